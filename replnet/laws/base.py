@@ -1,0 +1,105 @@
+"""What every interval law knows.
+
+Notation of the papers: F the distribution function of an interval X, rate =
+1/E[X], and in equilibrium the age A (time since the last event) with
+
+    P(A > x) = rate * integral from x to infinity of (1 - F)                 (1)
+
+A law answers with four functions: `tail` = 1 - F, its inverse `isf`, `excess`
+(the integral in (1)) and `integrated_tail` (the same from 0 to x). The rest
+follows, the age too, which is a law again.
+
+Sampling maps a standard exponential e to the interval x that solves
+
+    -log tail(x) = e,                                                        (2)
+
+one e per interval. So the same stream drives any law, and larger e means a
+longer interval under every law, which is what makes differences between laws
+smooth. (2) also gives the interval that covers an age a in equilibrium:
+-log tail(x) = -log tail(a) + e.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
+
+
+class Law(ABC):
+    """The law of a positive interval."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """May be infinite: the age of a heavy tail is a law too."""
+
+    @abstractmethod
+    def tail(self, x: Array) -> Array:
+        """P(X > x), for x >= 0."""
+
+    @abstractmethod
+    def isf(self, q: Array) -> Array:
+        """The smallest x with tail(x) <= q, for q in [0, 1]."""
+
+    @abstractmethod
+    def excess(self, x: Array) -> Array:
+        """Integral of the tail from x to infinity, E[(X - x)+]."""
+
+    def integrated_tail(self, x: Array) -> Array:
+        """Integral of the tail from 0 to x, E[min(X, x)]; finite even where the mean is not."""
+        return self.mean - self.excess(x)
+
+    @property
+    def rate(self) -> float:
+        """Events per unit of time."""
+        return 1 / self.mean
+
+    def cdf(self, x: Array) -> Array:
+        return 1 - self.tail(x)
+
+    def quantile(self, p: Array) -> Array:
+        return self.isf(1 - np.asarray(p))
+
+    def hazard(self, x: Array) -> Array:
+        """-log tail(x), the left side of (2)."""
+        with np.errstate(divide="ignore"):
+            return -np.log(self.tail(x))
+
+    def draw(self, e: Array) -> Array:
+        """The interval that solves (2)."""
+        return self.isf(np.exp(-e))
+
+    @property
+    @abstractmethod
+    def second_moment(self) -> float:
+        """E[X^2], infinite where the tail says so."""
+
+    @property
+    def variance(self) -> float:
+        return self.second_moment - self.mean**2
+
+    @property
+    @abstractmethod
+    def age(self) -> Law:
+        """The law of (1)."""
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Where the tail jumps or bends: quadrature must not step across."""
+        return ()
+
+    @property
+    def span(self) -> float | None:
+        """The lattice on which all intervals lie, or None."""
+        return None
+
+    def require_finite_mean(self) -> None:
+        if not math.isfinite(self.mean):
+            raise ValueError(f"{self} has infinite mean, so no stationary age")
