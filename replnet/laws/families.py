@@ -1,0 +1,226 @@
+"""The families with closed forms for everything, the age included."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from replnet.laws.base import Array, Law
+from replnet.laws.check import FieldError, finite, one_of, positive, scale_of
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Exponential(Law):
+    """P(X > x) = exp(-rate x): memoryless, so its age is itself."""
+
+    scale: float
+
+    def __init__(self, *, rate: float | None = None, mean: float | None = None) -> None:
+        name, value = one_of(rate=rate, mean=mean)
+        object.__setattr__(self, "scale", 1 / value if name == "rate" else value)
+
+    def __str__(self) -> str:
+        return f"exponential(mean={self.scale!r})"
+
+    @property
+    def mean(self) -> float:
+        return self.scale
+
+    @property
+    def second_moment(self) -> float:
+        return 2 * self.scale**2
+
+    def tail(self, x: Array) -> Array:
+        return np.exp(-np.asarray(x) / self.scale)
+
+    def isf(self, q: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return -self.scale * np.log(q)
+
+    def excess(self, x: Array) -> Array:
+        return self.scale * self.tail(x)
+
+    def integrated_tail(self, x: Array) -> Array:
+        return -self.scale * np.expm1(-np.asarray(x) / self.scale)
+
+    def hazard(self, x: Array) -> Array:
+        return np.asarray(x) / self.scale
+
+    def draw(self, e: Array) -> Array:
+        return self.scale * e
+
+    @property
+    def age(self) -> Exponential:
+        return self
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Constant(Law):
+    """Every interval is `period`; the age is uniform."""
+
+    period: float
+
+    def __init__(self, *, period: float | None = None, rate: float | None = None, mean: float | None = None) -> None:
+        name, value = one_of(period=period, rate=rate, mean=mean)
+        object.__setattr__(self, "period", 1 / value if name == "rate" else value)
+
+    def __str__(self) -> str:
+        return f"constant(period={self.period!r})"
+
+    @property
+    def mean(self) -> float:
+        return self.period
+
+    @property
+    def second_moment(self) -> float:
+        return self.period**2
+
+    def tail(self, x: Array) -> Array:
+        return np.where(np.asarray(x) < self.period, 1.0, 0.0)
+
+    def isf(self, q: Array) -> Array:
+        return np.where(np.asarray(q) < 1, self.period, 0.0)
+
+    def excess(self, x: Array) -> Array:
+        return np.maximum(self.period - np.asarray(x), 0.0)
+
+    def integrated_tail(self, x: Array) -> Array:
+        return np.minimum(x, self.period)
+
+    def draw(self, e: Array) -> Array:
+        return np.full_like(e, self.period, dtype=float)
+
+    @property
+    def age(self) -> Uniform:
+        return Uniform(low=0.0, high=self.period)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return (self.period,)
+
+    @property
+    def span(self) -> float:
+        return self.period
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Pareto(Law):
+    """P(X > x) = (1 + x / scale) ** -alpha, a power tail that starts at zero.
+
+    Its age is the same family one moment heavier: alpha drops by one.
+    """
+
+    alpha: float
+    scale: float
+
+    def __init__(
+        self, alpha: float, *, rate: float | None = None, mean: float | None = None, scale: float | None = None
+    ) -> None:
+        alpha = positive("alpha", alpha)
+        if alpha <= 1 and scale is None:
+            raise FieldError("alpha", f"{alpha:g} gives an infinite mean", "alpha above 1")
+        unit_mean = 1 / (alpha - 1) if alpha > 1 else math.inf
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "scale", scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
+
+    def __str__(self) -> str:
+        return f"pareto(alpha={self.alpha!r}, scale={self.scale!r})"
+
+    @property
+    def mean(self) -> float:
+        return self.scale / (self.alpha - 1) if self.alpha > 1 else math.inf
+
+    @property
+    def second_moment(self) -> float:
+        if self.alpha <= 2:
+            return math.inf
+        return 2 * self.scale**2 / ((self.alpha - 1) * (self.alpha - 2))
+
+    def tail(self, x: Array) -> Array:
+        return (1 + np.asarray(x) / self.scale) ** -self.alpha
+
+    def isf(self, q: Array) -> Array:
+        # expm1 and log keep full precision where the interval is short.
+        with np.errstate(divide="ignore"):
+            return self.scale * np.expm1(-np.log(q) / self.alpha)
+
+    def excess(self, x: Array) -> Array:
+        if self.alpha <= 1:
+            return np.full_like(np.asarray(x, dtype=float), math.inf)
+        return self.mean * (1 + np.asarray(x) / self.scale) ** (1 - self.alpha)
+
+    def integrated_tail(self, x: Array) -> Array:
+        growth = np.log1p(np.asarray(x) / self.scale)
+        if self.alpha == 1:
+            return self.scale * growth
+        return self.scale * np.expm1((1 - self.alpha) * growth) / (1 - self.alpha)
+
+    def hazard(self, x: Array) -> Array:
+        return self.alpha * np.log1p(np.asarray(x) / self.scale)
+
+    def draw(self, e: Array) -> Array:
+        return self.scale * np.expm1(e / self.alpha)
+
+    @property
+    def age(self) -> Pareto:
+        self.require_finite_mean()
+        return Pareto(self.alpha - 1, scale=self.scale)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Uniform(Law):
+    """Evenly spread between low and high."""
+
+    low: float
+    high: float
+
+    def __init__(self, low: float, high: float) -> None:
+        low, high = finite("low", low), positive("high", high)
+        if low < 0:
+            raise FieldError("low", f"{low:g} is negative", "0 or more")
+        if high <= low:
+            raise FieldError("high", f"{high:g} is not above low = {low:g}", "a number above low")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def __str__(self) -> str:
+        return f"uniform(low={self.low!r}, high={self.high!r})"
+
+    @property
+    def mean(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def second_moment(self) -> float:
+        return (self.low**2 + self.low * self.high + self.high**2) / 3
+
+    def tail(self, x: Array) -> Array:
+        return np.clip((self.high - np.asarray(x)) / (self.high - self.low), 0.0, 1.0)
+
+    def isf(self, q: Array) -> Array:
+        return np.where(np.asarray(q) < 1, self.high - (self.high - self.low) * np.asarray(q), 0.0)
+
+    def excess(self, x: Array) -> Array:
+        x = np.asarray(x)
+        inside = np.clip(self.high - x, 0.0, self.high - self.low) ** 2 / (2 * (self.high - self.low))
+        return inside + np.maximum(self.low - x, 0.0)
+
+    def draw(self, e: Array) -> Array:
+        return self.low - (self.high - self.low) * np.expm1(-e)
+
+    @property
+    def age(self) -> Law:
+        from replnet.laws.numeric import Age
+
+        return Age(self)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return (self.low, self.high) if self.low > 0 else (self.high,)
