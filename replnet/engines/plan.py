@@ -1,0 +1,174 @@
+"""A network as arrays: what `step` walks and `array` compiles, from one graph.
+
+Every wake of every node is a point of one of its processes, and all that a
+replica or a client ever does is to ask some of its candidates:
+
+    downloads   candidates = upstreams, all of them unless `ask` says fewer
+    polls       candidates = the other members of its pool, or its peers; k of them
+    queries     candidates = the members of its pool, or the nodes it is linked to; k of them
+
+so a process is (node, law, candidates, how many). Node and process numbers
+follow the order of the graph; at equal instants the lower process goes first,
+updates before all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.laws.base import Law
+from replnet.laws.streams import PURPOSES, Words, name_words
+if TYPE_CHECKING:
+    from replnet.network.network import Network
+
+Ints = npt.NDArray[np.int64]
+UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "downloads", "polls", "queries"))
+
+
+@dataclass(frozen=True)
+class Process:
+    """One renewal process of one node, and whom it asks."""
+
+    node: int
+    purpose: int
+    law: Law
+    candidates: tuple[int, ...] | list[int]
+    ask: int
+    recent: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The processes of a network, its groups and who can hear of which source."""
+
+    names: tuple[str, ...]
+    roles: tuple[str, ...]
+    processes: tuple[Process, ...]
+    groups: tuple[str, ...]
+    group: Ints  # of each node; -1 for sources
+    sources: tuple[int, ...]
+    reached: npt.NDArray[np.bool_]  # reached[s, i]: node i can hold a copy of the s-th source
+    delays: dict[tuple[int, int], Law | float]  # one-way, by (upstream, downstream); absent: `delay`
+    delay: Law | float
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        return tuple(dict.fromkeys(p.law for p in self.processes))
+
+    @cached_property
+    def which(self) -> Ints:
+        number = {law: g for g, law in enumerate(self.laws)}
+        return np.array([number[p.law] for p in self.processes], np.int64)
+
+    @cached_property
+    def purpose(self) -> Ints:
+        return np.array([p.purpose for p in self.processes], np.int64)
+
+    @cached_property
+    def node(self) -> Ints:
+        return np.array([p.node for p in self.processes], np.int64)
+
+    @cached_property
+    def stream_names(self) -> Words:
+        """A word per process, the same for all processes of a node."""
+        return name_words(self.names)[self.node]
+
+    @cached_property
+    def clients(self) -> npt.NDArray[np.bool_]:
+        return np.array([role == "client" for role in self.roles])
+
+    @cached_property
+    def copies(self) -> Ints:
+        """How many copies a group stands for: one per replica and source that reaches it.
+
+        A replica that no source reaches stands for one copy, never fresh.
+        """
+        held = np.where(self.clients, 0, np.maximum(self.reached.sum(axis=0), 1))
+        held[list(self.sources)] = 0
+        return np.bincount(self.group[self.group >= 0], held[self.group >= 0], len(self.groups)).astype(np.int64)
+
+    @property
+    def rate(self) -> float:
+        """Events per unit of time."""
+        return float(sum(p.law.rate for p in self.processes))
+
+
+def plan(network: Network) -> Plan:
+    graph = network.graph
+    names = tuple(graph)
+    number = {name: i for i, name in enumerate(names)}
+    roles = tuple(graph.nodes[name]["role"] for name in names)
+    pools = {pool: [number[name] for name in members] for pool, members in graph.graph.get("pools", {}).items()}
+    processes = [p for name in names for p in _processes(graph, name, number, pools)]
+    processes.sort(key=lambda p: p.purpose != UPDATES)
+    sources = tuple(p.node for p in processes if p.purpose == UPDATES)
+    labels = [
+        graph.nodes[name].get("group") if role != "source" else None for name, role in zip(names, roles, strict=True)
+    ]
+    groups = tuple(dict.fromkeys(str(label) for label in labels if label is not None))
+    place = {label: g for g, label in enumerate(groups)}
+    delays = {(number[a], number[b]): d for a, b, d in graph.edges(data="delay") if d is not None}
+    return Plan(
+        names=names,
+        roles=roles,
+        processes=tuple(processes),
+        groups=groups,
+        group=np.array([-1 if label is None else place[str(label)] for label in labels], np.int64),
+        sources=sources,
+        reached=_reached(len(names), processes, sources),
+        delays=delays,
+        delay=graph.graph.get("delay") or 0.0,
+    )
+
+
+def _processes(graph: Any, name: str, number: dict[str, int], pools: dict[str, list[int]]) -> Iterator[Process]:
+    about, i = graph.nodes[name], number[name]
+
+    def linked(kind: str) -> list[int]:
+        return [number[a] for a, _, k in graph.in_edges(name, data="kind") if k == kind]
+
+    if about["role"] == "source":
+        yield Process(i, UPDATES, about["updates"], (), 0)
+    if about.get("downloads") is not None:
+        upstreams = linked("download")
+        yield Process(i, DOWNLOADS, about["downloads"], upstreams, _at_most(about.get("ask"), upstreams))
+    if about.get("polls") is not None:
+        others = pools[about["pool"]] if about.get("pool") else linked("peer")
+        recent = about.get("select", "random") == "recent"
+        yield Process(i, POLLS, about["polls"], others, about.get("peers", 1), recent)
+    if about.get("queries") is not None:
+        asked = pools[about["pool"]] if about.get("pool") else linked("query")
+        yield Process(i, QUERIES, about["queries"], asked, _at_most(about.get("ask"), asked))
+
+
+def _at_most(ask: int | None, candidates: list[int]) -> int:
+    return len(candidates) if ask is None else min(ask, len(candidates))
+
+
+def _reached(n: int, processes: list[Process], sources: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Who can hold a copy of which source: everyone that some chain of asking connects to it."""
+    links = [(c, p.node) for p in processes if len(p.candidates) <= 8 for c in p.candidates]
+    upstream, downstream = np.array(links, np.int64).reshape(-1, 2).T
+    # Members of a pool share one list, so a pool of m costs m and not m^2.
+    users: dict[int, list[int]] = {}
+    for p in processes:
+        if len(p.candidates) > 8:
+            users.setdefault(id(p.candidates), []).append(p.node)
+    lists = {id(p.candidates): np.array(p.candidates) for p in processes if id(p.candidates) in users}
+    reached = np.zeros((len(sources), n), np.bool_)
+    for row, source in enumerate(sources):
+        seen, count = reached[row], -1
+        while count != (count := int(seen.sum())):
+            seen[source] = True
+            seen[downstream[seen[upstream]]] = True
+            for key, members in lists.items():
+                if seen[members].any():
+                    seen[users[key]] = True
+        seen[source] = False
+    return reached

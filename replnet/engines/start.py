@@ -1,0 +1,58 @@
+"""Where a path begins so that its state at time zero is stationary, and how that is proven.
+
+A run begins at -depth with every copy unknown, and replays the past from there.
+At time zero the state is that of a network that has always been running if
+either holds for every source:
+
+    no copy is older than the start: whatever was held before has been overwritten   (1)
+    an update came after the start (sampled estimator only): it made every copy
+    stale, so what was unknown before it no longer matters                           (2)
+
+Otherwise the same past is looked up twice as deep. A replica whose only download
+comes straight from the source needs no past at all: its age is known.
+
+(2) bounds the depth by the age of the updates, (1) by the slowest chain of
+downloads. Where both have heavy tails neither may come within reach; then the
+path says how many copies are unproven, each wrong by at most P(update age > depth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.plan import DOWNLOADS, POLLS, Plan
+
+MOST_EVENTS = 10_000_000
+
+
+def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterator[float]:
+    """Depths to try in turn; `update_age` is the largest over the sources."""
+    slowest = max((p.law.mean for p in plan.processes if p.purpose in (DOWNLOADS, POLLS)), default=0.0)
+    asking = sum(p.law.rate * p.ask for p in plan.processes if p.ask)
+    enough = update_age + 2 * delay
+    most = MOST_EVENTS / asking if asking else 0.0
+    depth = 4 * slowest + 4 * delay
+    while depth < most:
+        if sampled and enough <= depth and not any(p.recent for p in plan.processes):
+            yield enough
+            return
+        yield depth
+        depth *= 2
+    yield most
+
+
+def direct(plan: Plan) -> npt.NDArray[np.int64]:
+    """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
+    if any(p.recent for p in plan.processes):
+        return np.empty((0, 3), np.int64)  # lists of contacts have a start of their own, which forgets copies
+    downloads = {p.node: (q, p) for q, p in enumerate(plan.processes) if p.purpose == DOWNLOADS}
+    pollers = {p.node for p in plan.processes if p.purpose == POLLS}
+    rows = [
+        (q, i, p.candidates[0])
+        for i, (q, p) in downloads.items()
+        if i not in pollers and len(p.candidates) == 1 and p.candidates[0] in plan.sources
+    ]
+    return np.array(rows, np.int64).reshape(-1, 3)

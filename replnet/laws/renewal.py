@@ -1,0 +1,235 @@
+"""Renewal processes in equilibrium, generated outwards from time zero.
+
+At time zero a stationary process has an age a and a residual r that belong to
+one interval. a follows the law of the age; given a, the interval that covers
+it solves hazard(a + r) = hazard(a) + e. (Drawing r alone would lose the link
+between the two and bias every start.) From there the future runs forwards and
+the past backwards, each in independent intervals:
+
+    ... , -a - x2, -a - x1, -a, | r, r + y1, r + y1 + y2, ...               (1)
+
+so the past can be looked up as far back as a start needs it, without touching
+the future.
+
+`Renewals` holds many processes at once. It keeps a stock of coming instants
+per process and refills it in blocks, one vectorised draw per law; every word of
+a stream is used exactly once and in order, so the instants do not depend on the
+sizes of blocks or windows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from replnet.laws.base import Law
+from replnet.laws.streams import FUTURE, PAST, START, Words, exponentials, streams
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@njit(cache=True, inline="always")
+def word(key, gamma, n):  # type: ignore[no-untyped-def]
+    """The n-th word of a stream (streams.py, eq. 1)."""
+    z = key + np.uint64(n + 1) * gamma
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True)
+def fill(key, gamma, used, rows, out):  # type: ignore[no-untyped-def]
+    """The next out.shape[1] uniforms of every stream in `rows`."""
+    for q in range(rows.size):
+        p = rows[q]
+        k, g, first = key[p], gamma[p], used[p]
+        for j in range(out.shape[1]):
+            out[q, j] = (np.float64(np.int64(word(k, g, first + j) >> np.uint64(11))) + 1.0) * 2.0**-53
+        used[p] = first + out.shape[1]
+
+
+@njit(cache=True)
+def short_of(until, rows, offset, tail, points, out):  # type: ignore[no-untyped-def]
+    """The rows whose last instant is before `until`."""
+    n = 0
+    for q in range(rows.size):
+        p = rows[q]
+        if points[offset[p] + tail[p] - 1] < until:
+            out[n] = p
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def append(intervals, rows, offset, head, tail, points):  # type: ignore[no-untyped-def]
+    """Move what is left of each row to its front and add a block of instants behind."""
+    for q in range(rows.size):
+        p = rows[q]
+        o, h = offset[p], head[p]
+        n = tail[p] - h
+        if h > 0:
+            for j in range(n):
+                points[o + j] = points[o + h + j]
+        t = points[o + n - 1]
+        for j in range(intervals.shape[1]):
+            t += intervals[q, j]
+            points[o + n + j] = t
+        head[p] = 0
+        tail[p] = n + intervals.shape[1]
+
+
+@njit(cache=True)
+def spend(until, offset, head, tail, points, ends):  # type: ignore[no-untyped-def]
+    """ends[p]: where the instants before `until` end in row p."""
+    total = 0
+    for p in range(head.size):
+        o, h, e = offset[p], head[p], tail[p]
+        # Galloping is not worth it: a row's window is short or its scan is cheap beside its use.
+        lo, hi = h, e
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if points[o + mid] < until:
+                lo = mid + 1
+            else:
+                hi = mid
+        ends[p] = lo
+        total += lo - h
+    return total
+
+
+@dataclass(frozen=True)
+class Window:
+    """The instants of every process in [start, end): points[offset[p] + first[p] : offset[p] + last[p]]."""
+
+    start: float
+    end: float
+    points: Floats
+    offset: Ints
+    first: Ints
+    last: Ints
+    serial: Ints  # how many instants of process p came before first[p]
+    total: int
+
+    def of(self, process: int) -> Floats:
+        o = self.offset[process]
+        return self.points[o + self.first[process] : o + self.last[process]]
+
+
+class Renewals:
+    """Stationary renewal processes of given laws and names."""
+
+    def __init__(
+        self, laws: Sequence[Law], which: Ints, run: Words, names: Words, purpose: Ints, events: int = 1 << 15
+    ) -> None:
+        """Process p follows laws[which[p]]; `events` is the size of a window to aim at."""
+        self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
+        self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
+        self._rate = np.array([law.rate for law in laws])
+        total = float(self._rate[which].sum())
+        # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
+        self.length = max(events, 8 * which.size, 2048 * len(laws)) / total
+        self._start(which)
+        self._blocks = np.ceil(self.length * self._rate + 2 * np.sqrt(self.length * self._rate) + 4).astype(np.int64)
+        room = 3 * self._blocks[which] + 1
+        self._offset = np.concatenate([[0], np.cumsum(room)[:-1]])
+        self._points = np.empty(int(room.sum()))
+        self._points[self._offset] = self.residual
+        self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
+        self._room = room
+        self._future = streams(run, names, purpose, FUTURE)
+        self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
+        self._short = np.empty(which.size, np.int64)
+        self.now = 0.0
+
+    def _start(self, which: Ints) -> None:
+        start = streams(self._run, self._names, self._purpose, START)
+        first, second = exponentials(start, 0), exponentials(start, 1)
+        self.age, self.residual = np.empty(which.size), np.empty(which.size)
+        for law, rows in zip(self._laws, self._members, strict=True):
+            age = np.asarray(law.age.draw(first[rows]), dtype=float)
+            self.age[rows] = age
+            self.residual[rows] = np.maximum(law.covering(age, second[rows]) - age, 0.0)
+
+    def window(self, horizon: float = math.inf) -> Window:
+        """The next stretch of time, at most up to `horizon`."""
+        end = min(self.now + self.length, horizon)
+        for law, rows, block in zip(self._laws, self._members, self._blocks, strict=True):
+            end = self._stock(law, rows, int(block), end)
+        first, last = self._head.copy(), np.empty_like(self._head)
+        total = spend(end, self._offset, self._head, self._tail, self._points, last)
+        made = Window(self.now, end, self._points, self._offset, first, last, self._serial.copy(), total)
+        self._serial += last - first
+        self._head[:], self.now = last, end
+        return made
+
+    @property
+    def spent(self) -> Ints:
+        """How many instants of every process windows have given out so far."""
+        return self._serial
+
+    def next_instants(self) -> Floats:
+        """The first instant of every process that is not in a window yet."""
+        return self._points[self._offset + self._head]
+
+    def _stock(self, law: Law, rows: Ints, block: int, end: float) -> float:
+        """Have instants of `rows` up to `end`, or as far as there is room; returns how far."""
+        while True:
+            n = short_of(end, rows, self._offset, self._tail, self._points, self._short)
+            short = self._short[:n].copy()
+            if n == 0:
+                return end
+            full = self._tail[short] - self._head[short] + block > self._room[short]
+            if full.any():
+                # A burst: too many short intervals for the row. A shorter window serves as well.
+                return float(min(end, self._points[self._offset[short] + self._tail[short] - 1].min()))
+            fill_and_append(law, self._future, self._used, short, block, self)
+
+    def past(self, depth: float) -> Window:
+        """All instants in [-depth, 0), each process in ascending order."""
+        rows = [self._backwards(law, members, depth) for law, members in zip(self._laws, self._members, strict=True)]
+        counts = np.zeros(self.age.size, np.int64)
+        for members, (_, n) in zip(self._members, rows, strict=True):
+            counts[members] = n
+        offset = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        points = np.empty(int(counts.sum()))
+        for members, (times, n) in zip(self._members, rows, strict=True):
+            for row, p in enumerate(members):
+                points[offset[p] : offset[p] + n[row]] = times[row, : n[row]][::-1]
+        zero = np.zeros_like(counts)
+        return Window(-depth, 0.0, points, offset, zero, counts, -counts, int(counts.sum()))
+
+    def _backwards(self, law: Law, rows: Ints, depth: float) -> tuple[Floats, Ints]:
+        """Instants back to -depth, latest first, and how many of each row count."""
+        past = streams(self._run, self._names[rows], self._purpose[rows], PAST)
+        everyone, used = np.arange(rows.size), np.zeros(rows.size, np.int64)
+        times = -self.age[rows][:, None]
+        while times.size and times[:, -1].max() >= -depth:
+            missing = (times[:, -1].max() + depth) * law.rate
+            block = int(min(missing + 2 * math.sqrt(missing) + 8, 4096))
+            more = np.empty((rows.size, block))
+            fill(past.key, past.gamma, used, everyone, more)
+            more = draw(law, more)
+            more[:, 0] = times[:, -1] - more[:, 0]
+            more[:, 1:] *= -1
+            times = np.hstack([times, np.cumsum(more, axis=1)])
+        return times, (times >= -depth).sum(axis=1)
+
+
+def draw(law: Law, uniforms: Floats) -> Floats:
+    """Intervals from uniforms, which are overwritten."""
+    np.log(uniforms, out=uniforms)
+    np.negative(uniforms, out=uniforms)
+    return np.asarray(law.draw(uniforms), dtype=float)
+
+
+def fill_and_append(law: Law, future: Any, used: Ints, rows: Ints, block: int, stock: Renewals) -> None:
+    intervals = np.empty((rows.size, block))
+    fill(future.key, future.gamma, used, rows, intervals)
+    append(draw(law, intervals), rows, stock._offset, stock._head, stock._tail, stock._points)

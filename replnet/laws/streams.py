@@ -1,0 +1,76 @@
+"""Named streams of chance: one per (seed, replication, node, purpose).
+
+A stream is a pair of 64-bit words (key, gamma), gamma odd, and its n-th word is
+
+    mix(key + (n + 1) * gamma),                                              (1)
+
+the generator of Steele, Lea and Flood (2014). A word is a function of the
+stream's name and of n alone: not of the other streams, of the order of events,
+of the worker or of the size of a window. Adding a node disturbs no other.
+
+A word w becomes u in (0, 1] by its upper 53 bits, and -log u is the standard
+exponential that a law turns into an interval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.uint64]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+
+# What a node draws for, and which part of it. The start is (age, residual) at
+# time zero; the past runs backwards from there, the future forwards. Choices are
+# numbered by the wakes of a process: 0, 1, ... after time zero, -1, -2, ... before.
+PURPOSES = {"updates": 0, "downloads": 1, "polls": 2, "queries": 3, "delays": 4}
+START, FUTURE, PAST, CHOICES = range(4)
+
+
+class Streams(NamedTuple):
+    """One stream per entry."""
+
+    key: Words
+    gamma: Words
+
+
+def mix(z: Words) -> Words:
+    """Every bit of the input changes half of the output's."""
+    z = (z ^ (z >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+def name_words(names: Iterable[str]) -> Words:
+    """A word per node name; not `hash`, which differs from process to process."""
+    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def seed_words(seed: int, replication: int) -> Words:
+    """One word, as an array, for a whole run."""
+    state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    return mix(mix(state[:1] + GOLDEN) ^ mix(state[1:] + np.full(1, replication, np.uint64) * GOLDEN))
+
+
+def streams(run: Words, names: Words, purpose: npt.NDArray[np.int64], part: int) -> Streams:
+    """The streams of many (node, purpose) pairs in one part of one run."""
+    label = (purpose * 8 + part + 1).astype(np.uint64)
+    key = mix(mix(run + names) + label * GOLDEN)
+    gamma = mix(key + GOLDEN) | np.uint64(1)
+    # A gamma of long equal bit runs mixes badly; the paper's remedy flips every second bit.
+    flips = np.bitwise_count(gamma ^ (gamma >> np.uint64(1)))
+    return Streams(key, np.where(flips < 24, gamma ^ np.uint64(0xAAAAAAAAAAAAAAAA), gamma))
+
+
+def exponentials(of: Streams, n: int) -> npt.NDArray[np.float64]:
+    """The n-th standard exponential of every stream."""
+    words = mix(of.key + np.uint64(n + 1) * of.gamma)
+    return -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
