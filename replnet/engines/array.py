@@ -16,11 +16,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines import kernels
+from replnet.engines import kernels, trees
 from replnet.engines.kernels import Askers, Changes, Copies, Totals
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan
 from replnet.engines.start import depths, direct
+from replnet.engines.trees import Tree
 from replnet.laws.base import Law
 from replnet.laws.renewal import Renewals, Window
 from replnet.laws.streams import CHOICES, Words, seed_words, streams
@@ -71,6 +72,26 @@ class Program:
     def plain(self) -> bool:
         """Everyone asks by name, is answered at once and keeps what it gets."""
         return self.delay == 0 and not self.askers.recent.any() and not self.plan.clients.any()
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The askers in order of depth, if every one of them is a replica's only one and asks one upstream."""
+        a, n = self.askers, len(self.plan.names)
+        if not (self.sampled and self.plain and (a.pulls == 1).all() and (a.size == 1).all()):
+            return None
+        if np.bincount(a.node, minlength=n).max(initial=0) > 1:
+            return None
+        upstream = np.full(n, -1, np.int64)
+        upstream[a.node] = a.listed[a.begin]
+        depth, above = np.zeros(n, np.int64), upstream.copy()
+        for _ in range(n):
+            climbing = above >= 0
+            if not climbing.any():
+                feeds = np.bincount(upstream[upstream >= 0], minlength=n) > 0
+                return Tree(np.argsort(depth[a.node], kind="stable"), a.node, upstream[a.node], feeds[a.node])
+            depth += climbing
+            above[climbing] = upstream[above[climbing]]
+        return None  # a cycle: everyone waits for everyone
 
     @cached_property
     def registers(self) -> tuple[Ints, Ints, Ints]:
@@ -149,8 +170,8 @@ class _Run:
         names, purposes = self.plan.stream_names[program.asking], self.plan.purpose[program.asking]
         self.choices = streams(run, names, purposes, CHOICES)
         self.chosen = np.empty(most, np.int64)
-        self.first_updates = self._updates(program.delay)
-        self.times, self.pairs = np.empty(0), np.empty(0, np.int64)  # asked, not yet answered
+        self.first_updates = self._updates(0.0)
+        self.times, self.pairs, self.answered = np.empty(0), np.empty(0, np.int64), 0  # on their way, so many back
 
     def _renewals(self, rows: Ints, run: Words, events: int) -> Renewals:
         used, which = np.unique(self.plan.which[rows], return_inverse=True)
@@ -165,8 +186,7 @@ class _Run:
                 break
         while self.pulls.now < self.horizon:
             window = self.pulls.window(self.horizon)
-            coming = self._updates(window.end + delay)
-            self._apply(contents, window, coming, self.program.plain)
+            self._apply(contents, window, self._updates(window.end), self.program.plain)
         return self._finish(contents, depth, unproven)
 
     def _start(self, depth: float) -> tuple[list[Content], int]:
@@ -176,7 +196,7 @@ class _Run:
         updates = [
             np.concatenate([past.of(c.row), coming]) for c, coming in zip(contents, self.first_updates, strict=True)
         ]
-        self.times, self.pairs = np.empty(0), np.empty(0, np.int64)
+        self.times, self.pairs, self.answered = np.empty(0), np.empty(0, np.int64), 0
         self._apply(contents, self.pulls.past(depth), updates, plain=False)
         swept = program.sampled and not program.askers.recent.any()
         unproven = 0
@@ -241,30 +261,32 @@ class _Run:
 
     def _sort(self, window: Window) -> tuple[Floats, Ints]:
         """All pulls of a window in time order, behind those that are still on their way."""
-        askers, begun = self.program.askers, self.times.size
+        askers, queued = self.program.askers, self.times.size
         total = int(((window.last - window.first) * askers.pulls).sum())
-        times, pairs = np.empty(begun + total), np.empty(begun + total, np.int64)
-        times[:begun], pairs[:begun] = self.times, self.pairs
+        times, pairs = np.empty(queued + total), np.empty(queued + total, np.int64)
+        times[:queued], pairs[:queued] = self.times, self.pairs
         if total:
             # A hair under total / length, so that rounding never sends the last instant past the last bucket.
             scale = total * (1 - 1e-12) / (window.end - window.start)
             head, instants = np.empty(total + 2, np.int64), (window.points, window.offset, window.first, window.last)
             kernels.count(window.start, scale, instants, askers.pulls, head)
             kernels.scatter(
-                window.start, scale, instants, window.serial, askers, *self.choices, self.program.delay,
-                head, times[begun:], pairs[begun:], self.chosen,
+                window.start, scale, instants, window.serial, askers, *self.choices, head, times[queued:], pairs[queued:], self.chosen,
             )  # fmt: skip
-            kernels.settle(times[begun:], pairs[begun:])
+            kernels.settle(times[queued:], pairs[queued:])
         return times, pairs
 
     def _apply(self, contents: list[Content], window: Window, coming: list[Floats], plain: bool) -> None:
-        times, pairs = self._sort(window)
-        arrived = times.size
+        sorts = not plain or self.program.tree is None
+        times, pairs = self._sort(window) if sorts else (self.times, self.pairs)
+        answered = arrived = times.size
         for c in contents:
             # The last of the earlier ones was only known to come, and is the first of these.
             c.updates = np.concatenate([c.updates[:-1], coming[c.row]])
             if not plain:
-                arrived = self._general(c, times, pairs, window.end)
+                answered, arrived = self._general(c, times, pairs, window.end)
+            elif self.program.tree is not None:
+                self._tree(c, window)
             elif self.program.sampled:
                 copy, group, fresh = c.state.copy, c.state.group, c.totals.fresh
                 passed = kernels.sampled_pass(times, pairs, c.updates, 0, self.horizon, c.source, copy, group, fresh)
@@ -274,24 +296,34 @@ class _Run:
                 n = kernels.conditional_pass(times, pairs, c.source, c.state.copy, c.state.group, changes)
                 self._harvest(c, changes, n, 0)
                 c.updates = c.updates[-1:]
-        self.times, self.pairs = times[arrived:], pairs[arrived:]
+        self.times, self.pairs, self.answered = times[arrived:], pairs[arrived:], answered - arrived
 
-    def _general(self, c: Content, times: Floats, pairs: Ints, until: float) -> int:
-        """Returns how many of the pulls have arrived."""
-        begun, program = self.times.size, self.program
-        held = np.concatenate([c.held, np.empty(times.size - begun)])
+    def _tree(self, c: Content, window: Window) -> None:
+        x = c.updates.size - 1
+        room = x + window.total + 2 * len(self.plan.names) + 2
+        instants = window.points, window.offset, window.first, window.last
+        trees.tree_pass(
+            instants, self.program.tree, c.updates, x, self.horizon, c.source, c.state.copy, c.state.group, c.totals.fresh,
+            np.zeros(len(self.plan.names), np.int64), np.empty(room), np.empty(room),
+        )  # fmt: skip
+        c.updates = c.updates[-1:]
+
+    def _general(self, c: Content, times: Floats, pairs: Ints, until: float) -> tuple[int, int]:
+        """Returns how many of the pulls have been answered, and how many answers have arrived."""
+        program = self.program
+        held = np.concatenate([c.held, np.empty(times.size - self.answered)])
         rows = times.size if program.askers.recent.any() else 1
         lists = np.full((rows, c.lists.shape[1]), -1, np.int64)
         lists[: c.lists.shape[0]] = c.lists
         changes = _room(times.size + (c.state.copy.size if rows > 1 else 0), times.size)
-        passed, arrived, n, answers = kernels.general_pass(
-            begun, until, times, pairs, held, lists, program.delay, c.updates, self.horizon, c.floor,
+        passed, answered, arrived, n, answers = kernels.general_pass(
+            self.times.size, self.answered, until, times, pairs, held, lists, program.delay, c.updates, self.horizon, c.floor,
             c.source, program.sampled, c.state, c.totals, changes,
         )  # fmt: skip
         self._harvest(c, changes, n, answers)
-        c.updates, c.held = c.updates[passed:], held[arrived:]
-        c.lists = lists[arrived:] if rows > 1 else c.lists
-        return int(arrived)
+        c.updates, c.held = c.updates[passed:], held[arrived:answered]
+        c.lists = lists[arrived:answered] if rows > 1 else c.lists
+        return int(answered), int(arrived)
 
     def _harvest(self, c: Content, changes: Changes, n: int, answers: int) -> None:
         """Sum what a pass wrote down for (3)."""
@@ -307,9 +339,8 @@ class _Run:
         held = sum(self._fresh_time(c) for c in contents)
         with np.errstate(invalid="ignore", divide="ignore"):
             fresh = np.where(plan.copies > 0, held / (self.horizon * plan.copies), np.nan)
-        late = sum(int(np.count_nonzero(c.updates[:-1] >= self.horizon)) for c in contents)
         per_process = np.concatenate([self.sources.spent, self.pulls.spent])
-        counts = np.bincount(plan.purpose, per_process, 4).astype(np.int64) - np.array([late, 0, 0, 0])
+        counts = np.bincount(plan.purpose, per_process, 4).astype(np.int64)
         return Path(
             fresh=fresh,
             answers=sum(c.totals.answers for c in contents),

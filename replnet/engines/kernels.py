@@ -35,6 +35,7 @@ from replnet.laws.renewal import word
 
 # An asked node from here on means "the n-th of the list that my upstream handed me".
 RECENT = 1 << 30
+NOBODY = (1 << 31) - 1  # the list is not that long
 
 
 class Askers(NamedTuple):
@@ -124,8 +125,8 @@ def count(start, scale, window, pulls, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def scatter(start, scale, window, serial, askers, key, gamma, lag, head, times, pairs, chosen):  # type: ignore[no-untyped-def]
-    """Write every pull, as (time, who << 32 | asked), into its bucket; they are answered `lag` later."""
+def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs, chosen):  # type: ignore[no-untyped-def]
+    """Write every pull, as (time, who << 32 | asked), into its bucket."""
     points, offset, first, last = window
     node, pulls, recent, begin, size, own, listed = askers
     for p in range(pulls.size):
@@ -138,7 +139,6 @@ def scatter(start, scale, window, serial, askers, key, gamma, lag, head, times, 
             b = np.int64((t - start) * scale)
             z = head[b]
             head[b] = z + k
-            t += lag
             wake = serial[p] + j - o - first[p]
             if one_of_many:
                 c = 0 if single else below(word(key[p], gamma[p], wake), others)
@@ -253,45 +253,45 @@ def receive_list(i, at, state, lists, totals):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def general_pass(  # type: ignore[no-untyped-def]
-    begun, until, times, pairs, held, lists, delay, updates, horizon, floor, source, sampled, state, totals, changes
-):
-    """(1) to (3) for every network: replies that take `delay`, clients, lists of recent contacts.
+    asked, answered, until, times, pairs, held, lists, delay, updates, horizon, floor, source, sampled, state, totals,
+    changes,
+):  # fmt: skip
+    """(1) to (3) for every network: messages that take `delay`, clients, lists of recent contacts.
 
-    Entries before `begun` have been answered and are on their way. Pulls are
-    answered in the order of `times` and arrive in the same order, so the sorted
-    entries are the queue; at the end, what arrives before `until` is taken in.
-    Returns (updates passed, arrived, changes, answers).
+    Pulls are answered and arrive in the order in which they were sent, so the
+    sorted entries are the queue: those before `asked` have been sent, those before
+    `answered` are on their way back. What is due at `until` or later stays in it.
+    Returns (updates passed, answered, arrived, changes, answers).
     """
     copy = state.copy
-    read, write, x, n, answers = begun, 0, 0, 0, 0
-    while write < times.size:
-        asked = read < times.size and times[read] < horizon
-        t = times[read] if asked else until
-        if write < read and (times[write] + delay < t or (asked and times[write] + delay == t)):
+    arrived, x, n, answers = 0, 0, 0, 0
+    while True:
+        next_ask = times[asked] if asked < times.size else until
+        next_answer = times[answered] + delay if answered < asked else until
+        arrival = times[arrived] + delay + delay if arrived < answered else until
+        if arrival < until and arrival <= next_answer and arrival <= next_ask:
             n, answers = arrive(
-                write, read, times, pairs, held, lists, delay, floor, sampled, state, totals, changes, n, answers
+                arrived, answered, arrival, pairs, held, lists, floor, sampled, state, totals, changes, n, answers
             )
-            write += 1
-            continue
-        if not asked:
-            break
-        while updates[x] <= t:
-            x += 1
-        copy[source] = min(updates[x], horizon) if sampled else t
-        i, j = pairs[read] >> 32, pairs[read] & 0xFFFFFFFF
-        if j >= RECENT:
-            j = state.handed[i, j - RECENT] if j - RECENT < state.length[i] else -1
-        held[read] = copy[j] if j >= 0 else floor
-        lists[read % lists.shape[0], 0] = -1
-        if state.register[i] >= 0 and j == state.upstream[i]:
-            hand_over(i, lists.shape[1] - 1, read % lists.shape[0], state, lists)
-        read += 1
-        if delay == 0:
-            n, answers = arrive(
-                write, read, times, pairs, held, lists, delay, floor, sampled, state, totals, changes, n, answers
-            )
-            write += 1
-    return x, write, n, answers
+            arrived += 1
+        elif next_answer < until and next_answer <= next_ask:
+            while updates[x] <= next_answer:
+                x += 1
+            copy[source] = min(updates[x], horizon) if sampled else next_answer
+            i, j = pairs[answered] >> 32, pairs[answered] & 0xFFFFFFFF
+            held[answered] = copy[j] if j != NOBODY else floor
+            lists[answered % lists.shape[0], 0] = -1
+            if state.register[i] >= 0 and j == state.upstream[i]:
+                hand_over(i, lists.shape[1] - 1, answered % lists.shape[0], state, lists)
+            answered += 1
+        elif next_ask < until:
+            i, j = pairs[asked] >> 32, pairs[asked] & 0xFFFFFFFF
+            if j >= RECENT and j != NOBODY:
+                j = state.handed[i, j - RECENT] if j - RECENT < state.length[i] else NOBODY
+                pairs[asked] = i << 32 | j
+            asked += 1
+        else:
+            return x, answered, arrived, n, answers
 
 
 @njit(cache=True, inline="always")
@@ -308,12 +308,12 @@ def note(i, old, new, t, sampled, state, totals, changes, n):  # type: ignore[no
 
 @njit(cache=True)
 def arrive(  # type: ignore[no-untyped-def]
-    write, read, times, pairs, held, lists, delay, floor, sampled, state, totals, changes, n, answers
+    entry, answered, now, pairs, held, lists, floor, sampled, state, totals, changes, n, answers
 ):
-    """The reply to pull `write` reaches the one who asked; those up to `read` are on their way."""
+    """The reply to pull `entry` reaches the one who asked; those before `answered` are on their way."""
     copy = state.copy
-    t = max(times[write] + delay, 0.0)
-    i, new = pairs[write] >> 32, held[write]
+    t = max(now, 0.0)
+    i, new = pairs[entry] >> 32, held[entry]
     old = copy[i]
     if new > old:
         copy[i] = new
@@ -321,7 +321,7 @@ def arrive(  # type: ignore[no-untyped-def]
         state.left[i] -= 1
         if state.left[i] == 0:
             state.left[i] = state.asks[i]
-            if times[write] + delay >= 0:
+            if now >= 0:
                 g = state.group[i]
                 totals.answers[g] += 1
                 if sampled:
@@ -334,12 +334,12 @@ def arrive(  # type: ignore[no-untyped-def]
         return n, answers
     if new > old:
         n = note(i, old, new, t, sampled, state, totals, changes, n)
-    at = write % lists.shape[0]
+    at = entry % lists.shape[0]
     if state.register[i] >= 0 and lists[at, 0] >= 0 and receive_list(i, at, state, lists, totals):
         # From here on every poll asks whom it should; what was held before may be wrong and is forgotten.
         for i in range(copy.size):
             if state.group[i] >= 0 and state.asks[i] == 0:
                 n = note(i, copy[i], floor, t, sampled, state, totals, changes, n)
             copy[i] = floor
-        held[write + 1 : read] = floor
+        held[entry + 1 : answered] = floor
     return n, answers

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from replnet.laws.base import Law
 from replnet.laws.streams import PURPOSES, Words, name_words
+
 if TYPE_CHECKING:
     from replnet.network.network import Network
 

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan
+from replnet.laws.base import Law
 
 MOST_EVENTS = 10_000_000
 
@@ -46,8 +47,9 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterat
 
 def direct(plan: Plan) -> npt.NDArray[np.int64]:
     """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
-    if any(p.recent for p in plan.processes):
-        return np.empty((0, 3), np.int64)  # lists of contacts have a start of their own, which forgets copies
+    if plan.delays or isinstance(plan.delay, Law) or any(p.recent for p in plan.processes):
+        # The delay of that download is not at hand; and lists of contacts have a start that forgets copies.
+        return np.empty((0, 3), np.int64)
     downloads = {p.node: (q, p) for q, p in enumerate(plan.processes) if p.purpose == DOWNLOADS}
     pollers = {p.node for p in plan.processes if p.purpose == POLLS}
     rows = [

@@ -74,3 +74,25 @@ def exponentials(of: Streams, n: int) -> npt.NDArray[np.float64]:
     """The n-th standard exponential of every stream."""
     words = mix(of.key + np.uint64(n + 1) * of.gamma)
     return -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
+
+
+def word(key: int, gamma: int, n: int) -> int:
+    """(1) for one stream in plain integers; n may be negative."""
+    mask = (1 << 64) - 1
+    z = (key + (n + 1) * gamma) & mask
+    z = ((z ^ (z >> 30)) * int(FIRST)) & mask
+    z = ((z ^ (z >> 27)) * int(SECOND)) & mask
+    return z ^ (z >> 31)
+
+
+def distinct(key: int, gamma: int, wake: int, k: int, n: int) -> list[int]:
+    """k distinct numbers of 0..n-1, every set equally likely (Floyd's method); all n in order where k = n."""
+    if k == n:
+        return list(range(n))
+    chosen: list[int] = []
+    for q in range(k):
+        top = n - k + q
+        # The upper half of a word times (top + 1), upper half again: even to one part in 2**32 / n.
+        pick = (word(key, gamma, wake * k + q) >> 32) * (top + 1) >> 32
+        chosen.append(top if pick in chosen else pick)
+    return chosen

@@ -1,0 +1,83 @@
+"""How long copies were fresh, from what the nodes of `step` and `live` report as it happens.
+
+Two ways of counting the same time, per copy and source, with S the instant at
+which the copy left the source:
+
+    sampled        from t on, until the first update after S                 (1)
+    conditional    between two changes, F(t2 - S) - F(t1 - S), where F is the
+                   integrated tail of the update age                         (2)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.plan import Plan
+from replnet.network.messages import Copies
+
+Floats = npt.NDArray[np.float64]
+
+
+class Tally:
+    """Totals per group over [0, horizon)."""
+
+    def __init__(self, plan: Plan, depth: float, horizon: float, sampled: bool, ages: Floats) -> None:
+        self._plan, self._depth, self._horizon, self._sampled = plan, depth, horizon, sampled
+        self._row = {plan.names[s]: row for row, s in enumerate(plan.sources)}
+        self._laws = [plan.processes[row].law.age for row in range(len(plan.sources))]
+        # (1) takes what is unknown for stale, (2) for as old as the start.
+        self._unknown = -np.inf if sampled else -depth
+        self._left = np.full((len(plan.sources), len(plan.names)), self._unknown)
+        self._since = np.full_like(self._left, -depth)
+        self._updated = -ages[: len(plan.sources)]
+        self._fresh = np.zeros(len(plan.groups))
+        self._answers, self._good = np.zeros(len(plan.groups), np.int64), np.zeros(len(plan.groups))
+
+    def update(self, source: int, now: float) -> None:
+        row = self._row[self._plan.names[source]]
+        if self._sampled:
+            for node in np.flatnonzero(self._left[row] >= self._updated[row]):
+                self._close(row, int(node), now)
+        self._updated[row] = now
+
+    def copies(self, node: int, now: float, copies: Copies) -> None:
+        for source, row in self._row.items():
+            left = copies.get(source, self._unknown)
+            if left != self._left[row, node]:
+                self._close(row, node, now)
+                self._left[row, node] = left
+
+    def _close(self, row: int, node: int, now: float) -> None:
+        """Account for the time since the last change of this copy."""
+        begin, end, left = max(self._since[row, node], 0.0), max(now, 0.0), self._left[row, node]
+        self._since[row, node] = now
+        group = self._plan.group[node]
+        if not self._sampled:
+            if self._plan.reached[row, node]:
+                law = self._laws[row]
+                self._fresh[group] += law.integrated_tail(end - left) - law.integrated_tail(begin - left)
+        elif left >= self._updated[row]:
+            self._fresh[group] += end - begin
+
+    def answer(self, client: int, now: float, copies: Copies) -> None:
+        if now < 0:
+            return
+        group = self._plan.group[client]
+        for source, row in self._row.items():
+            left = copies.get(source, self._unknown)
+            self._answers[group] += 1
+            self._good[group] += left >= self._updated[row] if self._sampled else self._laws[row].tail(now - left)
+
+    def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
+        """Freshness of copies, answers and good answers, per group."""
+        for row in range(len(self._row)):
+            for node in np.flatnonzero(self._plan.group >= 0):
+                if not self._plan.clients[node]:
+                    self._close(row, int(node), self._horizon)
+        copies: Any = self._plan.copies
+        with np.errstate(invalid="ignore", divide="ignore"):
+            fresh = np.where(copies > 0, self._fresh / (self._horizon * copies), np.nan)
+        return fresh, self._answers, self._good

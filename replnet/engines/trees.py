@@ -1,0 +1,123 @@
+"""The pass of `array` over trees: no global order of events is needed.
+
+In a tree every replica pulls from one upstream and keeps what it gets, so what
+it holds at an instant d of its own is what the upstream held at d. A window is
+done replica by replica, upstreams first: merge its instants with the changes of
+the upstream, look up the values, add up (2) of kernels.py, and keep the changes
+for those below. At the top the changes are the updates, and the value between
+two of them is the instant of the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Tree(NamedTuple):
+    """Processes in the order of their depth, and the room that changes of a window need."""
+
+    order: Any
+    node: Any
+    upstream: Any  # of a process's node
+    feeds: Any  # whether anyone pulls from it
+
+
+@njit(cache=True)
+def rank_rest(changes, d, j, end, q, last, rank):  # type: ignore[no-untyped-def]
+    """rank[j:end], where the ranks lie between q and last."""
+    while j < end:
+        while q < last and changes[q] <= d[j]:
+            q += 1
+        rank[j] = q
+        j += 1
+
+
+@njit(cache=True)
+def ranks(changes, d, rank):  # type: ignore[no-untyped-def]
+    """rank[j] = how many changes are not after d[j], both in ascending order.
+
+    A merge has one unpredictable branch per step. Without branches a step waits
+    for the one before, so four quarters of d are merged at once.
+    """
+    n, m = d.size, changes.size
+    j0, j1, j2, j3 = 0, n // 4, n // 2, 3 * n // 4
+    e0, e1, e2 = j1, j2, j3
+    q0 = 0
+    q1 = np.searchsorted(changes, d[j1], side="right") if n else 0
+    q2 = np.searchsorted(changes, d[j2], side="right") if n else 0
+    q3 = np.searchsorted(changes, d[j3], side="right") if n else 0
+    l0, l1, l2 = q1, q2, q3
+    while j0 < e0 and j1 < e1 and j2 < e2 and j3 < n and q0 < l0 and q1 < l1 and q2 < l2 and q3 < m:
+        s0 = np.int64(changes[q0] <= d[j0])
+        s1 = np.int64(changes[q1] <= d[j1])
+        s2 = np.int64(changes[q2] <= d[j2])
+        s3 = np.int64(changes[q3] <= d[j3])
+        rank[j0], rank[j1], rank[j2], rank[j3] = q0, q1, q2, q3
+        q0, q1, q2, q3 = q0 + s0, q1 + s1, q2 + s2, q3 + s3
+        j0, j1, j2, j3 = j0 + 1 - s0, j1 + 1 - s1, j2 + 1 - s2, j3 + 1 - s3
+    rank_rest(changes, d, j0, e0, q0, l0, rank)
+    rank_rest(changes, d, j1, e1, q1, l1, rank)
+    rank_rest(changes, d, j2, e2, q2, l2, rank)
+    rank_rest(changes, d, j3, n, q3, m, rank)
+
+
+@njit(cache=True)
+def gain(d, rank, value, before, held):  # type: ignore[no-untyped-def]
+    """held[j] = the copy after pull j; returns the fresh time that the pulls add."""
+    total = 0.0
+    for j in range(d.size):
+        after = value[rank[j]]
+        held[j] = after
+        total += max(after - d[j], 0.0) - max(before - d[j], 0.0)
+        before = after
+    return total
+
+
+@njit(cache=True)
+def keep_changes(d, held, before, times, values):  # type: ignore[no-untyped-def]
+    """Compact the pulls that changed the copy; returns their number."""
+    n = 0
+    values[0] = before
+    for j in range(d.size):
+        times[n] = d[j]
+        values[n + 1] = held[j]
+        n += np.int64(held[j] != values[n])
+    return n
+
+
+@njit(cache=True)
+def tree_pass(window, tree, updates, x, horizon, source, copy, group, fresh, begin, times, values):  # type: ignore[no-untyped-def]
+    """One window of one source; updates[:x] lie in it and updates[x] is the next one.
+
+    begin[i], times and values hold the changes of node i: values[b] before the
+    first, values[b + 1 + c] after the c-th.
+    """
+    points, offset, first, last = window
+    size = np.zeros(copy.size, np.int64)
+    longest = 1
+    room = x + 1
+    for p in tree.order:
+        n = last[p] - first[p]
+        longest = max(longest, n)
+        if tree.feeds[p]:
+            begin[tree.node[p]] = room
+            room += n + 2
+    rank, held = np.empty(longest, np.int64), np.empty(longest)
+    begin[source], size[source] = 0, x
+    for q in range(x + 1):
+        times[q] = updates[q]
+        values[q] = min(updates[q], horizon)
+    for p in tree.order:
+        o, i, u = offset[p], tree.node[p], tree.upstream[p]
+        d = points[o + first[p] : o + last[p]]
+        b, n = begin[u], d.size
+        ranks(times[b : b + size[u]], d, rank[:n])
+        before = copy[i]
+        fresh[group[i]] += gain(d, rank[:n], values[b:], before, held)
+        if n:
+            copy[i] = held[n - 1]
+        if tree.feeds[p]:
+            size[i] = keep_changes(d, held, before, times[begin[i] :], values[begin[i] :])

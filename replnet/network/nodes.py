@@ -1,0 +1,138 @@
+"""Source, Replica and Client as state machines: told what happened, they answer with commands.
+
+They own no clock, socket or randomness: time is an argument, the instants of
+wakes and the choices of peers are iterators. The same classes run in virtual
+time and inside a Ray actor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from replnet.network.messages import Answer, Command, Copies, Message, NodeId, Pull, Reply, Send, Wake
+
+
+def freshest(mine: Copies, theirs: Copies) -> Copies:
+    """Per source, whichever copy left it later."""
+    best = dict(mine)
+    for source, left in theirs.items():
+        if source not in best or left > best[source]:
+            best[source] = left
+    return best
+
+
+@final
+class Contacts:
+    """Who pulled, latest first, per pool: the list that an upstream hands over at each contact."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, dict[NodeId, None]] = {}
+
+    def hand_over(self, sender: NodeId, pull: Pull) -> tuple[NodeId, ...] | None:
+        """The latest others of the sender's pool; the sender comes first from now on."""
+        if not pull.pool:
+            return None
+        pool = self._latest.setdefault(pull.pool, {})
+        pool.pop(sender, None)
+        # A dict keeps the order of insertion, so the latest is its last.
+        others = tuple(other for other, _ in zip(reversed(pool), range(pull.contacts), strict=False))
+        pool[sender] = None
+        return others
+
+
+@dataclass(frozen=True)
+class Habit:
+    """When a node wakes for a purpose, and whom it then asks."""
+
+    instants: Iterator[float]
+    choices: Iterator[Sequence[NodeId]]
+    pull: Pull = Pull()
+
+
+@final
+class Source:
+    """Changes at every wake, and serves what it has."""
+
+    def __init__(self, name: NodeId, updates: Iterator[float]) -> None:
+        self._name, self._updates, self._contacts = name, updates, Contacts()
+
+    def start(self) -> list[Command]:
+        return [Wake(next(self._updates), "updates")]
+
+    def on_wake(self, now: float, purpose: str) -> list[Command]:
+        return [Wake(next(self._updates), purpose)]
+
+    def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
+        assert isinstance(message, Pull), f"{self._name} asks nobody, so nobody replies"
+        return [Send(sender, Reply({self._name: now}, message.query, self._contacts.hand_over(sender, message)))]
+
+
+@final
+class Replica:
+    """Pulls from its upstreams and its peers, keeps the freshest, and serves what it has."""
+
+    def __init__(self, habits: Mapping[str, Habit], recent: bool = False) -> None:
+        """With `recent`, polls go to the contacts that the upstream last handed over."""
+        self.copies: Copies = {}
+        self.contacts: tuple[NodeId, ...] = ()
+        self._habits, self._recent, self._served = habits, recent, Contacts()
+
+    def start(self) -> list[Command]:
+        return [Wake(next(habit.instants), purpose) for purpose, habit in self._habits.items()]
+
+    def on_wake(self, now: float, purpose: str) -> list[Command]:
+        habit = self._habits[purpose]
+        asked = self.contacts if self._recent and purpose == "polls" else next(habit.choices)
+        return [*(Send(peer, habit.pull) for peer in asked), Wake(next(habit.instants), purpose)]
+
+    def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
+        match message:
+            case Pull(query):
+                return [Send(sender, Reply(self.copies, query, self._served.hand_over(sender, message)))]
+            case Reply(copies, _, contacts):
+                # Replies can overtake one another; a replica never goes back in time.
+                self.copies = freshest(self.copies, copies)
+                if contacts is not None:
+                    self.contacts = contacts
+        return []
+
+
+@dataclass
+class _Query:
+    outstanding: int
+    copies: Copies = field(default_factory=dict)
+
+
+@final
+class Client:
+    """Asks some replicas at every wake and takes the freshest of their answers."""
+
+    def __init__(self, queries: Habit) -> None:
+        self._habit, self._asked, self._open = queries, 0, dict[int, _Query]()
+
+    def start(self) -> list[Command]:
+        return [Wake(next(self._habit.instants), "queries")]
+
+    def on_wake(self, now: float, purpose: str) -> list[Command]:
+        asked = next(self._habit.choices)
+        self._asked += 1
+        self._open[self._asked] = _Query(len(asked))
+        pulls = [Send(replica, Pull(self._asked)) for replica in asked]
+        return [*pulls, Wake(next(self._habit.instants), purpose)]
+
+    def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
+        assert isinstance(message, Reply), "a client serves nobody"
+        query = self._open.get(message.query)
+        if query is None:
+            return []
+        query.copies = freshest(query.copies, message.copies)
+        query.outstanding -= 1
+        if query.outstanding:
+            return []
+        del self._open[message.query]
+        return [Answer(query.copies)]
+
+
+Node = Source | Replica | Client
