@@ -216,7 +216,7 @@ class _Run:
         totals = Totals(np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), lacking)
         source = int(self.plan.sources[row])
         lists = np.full((0, state.handed.shape[1] + 1), -1, np.int64)
-        state.copy[:] = -depth
+        state.copy[:] = np.where(self.plan.reached[row] & ~self.plan.clients, -depth, -np.inf)
         content = Content(
             row,
             source,
@@ -234,8 +234,9 @@ class _Run:
         known, left = self._known(content, depth)
         if program.sampled:
             still = left >= -self.sources.age[row]
-            known, left = known[still], np.full(int(still.sum()), self.first_updates[row][0])
-            np.add.at(totals.fresh, self.plan.group[known], np.minimum(left, self.horizon))
+            stale = min(float(self.first_updates[row][0]), self.horizon)
+            known, left = known[still], np.full(int(still.sum()), stale)
+            np.add.at(totals.fresh, self.plan.group[known], stale)
         state.copy[known] = left
         content.first = state.copy.copy()
         return content
@@ -331,8 +332,9 @@ class _Run:
             gained = c.law.integrated_tail(changes.before[:n]) - c.law.integrated_tail(changes.after[:n])
             c.integral += np.bincount(changes.who[:n], gained, c.integral.size)
         if answers:
-            fresh = c.law.tail(changes.answer[:answers])
-            c.answered += np.bincount(changes.client[:answers], fresh, c.answered.size)
+            got = np.isfinite(changes.answer[:answers])
+            fresh = c.law.tail(changes.answer[:answers][got])
+            c.answered += np.bincount(changes.client[:answers][got], fresh, c.answered.size)
 
     def _finish(self, contents: list[Content], depth: float, unproven: int) -> Path:
         plan = self.plan

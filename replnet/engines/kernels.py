@@ -279,7 +279,7 @@ def general_pass(  # type: ignore[no-untyped-def]
                 x += 1
             copy[source] = min(updates[x], horizon) if sampled else next_answer
             i, j = pairs[answered] >> 32, pairs[answered] & 0xFFFFFFFF
-            held[answered] = copy[j] if j != NOBODY else floor
+            held[answered] = copy[j] if j != NOBODY else -np.inf
             lists[answered % lists.shape[0], 0] = -1
             if state.register[i] >= 0 and j == state.upstream[i]:
                 hand_over(i, lists.shape[1] - 1, answered % lists.shape[0], state, lists)
@@ -330,7 +330,7 @@ def arrive(  # type: ignore[no-untyped-def]
                     changes.answer[answers] = t - copy[i]
                     changes.client[answers] = g
                     answers += 1
-            copy[i] = floor
+            copy[i] = -np.inf
         return n, answers
     if new > old:
         n = note(i, old, new, t, sampled, state, totals, changes, n)
@@ -338,8 +338,8 @@ def arrive(  # type: ignore[no-untyped-def]
     if state.register[i] >= 0 and lists[at, 0] >= 0 and receive_list(i, at, state, lists, totals):
         # From here on every poll asks whom it should; what was held before may be wrong and is forgotten.
         for i in range(copy.size):
-            if state.group[i] >= 0 and state.asks[i] == 0:
+            if copy[i] > floor and state.group[i] >= 0 and state.asks[i] == 0:
                 n = note(i, copy[i], floor, t, sampled, state, totals, changes, n)
-            copy[i] = floor
-        held[entry + 1 : answered] = floor
+                copy[i] = floor
+        held[entry + 1 : answered] = -np.inf
     return n, answers

@@ -97,6 +97,7 @@ class _Walk:
         self._tally = Tally(plan, depth, horizon, sampled, self._ages)
         self._lacking = {name for name in plan.names if self._needs(name)}
         self._forgotten = 0
+        self._forget(-depth)
         self._recall()
         for name, node in self._nodes.items():
             self._do(name, -depth, node.start())
@@ -145,6 +146,15 @@ class _Walk:
         homes = {p.node: p.candidates[0] for p in self._plan.processes if p.purpose == DOWNLOADS and p.candidates}
         shared = [i for i in process.candidates if i != process.node and homes.get(i) == homes.get(process.node)]
         return min(process.ask, len(shared))
+
+    def _forget(self, now: float) -> None:
+        """Nothing is known of what replicas hold: stale to the sampled estimator, as old as the start to the other."""
+        for i, name in enumerate(self._plan.names):
+            node = self._nodes[name]
+            if isinstance(node, Replica):
+                reached = [] if self._sampled else np.flatnonzero(self._plan.reached[:, i])
+                node.copies = {self._plan.names[self._plan.sources[row]]: -self._depth for row in reached}
+                self._tally.copies(i, now, node.copies)
 
     def _recall(self) -> None:
         """Copies whose age is plain from the start: their only download before it came straight from a source."""
@@ -204,7 +214,7 @@ class _Walk:
     def _deliver(self, now: float, to: NodeId, sender: NodeId, message: Message, serial: int) -> None:
         node = self._nodes[to]
         if isinstance(message, Reply) and serial < self._forgotten:
-            message = Reply({}, message.query, message.contacts)
+            message = Reply({}, message.query, message.contacts)  # from before everything was forgotten
         self._do(to, now, node.on_message(now, sender, message))
         if isinstance(node, Replica) and isinstance(message, Reply):
             self._tally.copies(self._number[to], now, node.copies)
@@ -217,10 +227,7 @@ class _Walk:
         if self._lacking:
             return
         self._forgotten = next(self._serial)
-        for other, node in self._nodes.items():
-            if isinstance(node, Replica):
-                node.copies = {}
-                self._tally.copies(self._number[other], now, {})
+        self._forget(now)
 
     def unproven(self) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
@@ -240,10 +247,10 @@ class _Walk:
         return unproven
 
     def _held(self, row: int) -> Any:
-        """When what every node holds of a source left it; -depth stands for "before the start"."""
+        """When what every node holds of a source left it; -inf where it holds nothing."""
         source = self._plan.names[self._plan.sources[row]]
         copies = (n.copies if isinstance(n, Replica) else {} for n in self._nodes.values())
-        return np.array([c.get(source, -self._depth) for c in copies])
+        return np.array([c.get(source, -np.inf) for c in copies])
 
     def path(self, unproven: int) -> Path:
         fresh, answers, good = self._tally.totals()

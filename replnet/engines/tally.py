@@ -28,9 +28,7 @@ class Tally:
         self._plan, self._depth, self._horizon, self._sampled = plan, depth, horizon, sampled
         self._row = {plan.names[s]: row for row, s in enumerate(plan.sources)}
         self._laws = [plan.processes[row].law.age for row in range(len(plan.sources))]
-        # (1) takes what is unknown for stale, (2) for as old as the start.
-        self._unknown = -np.inf if sampled else -depth
-        self._left = np.full((len(plan.sources), len(plan.names)), self._unknown)
+        self._left = np.full((len(plan.sources), len(plan.names)), -np.inf if sampled else -depth)
         self._since = np.full_like(self._left, -depth)
         self._updated = -ages[: len(plan.sources)]
         self._fresh = np.zeros(len(plan.groups))
@@ -45,8 +43,8 @@ class Tally:
 
     def copies(self, node: int, now: float, copies: Copies) -> None:
         for source, row in self._row.items():
-            left = copies.get(source, self._unknown)
-            if left != self._left[row, node]:
+            left = copies.get(source, -np.inf)
+            if self._plan.reached[row, node] and left != self._left[row, node]:
                 self._close(row, node, now)
                 self._left[row, node] = left
 
@@ -67,9 +65,10 @@ class Tally:
             return
         group = self._plan.group[client]
         for source, row in self._row.items():
-            left = copies.get(source, self._unknown)
             self._answers[group] += 1
-            self._good[group] += left >= self._updated[row] if self._sampled else self._laws[row].tail(now - left)
+            if source in copies:
+                left, law = copies[source], self._laws[row]
+                self._good[group] += left >= self._updated[row] if self._sampled else law.tail(now - left)
 
     def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
         """Freshness of copies, answers and good answers, per group."""

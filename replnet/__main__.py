@@ -1,0 +1,3 @@
+from replnet.cli import main
+
+main()

@@ -1,0 +1,136 @@
+"""Commands and their options. Bodies import what they need, so that `--help` costs nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from replnet.version import __version__
+
+# Exit codes that scripts rely on.
+FINE, DIFFERS, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
+
+EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete."
+
+
+def main() -> None:
+    """Run a command; every error of the input is a message and exit code 2, never a traceback."""
+    try:
+        code = commands.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = INCOMPLETE
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        code = INCOMPLETE
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; closing stderr too keeps the interpreter from complaining.
+        sys.stderr.close()
+        code = FINE
+    except ValueError as error:
+        click.echo(error, err=True)
+        code = BAD_INPUT
+    sys.exit(code if isinstance(code, int) else FINE)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG)
+@click.version_option(__version__, prog_name="replnet")
+def commands() -> None:
+    """How fresh is what clients get from replicas that pull? Predict it, emulate it, compare.
+
+    NETWORK is a YAML file, or the name of a network that comes with replnet, such as `cascade`.
+    """
+
+
+def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option(
+        "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE",
+        help="Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.",
+    )(command)  # fmt: skip
+    return click.argument("network")(command)
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    kinds = click.Choice(["table", "json", "csv"])
+    return click.option("--format", "form", type=kinds, default="table", show_default=True, help="Of what goes to stdout.")(command)
+
+
+@commands.command(epilog=EPILOG)
+@network_options
+@format_option
+def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
+    """What the formulas say of NETWORK."""
+    from replnet.cli.output import write
+    from replnet.experiment.predict import predict as formulas
+    from replnet.network.network import load
+
+    write(formulas(load(network, overrides)), form)
+    return FINE
+
+
+@commands.command(epilog=EPILOG)
+@network_options
+@click.option("--engine", type=click.Choice(["array", "step"]), default="array", show_default=True,
+              help="array: compiled, for numbers; step: node by node, for reference and delay laws.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed, the same path.")
+@click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
+@click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
+@click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
+              help="sampled: against the updates that happened; conditional: against their law, along the path.")  # fmt: skip
+@click.option("--replications", type=click.IntRange(min=1), default=32, show_default=True,
+              help="Independent stationary paths; 30 or more for intervals.")  # fmt: skip
+@click.option("--resolution", type=float, default=0.02, show_default=True,
+              help="Half-width above which a comparison counts as unresolved.")  # fmt: skip
+@click.option("--threshold", "thresholds", multiple=True, metavar="'[GROUP:]METRIC > X'",
+              help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
+@format_option
+def run(network: str, overrides: tuple[str, ...], thresholds: tuple[str, ...], form: str, **options: Any) -> int:
+    """Emulate NETWORK and compare what happened with what the formulas say."""
+    from replnet.cli.output import write
+    from replnet.cli.progress import progress
+    from replnet.cli.thresholds import judge, parse
+    from replnet.experiment.emulate import emulate
+    from replnet.network.network import load
+
+    demands = [parse(text) for text in thresholds]
+    with progress() as report:
+        result = emulate(load(network, overrides), progress=report, **options)
+    write(result, form)
+    failed, open_ = judge(demands, result)
+    if result.incomplete:
+        click.echo(result.incomplete, err=True)
+    if result.verdict == "differ" or failed:
+        return DIFFERS
+    return INCOMPLETE if result.incomplete or open_ else FINE
+
+
+@commands.command(epilog=EPILOG)
+@network_options
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Draw into this file instead, PNG or SVG by its name.")
+def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
+    """Describe and draw NETWORK."""
+    from replnet.network import draw
+    from replnet.network.network import load
+
+    loaded = load(network, overrides)
+    click.echo(loaded.describe())
+    if output is None:
+        click.echo()
+        click.echo(draw.text(loaded))
+    else:
+        draw.picture(loaded, output)
+        click.echo(f"drawn to {output}", err=True)
+    return FINE
+
+
+@commands.command()
+def doctor() -> int:
+    """Check that this installation can do its work, and how fast."""
+    from replnet.cli.doctor import examine
+
+    return FINE if examine() else DIFFERS

@@ -1,0 +1,77 @@
+"""Results as text: an aligned table, JSON or CSV, on stdout."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from typing import Any
+
+import click
+
+from replnet.experiment.result import Emulated, Result, Row
+
+COLOURS = {"agree": "green", "differ": "red", "unresolved": "yellow"}
+
+
+def write(result: Result, form: str) -> None:
+    if form == "json":
+        click.echo(result.to_json())
+    elif form == "csv":
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(result.columns)
+        out.writerows([getattr(row, column) for column in result.columns] for row in result.rows)
+    else:
+        _table(result)
+
+
+def _table(result: Result) -> None:
+    emulated = isinstance(result, Emulated)
+    heads = ["group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "prediction"]
+    if not emulated:
+        heads = ["group", "metric", "predicted", "kind", "source"]
+    lines = [_compared(row) if emulated else _predicted(row) for row in result.rows]
+    widths = [max(len(line[c]) for line in [heads, *lines]) for c in range(len(heads))]
+    for line in [heads, ["-" * w for w in widths], *lines]:
+        click.echo("  ".join(_painted(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for note in dict.fromkeys(f"{row.group}: {row.note}" for row in result.rows if row.note):
+        click.echo(f"  {note}")
+    if isinstance(result, Emulated):
+        click.echo(_summary(result))
+
+
+def _predicted(row: Row) -> list[str]:
+    return [row.group, row.metric, _number(row.predicted), row.kind, row.source]
+
+
+def _compared(row: Row) -> list[str]:
+    interval = "" if row.ci_low is None else f"{_number(row.ci_low)} .. {_number(row.ci_high)}"
+    z = "" if row.z is None else f"{row.z:+.2f}"
+    source = f"{row.kind}, {row.source}" if row.kind else ""
+    return [row.group, row.metric, _number(row.measured), interval, _number(row.predicted), z, row.verdict, source]
+
+
+def _summary(result: Emulated) -> str:
+    queries = f" and {result.queries:,} queries" if result.queries else ""
+    verdict = f"; overall: {result.verdict}" if result.verdict else ""
+    return (
+        f"{result.engine}, {result.estimator}: {result.events:,} events{queries} over {result.horizon:,.6g} units of time "
+        f"in {result.replications} replications, {result.seconds:.2f} s{verdict}"
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
+
+
+def _painted(cell: str, width: int) -> str:
+    text = cell.ljust(width)
+    colour = COLOURS.get(cell)
+    return click.style(text, fg=colour) if colour and not os.environ.get("NO_COLOR") else text
+
+
+def note(text: Any) -> None:
+    """For people, not for pipes."""
+    click.echo(text, err=True)

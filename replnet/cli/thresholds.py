@@ -1,0 +1,56 @@
+"""Demands on a result, such as 'freshness > 0.9' or 'level 4: freshness >= 0.5'."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import click
+
+from replnet.experiment.result import Emulated, Row
+
+FORM = re.compile(r"^(?:(?P<group>[^:<>=]+):)?\s*(?P<metric>\w+)\s*(?P<sign>>=?|<=?)\s*(?P<bound>[-+\d.eE]+)$")
+
+
+@dataclass(frozen=True)
+class Demand:
+    text: str
+    group: str | None
+    metric: str
+    above: bool
+    bound: float
+
+    def holds(self, row: Row) -> bool | None:
+        """Of the whole interval; None where it lies on both sides, or there is none."""
+        if row.ci_low is None or row.ci_high is None:
+            return None
+        if row.ci_low > self.bound:
+            return self.above
+        return not self.above if row.ci_high < self.bound else None
+
+
+def parse(text: str) -> Demand:
+    found = FORM.match(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        group = found["group"].strip() if found["group"] else None
+        return Demand(text.strip(), group, found["metric"], found["sign"].startswith(">"), float(found["bound"]))
+    except ValueError:
+        raise ValueError(f"--threshold: {text!r} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')") from None
+
+
+def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
+    """Whether any demand failed, and whether any is open; says so on stderr."""
+    failed = open_ = False
+    for demand in demands:
+        rows = [r for r in result.rows if r.metric == demand.metric and demand.group in (None, r.group)]
+        if not rows:
+            there = ", ".join(f"{r.group}: {r.metric}" for r in result.rows)
+            raise ValueError(f"--threshold: nothing matches {demand.text!r} (there is {there})")
+        answers = [demand.holds(row) for row in rows]
+        failed |= False in answers
+        open_ |= None in answers
+        word = "failed" if False in answers else "unresolved, the interval lies across it" if None in answers else "holds"
+        click.echo(f"{demand.text}: {word}", err=True)
+    return failed, open_

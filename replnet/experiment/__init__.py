@@ -1,0 +1,1 @@
+"""Networks predicted, emulated and compared."""

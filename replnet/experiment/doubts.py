@@ -1,0 +1,56 @@
+"""What the laws of a network say about how far its measured intervals can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import inf
+
+from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
+
+
+def behind(plan: Plan, group: int) -> list[Process]:
+    """Every process on which the copies or answers of a group depend."""
+    of_node: dict[int, list[Process]] = {}
+    for p in plan.processes:
+        of_node.setdefault(p.node, []).append(p)
+    seen: set[int] = set()
+    lists: set[int] = set()
+    waiting = [i for i, g in enumerate(plan.group.tolist()) if g == group]
+    while waiting:
+        i = waiting.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        for p in of_node.get(i, ()):
+            # Members of a pool share one list of candidates, which needs a visit only once.
+            if id(p.candidates) not in lists:
+                lists.add(id(p.candidates))
+                waiting.extend(p.candidates)
+    return [p for i in sorted(seen) for p in of_node.get(i, ())]
+
+
+def heavy(processes: Iterable[Process], sampled: bool) -> str:
+    """Why no interval can be given, or nothing."""
+    laws = dict.fromkeys(p.law for p in processes if p.purpose != QUERIES and (sampled or p.purpose != UPDATES))
+    worst = [str(law) for law in laws if law.second_moment == inf]
+    return f"no interval: infinite variance of {', '.join(worst)}" if worst else ""
+
+
+def locked(processes: Iterable[Process], sampled: bool, replications: int) -> str:
+    """A note where processes on one lattice keep their phases, so that only replications average over them."""
+    timed = [p for p in processes if p.law.span and p.purpose != QUERIES and (sampled or p.purpose != UPDATES)]
+    count: dict[object, int] = {}
+    for p in timed:
+        count[p.law] = count.get(p.law, 0) + 1
+    for a, b in combinations_with_replacement(list(count), 2):
+        if (a is not b or count[a] > 1) and commensurable(a.span, b.span):  # type: ignore[attr-defined]
+            pair = f"{a} and {b} keep" if a is not b else f"processes with {a} keep"
+            return f"phase-lock: {pair} their phases; averaged over {replications} random ones"
+    return ""
+
+
+def commensurable(a: float, b: float) -> bool:
+    ratio = Fraction(a / b).limit_denominator(10_000)
+    return abs(float(ratio) * b - a) <= 1e-12 * a

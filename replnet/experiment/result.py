@@ -1,0 +1,117 @@
+"""What a prediction or an emulation returns: rows, and where they come from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from html import escape
+from typing import Any, final
+
+from replnet.measure.verdict import overall
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """One (group, metric): what was measured, what was predicted, and what to make of it."""
+
+    group: str
+    metric: str
+    measured: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    predicted: float | None = None
+    z: float | None = None
+    verdict: str = ""
+    kind: str = ""  # of the prediction: exact, limit or approximation
+    source: str = ""  # the equation it comes from
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("measured", "ci_low", "ci_high", "predicted", "z"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                object.__setattr__(self, name, None)
+
+
+PREDICTED = ("group", "metric", "predicted", "kind", "source", "note")
+COMPARED = tuple(f.name for f in fields(Row))
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows in the order of the network's groups."""
+
+    network: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    provenance: Mapping[str, Any]
+    columns: Sequence[str] = PREDICTED
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows as a DataFrame; what does not exist is NaN or empty."""
+        import pandas as pd
+
+        frame = pd.DataFrame([asdict(row) for row in self.rows], columns=list(self.columns))
+        numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z") if c in frame]
+        frame[numbers] = frame[numbers].astype(float)
+        frame.attrs["units"] = {"freshness": "share of time (copies) or of answers (clients)", "service_rate": "queries per unit of time"}
+        return frame
+
+    def data(self) -> dict[str, Any]:
+        """One object of plain data, as `--format json` prints it."""
+        rows = [{c: getattr(row, c) for c in self.columns} for row in self.rows]
+        return {"network": self.network, **self._about(), "rows": rows, "provenance": dict(self.provenance)}
+
+    def _about(self) -> dict[str, Any]:
+        return {}
+
+    def to_json(self) -> str:
+        return json.dumps(self.data(), indent=2, allow_nan=False, default=str)
+
+    def _repr_html_(self) -> str:
+        title = escape(str(self.network.get("name") or self.network.get("kind")))
+        return f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
+
+    def _caption(self) -> str:
+        return ""
+
+
+@final
+@dataclass(frozen=True)
+class Predicted(Result):
+    """What the formulas say."""
+
+
+@final
+@dataclass(frozen=True)
+class Emulated(Result):
+    """What happened, beside what the formulas say."""
+
+    columns: Sequence[str] = COMPARED
+    engine: str = "array"
+    estimator: str = "sampled"
+    seed: int = 0
+    horizon: float = 0.0  # all replications together
+    replications: int = 0
+    events: int = 0  # updates, downloads and polls
+    queries: int = 0
+    seconds: float = 0.0
+    incomplete: str = ""  # why it ended early, if it did
+
+    @property
+    def verdict(self) -> str:
+        """`agree`, `differ` or `unresolved` over all rows."""
+        return overall([row.verdict for row in self.rows])
+
+    def _about(self) -> dict[str, Any]:
+        names = ("engine", "estimator", "seed", "horizon", "replications", "events", "queries", "seconds", "incomplete")
+        return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
+
+    def _caption(self) -> str:
+        return escape(
+            f" · {self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
+        )

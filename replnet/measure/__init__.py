@@ -1,0 +1,1 @@
+"""From what replications yielded to estimates with intervals, and to verdicts."""

@@ -1,0 +1,130 @@
+"""Random networks of every kind, small enough for `step`."""
+
+from __future__ import annotations
+
+import networkx as nx
+from hypothesis import strategies as st
+
+import replnet as rn
+
+RATES = st.sampled_from([0.5, 1.0, 2.0, 3.7])
+
+
+@st.composite
+def laws(draw: st.DrawFn) -> rn.Law:
+    rate = draw(RATES)
+    return draw(
+        st.sampled_from(
+            [
+                rn.exponential(rate=rate),
+                rn.constant(rate=rate),
+                rn.pareto(alpha=3, rate=rate),
+                rn.pareto(alpha=1.4, rate=rate),
+                rn.weibull(shape=0.6, rate=rate),
+                rn.uniform(low=0.1 / rate, high=1.9 / rate),
+                rn.gamma(shape=2.5, rate=rate),
+                rn.hyperexponential(weights=[0.7, 0.3], rates=[2 * rate, rate / 2]),
+                rn.lattice(values=[1, 2], weights=[0.5, 0.5]),
+            ]
+        )
+    )
+
+
+DELAYS = st.sampled_from([0.0, 0.0, 0.05, 0.7])
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> rn.Network:
+    kind = draw(st.sampled_from([cascades, clusters, redundant, tiers, graphs]))
+    return draw(kind())
+
+
+@st.composite
+def cascades(draw: st.DrawFn) -> rn.Network:
+    depth = draw(st.integers(1, 3))
+    return rn.cascade(
+        depth=depth,
+        branching=draw(st.integers(1, 3)),
+        updates=draw(laws()),
+        downloads=[draw(laws()) for _ in range(depth)],
+        delay=draw(DELAYS),
+        clients=draw(st.none() | st.just({"level": "last", "queries": draw(laws())})),
+    )
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> rn.Network:
+    m = draw(st.integers(2, 6))
+    clients = {"ask": draw(st.integers(1, m)), "queries": draw(laws())}
+    return rn.cooperative(
+        replicas=m,
+        peers=draw(st.integers(1, m - 1)),
+        select=draw(st.sampled_from(["random", "recent"])),
+        updates=draw(laws()),
+        downloads=draw(laws()),
+        polls=draw(laws()),
+        delay=draw(DELAYS),
+        clients=draw(st.none() | st.just(clients)),
+    )
+
+
+@st.composite
+def redundant(draw: st.DrawFn) -> rn.Network:
+    m = draw(st.integers(1, 5))
+    return rn.redundant(
+        replicas=m,
+        ask=draw(st.integers(1, m)),
+        clients=draw(st.integers(1, 2)),
+        updates=draw(laws()),
+        downloads=draw(laws()),
+        queries=draw(laws()),
+        delay=draw(DELAYS),
+    )
+
+
+@st.composite
+def tiers(draw: st.DrawFn) -> rn.Network:
+    top = {"kind": "cascade", "depth": draw(st.integers(1, 2)), "branching": 2, "downloads": draw(laws())}
+    cluster = {
+        "kind": "cooperative",
+        "replicas": 3,
+        "peers": draw(st.integers(1, 2)),
+        "select": draw(st.sampled_from(["random", "recent"])),
+        "downloads": draw(laws()),
+        "polls": draw(laws()),
+        "under": draw(st.sampled_from(["each", "spread"])),
+    }
+    return rn.compose(
+        updates=draw(laws()),
+        tiers=[top, cluster] if draw(st.booleans()) else [{**cluster, "under": "each"}, {**top, "under": "spread"}],
+        clients={"ask": 2, "queries": draw(laws())},
+        delay=draw(DELAYS),
+    )
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> rn.Network:
+    """Several sources, several parents, cycles of pulls, peers, nodes that nothing reaches."""
+    sources = [f"s{i}" for i in range(draw(st.integers(1, 2)))]
+    replicas = [f"r{i}" for i in range(draw(st.integers(1, 5)))]
+    graph = nx.DiGraph(delay=draw(DELAYS))
+    for name in sources:
+        graph.add_node(name, role="source", updates=draw(laws()))
+    for name in replicas:
+        graph.add_node(name, role="replica", downloads=draw(laws()))
+    for name in replicas:
+        others = [other for other in [*sources, *replicas] if other != name]
+        for above in draw(st.lists(st.sampled_from(others), unique=True, max_size=3)):
+            graph.add_edge(above, name, kind="download")
+        parents = graph.in_degree(name)
+        if parents > 1 and draw(st.booleans()):
+            graph.nodes[name]["ask"] = draw(st.integers(1, parents))
+        peers = [other for other in replicas if other != name and not graph.has_edge(other, name)]
+        if peers and draw(st.booleans()):
+            for peer in draw(st.lists(st.sampled_from(peers), unique=True, min_size=1)):
+                graph.add_edge(peer, name, kind="peer")
+            k = sum(kind == "peer" for _, _, kind in graph.in_edges(name, data="kind"))
+            graph.nodes[name].update(polls=draw(laws()), peers=draw(st.integers(1, k)))
+    graph.add_node("client", role="client", queries=draw(laws()), ask=draw(st.integers(1, len(replicas))))
+    graph.add_edges_from((name, "client", {"kind": "query"}) for name in replicas)
+    return rn.graph(graph)

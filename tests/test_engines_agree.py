@@ -1,0 +1,132 @@
+"""`array` and `step` walk the same path, copy by copy."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import networks
+
+import replnet as rn
+from replnet.engines import array, step
+from replnet.engines.path import Path
+from replnet.engines.plan import Plan, plan
+
+# Integrals over a path add the same terms in different orders.
+ROUNDING = 1e-9
+
+
+def both(compiled: Plan, seed: int, horizon: float, sampled: bool, replication: int = 0) -> tuple[Path, Path]:
+    program = array.Program(compiled, sampled)
+    return (
+        array.run_path(program, seed, replication, horizon),
+        step.run_path(compiled, seed, replication, horizon, sampled),
+    )
+
+
+def assert_same(compiled: Plan, ours: Path, theirs: Path, sampled: bool) -> None:
+    assert ours.counts == theirs.counts
+    assert ours.depth == theirs.depth
+    assert ours.unproven == theirs.unproven
+    assert np.array_equal(ours.answers, theirs.answers)
+    assert np.allclose(ours.fresh, theirs.fresh, rtol=0, atol=ROUNDING, equal_nan=True)
+    assert np.allclose(ours.good, theirs.good, rtol=0, atol=ROUNDING * max(ours.answers.max(initial=1), 1))
+    if not sampled:
+        replicas = np.array([role == "replica" for role in compiled.roles])
+        assert np.array_equal(ours.copies[:, replicas], theirs.copies[:, replicas])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(network=networks(), seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_they_agree_on_any_network(network, seed, sampled):
+    compiled = plan(network)
+    assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(network=networks(), seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_they_agree_on_many_networks(network, seed, sampled):
+    compiled = plan(network)
+    assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
+
+
+NAMED = {
+    "single": rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
+    "heavy": rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)"),
+    "tree": rn.cascade(depth=3, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)"),
+    "cluster": rn.cooperative(
+        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=4)"
+    ),
+    "recent": rn.cooperative(
+        replicas=10, peers=3, select="recent", updates="exponential(rate=1)", downloads="exponential(rate=1)",
+        polls="constant(rate=4)",
+    ),
+    "redundant": rn.redundant(
+        replicas=10, ask=3, updates="exponential(rate=1)", downloads="constant(rate=1)", queries="exponential(rate=5)"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
+@pytest.mark.parametrize("network", NAMED.values(), ids=NAMED)
+def test_they_agree_over_many_seeds(network, sampled):
+    compiled = plan(network)
+    for seed in range(20):
+        assert_same(compiled, *both(compiled, seed, 20.0, sampled, replication=seed % 3), sampled)
+
+
+def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
+    compiled = plan(NAMED["cluster"])
+    whole = array.run_path(array.Program(compiled, False), 1, 0, 200.0)
+    monkeypatch.setattr(array, "WINDOW", 32)
+    parts = array.run_path(array.Program(compiled, False), 1, 0, 200.0)
+    assert np.array_equal(whole.copies, parts.copies)
+    assert whole.counts == parts.counts
+    assert np.allclose(whole.fresh, parts.fresh, rtol=0, atol=ROUNDING)
+
+
+def test_another_node_disturbs_no_one():
+    """A replica more at the end of a tree leaves the others' copies as they were."""
+    graph = nx.DiGraph()
+    graph.add_node("source", updates="exponential(rate=1)")
+    for name in ("a", "b"):
+        graph.add_node(name, downloads="pareto(alpha=3, rate=1)")
+        graph.add_edge("source", name)
+    small = array.run_path(array.Program(plan(rn.graph(graph)), False), 1, 0, 50.0)
+    graph.add_node("c", downloads="exponential(rate=1)")
+    graph.add_edge("b", "c")
+    large = array.run_path(array.Program(plan(rn.graph(graph)), False), 1, 0, 50.0)
+    assert np.array_equal(small.copies[0, 1:3], large.copies[0, 1:3])
+
+
+def test_sampled_and_conditional_see_the_same_copies():
+    """What is fresh to one, by the instant it goes stale, left after the last update to the other."""
+    compiled = plan(NAMED["tree"])
+    for seed in range(10):
+        stale = array.run_path(array.Program(compiled, True), seed, 0, 20.0).copies[0, 1:]
+        left = array.run_path(array.Program(compiled, False), seed, 0, 20.0).copies[0, 1:]
+        order = np.argsort(left)
+        assert (np.diff(stale[order]) >= 0).all()
+        assert (stale >= left).all()
+
+
+def test_a_disconnected_replica_is_never_fresh():
+    graph = nx.DiGraph()
+    graph.add_node("source", updates="exponential(rate=1)")
+    graph.add_node("alone", downloads="exponential(rate=1)")
+    compiled = plan(rn.graph(graph))
+    for sampled in (True, False):
+        ours, theirs = both(compiled, 1, 20.0, sampled)
+        assert ours.fresh.tolist() == theirs.fresh.tolist() == [0.0]
+
+
+def test_the_array_engine_says_which_engine_takes_delay_laws():
+    network = rn.cascade(
+        depth=2, updates="exponential(rate=1)", downloads="exponential(rate=1)", delay="exponential(mean=0.1)"
+    )
+    with pytest.raises(ValueError, match=r"delay: .*step"):
+        array.run_path(array.Program(plan(network), True), 1, 0, 1.0)
+    assert 0 <= step.run_path(plan(network), 1, 0, 20.0, True).fresh[1] <= 1
