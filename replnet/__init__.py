@@ -1,10 +1,10 @@
 """replnet: emulate networks of pull-based replicas, and compare them with what the formulas predict.
 
-    import replnet as rn
+import replnet as rn
 
-    net = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
-    rn.predict(net).table
-    rn.emulate(net, seed=1, horizon=1e5).table
+net = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+rn.predict(net).table
+rn.emulate(net, seed=1, horizon=1e5).table
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.y
 
 def examine() -> bool:
     """Print one line per check; true if all passed."""
-    click.echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
+    click.echo(
+        f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs"
+    )
     checks = [_python(), *map(_library, NEEDED), *_engines()]
     for good, words in checks:
         click.echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
@@ -40,7 +42,11 @@ def _engines() -> list[tuple[bool, str]]:
     from replnet.network.network import cooperative
 
     network = cooperative(
-        replicas=100, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=4)"
+        replicas=100,
+        peers=1,
+        updates="exponential(rate=1)",
+        downloads="exponential(rate=1)",
+        polls="exponential(rate=4)",
     )
     begun = time.perf_counter()
     emulate(network, horizon=32)
@@ -48,6 +54,9 @@ def _engines() -> list[tuple[bool, str]]:
     fast, slow = emulate(network, horizon=4e4), emulate(network, "step", horizon=64)
     return [
         (True, f"kernels ready in {compiled:.1f} s (compiled once, then kept on disk)"),
-        (fast.verdict == "agree", f"array: {fast.events / fast.seconds / 1e6:.0f} million events a second, {fast.verdict}"),
+        (
+            fast.verdict == "agree",
+            f"array: {fast.events / fast.seconds / 1e6:.0f} million events a second, {fast.verdict}",
+        ),
         (bool(slow.rows), f"step: {slow.events / slow.seconds / 1e3:.0f} thousand events a second"),
     ]

@@ -57,7 +57,9 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     kinds = click.Choice(["table", "json", "csv"])
-    return click.option("--format", "form", type=kinds, default="table", show_default=True, help="Of what goes to stdout.")(command)
+    return click.option(
+        "--format", "form", type=kinds, default="table", show_default=True, help="Of what goes to stdout."
+    )(command)
 
 
 @commands.command(epilog=EPILOG)
@@ -111,7 +113,9 @@ def run(network: str, overrides: tuple[str, ...], thresholds: tuple[str, ...], f
 
 @commands.command(epilog=EPILOG)
 @network_options
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Draw into this file instead, PNG or SVG by its name.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Draw into this file instead, PNG or SVG by its name."
+)
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
     from replnet.network import draw

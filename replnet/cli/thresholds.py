@@ -37,7 +37,9 @@ def parse(text: str) -> Demand:
         group = found["group"].strip() if found["group"] else None
         return Demand(text.strip(), group, found["metric"], found["sign"].startswith(">"), float(found["bound"]))
     except ValueError:
-        raise ValueError(f"--threshold: {text!r} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')") from None
+        raise ValueError(
+            f"--threshold: {text!r} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')"
+        ) from None
 
 
 def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
@@ -51,6 +53,8 @@ def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
         answers = [demand.holds(row) for row in rows]
         failed |= False in answers
         open_ |= None in answers
-        word = "failed" if False in answers else "unresolved, the interval lies across it" if None in answers else "holds"
+        word = (
+            "failed" if False in answers else "unresolved, the interval lies across it" if None in answers else "holds"
+        )
         click.echo(f"{demand.text}: {word}", err=True)
     return failed, open_

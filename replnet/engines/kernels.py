@@ -170,12 +170,12 @@ def settle(times, pairs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def sampled_pass(times, pairs, updates, x, horizon, source, copy, group, fresh):  # type: ignore[no-untyped-def]
+def sampled_pass(times, pairs, updates, horizon, source, copy, group, fresh):  # type: ignore[no-untyped-def]
     """(1) and (2), where everyone asks by name, is answered at once and keeps what it gets.
 
-    updates[x:] are those still to come, up to one beyond the window.
+    `updates` are those of the window and the one after.
     """
-    coming = updates[x]
+    x, coming = 0, updates[0]
     copy[source] = min(coming, horizon)
     for q in range(times.size):
         t = times[q]
@@ -190,7 +190,6 @@ def sampled_pass(times, pairs, updates, x, horizon, source, copy, group, fresh):
         if new > old:
             copy[i] = new
             fresh[group[i]] += max(new - t, 0.0) - max(old - t, 0.0)
-    return x
 
 
 @njit(cache=True)

@@ -89,35 +89,29 @@ def keep_changes(d, held, before, times, values):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def tree_pass(window, tree, updates, x, horizon, source, copy, group, fresh, begin, times, values):  # type: ignore[no-untyped-def]
-    """One window of one source; updates[:x] lie in it and updates[x] is the next one.
+def tree_pass(  # type: ignore[no-untyped-def]
+    window, tree, updates, horizon, source, copy, group, fresh, begin, size, times, values, rank, held
+):
+    """One window of one source; `updates` are those of the window and the one after.
 
-    begin[i], times and values hold the changes of node i: values[b] before the
-    first, values[b + 1 + c] after the c-th.
+    The changes of node i: values[b] before the first, values[b + 1 + c] after the c-th, which was
+    at times[b + c], where b = begin[i]; size[i] of them. `rank` and `held` are room for a replica's pulls.
     """
     points, offset, first, last = window
-    size = np.zeros(copy.size, np.int64)
-    longest = 1
-    room = x + 1
-    for p in tree.order:
-        n = last[p] - first[p]
-        longest = max(longest, n)
-        if tree.feeds[p]:
-            begin[tree.node[p]] = room
-            room += n + 2
-    rank, held = np.empty(longest, np.int64), np.empty(longest)
-    begin[source], size[source] = 0, x
-    for q in range(x + 1):
+    begin[source], size[source] = 0, updates.size - 1
+    for q in range(updates.size):
         times[q] = updates[q]
         values[q] = min(updates[q], horizon)
+    room = updates.size
     for p in tree.order:
         o, i, u = offset[p], tree.node[p], tree.upstream[p]
         d = points[o + first[p] : o + last[p]]
         b, n = begin[u], d.size
-        ranks(times[b : b + size[u]], d, rank[:n])
+        ranks(times[b : b + size[u]], d, rank)
         before = copy[i]
-        fresh[group[i]] += gain(d, rank[:n], values[b:], before, held)
+        fresh[group[i]] += gain(d, rank, values[b:], before, held)
         if n:
             copy[i] = held[n - 1]
         if tree.feeds[p]:
-            size[i] = keep_changes(d, held, before, times[begin[i] :], values[begin[i] :])
+            begin[i], size[i] = room, keep_changes(d, held, before, times[room:], values[room:])
+            room += size[i] + 2

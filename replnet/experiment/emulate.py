@@ -95,9 +95,13 @@ def _check(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed: {seed!r} is not a whole number of 0 or more (such as 1)")
     if isinstance(replications, bool) or not isinstance(replications, int) or replications < 1:
-        raise ValueError(f"replications: {replications!r} is not a whole number above 0 ({FEWEST} or more for intervals)")
+        raise ValueError(
+            f"replications: {replications!r} is not a whole number above 0 ({FEWEST} or more for intervals)"
+        )
     for name, value in (("horizon", horizon), ("precision", precision), ("resolution", resolution)):
-        if value is not None and not (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf):
+        if value is not None and not (
+            isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+        ):
             raise ValueError(f"{name}: {value!r} is not a number above 0")
 
 
@@ -150,7 +154,9 @@ class _Replications:
         most = int(MOST_EVENTS / max(self.plan.rate * self.length, 1))
         while (widest := max((e.half_width for e in self.estimates() if not e.doubt), default=0.0)) > precision:
             if len(self.paths) >= most:
-                self.incomplete = f"precision {precision:g} not reached: half-width {widest:.2g} after {MOST_EVENTS:g} events"
+                self.incomplete = (
+                    f"precision {precision:g} not reached: half-width {widest:.2g} after {MOST_EVENTS:g} events"
+                )
                 return
             # The half-width falls with the root of their number; a little more saves another round.
             need = math.ceil(len(self.paths) * 1.05 * (widest / precision) ** 2)

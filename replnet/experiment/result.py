@@ -58,7 +58,10 @@ class Result:
         frame = pd.DataFrame([asdict(row) for row in self.rows], columns=list(self.columns))
         numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
-        frame.attrs["units"] = {"freshness": "share of time (copies) or of answers (clients)", "service_rate": "queries per unit of time"}
+        frame.attrs["units"] = {
+            "freshness": "share of time (copies) or of answers (clients)",
+            "service_rate": "queries per unit of time",
+        }
         return frame
 
     def data(self) -> dict[str, Any]:
@@ -74,7 +77,9 @@ class Result:
 
     def _repr_html_(self) -> str:
         title = escape(str(self.network.get("name") or self.network.get("kind")))
-        return f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
+        return (
+            f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
+        )
 
     def _caption(self) -> str:
         return ""

@@ -15,8 +15,10 @@ Sampling maps a standard exponential e to the interval x that solves
 
 one e per interval. So the same stream drives any law, and larger e means a
 longer interval under every law, which is what makes differences between laws
-smooth. (2) also gives the interval that covers an age a in equilibrium:
--log tail(x) = -log tail(a) + e.
+smooth. The interval that covers an age a in equilibrium is longer than a and
+otherwise as usual, P(X > x | X > a) = tail(x) / tail(a), so it solves
+
+    -log tail(x) = -log tail(a) + e.                                         (3)
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+
+from replnet.laws.check import FieldError
 
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
 
@@ -62,19 +66,37 @@ class Law(ABC):
         return 1 / self.mean
 
     def cdf(self, x: Array) -> Array:
+        """P(X <= x); laws that can are precise where it is small."""
         return 1 - self.tail(x)
 
     def quantile(self, p: Array) -> Array:
-        return self.isf(1 - np.asarray(p))
+        """The smallest x with cdf(x) >= p, for p in [0, 1]."""
+        p = np.asarray(p, dtype=float)
+        with np.errstate(divide="ignore"):
+            return np.where(p > 0, self.solve(-np.log1p(-p)), 0.0)[()]
 
     def hazard(self, x: Array) -> Array:
         """-log tail(x), the left side of (2)."""
+        below = np.minimum(self.cdf(x), 1.0)
+        # Each form keeps its digits on its own side of the median.
         with np.errstate(divide="ignore"):
-            return -np.log(self.tail(x))
+            return np.where(below < 0.5, -np.log1p(-below), -np.log(self.tail(x)))[()]
+
+    def solve(self, e: Array) -> Array:
+        """The interval that solves (2), to the last digits."""
+        return self.isf(np.exp(-np.asarray(e)))
 
     def draw(self, e: Array) -> Array:
-        """The interval that solves (2)."""
-        return self.isf(np.exp(-e))
+        """The interval that solves (2), quickly: laws whose `solve` is slow interpolate it to 1e-11.
+
+        An element's value depends on nothing but that element.
+        """
+        # NumPy rounds differently where memory is strided.
+        return self.solve(np.asarray(e, dtype=float, order="C"))
+
+    def covering(self, age: Array, e: Array) -> Array:
+        """The interval that covers `age`, which solves (3); never below `age`."""
+        return np.maximum(self.draw(self.hazard(age) + e), age)
 
     @property
     @abstractmethod
@@ -102,4 +124,7 @@ class Law(ABC):
 
     def require_finite_mean(self) -> None:
         if not math.isfinite(self.mean):
-            raise ValueError(f"{self} has infinite mean, so no stationary age")
+            raise FieldError("law", f"{self} has infinite mean, so no stationary age", "a law with a finite mean")
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from numbers import Real
+
+# Squares and cubes of numbers in this range are still floats.
+SMALLEST, LARGEST = 1e-100, 1e100
 
 
 class FieldError(ValueError):
@@ -19,13 +23,18 @@ def positive(field: str, value: object) -> float:
     number = finite(field, value)
     if number <= 0:
         raise FieldError(field, f"{value!r} is not above 0", "a number above 0")
+    if not SMALLEST <= number <= LARGEST:
+        raise FieldError(field, f"{value!r} is out of range", f"a number from {SMALLEST:g} to {LARGEST:g}")
     return number
 
 
 def finite(field: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise FieldError(field, f"{value!r} is not a number", "a number such as 2 or 1e-3")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise FieldError(field, f"{value!r} is not finite", "a finite number")
     return number
@@ -49,3 +58,17 @@ def scale_of(unit_mean: float, *, rate: object = None, mean: object = None, scal
     if name == "scale":
         return value
     return (1 / value if name == "rate" else value) / unit_mean
+
+
+def many(field: str, values: object) -> tuple[float, ...]:
+    """A list of numbers above zero."""
+    return tuple(positive(f"{field}[{place}]", value) for place, value in enumerate(sequence(field, values)))
+
+
+def sequence(field: str, values: object) -> list[object]:
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise FieldError(field, f"{values!r} is not a list", "a list such as [1, 2.5]")
+    members = list(values)
+    if not members:
+        raise FieldError(field, "an empty list", "at least one number")
+    return members

@@ -10,6 +10,7 @@ import numpy as np
 
 from replnet.laws.base import Array, Law
 from replnet.laws.check import FieldError, finite, one_of, positive, scale_of
+from replnet.laws.spelling import number, spelled
 
 
 @final
@@ -24,7 +25,7 @@ class Exponential(Law):
         object.__setattr__(self, "scale", 1 / value if name == "rate" else value)
 
     def __str__(self) -> str:
-        return f"exponential(mean={self.scale!r})"
+        return spelled(self, rate=1 / self.scale, mean=self.scale)
 
     @property
     def mean(self) -> float:
@@ -47,11 +48,17 @@ class Exponential(Law):
     def integrated_tail(self, x: Array) -> Array:
         return -self.scale * np.expm1(-np.asarray(x) / self.scale)
 
+    def cdf(self, x: Array) -> Array:
+        return -np.expm1(-np.asarray(x) / self.scale)
+
     def hazard(self, x: Array) -> Array:
         return np.asarray(x) / self.scale
 
-    def draw(self, e: Array) -> Array:
-        return self.scale * e
+    def solve(self, e: Array) -> Array:
+        return self.scale * np.asarray(e)
+
+    def covering(self, age: Array, e: Array) -> Array:
+        return np.asarray(age) + self.scale * np.asarray(e)
 
     @property
     def age(self) -> Exponential:
@@ -70,7 +77,7 @@ class Constant(Law):
         object.__setattr__(self, "period", 1 / value if name == "rate" else value)
 
     def __str__(self) -> str:
-        return f"constant(period={self.period!r})"
+        return spelled(self, rate=1 / self.period, period=self.period)
 
     @property
     def mean(self) -> float:
@@ -92,7 +99,7 @@ class Constant(Law):
     def integrated_tail(self, x: Array) -> Array:
         return np.minimum(x, self.period)
 
-    def draw(self, e: Array) -> Array:
+    def solve(self, e: Array) -> Array:
         return np.full_like(e, self.period, dtype=float)
 
     @property
@@ -130,7 +137,7 @@ class Pareto(Law):
         object.__setattr__(self, "scale", scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
 
     def __str__(self) -> str:
-        return f"pareto(alpha={self.alpha!r}, scale={self.scale!r})"
+        return spelled(self, {"alpha": self.alpha}, rate=self.rate, mean=self.mean, scale=self.scale)
 
     @property
     def mean(self) -> float:
@@ -143,7 +150,11 @@ class Pareto(Law):
         return 2 * self.scale**2 / ((self.alpha - 1) * (self.alpha - 2))
 
     def tail(self, x: Array) -> Array:
-        return (1 + np.asarray(x) / self.scale) ** -self.alpha
+        # np.power, not **: the operator rounds a lone number and an array differently.
+        return np.power(1 + np.asarray(x) / self.scale, -self.alpha)
+
+    def cdf(self, x: Array) -> Array:
+        return -np.expm1(-self.hazard(x))
 
     def isf(self, q: Array) -> Array:
         # expm1 and log keep full precision where the interval is short.
@@ -153,7 +164,7 @@ class Pareto(Law):
     def excess(self, x: Array) -> Array:
         if self.alpha <= 1:
             return np.full_like(np.asarray(x, dtype=float), math.inf)
-        return self.mean * (1 + np.asarray(x) / self.scale) ** (1 - self.alpha)
+        return self.mean * np.power(1 + np.asarray(x) / self.scale, 1 - self.alpha)
 
     def integrated_tail(self, x: Array) -> Array:
         growth = np.log1p(np.asarray(x) / self.scale)
@@ -164,8 +175,11 @@ class Pareto(Law):
     def hazard(self, x: Array) -> Array:
         return self.alpha * np.log1p(np.asarray(x) / self.scale)
 
-    def draw(self, e: Array) -> Array:
-        return self.scale * np.expm1(e / self.alpha)
+    def solve(self, e: Array) -> Array:
+        return self.scale * np.expm1(np.asarray(e) / self.alpha)
+
+    def covering(self, age: Array, e: Array) -> Array:
+        return np.asarray(age) + (self.scale + np.asarray(age)) * np.expm1(np.asarray(e, order="C") / self.alpha)
 
     @property
     def age(self) -> Pareto:
@@ -191,7 +205,7 @@ class Uniform(Law):
         object.__setattr__(self, "high", high)
 
     def __str__(self) -> str:
-        return f"uniform(low={self.low!r}, high={self.high!r})"
+        return f"uniform(low={number(self.low)}, high={number(self.high)})"
 
     @property
     def mean(self) -> float:
@@ -204,6 +218,9 @@ class Uniform(Law):
     def tail(self, x: Array) -> Array:
         return np.clip((self.high - np.asarray(x)) / (self.high - self.low), 0.0, 1.0)
 
+    def cdf(self, x: Array) -> Array:
+        return np.clip((np.asarray(x) - self.low) / (self.high - self.low), 0.0, 1.0)
+
     def isf(self, q: Array) -> Array:
         return np.where(np.asarray(q) < 1, self.high - (self.high - self.low) * np.asarray(q), 0.0)
 
@@ -212,8 +229,17 @@ class Uniform(Law):
         inside = np.clip(self.high - x, 0.0, self.high - self.low) ** 2 / (2 * (self.high - self.low))
         return inside + np.maximum(self.low - x, 0.0)
 
-    def draw(self, e: Array) -> Array:
-        return self.low - (self.high - self.low) * np.expm1(-e)
+    def integrated_tail(self, x: Array) -> Array:
+        x = np.clip(x, 0.0, self.high)
+        return x - np.maximum(x - self.low, 0.0) ** 2 / (2 * (self.high - self.low))
+
+    def solve(self, e: Array) -> Array:
+        return self.low - (self.high - self.low) * np.expm1(-np.asarray(e))
+
+    def covering(self, age: Array, e: Array) -> Array:
+        # What is left of the interval is uniform again.
+        start = np.maximum(age, self.low)
+        return np.maximum(start - (self.high - start) * np.expm1(-np.asarray(e, order="C")), age)
 
     @property
     def age(self) -> Law:

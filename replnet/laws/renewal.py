@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,10 @@ from replnet.laws.streams import FUTURE, PAST, START, Words, exponentials, strea
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+# Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
+# under 128 KiB, from where on every one would come as fresh pages from the system.
+CHUNK = 15_000
 
 
 @njit(cache=True, inline="always")
@@ -136,8 +139,10 @@ class Renewals:
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
         self.length = max(events, 8 * which.size, 2048 * len(laws)) / total
         self._start(which)
-        self._blocks = np.ceil(self.length * self._rate + 2 * np.sqrt(self.length * self._rate) + 4).astype(np.int64)
-        room = 3 * self._blocks[which] + 1
+        expected = self.length * self._rate
+        enough = np.ceil(expected + 2 * np.sqrt(expected) + 4).astype(np.int64)
+        self._blocks = np.minimum(enough, CHUNK)
+        room = (enough + 2 * self._blocks)[which]
         self._offset = np.concatenate([[0], np.cumsum(room)[:-1]])
         self._points = np.empty(int(room.sum()))
         self._points[self._offset] = self.residual
@@ -145,7 +150,7 @@ class Renewals:
         self._room = room
         self._future = streams(run, names, purpose, FUTURE)
         self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
-        self._short = np.empty(which.size, np.int64)
+        self._short, self._uniforms = np.empty(which.size, np.int64), np.empty(CHUNK)
         self.now = 0.0
 
     def _start(self, which: Ints) -> None:
@@ -189,7 +194,15 @@ class Renewals:
             if full.any():
                 # A burst: too many short intervals for the row. A shorter window serves as well.
                 return float(min(end, self._points[self._offset[short] + self._tail[short] - 1].min()))
-            fill_and_append(law, self._future, self._used, short, block, self)
+            at_once = max(CHUNK // block, 1)
+            for q in range(0, n, at_once):
+                self._append(law, short[q : q + at_once], block)
+
+    def _append(self, law: Law, rows: Ints, block: int) -> None:
+        """One block of instants more for each of these rows, which follow one law."""
+        uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
+        fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
+        append(draw(law, uniforms), rows, self._offset, self._head, self._tail, self._points)
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
@@ -227,9 +240,3 @@ def draw(law: Law, uniforms: Floats) -> Floats:
     np.log(uniforms, out=uniforms)
     np.negative(uniforms, out=uniforms)
     return np.asarray(law.draw(uniforms), dtype=float)
-
-
-def fill_and_append(law: Law, future: Any, used: Ints, rows: Ints, block: int, stock: Renewals) -> None:
-    intervals = np.empty((rows.size, block))
-    fill(future.key, future.gamma, used, rows, intervals)
-    append(draw(law, intervals), rows, stock._offset, stock._head, stock._tail, stock._points)

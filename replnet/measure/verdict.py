@@ -60,7 +60,9 @@ class Cell:
 
 def verdicts(cells: Sequence[Cell], resolution: float = RESOLUTION) -> list[str]:
     """`agree`, `differ` or `unresolved` per cell; an empty word where nothing is predicted."""
-    judged = [(c.p_value, at) for at, c in enumerate(cells) if c.predicted is not None and not math.isnan(c.estimate.error)]
+    judged = [
+        (c.p_value, at) for at, c in enumerate(cells) if c.predicted is not None and not math.isnan(c.estimate.error)
+    ]
     different: set[int] = set()
     for rank, (p, at) in enumerate(sorted(judged)):
         if p >= FAMILY / (len(judged) - rank):

@@ -1,0 +1,129 @@
+"""One source's content as all nodes hold it, and what a window does to it."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from replnet.engines import kernels, trees
+from replnet.engines.kernels import Changes, Totals
+from replnet.engines.program import Program
+from replnet.engines.queue import Pulls
+from replnet.engines.scratch import Coming, Floats, Ints, Scratch
+from replnet.laws.renewal import CHUNK, Window
+
+
+@final
+class Content:
+    """Copies of one source, its updates to come, and totals per group over [0, horizon)."""
+
+    def __init__(self, program: Program, row: int, depth: float, horizon: float, next_update: float) -> None:
+        plan, groups = program.plan, len(program.plan.groups)
+        self.row, self.source = row, plan.sources[row]
+        self.updates = Coming(next_update)
+        self.state = program.copies()
+        lacking = np.array([np.count_nonzero(self.state.need)])
+        self.totals = Totals(np.zeros(groups), np.zeros(groups, np.int64), np.zeros(groups, np.int64), lacking)
+        self._program, self._horizon, self._floor = program, horizon, -depth
+        self._age = plan.processes[program.updating[row]].law.age
+        self._integral, self._answered = np.zeros(groups), np.zeros(groups)
+        self._held, self._lists = np.empty(0), np.full((0, self.state.handed.shape[1] + 1), -1, np.int64)
+        self._scratch = Scratch()
+        self.state.copy[:] = np.where(plan.reached[row] & ~plan.clients, -depth, -np.inf)
+        self._first = self.state.copy.copy()
+
+    def know(self, nodes: Ints, left: Floats, update_age: float) -> None:
+        """Of some nodes it is known when their copy left the source."""
+        copy = self.state.copy
+        if self._program.sampled:
+            fresh = nodes[left >= -update_age]
+            copy[fresh] = min(float(self.updates.instants[0]), self._horizon)
+            np.add.at(self.totals.fresh, self.state.group[fresh], copy[fresh])
+        else:
+            copy[nodes] = left
+        self._first = copy.copy()
+
+    def general(self, pulls: Pulls, until: float) -> tuple[int, int]:
+        """A window of any network; how many pulls have been answered, and how many answers have arrived."""
+        program, begun, n = self._program, pulls.answered, pulls.times.size
+        held = self._scratch.floats("held", n)
+        held[:begun] = self._held
+        listing = program.askers.recent.any()
+        rows = n if listing else 1
+        lists = np.full((rows, self._lists.shape[1]), -1, np.int64)
+        lists[: self._lists.shape[0]] = self._lists
+        changes = self._changes(n + (self.state.copy.size if listing else 0), n)
+        passed, answered, arrived, changed, answers = kernels.general_pass(
+            pulls.sent, begun, until, pulls.times, pulls.pairs, held, lists, program.delay, self.updates.instants,
+            self._horizon, self._floor, self.source, program.sampled, self.state, self.totals, changes,
+        )  # fmt: skip
+        self._harvest(changes, changed, answers)
+        self.updates.drop(passed)
+        self._held = held[arrived:answered].copy()
+        if listing:
+            self._lists = lists[arrived:answered]
+        return int(answered), int(arrived)
+
+    def plain(self, pulls: Pulls) -> None:
+        """A window where everyone asks by name, is answered at once and keeps what it gets."""
+        copy, group = self.state.copy, self.state.group
+        if self._program.sampled:
+            fresh, updates = self.totals.fresh, self.updates.instants
+            kernels.sampled_pass(pulls.times, pulls.pairs, updates, self._horizon, self.source, copy, group, fresh)
+        else:
+            changes = self._changes(pulls.times.size, 0)
+            changed = kernels.conditional_pass(pulls.times, pulls.pairs, self.source, copy, group, changes)
+            self._harvest(changes, changed, 0)
+        self.updates.drop(self.updates.instants.size - 1)
+
+    def tree(self, window: Window) -> None:
+        """A window of a tree, replica by replica."""
+        updates, nodes = self.updates.instants, self.state.copy.size
+        room = updates.size + window.total + 2 * nodes
+        trees.tree_pass(
+            (window.points, window.offset, window.first, window.last), self._program.tree, updates, self._horizon,
+            self.source, self.state.copy, self.state.group, self.totals.fresh,
+            self._scratch.ints("begin", nodes), self._scratch.ints("size", nodes),
+            self._scratch.floats("times", room), self._scratch.floats("values", room),
+            self._scratch.ints("rank", window.total), self._scratch.floats("held", window.total),
+        )  # fmt: skip
+        self.updates.drop(updates.size - 1)
+
+    def unknown(self) -> Ints:
+        """Replicas whose copy may date from before the start."""
+        reached = self._program.plan.reached[self.row] & ~self._program.plan.clients
+        return np.flatnonzero(reached & (self.state.copy <= self._floor))
+
+    def fresh_time(self) -> Floats:
+        """Per group, how long copies were fresh: (2) as summed, or (3) with its ends."""
+        if self._program.sampled:
+            return self.totals.fresh
+        plan, law = self._program.plan, self._age
+        held = np.flatnonzero(plan.reached[self.row] & ~plan.clients)
+        ends = law.integrated_tail(self._horizon - self.state.copy[held]) - law.integrated_tail(-self._first[held])
+        return self._integral + np.bincount(plan.group[held], ends, self._integral.size)
+
+    def good(self) -> Floats:
+        """Per group, how many answers were fresh, or may be expected to."""
+        return self.totals.good.astype(float) if self._program.sampled else self._answered
+
+    def _changes(self, changes: int, answers: int) -> Changes:
+        of = self._scratch
+        if self._program.sampled:
+            changes = answers = 0
+        return Changes(
+            of.floats("before", changes), of.floats("after", changes), of.ints("who", changes),
+            of.floats("answer", answers), of.ints("client", answers),
+        )  # fmt: skip
+
+    def _harvest(self, changes: Changes, changed: int, answers: int) -> None:
+        """Sum what a pass wrote down for (3)."""
+        law = self._age
+        for q in range(0, changed, CHUNK):
+            some = slice(q, min(q + CHUNK, changed))
+            gained = law.integrated_tail(changes.before[some]) - law.integrated_tail(changes.after[some])
+            self._integral += np.bincount(changes.who[some], gained, self._integral.size)
+        got = np.isfinite(changes.answer[:answers])
+        fresh = law.tail(changes.answer[:answers][got])
+        self._answered += np.bincount(changes.client[:answers][got], fresh, self._answered.size)

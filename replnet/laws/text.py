@@ -1,0 +1,263 @@
+"""The text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python.
+
+    law   = name [ "(" [ item { "," item } ] ")" ]        item  = [ name "=" ] value
+    value = number | text | law | "[" [ value { "," value } ] "]"
+
+Text is quoted, or bare where it is one word. Names ignore case. Nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from replnet.laws.base import Law
+from replnet.laws.check import FieldError
+from replnet.laws.discrete import Empirical, Lattice
+from replnet.laws.families import Constant, Exponential, Pareto, Uniform
+from replnet.laws.foreign import Scipy
+from replnet.laws.mixtures import Hyperexponential
+from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
+from replnet.laws.trace import trace
+
+LONGEST = 10_000
+DEEPEST = 8
+PLUGINS = "replnet.laws"
+NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
+
+Maker = Callable[..., Law]
+
+
+def age(law: Law) -> Law:
+    """The age of `law`, for processes that are given by it."""
+    if not isinstance(law, Law):
+        raise FieldError("law", f"{law!r} is not a law", "age(weibull(shape=0.6, rate=2))")
+    law.require_finite_mean()
+    return law.age
+
+
+FAMILIES: dict[str, tuple[Maker, str]] = {
+    "exponential": (Exponential, "exponential(rate=2)"),
+    "constant": (Constant, "constant(period=2)"),
+    "pareto": (Pareto, "pareto(alpha=3, rate=2)"),
+    "uniform": (Uniform, "uniform(low=0, high=1)"),
+    "weibull": (Weibull, "weibull(shape=0.6, rate=2)"),
+    "gamma": (Gamma, "gamma(shape=2, rate=2)"),
+    "erlang": (erlang, "erlang(stages=3, rate=2)"),
+    "lognormal": (Lognormal, "lognormal(sigma=1, rate=2)"),
+    "hyperexponential": (Hyperexponential, "hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])"),
+    "lattice": (Lattice, "lattice(values=[1, 2], weights=[3, 1])"),
+    "empirical": (Empirical, "empirical(intervals=[0.5, 1, 3])"),
+    "trace": (trace, "trace(file=updates.csv)"),
+    "scipy": (Scipy, "scipy(name=invgauss, mu=0.5)"),
+    "age": (age, "age(weibull(shape=0.6, rate=2))"),
+}
+
+
+def law(source: object, *, folder: Path | None = None) -> Law:
+    """The law that `source` describes: its text, a mapping {family: {argument: value}}, or a law itself.
+
+    Relative file names count from `folder`, else from the working directory.
+    """
+    return _law(source, folder)
+
+
+def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
+    if isinstance(source, Law):
+        return source
+    if isinstance(source, str):
+        return _parsed(source, folder)
+    if isinstance(source, Mapping):
+        return _mapped(source, folder, depth)
+    if isinstance(source, Real) and not isinstance(source, bool):
+        raise FieldError("law", f"{source} is a number, not a law", NUMBER_HINT.format(source))
+    raise FieldError("law", f"{source!r} is not a law", "text such as exponential(rate=2)")
+
+
+def _mapped(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
+    """A law from {family: {argument: value}}, {family: [values]} or {family: null}."""
+    if depth > DEEPEST:
+        raise FieldError("law", "nested too deeply", f"at most {DEEPEST} levels")
+    if len(source) != 1:
+        raise FieldError("law", f"{len(source)} keys in the mapping of a law", "one: {pareto: {alpha: 3, rate: 2}}")
+    ((family, arguments),) = source.items()
+
+    def nested(value: object) -> object:
+        return _law(value, folder, depth + 1) if isinstance(value, Mapping) else value
+
+    if arguments is None or isinstance(arguments, Mapping):
+        named = {str(name): nested(value) for name, value in (arguments or {}).items()}
+        return _made(str(family), [], named, folder)
+    if isinstance(arguments, Sequence) and not isinstance(arguments, (str, bytes)):
+        return _made(str(family), [nested(value) for value in arguments], {}, folder)
+    raise FieldError(str(family), f"{arguments!r} names no argument", "{pareto: {alpha: 3, rate: 2}}")
+
+
+def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
+    """The law of `family` with these arguments, or a refusal that names the argument."""
+    name = family.lower()
+    maker, example = FAMILIES[name] if name in FAMILIES else (_plugin(name), name + "(...)")
+    arguments = _bound(name, maker, example, positional, named)
+    if maker is trace and folder is not None and isinstance(arguments["file"], str):
+        arguments["file"] = folder / arguments["file"]
+    if maker is age and isinstance(arguments["law"], (str, Mapping)):
+        arguments["law"] = _law(arguments["law"], folder)
+    if name in FAMILIES:
+        return maker(**arguments)
+    try:
+        return maker(**arguments)
+    except (TypeError, ValueError) as error:
+        raise error if isinstance(error, FieldError) else FieldError(name, str(error), "see its package") from error
+
+
+def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name, as far as the family's signature tells whether they are right."""
+    parameters = inspect.signature(maker).parameters.values()
+    allowed = [one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+    orderly = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    anything = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    listing = f"allowed: {', '.join(allowed)}; for example {example}"
+    if len(positional) > len(orderly):
+        raise FieldError(name, f"{positional[len(orderly)]!r} needs a name", listing)
+    arguments = dict(zip(orderly, positional, strict=False))
+    for key, value in named.items():
+        if key in arguments:
+            raise FieldError(key, "given twice", "once")
+        if key not in allowed and not anything:
+            raise FieldError(key, f"{name} has no such argument", listing)
+        arguments[key] = value
+    for one in parameters:
+        if one.name in orderly and one.name not in arguments and one.default is one.empty:
+            raise FieldError(one.name, "missing", example)
+    return arguments
+
+
+def _plugin(name: str) -> Maker:
+    """The law class that another package registers under `name`."""
+    points = metadata.entry_points(group=PLUGINS)
+    found = next((point for point in points if point.name.lower() == name), None)
+    if found is None:
+        known = sorted([*FAMILIES, *(point.name.lower() for point in points)])
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"{near[0]}?" if near else "one of"
+        raise FieldError("law", f"unknown family {name[:60]!r}", f"{hint} families: {', '.join(known)}")
+    try:
+        loaded = found.load()
+    except Exception as error:  # whatever a stranger's module raises
+        wrong = f"plug-in {name!r} ({found.value}) does not load: {type(error).__name__}: {error}"
+        raise FieldError("law", wrong, "mend or uninstall its package") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, Law)) or inspect.isabstract(loaded):
+        wrong = f"plug-in {name!r} ({found.value}) is not a complete subclass of replnet.laws.Law"
+        raise FieldError("law", wrong, "a class with every abstract method of Law")
+    return loaded
+
+
+_TOKEN = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([()\[\],=])|([^\s()\[\],='"]+))""")
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+
+
+def _parsed(text: str, folder: Path | None) -> Law:
+    if len(text) > LONGEST:
+        raise FieldError("law", f"{len(text)} characters", f"at most {LONGEST}; long records go in trace(file=...)")
+    reader = _Reader(text, folder)
+    value = reader.value(0)
+    if reader.kind() != "end":
+        raise reader.wrong("nothing more")
+    # A bare name: making it says which arguments are missing.
+    return _made(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
+
+
+class _Reader:
+    """Reads values off the front of a text, by the grammar of this module."""
+
+    def __init__(self, text: str, folder: Path | None) -> None:
+        self._text, self._at, self._folder = text, 0, folder
+
+    def kind(self) -> str:
+        """What stands next: end, quoted, word, or a mark."""
+        match = self._next()
+        if match is None:
+            return "bad" if self._text[self._at :].strip() else "end"
+        return "quoted" if match[1] else match[2] or "word"
+
+    def wrong(self, right: str) -> FieldError:
+        rest = self._text[self._at :].strip()[:20]
+        return FieldError(
+            "law", f"{rest!r} at character {self._at + 1}" if rest else "ends too early", f"expected {right}"
+        )
+
+    def value(self, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise FieldError("law", "nested too deeply", f"at most {DEEPEST} levels")
+        kind = self.kind()
+        if kind == "quoted":
+            return re.sub(r"\\(.)", r"\1", self._take()[1:-1])
+        if kind == "[":
+            return self._listed("]", lambda: self.value(depth + 1))
+        if kind != "word":
+            raise self.wrong("a law such as exponential(rate=2)" if depth == 0 else "a value")
+        word = self._take()
+        return self._call(word, depth) if self.kind() == "(" else _plain(word)
+
+    def _next(self) -> re.Match[str] | None:
+        return _TOKEN.match(self._text, self._at)
+
+    def _take(self) -> str:
+        match = self._next()
+        assert match is not None
+        self._at = match.end()
+        return match[0].strip()
+
+    def _listed(self, close: str, item: Callable[[], Any]) -> list[Any]:
+        """What stands between an opening mark and `close`, by commas."""
+        self._take()
+        items: list[Any] = []
+        while self.kind() != close:
+            if items and self.kind() != ",":
+                raise self.wrong(f"a comma or {close!r}")
+            if items:
+                self._take()
+            items.append(item())
+        self._take()
+        return items
+
+    def _call(self, family: str, depth: int) -> Law:
+        items = self._listed(")", lambda: self._argument(depth))
+        positional = [value for name, value in items if not name]
+        named: dict[str, Any] = {}
+        for name, value in items:
+            if name in named:
+                raise FieldError(name, "given twice", "once")
+            if name:
+                named[name] = value
+        if any(not name for name, _ in items[len(positional) :]):
+            raise FieldError(family.lower(), "a value without a name after a named one", "named arguments last")
+        return _made(family, positional, named, self._folder)
+
+    def _argument(self, depth: int) -> tuple[str, Any]:
+        start = self._at
+        if self.kind() == "word":
+            name = self._take()
+            if self.kind() == "=":
+                self._take()
+                return name, self.value(depth + 1)
+            self._at = start
+        return "", self.value(depth + 1)
+
+
+def _plain(word: str) -> Any:
+    """A word as a number where it is one."""
+    if word.lower() in _WORDS:
+        return _WORDS[word.lower()]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word

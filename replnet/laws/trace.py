@@ -1,0 +1,156 @@
+"""Recorded event times from a file: plain numbers, one to a line, or a column of CSV.
+
+Times are numbers in any unit or ISO 8601 dates (without a zone: UTC), which become
+seconds. Empty lines and lines that start with # are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replnet.laws.check import FieldError
+from replnet.laws.discrete import Empirical
+from replnet.laws.spelling import number
+
+TIME_COLUMNS = ("timestamp", "time", "date", "datetime", "instant")
+Line = tuple[int, str]  # its number in the file, from 1
+
+
+def trace(file: str | Path, *, column: str | int | None = None) -> Empirical:
+    """The intervals between the events recorded in `file`.
+
+    `column` is a header's name or a number from 1; without it, the column called timestamp, time or
+    date, else the first.
+    """
+    path = _path(file)
+    _, times = read_times(path, column)
+    intervals = np.diff(times)
+    if not intervals.any():
+        raise FieldError("file", f"{path} has fewer than 2 instants with an event", "2 or more")
+    return Empirical.recorded(intervals, _text(str(path), column))
+
+
+def read_times(path: Path, column: str | int | None = None) -> tuple[list[int], NDArray[np.float64]]:
+    """The event times in `path` in ascending order, and the line of each."""
+    numbered = list(_entries(path, column))
+    lines = [line for line, _ in numbered]
+    times = _numbers(path, numbered)
+    if times.size < 2:
+        raise FieldError("file", f"{path} has {times.size} event{'s'[: times.size != 1]}", "2 or more")
+    back = np.flatnonzero(np.diff(times) < 0)
+    if back.size:
+        raise FieldError("file", f"{path}:{lines[back[0] + 1]}: earlier than the event before it", "times in order")
+    return lines, times
+
+
+def _path(file: object) -> Path:
+    if not isinstance(file, (str, Path)) or not str(file):
+        raise FieldError("file", f"{file!r} is not a file name", "a path such as data/updates.csv")
+    return Path(file)
+
+
+def _text(file: str, column: str | int | None) -> str:
+    quoted = '"' + file.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if column is None:
+        return f"trace(file={quoted})"
+    return f"trace(file={quoted}, column={number(column) if isinstance(column, int) else chr(34) + column + chr(34)})"
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.is_dir():
+            raise FieldError("file", f"{path} is a directory", "a file of event times")
+        if not path.is_file():
+            raise FieldError("file", f"{path} does not exist", "a file of event times")
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise FieldError("file", f"{path} cannot be read: {error}", "a readable file") from None
+    try:
+        if b"\0" in content:
+            raise ValueError
+        return content.decode("utf-8-sig")
+    except ValueError:
+        raise FieldError("file", f"{path} is not text", "event times, one to a line, or CSV") from None
+
+
+def _entries(path: Path, column: str | int | None) -> Iterator[Line]:
+    """The text of each event's time."""
+    lines = _read(path).splitlines()
+    kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    if not kept:
+        return
+    mark = next((mark for mark in ",;\t" if mark in kept[0][1]), None)
+    if mark is None and column is None:
+        yield from kept[_is_header(kept[0][1]) :]
+        return
+    rows = csv.reader((line for _, line in kept), delimiter=mark or ",")
+    place = -1
+    for (line, _), row in zip(kept, rows, strict=False):
+        if place < 0:
+            place = _column(path, [name.strip() for name in row], column)
+            if isinstance(column, str) or _is_header(row[place]):
+                continue
+        if place >= len(row):
+            raise FieldError("file", f"{path}:{line}: has {len(row)} columns", f"at least {place + 1}")
+        yield line, row[place]
+
+
+def _column(path: Path, first: list[str], column: str | int | None) -> int:
+    """Where the times stand, given the first line."""
+    if isinstance(column, bool) or not isinstance(column, (int, str, type(None))):
+        raise FieldError("column", f"{column!r} is not a column", "a name of the header, or a number from 1")
+    if isinstance(column, int):
+        if not 1 <= column <= len(first):
+            raise FieldError("column", f"{path} has no column {column}", f"1 to {len(first)}")
+        return column - 1
+    if isinstance(column, str):
+        if column not in first:
+            raise FieldError("column", f"{path} has no column {column!r}", "one of " + ", ".join(first))
+        return first.index(column)
+    lowered = [name.lower() for name in first]
+    return next((lowered.index(name) for name in TIME_COLUMNS if name in lowered), 0)
+
+
+def _is_header(text: str) -> bool:
+    return bool(text.strip()) and _time(text) is None and text.lstrip()[0] not in "0123456789+-."
+
+
+def _numbers(path: Path, entries: list[Line]) -> NDArray[np.float64]:
+    try:
+        times = np.array([text for _, text in entries], dtype=float)
+        if np.isfinite(times).all():
+            return times
+    except ValueError:
+        pass
+    # Not all plain numbers: one by one, to read dates and to name the line that is neither.
+    values = []
+    for line, text in entries:
+        time = _time(text)
+        if time is None:
+            raise FieldError(
+                "file", f"{path}:{line}: {text.strip()[:40]!r} is not a time", "a number or an ISO 8601 date"
+            )
+        values.append(time)
+    return np.array(values, dtype=float)
+
+
+def _time(text: str) -> float | None:
+    """A number, or the seconds since 1970 of a date; None for anything else."""
+    try:
+        time = float(text)
+    except ValueError:
+        try:
+            date = datetime.fromisoformat(text.strip())
+        except ValueError:
+            return None
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    return time if math.isfinite(time) else None

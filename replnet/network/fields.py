@@ -1,0 +1,142 @@
+"""Types of the fields of a specification: strict where pydantic would convert.
+
+A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
+
+from replnet.laws import FieldError, Law, law
+from replnet.network.errors import shown
+
+LARGEST = 10_000_000  # replicas of one network
+DEEPEST = 1_000  # levels; names of nodes grow with them
+EXAMPLE = "a law such as exponential(rate=2)"
+
+
+def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
+    """A check for whole numbers from low to high."""
+    right = f"a whole number from {low:,} to {high:,}"
+
+    def check(value: object) -> int:
+        number = _number(value, right)
+        if not low <= number <= high:  # NaN is not either
+            raise FieldError("", f"{shown(value)} is out of range", right)
+        if number != int(number):
+            raise FieldError("", f"{shown(value)} is not whole", right)
+        return int(number)
+
+    return check
+
+
+def positive(value: object) -> float:
+    number = _number(value, "a number above 0")
+    if not 0 < number < math.inf:
+        raise FieldError("", f"{shown(value)} is not a finite number above 0", "a number above 0")
+    return float(number)
+
+
+def _number(value: object, right: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise FieldError("", f"{shown(value)} is not a number", right)
+    return value
+
+
+def interval_law(value: object, info: ValidationInfo) -> Law:
+    """A law with a finite mean, from its text, its mapping or ready made."""
+    if not isinstance(value, (str, Mapping, Law)):
+        raise FieldError("", f"{shown(value)} is not a law", EXAMPLE)
+    context: dict[str, Any] = info.context or {}
+    known: dict[str, Law] = context.get("laws", {})
+    if isinstance(value, str) and value in known:
+        return known[value]
+    try:
+        result = law(value, folder=context.get("folder"))
+        _require_finite_mean(result)
+    except FieldError as error:
+        # The field of the whole law is the one that is being checked.
+        raise FieldError(error.field if error.field != "law" else "", error.wrong, error.right) from None
+    if isinstance(value, str):
+        known[value] = result
+    return result
+
+
+def _require_finite_mean(result: Law) -> None:
+    try:
+        result.require_finite_mean()
+    except ValueError as error:
+        raise FieldError("law", str(error), "a law whose mean is finite") from None
+
+
+def time_or_law(value: object, info: ValidationInfo) -> float | Law:
+    """A delay: a time of 0 or more, or the law of one."""
+    if isinstance(value, (str, Mapping, Law)):
+        return interval_law(value, info)
+    right = "0, a time, or a law such as exponential(mean=0.01)"
+    number = _number(value, right)
+    if not 0 <= number < math.inf:
+        raise FieldError("", f"{shown(value)} is not a finite time of 0 or more", right)
+    return float(number)
+
+
+def last_or_number(value: object) -> str | int:
+    return "last" if value == "last" else whole()(value)
+
+
+def text(value: object) -> str:
+    """A name; names of nodes that are numbers in a file are the text of the number."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
+        raise FieldError("", f"{shown(value)} is not a name", "a text")
+    return str(value)
+
+
+def _listed(value: object) -> Any:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _unlisted(laws: tuple[Law, ...]) -> str | list[str]:
+    return str(laws[0]) if len(laws) == 1 else [str(one) for one in laws]
+
+
+def _named(value: object) -> Any:
+    """Nodes by name; a name alone, without attributes, is fine."""
+    if not isinstance(value, Mapping):
+        raise FieldError("", f"{shown(value)} is not a mapping", "names of nodes, each with its fields")
+    return {str(name): {} if fields is None else fields for name, fields in value.items()}
+
+
+LAW_SCHEMA: dict[str, Any] = {
+    "type": ["string", "object"],
+    "examples": ["exponential(rate=2)", "constant(rate=3)", "pareto(alpha=3, rate=2)"],
+}
+
+LawField = Annotated[Law, BeforeValidator(interval_law), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
+Laws = Annotated[
+    tuple[LawField, ...],
+    BeforeValidator(_listed),
+    PlainSerializer(_unlisted),
+    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": LAW_SCHEMA, "minItems": 1}]}),
+]
+Depth = Annotated[int, BeforeValidator(whole(high=DEEPEST)), Field(ge=1, le=DEEPEST)]
+Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=LARGEST)]
+AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=LARGEST)]
+Bandwidth = Annotated[float, BeforeValidator(positive), Field(gt=0)]
+Delay = Annotated[
+    Any,
+    BeforeValidator(time_or_law),
+    PlainSerializer(lambda delay: str(delay) if isinstance(delay, Law) else delay),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, LAW_SCHEMA]}),
+]
+LastOrNumber = Annotated[
+    Any,
+    BeforeValidator(last_or_number),
+    WithJsonSchema({"anyOf": [{"const": "last"}, {"type": "integer", "minimum": 1}]}),
+]
+Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]
+Named = BeforeValidator(_named)

@@ -1,0 +1,140 @@
+"""A network: what the user specified, and the graph that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, final
+
+from replnet.network.errors import suggestion
+from replnet.network.files import Document, Mark, file_error, node_of, read_yaml
+from replnet.network.graph_file import from_networkx
+from replnet.network.graph_import import with_file
+from replnet.network.overrides import override
+from replnet.network.shipped import shipped, shipped_names
+from replnet.network.spec import Spec, specification
+
+MOST_INLINE = 200  # nodes drawn in a notebook
+
+
+@final
+@dataclass(frozen=True, eq=True)
+class Network:
+    """A checked specification, and its NetworkX graph, built when first asked for."""
+
+    spec: Spec
+
+    @property
+    def kind(self) -> str:
+        return self.spec.kind
+
+    @property
+    def name(self) -> str:
+        return self.spec.name or self.spec.kind
+
+    @cached_property
+    def graph(self) -> Any:
+        """The networkx.DiGraph; edges point the way the data flows."""
+        from replnet.network.build import build
+
+        return build(self.spec)
+
+    @property
+    def sources(self) -> list[str]:
+        return self._with_role("source")
+
+    @property
+    def replicas(self) -> list[str]:
+        return self._with_role("replica")
+
+    @property
+    def clients(self) -> list[str]:
+        return self._with_role("client")
+
+    def data(self) -> dict[str, Any]:
+        """Plain data that gives the same network again, laws as text."""
+        return {"kind": self.kind, **self.spec.model_dump(mode="json", exclude_none=True, by_alias=True)}
+
+    def describe(self) -> str:
+        """Groups, their laws and how much happens per unit of time."""
+        from replnet.network.describe import describe
+
+        return describe(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], document: Document | None = None) -> Network:
+        """The network of plain data, such as `data()` or a section of a file gives."""
+        if data.get("kind") == "graph" and data.get("file") is not None:
+            return cls(with_file(document or Document("", node_of(data, Mark(None, None)), ())))
+        return cls(specification(data, document))
+
+    @classmethod
+    def from_graph(cls, graph: Any, **fields: Any) -> Network:
+        """The network of a NetworkX graph whose attributes follow `Network.graph`; `fields` are defaults as in YAML."""
+        return cls(specification({**from_networkx(graph), **fields}))
+
+    def _with_role(self, role: str) -> list[str]:
+        return [name for name, found in self.graph.nodes(data="role") if found == role]
+
+    def __repr__(self) -> str:
+        said = self.spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+        fields = {key: value for key, value in said.items() if key not in ("kind", "nodes", "links", "pools")}
+        return f"{self.kind}({', '.join(f'{key}={value!r}' for key, value in fields.items())})"
+
+    def _repr_html_(self) -> str:
+        text = f"<pre>{escape(self.describe())}</pre>"
+        if self.graph.number_of_nodes() > MOST_INLINE:
+            return text
+        from replnet.network.draw import svg
+
+        return text + svg(self)
+
+
+def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
+    """The network of a YAML file, or of one that ships with replnet by its name, with `key=value` overrides applied."""
+    path = Path(source)
+    if not path.is_file():
+        path = shipped(str(source)) or path
+    if not path.exists():
+        right = f"a file, or a network that comes with replnet: {suggestion(str(source), shipped_names())}"
+        raise file_error(str(source), "does not exist", right)
+    document = override(read_yaml(path), overrides)
+    network = Network.from_data(document.data, document)
+    return network if network.spec.name else Network(network.spec.model_copy(update={"name": path.stem}))
+
+
+def single(**fields: Any) -> Network:
+    """One source, one replica: updates, downloads."""
+    return _made("single", fields)
+
+
+def cascade(**fields: Any) -> Network:
+    """A tree of replicas: depth, branching, updates, downloads (one law, or a list of one per level)."""
+    return _made("cascade", fields)
+
+
+def cooperative(**fields: Any) -> Network:
+    """A cluster whose replicas poll one another: replicas, peers, select, updates, downloads, polls."""
+    return _made("cooperative", fields)
+
+
+def redundant(**fields: Any) -> Network:
+    """Clients who ask several replicas: replicas, ask, clients, updates, downloads, queries."""
+    return _made("redundant", fields)
+
+
+def graph(source: Any = None, **fields: Any) -> Network:
+    """Nodes and links by name: nodes, links, or a file, or a NetworkX graph; fields are defaults of its nodes."""
+    return _made("graph", fields) if source is None else Network.from_graph(source, **fields)
+
+
+def compose(**fields: Any) -> Network:
+    """Networks as tiers of one another: updates, tiers, clients."""
+    return _made("compose", fields)
+
+
+def _made(kind: str, fields: dict[str, Any]) -> Network:
+    return Network.from_data({"kind": kind, **fields})

@@ -1,0 +1,111 @@
+"""`-s key=value`: one field of a document replaced from the command line.
+
+peers=3                     a field
+tiers.1.replicas=5          an item of a list, counted from 1
+polls.rate=4                a parameter inside the text of a law
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from replnet.network.compose_yaml import compose
+from replnet.network.errors import InputError, Problem, field_name
+from replnet.network.files import Document, Mark, Node, collection, node_of
+
+CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
+
+# One of these sets how fast a law is; a new one takes the place of the old one.
+SPEED = frozenset({"rate", "mean", "period", "scale"})
+
+
+def override(document: Document, assignments: Iterable[str]) -> Document:
+    """The document with every `key=value` applied in turn."""
+    problems: list[Problem] = []
+    for assignment in assignments:
+        try:
+            document = _apply(document, assignment)
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return document
+
+
+def _apply(document: Document, assignment: str) -> Document:
+    origin = f"-s {assignment}"
+    key, equals, text = assignment.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        raise InputError([Problem(origin, None, None, "-s", "is not key=value", "such as -s peers=3")])
+    value = _value(text, origin)
+    root = _put(document.root, tuple(key.split(".")), value, text.strip(), (), origin)
+    return replace(document, root=root)
+
+
+def _value(text: str, origin: str) -> Node:
+    try:
+        node = compose(f"value: {text}", origin)
+    except InputError as error:
+        wrong = error.problems[0].wrong
+        raise InputError([Problem(origin, None, None, "-s", wrong, "a value as in YAML")]) from None
+    assert isinstance(node.value, dict)
+    return node_of(node.value["value"].plain(), Mark(None, None, origin))
+
+
+def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[str | int, ...], origin: str) -> Node:
+    """`node` with `new` at `keys`; `path` is the way that led here."""
+    if not keys:
+        return new
+    mark = Mark(None, None, origin)
+    if isinstance(node.value, dict):
+        # Names of nodes may hold dots themselves: the longest one that is there wins.
+        taken = next((n for n in range(len(keys), 0, -1) if ".".join(keys[:n]) in node.value), 1)
+        key, rest = ".".join(keys[:taken]), keys[taken:]
+        child = node.value.get(key, Node({}, mark, mark) if rest else new)
+        below = _put(child, rest, new, text, (*path, key), origin)
+        return collection({**node.value, key: below}, node.mark, node.key)
+    if isinstance(node.value, list):
+        index = _index(keys[0], len(node.value), path, origin)
+        below = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
+        return collection([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
+    call = CALL.fullmatch(node.value) if isinstance(node.value, str) else None
+    if call is not None and len(keys) == 1:
+        return Node(with_parameter(call[1], call[2], keys[0], text), mark, mark)
+    if node.value is None:
+        return _put(Node({}, mark, mark), keys, new, text, path, origin)
+    raise _fault(path, origin, f"has no field {'.'.join(keys)}", f"-s {field_name(path)}=...")
+
+
+def _index(key: str, length: int, path: tuple[str | int, ...], origin: str) -> int:
+    if key.isascii() and key.isdigit() and 1 <= int(key[:9]) <= length:
+        return int(key) - 1
+    raise _fault(path, origin, f"has no item {key}", f"1 to {length}, counted from 1" if length else "an empty list")
+
+
+def _fault(path: tuple[str | int, ...], origin: str, wrong: str, right: str) -> InputError:
+    return InputError([Problem(origin, None, None, field_name(path), wrong, right)])
+
+
+def with_parameter(family: str, arguments: str, name: str, text: str) -> str:
+    """The text of a law with one parameter set."""
+    kept = []
+    for argument in _split(arguments):
+        given = argument.partition("=")[0].strip()
+        if given != name and not (name in SPEED and given in SPEED):
+            kept.append(argument.strip())
+    return f"{family}({', '.join([*kept, f'{name}={text}'])})"
+
+
+def _split(arguments: str) -> list[str]:
+    """Arguments at the commas outside brackets."""
+    parts, depth = [""], 0
+    for character in arguments:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]

@@ -1,0 +1,88 @@
+"""Where to put panels: the jumps, bends and scales of laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from replnet.laws.base import Array, Law
+from replnet.theory.curve import clean_edges, fit
+
+QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
+FEW = 64  # breaks that are all worth a panel of their own in a convolution
+GROUPS = 512  # atoms that stand for those of a law with more
+STRETCH = 1.5  # marks closer than this factor say the same
+
+
+def thinned(points: Iterable[float]) -> tuple[float, ...]:
+    """At most 2 FEW of the points, evenly chosen; neighbours by rounding count once."""
+    points = np.unique(np.asarray([*points], dtype=float))
+    points = points[points > 0]
+    if len(points):
+        points = points[np.diff(points, prepend=0.0) > 1e-12 * points]
+    if len(points) > 2 * FEW:
+        points = points[np.linspace(0, len(points) - 1, 2 * FEW).round().astype(int)]
+    return tuple(points.tolist())
+
+
+def soft_marks(law: Law) -> tuple[float, ...]:
+    """Some quantiles of the law: its scales."""
+    points = np.asarray(law.isf(QUANTILES), dtype=float)
+    return tuple(np.unique(points[(points > 0) & np.isfinite(points)]).tolist())
+
+
+def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
+    """Marks at least a factor STRETCH and at most 4 apart, up to the horizon: no scale between them is missed."""
+    kept: list[float] = []
+    for point in [*sorted(marks), horizon]:
+        while kept and kept[-1] * 4 < min(point, horizon):
+            kept.append(kept[-1] * 3)
+        if not kept or point > STRETCH * kept[-1]:
+            kept.append(point)
+    return kept
+
+
+def resolving_edges(law: Law, horizon: float) -> Array:
+    """Panels on which the law's tail is a polynomial."""
+    edges = clean_edges([*law.breaks, *spread_out(soft_marks(law), horizon)], horizon)
+    return edges if len(law.breaks) > FEW else fit(law.tail, edges).edges
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """The values and weights of a law that takes finitely many values."""
+
+    values: Array
+    weights: Array
+
+    def differences(self, whole: Callable[[Array], Array], x: Array) -> Array:
+        """Sum over the values d of weight_d (whole(x) - whole(x - d)), `whole` being 0 at 0."""
+        total = whole(x)
+        for start in range(0, len(x), 256):
+            part = slice(start, start + 256)
+            total[part] -= whole(np.maximum(x[part, None] - self.values, 0.0)) @ self.weights
+        return total
+
+    def grouped(self) -> Atoms:
+        """Neighbours replaced by their mean, which keeps the law's mean."""
+        group = np.minimum((np.cumsum(self.weights) - self.weights / 2) * GROUPS, GROUPS - 1).astype(int)
+        _, group = np.unique(group, return_inverse=True)
+        weights = np.bincount(group, self.weights)
+        return Atoms(np.bincount(group, self.weights * self.values) / weights, weights)
+
+
+def atoms_of(law: Law) -> Atoms | None:
+    """The atoms of a law with more breaks than FEW and nothing but atoms, else None."""
+    if len(law.breaks) <= FEW:
+        return None
+    values = np.asarray(law.breaks, dtype=float)
+    weights = -np.diff(np.asarray(law.tail(values)), prepend=1.0)
+    # With mass between the breaks, moving it to their right end would raise the mean.
+    if abs(values @ weights - law.mean) > 1e-9 * law.mean or law.tail(values[-1]) > 0:
+        return None
+    atoms = Atoms(values, weights)
+    return atoms if len(values) <= GROUPS else atoms.grouped()
