@@ -118,16 +118,18 @@ def run(network: str, overrides: tuple[str, ...], thresholds: tuple[str, ...], f
 )
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
-    from replnet.network import draw
     from replnet.network.network import load
+    from replnet.network.sketch import sketch
 
     loaded = load(network, overrides)
     click.echo(loaded.describe())
     if output is None:
         click.echo()
-        click.echo(draw.text(loaded))
+        click.echo(sketch(loaded.graph))
     else:
-        draw.picture(loaded, output)
+        from replnet.network.draw import draw
+
+        draw(loaded, output)
         click.echo(f"drawn to {output}", err=True)
     return FINE
 

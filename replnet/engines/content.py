@@ -23,6 +23,7 @@ class Content:
         self.row, self.source = row, plan.sources[row]
         self.updates = Coming(next_update)
         self.state = program.copies()
+        self.state.asks[~plan.counted[row]] = 0  # answers to clients who cannot hear of this source do not count
         lacking = np.array([np.count_nonzero(self.state.need)])
         self.totals = Totals(np.zeros(groups), np.zeros(groups, np.int64), np.zeros(groups, np.int64), lacking)
         self._program, self._horizon, self._floor = program, horizon, -depth

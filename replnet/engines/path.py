@@ -21,9 +21,3 @@ class Path:
     copies: Floats  # what every node holds at the end, a row per source
     depth: float  # how far back the start was looked up
     unproven: int  # copies at time zero that may differ from the stationary ones
-
-    @property
-    def freshness(self) -> Floats:
-        """Per group: of copies by time, of clients by answers."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.answers > 0, self.good / self.answers, self.fresh)

@@ -85,13 +85,20 @@ class Plan:
         return np.array([role == "client" for role in self.roles])
 
     @cached_property
-    def copies(self) -> Ints:
-        """How many copies a group stands for: one per replica and source that reaches it.
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """counted[s, i]: node i counts for the s-th source, because it can hear of it.
 
-        A replica that no source reaches stands for one copy, never fresh.
+        One that hears of none counts for the first, and is never fresh.
         """
-        held = np.where(self.clients, 0, np.maximum(self.reached.sum(axis=0), 1))
-        held[list(self.sources)] = 0
+        counted = self.reached.copy()
+        counted[0] |= ~self.reached.any(axis=0)
+        counted[:, list(self.sources)] = False
+        return counted
+
+    @cached_property
+    def copies(self) -> Ints:
+        """How many copies a group stands for: one per replica and source that counts."""
+        held = np.where(self.clients, 0, self.counted.sum(axis=0))
         return np.bincount(self.group[self.group >= 0], held[self.group >= 0], len(self.groups)).astype(np.int64)
 
     @property

@@ -65,6 +65,8 @@ class Tally:
             return
         group = self._plan.group[client]
         for source, row in self._row.items():
+            if not self._plan.counted[row, client]:
+                continue
             self._answers[group] += 1
             if source in copies:
                 left, law = copies[source], self._laws[row]

@@ -129,7 +129,7 @@ class DownloadChain(InformationAge):
         inside = (start, start + width * (1 - 1e-13))
         points = panel_points(start, start + width)
         solved = solve_ivp(
-            flow, (start, start + width), state, method="DOP853", t_eval=[*points, start + width], rtol=1e-9, atol=1e-12
+            flow, (start, start + width), state, method="LSODA", t_eval=[*points, start + width], rtol=1e-10, atol=1e-13, lband=1, uband=0
         )
         assert solved.success, solved.message
         values = lacking @ solved.y
