@@ -90,7 +90,7 @@ class _Run:
         age, recent = self._updates.age[content.row], self._program.askers.recent.any()
         if self._program.sampled and not recent and depth >= age + 2 * self._program.delay:
             return 0
-        return max(np.setdiff1d(content.unknown(), known).size, int(content.totals.lacking[0]))
+        return max(np.setdiff1d(content.unknown(), known).size, int(content.contacts.lacking[0]))
 
     def _look_ahead(self, contents: list[Content], end: float) -> None:
         """Have every content know its updates up to `end`, and the one after."""

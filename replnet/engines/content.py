@@ -24,12 +24,12 @@ class Content:
         self.updates = Coming(next_update)
         self.state = program.copies()
         self.state.asks[~plan.counted[row]] = 0  # answers to clients who cannot hear of this source do not count
-        lacking = np.array([np.count_nonzero(self.state.need)])
-        self.totals = Totals(np.zeros(groups), np.zeros(groups, np.int64), np.zeros(groups, np.int64), lacking)
+        self.contacts = program.contacts()
+        self.totals = Totals(np.zeros(groups), np.zeros(groups, np.int64), np.zeros(groups, np.int64))
         self._program, self._horizon, self._floor = program, horizon, -depth
         self._age = plan.processes[program.updating[row]].law.age
         self._integral, self._answered = np.zeros(groups), np.zeros(groups)
-        self._held, self._lists = np.empty(0), np.full((0, self.state.handed.shape[1] + 1), -1, np.int64)
+        self._held, self._lists = np.empty(0), np.empty((0, self.contacts.handed.shape[1] + 1), np.int64)
         self._scratch = Scratch()
         self.state.copy[:] = np.where(plan.reached[row] & ~plan.clients, -depth, -np.inf)
         self._first = self.state.copy.copy()
@@ -51,19 +51,20 @@ class Content:
         held = self._scratch.floats("held", n)
         held[:begun] = self._held
         listing = program.askers.recent.any()
-        rows = n if listing else 1
-        lists = np.full((rows, self._lists.shape[1]), -1, np.int64)
+        width = self._lists.shape[1]
+        lists = self._scratch.ints("lists", n * width if listing else 0).reshape(-1, width)
         lists[: self._lists.shape[0]] = self._lists
         changes = self._changes(n + (self.state.copy.size if listing else 0), n)
         passed, answered, arrived, changed, answers = kernels.general_pass(
-            pulls.sent, begun, until, pulls.times, pulls.pairs, held, lists, program.delay, self.updates.instants,
+            pulls.sent, begun, until, pulls.times, pulls.pairs, held, program.delay, self.updates.instants,
             self._horizon, self._floor, self.source, program.sampled, self.state, self.totals, changes,
+            self.contacts, lists,
         )  # fmt: skip
         self._harvest(changes, changed, answers)
         self.updates.drop(passed)
         self._held = held[arrived:answered].copy()
         if listing:
-            self._lists = lists[arrived:answered]
+            self._lists = lists[arrived:answered].copy()
         return int(answered), int(arrived)
 
     def plain(self, pulls: Pulls) -> None:

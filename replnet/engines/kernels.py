@@ -51,31 +51,38 @@ class Askers(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What every node holds of one source, and what is on its way."""
+    """What every node holds of one source."""
 
     copy: Any
     group: Any
-    # clients: answers outstanding of the query under way, and how many a query asks
-    left: Any
+    # of clients: how many a query asks, 0 for all others, and the answers outstanding of the one under way
     asks: Any
-    # lists of recent contacts: one per register; newer/older link its members, latest first
-    register: Any  # the register of a node's pool at its upstream, or -1
-    upstream: Any
+    left: Any
+
+
+class Contacts(NamedTuple):
+    """Lists of recent contacts: those that upstreams keep, and those that they handed over.
+
+    An upstream's list is a register; `older` and `newer` link its members, latest first.
+    """
+
+    register: Any  # the register in which a node appears, or -1
+    upstream: Any  # who keeps it
     latest: Any
     older: Any
     newer: Any
     handed: Any  # the list that a node was last handed, and its length
     length: Any
-    need: Any
+    need: Any  # how long it must be before the node polls whom it should
+    lacking: Any  # how many nodes still wait for that
 
 
 class Totals(NamedTuple):
-    """What a pass adds up, per group; `lacking` counts nodes whose list is not complete."""
+    """What a pass adds up, per group."""
 
     fresh: Any
     answers: Any
     good: Any
-    lacking: Any
 
 
 class Changes(NamedTuple):
@@ -213,65 +220,109 @@ def conditional_pass(times, pairs, source, copy, group, changes):  # type: ignor
 
 
 @njit(cache=True)
-def hand_over(i, k, at, state, lists):  # type: ignore[no-untyped-def]
-    """Write the k latest contacts other than i into lists[at], then move i to the front of its register."""
-    r, n = state.register[i], 0
-    j = state.latest[r]
-    while j >= 0 and n < k:
+def hand_over(i, contacts, given):  # type: ignore[no-untyped-def]
+    """given = how many, then the latest contacts other than i, who moves to the front of its register."""
+    latest, older, newer = contacts.latest, contacts.older, contacts.newer
+    r, n = contacts.register[i], 0
+    j = latest[r]
+    while j >= 0 and n < given.size - 1:
         if j != i:
-            lists[at, n + 1] = j
             n += 1
-        j = state.older[j]
-    lists[at, 0] = n
-    if state.latest[r] == i:
+            given[n] = j
+        j = older[j]
+    given[0] = n
+    if latest[r] == i:
         return
-    before, after = state.newer[i], state.older[i]
+    before, after, front = newer[i], older[i], latest[r]
     if before >= 0:
-        state.older[before] = after
+        older[before] = after
     if after >= 0:
-        state.newer[after] = before
-    front = state.latest[r]
-    state.newer[i], state.older[i], state.latest[r] = -1, front, i
+        newer[after] = before
+    newer[i], older[i], latest[r] = -1, front, i
     if front >= 0:
-        state.newer[front] = i
+        newer[front] = i
 
 
 @njit(cache=True)
-def receive_list(i, at, state, lists, totals):  # type: ignore[no-untyped-def]
-    """Take the list that came with a reply; true if it was the last one missing."""
-    n = lists[at, 0]
-    was_short = state.length[i] < state.need[i]
-    state.length[i] = n
-    for q in range(n):
-        state.handed[i, q] = lists[at, q + 1]
-    if was_short and n >= state.need[i]:
-        totals.lacking[0] -= 1
-        return totals.lacking[0] == 0
+def receive_list(i, contacts, given):  # type: ignore[no-untyped-def]
+    """Take the list that came with a reply; true if it was the last one that someone waited for."""
+    n, need = given[0], contacts.need[i]
+    was_short = contacts.length[i] < need
+    contacts.length[i] = n
+    contacts.handed[i, :n] = given[1 : n + 1]
+    if was_short and n >= need:
+        contacts.lacking[0] -= 1
+        return contacts.lacking[0] == 0
     return False
 
 
 @njit(cache=True)
+def forget(floor, sampled, copies, totals, changes, n):  # type: ignore[no-untyped-def]
+    """Copies become unknown, which counts as a change at time zero."""
+    copy, group = copies.copy, copies.group
+    for i in range(copy.size):
+        if copy[i] > floor and group[i] >= 0 and copies.asks[i] == 0:
+            if sampled:
+                totals.fresh[group[i]] -= max(copy[i], 0.0)
+            else:
+                changes.before[n], changes.after[n], changes.who[n] = -copy[i], -floor, group[i]
+                n += 1
+            copy[i] = floor
+    return n
+
+
+@njit(cache=True)
 def general_pass(  # type: ignore[no-untyped-def]
-    asked, answered, until, times, pairs, held, lists, delay, updates, horizon, floor, source, sampled, state, totals,
-    changes,
+    asked, answered, until, times, pairs, held, delay, updates, horizon, floor, source, sampled, copies, totals,
+    changes, contacts, lists,
 ):  # fmt: skip
     """(1) to (3) for every network: messages that take `delay`, clients, lists of recent contacts.
 
     Pulls are answered and arrive in the order in which they were sent, so the
     sorted entries are the queue: those before `asked` have been sent, those before
     `answered` are on their way back. What is due at `until` or later stays in it.
+    `lists` holds what replies carry with them, and is empty if there are no lists.
     Returns (updates passed, answered, arrived, changes, answers).
     """
-    copy = state.copy
+    copy, group, asks, left = copies.copy, copies.group, copies.asks, copies.left
+    fresh, count_answers, good = totals.fresh, totals.answers, totals.good
+    before, after, who, answer, client = changes.before, changes.after, changes.who, changes.answer, changes.client
+    register, upstream = contacts.register, contacts.upstream
+    handed, length = contacts.handed, contacts.length
+    listing = lists.shape[0] > 0
     arrived, x, n, answers = 0, 0, 0, 0
     while True:
         next_ask = times[asked] if asked < times.size else until
         next_answer = times[answered] + delay if answered < asked else until
         arrival = times[arrived] + delay + delay if arrived < answered else until
         if arrival < until and arrival <= next_answer and arrival <= next_ask:
-            n, answers = arrive(
-                arrived, answered, arrival, pairs, held, lists, floor, sampled, state, totals, changes, n, answers
-            )
+            t = max(arrival, 0.0)
+            i, new = pairs[arrived] >> 32, held[arrived]
+            old = copy[i]
+            if new > old:
+                copy[i] = new
+            if asks[i] > 0:
+                left[i] -= 1
+                if left[i] == 0:
+                    left[i] = asks[i]
+                    if arrival >= 0:
+                        count_answers[group[i]] += 1
+                        if sampled:
+                            good[group[i]] += copy[i] > t
+                        else:
+                            answer[answers], client[answers] = t - copy[i], group[i]
+                            answers += 1
+                    copy[i] = -np.inf
+            elif new > old:
+                if sampled:
+                    fresh[group[i]] += max(new - t, 0.0) - max(old - t, 0.0)
+                else:
+                    before[n], after[n], who[n] = t - old, t - new, group[i]
+                    n += 1
+            if listing and lists[arrived, 0] >= 0 and receive_list(i, contacts, lists[arrived]):
+                # From here on every poll asks whom it should; what was held before may be wrong.
+                n = forget(floor, sampled, copies, totals, changes, n)
+                held[arrived + 1 : answered] = -np.inf
             arrived += 1
         elif next_answer < until and next_answer <= next_ask:
             while updates[x] <= next_answer:
@@ -279,66 +330,17 @@ def general_pass(  # type: ignore[no-untyped-def]
             copy[source] = min(updates[x], horizon) if sampled else next_answer
             i, j = pairs[answered] >> 32, pairs[answered] & 0xFFFFFFFF
             held[answered] = copy[j] if j != NOBODY else -np.inf
-            lists[answered % lists.shape[0], 0] = -1
-            if state.register[i] >= 0 and j == state.upstream[i]:
-                hand_over(i, lists.shape[1] - 1, answered % lists.shape[0], state, lists)
+            if listing:
+                lists[answered, 0] = -1
+                if register[i] >= 0 and j == upstream[i]:
+                    hand_over(i, contacts, lists[answered])
             answered += 1
         elif next_ask < until:
-            i, j = pairs[asked] >> 32, pairs[asked] & 0xFFFFFFFF
-            if j >= RECENT and j != NOBODY:
-                j = state.handed[i, j - RECENT] if j - RECENT < state.length[i] else NOBODY
-                pairs[asked] = i << 32 | j
+            if listing:
+                i, j = pairs[asked] >> 32, pairs[asked] & 0xFFFFFFFF
+                if j >= RECENT and j != NOBODY:
+                    j = handed[i, j - RECENT] if j - RECENT < length[i] else NOBODY
+                    pairs[asked] = i << 32 | j
             asked += 1
         else:
             return x, answered, arrived, n, answers
-
-
-@njit(cache=True, inline="always")
-def note(i, old, new, t, sampled, state, totals, changes, n):  # type: ignore[no-untyped-def]
-    """Account for a change of copy[i] at t by (2), or write it down for (3)."""
-    if sampled:
-        totals.fresh[state.group[i]] += max(new - t, 0.0) - max(old - t, 0.0)
-        return n
-    changes.before[n] = t - old
-    changes.after[n] = t - new
-    changes.who[n] = state.group[i]
-    return n + 1
-
-
-@njit(cache=True)
-def arrive(  # type: ignore[no-untyped-def]
-    entry, answered, now, pairs, held, lists, floor, sampled, state, totals, changes, n, answers
-):
-    """The reply to pull `entry` reaches the one who asked; those before `answered` are on their way."""
-    copy = state.copy
-    t = max(now, 0.0)
-    i, new = pairs[entry] >> 32, held[entry]
-    old = copy[i]
-    if new > old:
-        copy[i] = new
-    if state.asks[i] > 0:
-        state.left[i] -= 1
-        if state.left[i] == 0:
-            state.left[i] = state.asks[i]
-            if now >= 0:
-                g = state.group[i]
-                totals.answers[g] += 1
-                if sampled:
-                    totals.good[g] += copy[i] > t
-                else:
-                    changes.answer[answers] = t - copy[i]
-                    changes.client[answers] = g
-                    answers += 1
-            copy[i] = -np.inf
-        return n, answers
-    if new > old:
-        n = note(i, old, new, t, sampled, state, totals, changes, n)
-    at = entry % lists.shape[0]
-    if state.register[i] >= 0 and lists[at, 0] >= 0 and receive_list(i, at, state, lists, totals):
-        # From here on every poll asks whom it should; what was held before may be wrong and is forgotten.
-        for i in range(copy.size):
-            if copy[i] > floor and state.group[i] >= 0 and state.asks[i] == 0:
-                n = note(i, copy[i], floor, t, sampled, state, totals, changes, n)
-                copy[i] = floor
-        held[entry + 1 : answered] = -np.inf
-    return n, answers

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from replnet.engines.kernels import Askers, Copies
+from replnet.engines.kernels import Askers, Contacts, Copies
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan
 from replnet.engines.trees import Tree
 from replnet.laws.base import Law
@@ -95,24 +95,24 @@ class Program:
 
     def copies(self) -> Copies:
         """Room for what all nodes hold of one source."""
-        n = len(self.plan.names)
-        register, upstream, need = self.registers
-        asks = np.zeros(n, np.int64)
+        asks = np.zeros(len(self.plan.names), np.int64)
         for p in self.plan.processes:
             if p.purpose == QUERIES:
                 asks[p.node] = p.ask
-        empty = [np.full(n, -1, np.int64) for _ in range(2)]
-        return Copies(
-            copy=np.empty(n),
-            group=self.plan.group,
-            left=asks.copy(),
-            asks=asks,
+        return Copies(copy=np.empty(asks.size), group=self.plan.group, asks=asks, left=asks.copy())
+
+    def contacts(self) -> Contacts:
+        """Nobody has called yet."""
+        n = len(self.plan.names)
+        register, upstream, need = self.registers
+        return Contacts(
             register=register,
             upstream=upstream,
             latest=np.full(max(int(register.max(initial=-1)) + 1, 1), -1, np.int64),
-            older=empty[0],
-            newer=empty[1],
+            older=np.full(n, -1, np.int64),
+            newer=np.full(n, -1, np.int64),
             handed=np.empty((n if need.any() else 1, max(int(need.max(initial=0)), 1)), np.int64),
             length=np.zeros(n, np.int64),
             need=need,
+            lacking=np.array([np.count_nonzero(need)]),
         )
