@@ -16,7 +16,7 @@ from replnet.engines.content import Content
 from replnet.engines.path import Path
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
-from replnet.engines.start import depths, direct
+from replnet.engines.start import depths
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import CHOICES, Words, seed_words, streams
 
@@ -34,15 +34,18 @@ class _Run:
     def __init__(self, program: Program, seed: int, replication: int, horizon: float) -> None:
         self._program, self._plan, self._horizon = program, program.plan, horizon
         run, most = seed_words(seed, replication), max(int(program.askers.pulls.max(initial=1)), 1)
-        self._updates = self._renewals(program.updating, run, WINDOW)
-        self._wakes = self._renewals(program.asking, run, max(WINDOW // most, 1))
+        self._updates = self._renewals("updates", program.updating, run, WINDOW)
+        self._wakes = self._renewals("wakes", program.asking, run, max(WINDOW // most, 1))
         names, purposes = self._plan.stream_names[program.asking], self._plan.purpose[program.asking]
         self._choices = streams(run, names, purposes, CHOICES)
 
-    def _renewals(self, rows: np.ndarray, run: Words, events: int) -> Renewals:
+    def _renewals(self, kind: str, rows: np.ndarray, run: Words, events: int) -> Renewals:
         used, which = np.unique(self._plan.which[rows], return_inverse=True)
         laws = [self._plan.laws[g] for g in used]
-        return Renewals(laws, which, run, self._plan.stream_names[rows], self._plan.purpose[rows], events)
+        names, purposes = self._plan.stream_names[rows], self._plan.purpose[rows]
+        return Renewals(
+            laws, which, run, names, purposes, events, lambda size: self._program.scratch.floats(kind, size)
+        )
 
     def path(self) -> Path:
         for depth in depths(self._plan, float(self._updates.age.max()), self._program.delay, self._program.sampled):
@@ -79,7 +82,7 @@ class _Run:
 
     def _know(self, content: Content, depth: float) -> np.ndarray:
         """Replicas whose only download before the start came straight from the source, so that its age is plain."""
-        process, node, upstream = direct(self._plan).T
+        process, node, upstream = self._plan.direct.T
         age = self._wakes.age[process - len(self._plan.sources)]
         plain = (upstream == content.source) & (age > depth)
         content.know(node[plain], self._program.delay - age[plain], float(self._updates.age[content.row]))
@@ -87,7 +90,7 @@ class _Run:
 
     def _unproven(self, content: Content, known: np.ndarray, depth: float) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
-        age, recent = self._updates.age[content.row], self._program.askers.recent.any()
+        age, recent = self._updates.age[content.row], self._plan.recent
         if self._program.sampled and not recent and depth >= age + 2 * self._program.delay:
             return 0
         return max(np.setdiff1d(content.unknown(), known).size, int(content.contacts.lacking[0]))

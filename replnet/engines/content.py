@@ -10,8 +10,38 @@ from replnet.engines import kernels, trees
 from replnet.engines.kernels import Changes, Totals
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
-from replnet.engines.scratch import Coming, Floats, Ints, Scratch
 from replnet.laws.renewal import CHUNK, Window
+from replnet.laws.scratch import Floats, Ints
+
+
+@final
+class Coming:
+    """Instants to come, in order; the last one lies beyond what has been asked for."""
+
+    def __init__(self, last: float) -> None:
+        self._room, self._size = np.full(64, last), 1
+
+    @property
+    def instants(self) -> Floats:
+        return self._room[: self._size]
+
+    def prepend(self, past: Floats) -> None:
+        self._room = np.concatenate([past, self.instants])
+        self._size = self._room.size
+
+    def drop(self, n: int) -> None:
+        """The first n are past."""
+        self._room[: self._size - n] = self._room[n : self._size]
+        self._size -= n
+
+    def extend(self, more: Floats, last: float) -> None:
+        """`more`, in the place of the last one, and the one after."""
+        size = self._size + more.size
+        if size > self._room.size:
+            self._room = np.concatenate([self._room, np.empty(size)])
+        self._room[self._size - 1 : size - 1] = more
+        self._room[size - 1] = last
+        self._size = size
 
 
 @final
@@ -30,7 +60,7 @@ class Content:
         self._age = plan.processes[program.updating[row]].law.age
         self._integral, self._answered = np.zeros(groups), np.zeros(groups)
         self._held, self._lists = np.empty(0), np.empty((0, self.contacts.handed.shape[1] + 1), np.int64)
-        self._scratch = Scratch()
+        self._scratch = program.scratch
         self.state.copy[:] = np.where(plan.reached[row] & ~plan.clients, -depth, -np.inf)
         self._first = self.state.copy.copy()
 
@@ -50,7 +80,7 @@ class Content:
         program, begun, n = self._program, pulls.answered, pulls.times.size
         held = self._scratch.floats("held", n)
         held[:begun] = self._held
-        listing = program.askers.recent.any()
+        listing = program.plan.recent
         width = self._lists.shape[1]
         lists = self._scratch.ints("lists", n * width if listing else 0).reshape(-1, width)
         lists[: self._lists.shape[0]] = self._lists

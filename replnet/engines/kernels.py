@@ -161,6 +161,29 @@ def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs
 
 
 @njit(cache=True)
+def refine(start, width, ends, loose_times, loose_pairs, head, times, pairs):  # type: ignore[no-untyped-def]
+    """Sort each bucket of a coarse sort, of which slice s ends at ends[s], by buckets of its own."""
+    begin = 0
+    for s in range(ends.size):
+        n, low = ends[s] - begin, start + s * width
+        scale = n / width
+        head[: n + 1] = 0
+        for q in range(begin, ends[s]):
+            head[min(max(np.int64((loose_times[q] - low) * scale), 0), n - 1) + 1] += 1
+        head[0] = begin
+        for b in range(n):
+            head[b + 1] += head[b]
+        for q in range(begin, ends[s]):
+            t = loose_times[q]
+            b = min(max(np.int64((t - low) * scale), 0), n - 1)
+            z = head[b]
+            head[b] = z + 1
+            times[z] = t
+            pairs[z] = loose_pairs[q]
+        begin = ends[s]
+
+
+@njit(cache=True)
 def settle(times, pairs):  # type: ignore[no-untyped-def]
     """Insertion sort, for times that are nearly in order; stable, so ties keep the order of processes."""
     for q in range(1, times.size):

@@ -101,7 +101,37 @@ class Plan:
         held = np.where(self.clients, 0, self.counted.sum(axis=0))
         return np.bincount(self.group[self.group >= 0], held[self.group >= 0], len(self.groups)).astype(np.int64)
 
-    @property
+    @cached_property
+    def recent(self) -> bool:
+        """Whether anyone polls the latest contacts of its upstream."""
+        return any(p.recent for p in self.processes)
+
+    @cached_property
+    def slowest(self) -> float:
+        """The longest mean interval between the downloads, or the polls, of a replica."""
+        return max((p.law.mean for p in self.processes if p.purpose in (DOWNLOADS, POLLS)), default=0.0)
+
+    @cached_property
+    def asking(self) -> float:
+        """Pulls per unit of time."""
+        return float(sum(p.law.rate * p.ask for p in self.processes))
+
+    @cached_property
+    def direct(self) -> Ints:
+        """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
+        if self.delays or isinstance(self.delay, Law) or self.recent:
+            # The delay of that download is not at hand; and lists of contacts have a start that forgets copies.
+            return np.empty((0, 3), np.int64)
+        pollers = {p.node for p in self.processes if p.purpose == POLLS}
+        rows = [
+            (q, p.node, p.candidates[0])
+            for q, p in enumerate(self.processes)
+            if p.purpose == DOWNLOADS and p.node not in pollers
+            if len(p.candidates) == 1 and p.candidates[0] in self.sources
+        ]
+        return np.array(rows, np.int64).reshape(-1, 3)
+
+    @cached_property
     def rate(self) -> float:
         """Events per unit of time."""
         return float(sum(p.law.rate for p in self.processes))
@@ -168,7 +198,8 @@ def _reached(n: int, processes: list[Process], sources: tuple[int, ...]) -> npt.
     for p in processes:
         if len(p.candidates) > 8:
             users.setdefault(id(p.candidates), []).append(p.node)
-    lists = {id(p.candidates): np.array(p.candidates) for p in processes if id(p.candidates) in users}
+    shared = {id(p.candidates): p.candidates for p in processes if id(p.candidates) in users}
+    lists = {key: np.array(members) for key, members in shared.items()}
     reached = np.zeros((len(sources), n), np.bool_)
     for row, source in enumerate(sources):
         seen, count = reached[row], -1

@@ -11,6 +11,7 @@ from replnet.engines.kernels import Askers, Contacts, Copies
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan
 from replnet.engines.trees import Tree
 from replnet.laws.base import Law
+from replnet.laws.scratch import Scratch
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,11 @@ class Program:
 
     plan: Plan
     sampled: bool
+
+    @cached_property
+    def scratch(self) -> Scratch:
+        """Shared by the runs of this program, one at a time."""
+        return Scratch()
 
     @cached_property
     def delay(self) -> float:
@@ -54,7 +60,7 @@ class Program:
     @cached_property
     def plain(self) -> bool:
         """Everyone asks by name, is answered at once and keeps what it gets."""
-        return self.delay == 0 and not self.askers.recent.any() and not self.plan.clients.any()
+        return self.delay == 0 and not self.plan.recent and not self.plan.clients.any()
 
     @cached_property
     def tree(self) -> Tree | None:

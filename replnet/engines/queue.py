@@ -8,9 +8,11 @@ import numpy as np
 
 from replnet.engines import kernels
 from replnet.engines.program import Program
-from replnet.engines.scratch import Scratch
 from replnet.laws.renewal import Window
+from replnet.laws.scratch import Floats, Ints
 from replnet.laws.streams import Streams
+
+SLICE = 1 << 16  # pulls sorted at once
 
 
 @final
@@ -21,7 +23,7 @@ class Pulls:
     """
 
     def __init__(self, program: Program, choices: Streams) -> None:
-        self._askers, self._choices, self._scratch = program.askers, choices, Scratch()
+        self._askers, self._choices, self._scratch = program.askers, choices, program.scratch
         self._chosen = np.empty(max(int(program.askers.pulls.max(initial=1)), 1), np.int64)
         self.times, self.pairs = np.empty(0), np.empty(0, np.int64)
         self.sent = self.answered = 0
@@ -31,24 +33,38 @@ class Pulls:
         kept, askers = self.times.size, self._askers
         total = int(((window.last - window.first) * askers.pulls).sum())
         old = self.times.copy(), self.pairs.copy()
-        self.times = self._scratch.floats("times", kept + total)
-        self.pairs = self._scratch.ints("pairs", kept + total)
+        self.times = self._scratch.floats("pull times", kept + total)
+        self.pairs = self._scratch.ints("pull pairs", kept + total)
         self.times[:kept], self.pairs[:kept] = old
         self.sent = kept
         if total == 0:
             return
-        # A hair under total / length, so that rounding never sends the last instant past the last bucket.
-        scale = total * (1 - 1e-12) / (window.end - window.start)
-        head, instants = (
-            self._scratch.ints("head", total + 2),
-            (window.points, window.offset, window.first, window.last),
-        )
-        kernels.count(window.start, scale, instants, askers.pulls, head)
         times, pairs = self.times[kept:], self.pairs[kept:]
-        kernels.scatter(
-            window.start, scale, instants, window.serial, askers, *self._choices, head, times, pairs, self._chosen
-        )
+        if total <= SLICE:
+            self._scatter(window, total, times, pairs)
+        else:
+            self._in_slices(window, total, times, pairs)
         kernels.settle(times, pairs)
+
+    def _scatter(self, window: Window, buckets: int, times: Floats, pairs: Ints) -> Ints:
+        """Every pull into its bucket; returns where the buckets end."""
+        instants = (window.points, window.offset, window.first, window.last)
+        # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.
+        scale, head = buckets * (1 - 1e-12) / (window.end - window.start), self._scratch.ints("head", buckets + 2)
+        kernels.count(window.start, scale, instants, self._askers.pulls, head)
+        kernels.scatter(
+            window.start, scale, instants, window.serial, self._askers, *self._choices, head, times, pairs, self._chosen
+        )
+        return head[:buckets]
+
+    def _in_slices(self, window: Window, total: int, times: Floats, pairs: Ints) -> None:
+        """In two steps, since writing all over more memory than the cache holds costs several times the sort."""
+        slices = -(-total // SLICE) * 2
+        loose = self._scratch.floats("loose times", total), self._scratch.ints("loose pairs", total)
+        ends = self._scatter(window, slices, *loose).copy()
+        width = (window.end - window.start) / (slices * (1 - 1e-12))
+        longest = int(np.diff(ends, prepend=0).max())
+        kernels.refine(window.start, width, ends, *loose, self._scratch.ints("fine", longest + 1), times, pairs)
 
     def done(self, answered: int, arrived: int) -> None:
         """The first `arrived` have come to their end, and the first `answered` have got their answer."""

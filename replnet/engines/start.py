@@ -20,41 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
-from replnet.engines.plan import DOWNLOADS, POLLS, Plan
-from replnet.laws.base import Law
+from replnet.engines.plan import Plan
 
 MOST_EVENTS = 10_000_000
 
 
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterator[float]:
     """Depths to try in turn; `update_age` is the largest over the sources."""
-    slowest = max((p.law.mean for p in plan.processes if p.purpose in (DOWNLOADS, POLLS)), default=0.0)
-    asking = sum(p.law.rate * p.ask for p in plan.processes if p.ask)
+    slowest, asking = plan.slowest, plan.asking
     enough = update_age + 2 * delay
     most = MOST_EVENTS / asking if asking else 0.0
     depth = 4 * slowest + 4 * delay
     while depth < most:
-        if sampled and enough <= depth and not any(p.recent for p in plan.processes):
+        if sampled and enough <= depth and not plan.recent:
             yield enough
             return
         yield depth
         depth *= 2
     yield most
-
-
-def direct(plan: Plan) -> npt.NDArray[np.int64]:
-    """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
-    if plan.delays or isinstance(plan.delay, Law) or any(p.recent for p in plan.processes):
-        # The delay of that download is not at hand; and lists of contacts have a start that forgets copies.
-        return np.empty((0, 3), np.int64)
-    downloads = {p.node: (q, p) for q, p in enumerate(plan.processes) if p.purpose == DOWNLOADS}
-    pollers = {p.node for p in plan.processes if p.purpose == POLLS}
-    rows = [
-        (q, i, p.candidates[0])
-        for i, (q, p) in downloads.items()
-        if i not in pollers and len(p.candidates) == 1 and p.candidates[0] in plan.sources
-    ]
-    return np.array(rows, np.int64).reshape(-1, 3)

@@ -16,7 +16,7 @@ import numpy as np
 
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan, Process
-from replnet.engines.start import depths, direct
+from replnet.engines.start import depths
 from replnet.engines.tally import Tally
 from replnet.laws.base import Law
 from replnet.laws.renewal import Renewals
@@ -158,7 +158,7 @@ class _Walk:
 
     def _recall(self) -> None:
         """Copies whose age is plain from the start: their only download before it came straight from a source."""
-        for q, i, source in direct(self._plan).tolist():
+        for q, i, source in self._plan.direct.tolist():
             if self._ages[q] > self._depth:
                 node = self._nodes[self._plan.names[i]]
                 assert isinstance(node, Replica)
@@ -231,8 +231,8 @@ class _Walk:
 
     def unproven(self) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
-        swept = self._sampled and not any(p.recent for p in self._plan.processes)
-        known = {(i, source) for q, i, source in direct(self._plan).tolist() if self._ages[q] > self._depth}
+        swept = self._sampled and not self._plan.recent
+        known = {(i, source) for q, i, source in self._plan.direct.tolist() if self._ages[q] > self._depth}
         unproven = 0
         for row, source in enumerate(self._plan.sources):
             if swept and self._depth >= self._ages[row] + 2 * _longest(self._plan):

@@ -74,7 +74,9 @@ def _of_group(compiled: Plan, ages: list[_Ages], g: int) -> Formula:
 def mean(parts: dict[Prediction, int]) -> Formula:
     """Predictions averaged with weights: as strong as the weakest, sources named once."""
     whole = sum(parts.values())
-    words = [dict.fromkeys(w for p in parts for w in getattr(p, name).split("; ") if w) for name in ("source", "assumes")]
+    words = [
+        dict.fromkeys(w for p in parts for w in getattr(p, name).split("; ") if w) for name in ("source", "assumes")
+    ]
     return Formula(
         value=sum(p.value * n for p, n in parts.items()) / whole,
         kind=max((p.kind for p in parts), key=STRENGTH.index),
@@ -94,6 +96,7 @@ class _Ages:
         self._known: dict[int, InformationAge | _NoFormula] = {}
         self._same: dict[object, InformationAge] = {}
         self._predicted: dict[InformationAge, Prediction] = {}
+        self._clusters: dict[int, frozenset[int]] = {}
 
     def freshness(self, node: int) -> Prediction:
         queries = self._of.get((node, QUERIES))
@@ -174,10 +177,14 @@ class _Ages:
         members = polls.candidates
         if polls.recent:
             raise _NoFormula(NO_RECENT.removeprefix("no formula "))
-        if node not in members or downloads is None or not downloads.candidates:
-            raise _NoFormula("polls along links, not within a cluster")
-        if len(downloads.candidates) > 1 or any(not self._alike(i, polls, downloads) for i in members):
-            raise _NoFormula("the members of the cluster differ in their laws or upstreams")
+        if downloads is None or len(downloads.candidates) != 1:
+            raise _NoFormula("polls by replicas without exactly one upstream")
+        # Members share one list of candidates, so that they are compared once and not by each of them.
+        if id(members) not in self._clusters:
+            alike = all(self._alike(i, polls, downloads) for i in members)
+            self._clusters[id(members)] = frozenset(members) if alike else frozenset()
+        if node not in self._clusters[id(members)]:
+            raise _NoFormula("polls along links, or within a cluster whose members differ in their laws or upstreams")
         if self._plan.delay or self._plan.delays:
             raise _NoFormula("polls that take time")
         key = ("cluster", len(members), downloads.law, polls.law, polls.ask, ask)
@@ -273,8 +280,12 @@ def _service(network: Network, compiled: Plan) -> dict[tuple[str, str], Formula]
 def _overload(compiled: Plan, about: list[dict[str, object]]) -> str:
     """(30): what is downloaded from a source may not exceed its bandwidth."""
     for source in compiled.sources:
-        asked = sum(p.law.rate * p.ask / len(p.candidates) for p in compiled.processes if source in islice(p.candidates, 64))
+        asked = sum(
+            p.law.rate * p.ask / len(p.candidates) for p in compiled.processes if source in islice(p.candidates, 64)
+        )
         limit = about[source].get("bandwidth")
         if isinstance(limit, int | float) and asked > limit * (1 + 1e-12):
-            return f"{compiled.names[source]} is asked {asked:g} times per unit of time, above its bandwidth of {limit:g}"
+            return (
+                f"{compiled.names[source]} is asked {asked:g} times per unit of time, above its bandwidth of {limit:g}"
+            )
     return ""

@@ -20,7 +20,7 @@ sizes of blocks or windows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,7 @@ Ints = npt.NDArray[np.int64]
 # Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
 # under 128 KiB, from where on every one would come as fresh pages from the system.
 CHUNK = 15_000
+PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
 
 
 @njit(cache=True, inline="always")
@@ -107,6 +108,14 @@ def spend(until, offset, head, tail, points, ends):  # type: ignore[no-untyped-d
     return total
 
 
+@njit(cache=True)
+def turn(times, counts, offset, points):  # type: ignore[no-untyped-def]
+    """The first counts[q] of each row, which descend, in ascending order from offset[q] on."""
+    for q in range(counts.size):
+        for j in range(counts[q]):
+            points[offset[q] + j] = times[q, counts[q] - 1 - j]
+
+
 @dataclass(frozen=True)
 class Window:
     """The instants of every process in [start, end): points[offset[p] + first[p] : offset[p] + last[p]]."""
@@ -129,22 +138,29 @@ class Renewals:
     """Stationary renewal processes of given laws and names."""
 
     def __init__(
-        self, laws: Sequence[Law], which: Ints, run: Words, names: Words, purpose: Ints, events: int = 1 << 15
+        self,
+        laws: Sequence[Law],
+        which: Ints,
+        run: Words,
+        names: Words,
+        purpose: Ints,
+        events: int = 1 << 15,
+        room_for: Callable[[int], Floats] = np.empty,
     ) -> None:
-        """Process p follows laws[which[p]]; `events` is the size of a window to aim at."""
+        """Process p follows laws[which[p]]; `events` is the size of a window to aim at, `room_for` gives memory."""
         self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
         self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
         self._rate = np.array([law.rate for law in laws])
         total = float(self._rate[which].sum())
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
-        self.length = max(events, 8 * which.size, 2048 * len(laws)) / total
+        self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total
         self._start(which)
         expected = self.length * self._rate
-        enough = np.ceil(expected + 2 * np.sqrt(expected) + 4).astype(np.int64)
-        self._blocks = np.minimum(enough, CHUNK)
-        room = (enough + 2 * self._blocks)[which]
+        self._blocks = np.minimum(np.ceil(expected + 1), CHUNK).astype(np.int64)
+        # Little more than is likely needed: with many rows, it is their memory that costs.
+        room = (np.ceil(expected + 5 * np.sqrt(expected) + 4).astype(np.int64) + self._blocks)[which]
         self._offset = np.concatenate([[0], np.cumsum(room)[:-1]])
-        self._points = np.empty(int(room.sum()))
+        self._points = room_for(int(room.sum()))
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
         self._room = room
@@ -213,8 +229,7 @@ class Renewals:
         offset = np.concatenate([[0], np.cumsum(counts)[:-1]])
         points = np.empty(int(counts.sum()))
         for members, (times, n) in zip(self._members, rows, strict=True):
-            for row, p in enumerate(members):
-                points[offset[p] : offset[p] + n[row]] = times[row, : n[row]][::-1]
+            turn(times, n, offset[members], points)
         zero = np.zeros_like(counts)
         return Window(-depth, 0.0, points, offset, zero, counts, -counts, int(counts.sum()))
 

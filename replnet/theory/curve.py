@@ -14,8 +14,9 @@ representation only, about 1e-11.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -93,6 +94,23 @@ class Curve:
         return Curve(edges, np.hstack([ones, self.powers]), self.beyond)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """A function that is computed as far as it was asked for: the furthest curve so far."""
+
+    to: Callable[[float], Curve]
+    known: dict[float, Curve] = field(default_factory=dict)
+
+    def upto(self, horizon: float) -> Curve:
+        """A curve on at least [0, horizon], rounded up so that all who ask share it."""
+        for reached, curve in self.known.items():
+            if horizon <= reached <= 8 * horizon:
+                return curve
+        reached = 2.0 ** math.ceil(math.log2(horizon * (1 + 1e-12)))
+        return self.known.setdefault(reached, self.to(reached))
+
+
 def panel_points(low: Array, high: Array) -> Array:
     """Interpolation points of each panel, one row per panel."""
     low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
@@ -120,16 +138,21 @@ def clean_edges(points: Array, horizon: float) -> Array:
 
 
 def fit(
-    f: Callable[[Array], Array], edges: Array, *, tolerance: float = RESOLVED, beyond: float | None = None
+    f: Callable[[Array], Array],
+    edges: Array,
+    *,
+    tolerance: float = RESOLVED,
+    beyond: float | None = None,
+    most: int = MAX_PANELS,
 ) -> Curve:
-    """`f` as a curve between the first and the last of `edges`, halving panels until resolved."""
+    """`f` as a curve between the first and the last of `edges`, halving panels until resolved or too many."""
     low, high = edges[:-1], edges[1:]
     done: list[tuple[Array, Array, Array]] = []
     count = 0
     for round_ in range(MAX_ROUNDS):
         values = np.asarray(f(panel_points(low, high).ravel())).reshape(len(low), NODES).T
         bad = unresolved(values) > tolerance
-        if round_ == MAX_ROUNDS - 1 or count + 2 * len(low) > MAX_PANELS:
+        if round_ == MAX_ROUNDS - 1 or count + 2 * len(low) > most:
             bad[:] = False
         good = ~bad
         done.append((low[good], high[good], to_powers(values[:, good])))

@@ -27,7 +27,7 @@ from replnet.laws.base import Array, Law
 from replnet.theory.chain import birth_rates, missing_all
 from replnet.theory.curve import Curve, panel_points, to_powers, unresolved
 from replnet.theory.information_age import InformationAge
-from replnet.theory.marks import soft_marks, thinned
+from replnet.theory.marks import FEW, soft_marks, thinned
 from replnet.theory.prediction import Basis
 
 DOWNLOAD_CHAIN = Basis(
@@ -35,7 +35,7 @@ DOWNLOAD_CHAIN = Basis(
     "birth chain with download hazards, P2P VI-A",
     "renewal downloads, Poisson polls, distinct random peers",
 )
-RESOLVED = 1e-9
+RESOLVED, ROUGH = 1e-9, 1e-6  # the second for recorded laws, with a jump at every interval
 VANISHED = 1e-10
 CUT = 1e-8  # tail of the age at `end`; what comes after is shorter than its square root
 NARROWEST = 1e-9  # panel against the mean interval, taken as it is
@@ -74,6 +74,10 @@ class DownloadChain(InformationAge):
     def tail_curve(self, horizon: float) -> Curve:
         return self._curve
 
+    @property
+    def resolution(self) -> float:
+        return RESOLVED if len(self.downloads.breaks) <= FEW else ROUGH
+
     def hazard(self, x: float) -> float:
         """(1)."""
         return float(self.downloads.tail(x)) / max(float(self.downloads.excess(x)), 1e-300)
@@ -103,7 +107,7 @@ class DownloadChain(InformationAge):
             stop = float(stops[np.searchsorted(stops, start, side="right")])
             wide = min(width, stop - start)
             values, after = self._across(state, lacking, start, wide)
-            if wide > narrowest and float(unresolved(values)) > RESOLVED:
+            if wide > narrowest and float(unresolved(values)) > self.resolution:
                 width = wide / 2
                 continue
             tails.append(to_powers(values))
@@ -129,7 +133,15 @@ class DownloadChain(InformationAge):
         inside = (start, start + width * (1 - 1e-13))
         points = panel_points(start, start + width)
         solved = solve_ivp(
-            flow, (start, start + width), state, method="LSODA", t_eval=[*points, start + width], rtol=1e-10, atol=1e-13, lband=1, uband=0
+            flow,
+            (start, start + width),
+            state,
+            method="LSODA",
+            t_eval=[*points, start + width],
+            rtol=self.resolution / 10,
+            atol=self.resolution / 1e4,
+            lband=1,
+            uband=0,
         )
         assert solved.success, solved.message
         values = lacking @ solved.y

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
@@ -30,12 +30,13 @@ import numpy as np
 
 from replnet.laws.base import Array, Law
 from replnet.laws.families import Exponential
-from replnet.theory.curve import Curve, clean_edges, convolve, fit, integral_of_product
+from replnet.theory.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, integral_of_product
 from replnet.theory.marks import Atoms, atoms_of, resolving_edges, soft_marks, spread_out, thinned
 from replnet.theory.prediction import Basis, Prediction, joined
 
 NEGLIGIBLE = 1e-10  # what the part of (3) beyond the horizon may amount to
-ROUGH = 1e-8  # resolution where a tail has more bends than are worth resolving
+ROUGH = 1e-7  # resolution where a tail has more bends than are worth resolving
+MANY = 800  # panels of such a tail
 
 DIRECT = Basis("exact", "P2P eq. 8", "renewal updates and downloads, independent and stationary")
 CASCADE = Basis("exact", "P2P eq. 28", "levels independent of one another")
@@ -71,7 +72,7 @@ class InformationAge(ABC):
     def tail_curve(self, horizon: float) -> Curve:
         """The tail on [0, horizon]."""
         edges = clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
-        return fit(self.tail, edges, tolerance=RESOLUTION[len(edges) > 100])
+        return fit(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
         return self.tail_curve(horizon).derivative().times(-1)
@@ -87,7 +88,8 @@ class InformationAge(ABC):
         return Prediction.of(value, self.basis)
 
 
-RESOLUTION = {False: 1e-11, True: ROUGH}
+def resolution(edges: Array) -> float:
+    return RESOLVED if len(edges) <= 100 else ROUGH
 
 
 def horizon_of(copy: InformationAge, updates: Law) -> float:
@@ -152,7 +154,6 @@ class Sum(InformationAge):
 
     own: InformationAge
     upstream: InformationAge
-    _cache: dict[float, Curve] = field(default_factory=dict, repr=False)
 
     @property
     def basis(self) -> Basis:
@@ -182,11 +183,12 @@ class Sum(InformationAge):
         return (*self.own.marks, *self.upstream.marks)
 
     def tail_curve(self, horizon: float) -> Curve:
-        # Rounded up, so that the levels of a cascade find one another's curves.
-        horizon = 2.0 ** math.ceil(math.log2(horizon * (1 + 1e-12)))
-        if horizon not in self._cache:
-            self._cache[horizon] = self._curve(horizon)
-        return self._cache[horizon]
+        # Shared by the levels of a cascade, which ask for one another's curves.
+        return self._extended.upto(horizon)
+
+    @cached_property
+    def _extended(self) -> Extended:
+        return Extended(self._curve)
 
     def _curve(self, horizon: float) -> Curve:
         """(1), or (2) where the own law has many atoms."""
@@ -195,12 +197,9 @@ class Sum(InformationAge):
         if isinstance(self.own, Pull) and self.own.atoms is not None:
             atoms, own, rate = self.own.atoms, self.own, self.own.downloads.rate
             whole = upstream.antiderivative()
-            return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH)
-        density, tail = self.own.density_curve(horizon), self._own_tail(horizon)
-        return fit(lambda x: tail(x) + convolve(density, upstream, x), edges, tolerance=RESOLUTION[len(edges) > 100])
-
-    def _own_tail(self, horizon: float) -> Curve:
-        return self.own.tail_curve(horizon)
+            return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH, most=MANY)
+        density, tail = self.own.density_curve(horizon), self.own.tail_curve(horizon)
+        return fit(lambda x: tail(x) + convolve(density, upstream, x), edges, tolerance=resolution(edges))
 
     def laplace(self, rate: float) -> float:
         """A product over the summands (P2P eq. 29)."""

@@ -9,23 +9,24 @@ from typing import final
 import numpy as np
 
 from replnet.laws.base import Array, Law
+from replnet.laws.discrete import Lattice
 from replnet.theory.curve import clean_edges, fit
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
 FEW = 64  # breaks that are all worth a panel of their own in a convolution
-GROUPS = 512  # atoms that stand for those of a law with more
+GROUPS = 256  # atoms that stand for those of a law with more
+COARSE = 48  # atoms where each costs a panel of a slow solution
 STRETCH = 1.5  # marks closer than this factor say the same
 
 
 def thinned(points: Iterable[float]) -> tuple[float, ...]:
     """At most 2 FEW of the points, evenly chosen; neighbours by rounding count once."""
-    points = np.unique(np.asarray([*points], dtype=float))
-    points = points[points > 0]
-    if len(points):
-        points = points[np.diff(points, prepend=0.0) > 1e-12 * points]
-    if len(points) > 2 * FEW:
-        points = points[np.linspace(0, len(points) - 1, 2 * FEW).round().astype(int)]
-    return tuple(points.tolist())
+    kept = np.unique(np.asarray([*points], dtype=float))
+    kept = kept[kept > 0]
+    kept = kept[np.diff(kept, prepend=0.0) > 1e-12 * kept]
+    if len(kept) > 2 * FEW:
+        kept = kept[np.linspace(0, len(kept) - 1, 2 * FEW).round().astype(int)]
+    return tuple(kept.tolist())
 
 
 def soft_marks(law: Law) -> tuple[float, ...]:
@@ -67,12 +68,27 @@ class Atoms:
             total[part] -= whole(np.maximum(x[part, None] - self.values, 0.0)) @ self.weights
         return total
 
-    def grouped(self) -> Atoms:
-        """Neighbours replaced by their mean, which keeps the law's mean."""
-        group = np.minimum((np.cumsum(self.weights) - self.weights / 2) * GROUPS, GROUPS - 1).astype(int)
+    def grouped(self, groups: int) -> Atoms:
+        """Neighbours replaced by their mean, which keeps the law's mean.
+
+        A group misplaces the integral of the tail by up to weight times width, so those are made alike.
+        """
+        if len(self.values) <= groups:
+            return self
+        measure = np.cumsum(np.sqrt(self.weights * np.diff(self.values, prepend=0.0)))
+        group = np.minimum(measure / measure[-1] * groups, groups - 1).astype(int)
         _, group = np.unique(group, return_inverse=True)
         weights = np.bincount(group, self.weights)
         return Atoms(np.bincount(group, self.weights * self.values) / weights, weights)
+
+
+def coarse(law: Law) -> Law:
+    """The law itself, or one of a few values in the place of very many."""
+    atoms = atoms_of(law)
+    if atoms is None:
+        return law
+    few = atoms.grouped(COARSE)
+    return Lattice(few.values.tolist(), few.weights.tolist())
 
 
 def atoms_of(law: Law) -> Atoms | None:
@@ -85,4 +101,4 @@ def atoms_of(law: Law) -> Atoms | None:
     if abs(values @ weights - law.mean) > 1e-9 * law.mean or law.tail(values[-1]) > 0:
         return None
     atoms = Atoms(values, weights)
-    return atoms if len(values) <= GROUPS else atoms.grouped()
+    return atoms.grouped(GROUPS)

@@ -53,4 +53,5 @@ def best_constant(downloads: Law) -> Constant:
 def freshness_gain(downloads: Law, updates: Law) -> Prediction:
     """What constant intervals of the same rate would add to freshness, never negative (P2P Thm 3)."""
     best = direct(best_constant(downloads)).freshness(updates).value
-    return Prediction.of(best - direct(downloads).freshness(updates).value, THEOREM_3)
+    # Where there is nothing to gain the difference is rounding of either sign.
+    return Prediction.of(max(best - direct(downloads).freshness(updates).value, 0.0), THEOREM_3)

@@ -34,6 +34,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.base import Array, Law
+from replnet.laws.families import Exponential
 from replnet.theory.curve import (
     GAUSS_NODES,
     GAUSS_WEIGHTS,
@@ -47,14 +48,17 @@ from replnet.theory.curve import (
     to_powers,
     unresolved,
 )
-from replnet.theory.marks import soft_marks, spread_out, thinned
+from replnet.theory.marks import FEW, coarse, soft_marks, spread_out, thinned
 
 VANISHED = 1e-13
-RESOLVED = 1e-10
+# Size of what a panel leaves unresolved, by how many bends the laws have: each sum of poll intervals is one more.
+RESOLVED, ROUGH, ROUGHER = 1e-10, 1e-7, 1e-5
+SOME = 6
 ROUNDS = 80  # of iteration on a panel before it is halved
 GROWTH = 1.7  # from a panel to the next
 NARROWEST = 1e-7  # panel against the mean interval, taken as it is
-MOST_PANELS = 600
+MOST_BENDS = 24
+MANY_PANELS = 400  # after which resolution gives way to speed
 
 _POWERS = np.arange(NODES)[:, None]
 _T = panel_points(-1.0, 1.0)
@@ -79,6 +83,7 @@ class March:
     polls: Law
     peers: int
     elapsed: Curve  # F_C
+    resolution: float
     edges: list[float]
     tails: list[Array]  # coefficients of H on each panel
     misses: list[Array]  # the same of M
@@ -138,7 +143,7 @@ class March:
             assert not forced, "the iteration contracts on a narrow panel"
             return False
         h, m, phi = solved
-        if not forced and max(float(unresolved(h)), float(unresolved(m))) > RESOLVED:
+        if not forced and max(float(unresolved(h)), float(unresolved(m))) > self.resolution:
             return False
         self.tails.append(to_powers(h))
         self.misses.append(to_powers(m))
@@ -148,33 +153,48 @@ class March:
 
 
 def bends(downloads: Law, polls: Law, horizon: float) -> Array:
-    """Where H may bend: sums of poll intervals that have mass, alone and after a bend of the downloads."""
+    """Where H may bend: sums of poll intervals that have mass, alone and after a bend of the downloads.
+
+    The first of them only: later ones are faint, and found by halving panels where they are not.
+    """
     steps = np.array(thinned(polls.breaks))
     points = np.array([0.0, *thinned(downloads.breaks)])
-    for _ in range(40):
-        grown = np.array([0.0, *thinned(np.concatenate([points, np.add.outer(points, steps).ravel()]))])
-        grown = grown[grown < horizon]
+    while True:
+        sums = np.unique(np.concatenate([points, np.add.outer(points, steps).ravel()]))
+        sums = sums[np.diff(sums, prepend=-1.0) > 1e-12 * sums]
+        grown = sums[sums < horizon][:MOST_BENDS]
         if len(grown) == len(points):
-            break
+            return points
         points = grown
-    return points
 
 
 def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
     """H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
+    if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
+        edges = clean_edges(np.array(spread_out([0.3 / (downloads.rate + polls.rate)], horizon)), horizon)
+        return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
+    return marched(downloads, polls, peers, horizon)
+
+
+def marched(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
+    """`limit_curve` by solving (1), with recorded laws coarsened, which moves H by some 1e-4."""
+    many = max(len(downloads.breaks), len(polls.breaks))
+    resolution = RESOLVED if many <= SOME else ROUGH if many <= FEW else ROUGHER
+    downloads, polls = coarse(downloads), coarse(polls)
     marks = spread_out([*soft_marks(polls)], horizon)
     elapsed = fit(polls.tail, clean_edges([*thinned(polls.breaks), *marks], horizon)).complement()
     stops = np.append(bends(downloads, polls, horizon), horizon)
-    march = March(downloads, polls, peers, elapsed, [0.0], [], [])
+    march = March(downloads, polls, peers, elapsed, resolution, [0.0], [], [])
     scale = min(downloads.mean, polls.mean)
     width = scale / 8
-    while march.edges[-1] < horizon and len(march.tails) < MOST_PANELS:
+    while march.edges[-1] < horizon:
         start = march.edges[-1]
+        narrowest = NARROWEST * scale if len(march.tails) < MANY_PANELS else max(start, scale) / MANY_PANELS
         stop = float(stops[np.searchsorted(stops, start, side="right")])
         # Two even panels up to a stop rather than a wide one and a sliver.
         end = stop if stop - start <= width else start + min(width, (stop - start) / 2)
         wide = end - start
-        if march.advance(end, forced=wide < NARROWEST * scale):
+        if march.advance(end, forced=wide < narrowest):
             width = max(width if wide < width else 0.0, wide) * GROWTH
             if march.tails[-1].sum() < VANISHED:
                 break

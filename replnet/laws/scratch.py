@@ -32,33 +32,3 @@ class Scratch:
         if name not in self._ints or self._ints[name].size < size:
             self._ints[name] = np.empty(size + size // 4, np.int64)
         return self._ints[name][:size]
-
-
-@final
-class Coming:
-    """Instants to come, in order; the last one lies beyond what has been asked for."""
-
-    def __init__(self, last: float) -> None:
-        self._room, self._size = np.full(64, last), 1
-
-    @property
-    def instants(self) -> Floats:
-        return self._room[: self._size]
-
-    def prepend(self, past: Floats) -> None:
-        self._room = np.concatenate([past, self.instants])
-        self._size = self._room.size
-
-    def drop(self, n: int) -> None:
-        """The first n are past."""
-        self._room[: self._size - n] = self._room[n : self._size]
-        self._size -= n
-
-    def extend(self, more: Floats, last: float) -> None:
-        """`more`, in the place of the last one, and the one after."""
-        size = self._size + more.size
-        if size > self._room.size:
-            self._room = np.concatenate([self._room, np.empty(size)])
-        self._room[self._size - 1 : size - 1] = more
-        self._room[size - 1] = last
-        self._size = size
