@@ -249,6 +249,16 @@ def test_recorded_laws_of_many_intervals():
     assert quadrature(swapped, Pareto(3, rate=2)) == pytest.approx(quadrature(copy, Pareto(3, rate=2)), abs=1e-6)
 
 
+def test_recorded_laws_against_sums_over_their_intervals():
+    record = Empirical(np.exp(2 * np.sin(np.arange(3000.0))))
+    values, rate = record.steps.values, record.rate
+    weights = record.steps.weights / record.steps.total
+    # rate * sum of weights times the integral of exp(-x) up to each interval.
+    expected = rate * float(weights @ -np.expm1(-values))
+    assert freshness(direct(record), Exponential(rate=1)).value == pytest.approx(expected, abs=1e-11)
+    assert freshness(direct(Exponential(rate=1)), record).value == pytest.approx(1 - expected, abs=1e-9)
+
+
 def test_scales_far_apart():
     downloads = Hyperexponential(weights=[0.5, 0.5], rates=[1e4, 1e-2])
     copy = cascade(downloads, Constant(rate=1e3))

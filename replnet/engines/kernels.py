@@ -310,8 +310,7 @@ def general_pass(  # type: ignore[no-untyped-def]
     copy, group, asks, left = copies.copy, copies.group, copies.asks, copies.left
     fresh, count_answers, good = totals.fresh, totals.answers, totals.good
     before, after, who, answer, client = changes.before, changes.after, changes.who, changes.answer, changes.client
-    register, upstream = contacts.register, contacts.upstream
-    handed, length = contacts.handed, contacts.length
+    register, upstream, handed, length = contacts.register, contacts.upstream, contacts.handed, contacts.length
     listing = lists.shape[0] > 0
     arrived, x, n, answers = 0, 0, 0, 0
     while True:
@@ -322,8 +321,7 @@ def general_pass(  # type: ignore[no-untyped-def]
             t = max(arrival, 0.0)
             i, new = pairs[arrived] >> 32, held[arrived]
             old = copy[i]
-            if new > old:
-                copy[i] = new
+            copy[i] = max(new, old)
             if asks[i] > 0:
                 left[i] -= 1
                 if left[i] == 0:

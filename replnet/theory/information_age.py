@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -31,7 +31,7 @@ import numpy as np
 from replnet.laws.base import Array, Law
 from replnet.laws.families import Exponential
 from replnet.theory.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, integral_of_product
-from replnet.theory.marks import Atoms, atoms_of, resolving_edges, soft_marks, spread_out, thinned
+from replnet.theory.marks import Atoms, atoms_of, jumps, resolving_edges, soft_marks, spread_out, thinned
 from replnet.theory.prediction import Basis, Prediction, joined
 
 NEGLIGIBLE = 1e-10  # what the part of (3) beyond the horizon may amount to
@@ -104,8 +104,11 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
     """(3) on the union of the panels of both factors."""
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
-    edges = clean_edges(np.concatenate([curve.edges, resolving_edges(updates, horizon)]), horizon)
-    tail = copy.tail if isinstance(copy, Pull) else curve
+    parts: list[Array] = [curve.edges, resolving_edges(updates, horizon)]
+    tail: Callable[[Array], Array] = curve
+    if isinstance(copy, Pull):  # as it is, with all its bends
+        parts, tail = [*parts, jumps(copy.downloads)], copy.tail
+    edges = clean_edges(np.concatenate(parts), horizon)
     stale = updates.rate * integral_of_product(updates.tail, tail, edges)
     return min(max(1 - stale, 0.0), 1.0)
 

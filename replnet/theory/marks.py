@@ -10,11 +10,12 @@ import numpy as np
 
 from replnet.laws.base import Array, Law
 from replnet.laws.discrete import Lattice
+from replnet.laws.steps import Discrete
 from replnet.theory.curve import clean_edges, fit
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
 FEW = 64  # breaks that are all worth a panel of their own in a convolution
-GROUPS = 256  # atoms that stand for those of a law with more
+GROUPS = 1024  # atoms that stand for those of a law with more
 COARSE = 48  # atoms where each costs a panel of a slow solution
 STRETCH = 1.5  # marks closer than this factor say the same
 
@@ -46,10 +47,16 @@ def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
     return kept
 
 
+def jumps(law: Law) -> Array:
+    """All points where the law's tail jumps or bends, however many."""
+    return law.steps.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
+
+
 def resolving_edges(law: Law, horizon: float) -> Array:
     """Panels on which the law's tail is a polynomial."""
-    edges = clean_edges([*law.breaks, *spread_out(soft_marks(law), horizon)], horizon)
-    return edges if len(law.breaks) > FEW else fit(law.tail, edges).edges
+    points = jumps(law)
+    edges = clean_edges([*points, *spread_out(soft_marks(law), horizon)], horizon)
+    return edges if isinstance(law, Discrete) or len(points) > FEW else fit(law.tail, edges).edges
 
 
 @final
@@ -92,13 +99,7 @@ def coarse(law: Law) -> Law:
 
 
 def atoms_of(law: Law) -> Atoms | None:
-    """The atoms of a law with more breaks than FEW and nothing but atoms, else None."""
-    if len(law.breaks) <= FEW:
+    """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
+    if not isinstance(law, Discrete) or len(law.steps.values) <= FEW:
         return None
-    values = np.asarray(law.breaks, dtype=float)
-    weights = -np.diff(np.asarray(law.tail(values)), prepend=1.0)
-    # With mass between the breaks, moving it to their right end would raise the mean.
-    if abs(values @ weights - law.mean) > 1e-9 * law.mean or law.tail(values[-1]) > 0:
-        return None
-    atoms = Atoms(values, weights)
-    return atoms.grouped(GROUPS)
+    return Atoms(law.steps.values, law.steps.weights / law.steps.total).grouped(GROUPS)

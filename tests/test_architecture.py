@@ -1,0 +1,110 @@
+"""The shape of the code: who imports whom, how long functions are, what start-up costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import replnet
+
+PACKAGE = Path(replnet.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# Each layer may import those below it, and itself.
+BELOW = {
+    "laws": set(),
+    "theory": {"laws"},
+    "network": {"laws"},
+    "measure": set(),
+    "engines": {"laws", "network"},
+    "experiment": {"laws", "theory", "network", "measure", "engines"},
+    "cli": {"laws", "network", "experiment"},
+}
+LONGEST = 70
+
+
+def layer(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imports(path: Path) -> set[str]:
+    tree, found = ast.parse(path.read_text()), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_down(path):
+    here = path.relative_to(PACKAGE).parts[0]
+    if here not in BELOW:
+        return  # the front door, which opens on everything
+    for module in imports(path):
+        if module.startswith("replnet."):
+            assert layer(module) in BELOW[here] | {here, "version"}, f"{path.name} imports {module}"
+
+
+HOMES = {
+    "numba": {"laws/renewal.py", "engines"},
+    "networkx": {"network"},
+    "matplotlib": {"network/draw.py"},
+    "pandas": {"experiment/result.py"},
+    "click": {"cli"},
+    "rich": {"cli"},
+    "pydantic": {"network"},
+    "ruamel": {"network"},
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_each_library_lives_in_one_part(path):
+    here = str(path.relative_to(PACKAGE))
+    for module in imports(path):
+        for home in HOMES.get(module.split(".")[0], {here}):
+            if here.startswith(home):
+                break
+        else:
+            pytest.fail(f"{here} imports {module}")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_functions_are_short(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            assert length <= LONGEST, f"{node.name} has {length} lines"
+
+
+HEAVY = {"ray", "numba", "matplotlib", "pandas", "scipy.stats"}
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    program = f"""
+import sys
+from replnet.cli import main
+sys.argv = ["replnet", *{list(arguments)!r}]
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 0, end.code
+print("\\n".join(sys.modules), file=sys.stderr)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    return set(run.stderr.split("\n"))
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("predict", "cascade"), ("network", "cascade")])
+def test_a_command_loads_only_what_it_needs(arguments):
+    assert not loaded_by(*arguments) & HEAVY
+
+
+def test_help_loads_nothing_but_the_command_line():
+    assert not loaded_by("--help") & {"numpy", "networkx", "pydantic", "rich"}

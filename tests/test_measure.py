@@ -1,0 +1,105 @@
+"""Estimates from replications, and verdicts over many cells."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from replnet.measure.estimate import FEWEST, Estimate, ratio
+from replnet.measure.verdict import FAMILY, Cell, overall, verdicts
+
+
+def estimate(value: float, error: float, doubt: str = "") -> Estimate:
+    return Estimate(value, error, 32, doubt=doubt)
+
+
+def test_the_interval_is_students():
+    values = np.arange(32.0) / 32
+    found = ratio(values, np.ones(32))
+    assert found.value == pytest.approx(values.mean(), abs=1e-15)
+    assert found.error == pytest.approx(values.std(ddof=1) / math.sqrt(32), rel=1e-12)
+    assert found.half_width == pytest.approx(2.0395134 * found.error, rel=1e-6)  # t with 31 degrees of freedom
+    assert (found.low + found.high) / 2 == pytest.approx(found.value)
+
+
+def test_a_ratio_weighs_replications_by_what_they_saw():
+    amounts, wholes = np.array([1.0, 30.0] * 16), np.array([10.0, 40.0] * 16)
+    assert ratio(amounts, wholes).value == 31 / 50
+    proportional = ratio(0.3 * wholes, wholes)
+    assert proportional.error == pytest.approx(0, abs=1e-15)
+
+
+def test_no_interval_without_trust():
+    few = ratio(np.ones(FEWEST - 1), np.ones(FEWEST - 1))
+    assert math.isnan(few.error)
+    assert "replications" in few.doubt
+    assert math.isnan(ratio(np.ones(32), np.ones(32), doubt="infinite variance").error)
+    nothing = ratio(np.zeros(32), np.zeros(32))
+    assert math.isnan(nothing.value)
+    assert nothing.doubt
+
+
+def test_one_cell_is_judged_by_its_distance():
+    near, far = Cell(estimate(0.5, 0.001), 0.502), Cell(estimate(0.5, 0.001), 0.51)
+    assert verdicts([near]) == ["agree"]
+    assert verdicts([far]) == ["differ"]
+    assert far.z == pytest.approx(-10)
+
+
+def test_a_stated_accuracy_counts_for_the_prediction():
+    off = Cell(estimate(0.5, 0.001), 0.51)
+    assert verdicts([off]) == ["differ"]
+    assert verdicts([Cell(off.estimate, 0.51, accuracy=0.009)]) == ["agree"]
+    assert verdicts([Cell(off.estimate, 0.51, accuracy=0.002)]) == ["differ"]
+
+
+def test_an_interval_wider_than_the_question_leaves_it_open():
+    assert verdicts([Cell(estimate(0.5, 0.1), 0.55)]) == ["unresolved"]
+    assert verdicts([Cell(estimate(0.5, 0.1), 0.55)], resolution=0.3) == ["agree"]
+    assert verdicts([Cell(estimate(0.5, math.nan, "heavy"), 0.5)]) == ["unresolved"]
+
+
+def test_no_prediction_no_verdict():
+    assert verdicts([Cell(estimate(0.5, 0.001), None)]) == [""]
+    assert Cell(estimate(0.5, 0.001), None).z is None
+
+
+def test_holm_asks_more_of_each_when_there_are_many():
+    # p of z = 3.2 with 31 degrees of freedom is 0.0032: below FAMILY alone, above a hundredth of it.
+    odd = Cell(estimate(0.5 + 3.2 * 0.001, 0.001), 0.5)
+    assert 0.003 < odd.p_value < 0.0035 < FAMILY
+    assert verdicts([odd]) == ["differ"]
+    calm = [Cell(estimate(0.5, 0.001), 0.5)] * 99
+    assert verdicts([odd, *calm]) == ["agree"] * 100
+
+
+def test_holm_goes_on_after_the_first():
+    """The second-smallest p-value is compared with FAMILY / (m - 1), not with FAMILY / m."""
+    cells = [Cell(estimate(0.5 + z * 0.001, 0.001), 0.5) for z in (5.0, 2.8)]
+    assert FAMILY / 2 < cells[1].p_value < FAMILY
+    assert verdicts(cells) == ["differ", "differ"]
+
+
+def test_chance_alone_rarely_makes_a_difference():
+    """200 tables of 50 right cells: at most FAMILY of them may show one; 12 or more has chance below 1e-6."""
+    rng = np.random.default_rng(1)
+    shown = 0
+    for _ in range(200):
+        z = rng.standard_t(31, size=50)
+        shown += "differ" in verdicts([Cell(estimate(0.5 + 0.001 * x, 0.001), 0.5) for x in z])
+    assert shown < 12
+
+
+def test_what_nothing_random_is_left_in_must_be_right():
+    assert verdicts([Cell(estimate(0.0, 0.0), 0.0)]) == ["agree"]
+    assert verdicts([Cell(estimate(0.1, 0.0), 0.0)]) == ["differ"]
+
+
+@pytest.mark.parametrize(
+    ("words", "worst"),
+    [(["agree", "differ"], "differ"), (["agree", "unresolved", ""], "unresolved"), (["agree"], "agree"), ([""], "")],
+)
+def test_the_worst_word_is_the_verdict(words, worst):
+    assert overall(words) == worst
