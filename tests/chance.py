@@ -18,7 +18,7 @@ def radius(samples: np.ndarray, low: float, high: float, false_alarm: float = FA
     return math.sqrt(2 * float(samples.var(ddof=1)) * log / n) + 7 * (high - low) * log / (3 * (n - 1))
 
 
-def assert_mean(samples: np.ndarray, expected: float, *, resolution: float, low: float = 0.0, high: float = 1.0) -> None:
+def assert_mean(samples: np.ndarray, expected: float, *, resolution: float, low: float = 0, high: float = 1) -> None:
     """Fail if the mean is not `expected`, or if this test could not have told by `resolution`."""
     allowed = radius(samples, low, high)
     assert allowed <= resolution / 2, f"{samples.size} samples resolve {2 * allowed:.2g}, not {resolution}"

@@ -15,9 +15,8 @@ from replnet.cli.main import BAD_INPUT, DIFFERS, FINE, INCOMPLETE
 
 
 def replnet(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "replnet", *arguments], capture_output=True, text=True, timeout=120, check=False, **options
-    )
+    command = [sys.executable, "-m", "replnet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 def test_predict_prints_a_table_and_nothing_else():
@@ -73,6 +72,7 @@ def test_thresholds_are_judged_on_the_interval(threshold, code, word):
         ("run", "cascade", "--seed", "-1"),
         ("run", "cascade", "--threshold", "freshness"),
         ("run", "cascade", "--threshold", "level 9: freshness > 0.1"),
+        ("run", "cascade", "--threshold", "speed > 0.1"),
         ("run", "cascade", "-s", "delay=exponential(mean=1)"),
         ("nothing",),
     ],
@@ -114,7 +114,7 @@ def test_ctrl_c_ends_in_what_there_is():
     )  # fmt: skip
     time.sleep(6)
     run.send_signal(2)
-    stdout, stderr = run.communicate(timeout=30)
+    _, stderr = run.communicate(timeout=30)
     assert run.returncode == INCOMPLETE
     assert "interrupted" in stderr
     assert "Traceback" not in stderr

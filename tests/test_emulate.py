@@ -17,7 +17,8 @@ NETWORKS = {
         downloads=["constant(rate=2)", "exponential(rate=3)", "gamma(shape=3, rate=2)"],
     ),
     "cluster": rn.cooperative(
-        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=4)"
+        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
+        polls="exponential(rate=4)",
     ),
     "many peers": rn.cooperative(
         replicas=5, peers=3, updates="pareto(alpha=3, rate=1)", downloads="exponential(rate=1)",
@@ -120,9 +121,8 @@ def test_heavy_tails_get_a_mean_but_no_interval():
     assert "infinite variance" in row.note
     assert row.verdict == "unresolved"
     # The conditional estimator never draws an update, so their variance does not matter to it.
-    kind = rn.emulate(
-        rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="constant(rate=1)"), horizon=1e4, estimator="conditional"
-    )
+    network = rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="constant(rate=1)")
+    kind = rn.emulate(network, horizon=1e4, estimator="conditional")
     assert kind.verdict == "agree"
 
 
@@ -133,10 +133,8 @@ def test_locked_phases_are_said_and_averaged():
 
 
 def test_a_disconnected_replica_has_freshness_zero():
-    network = rn.graph(
-        nodes={"s": {"updates": "exponential(rate=1)"}, "a": {"downloads": "exponential(rate=1)"}, "b": {"downloads": "exponential(rate=1)"}},
-        links=["s -> a"],
-    )
+    replica = {"downloads": "exponential(rate=1)"}
+    network = rn.graph(nodes={"s": {"updates": "exponential(rate=1)"}, "a": replica, "b": replica}, links=["s -> a"])
     rows = {row.group: row for row in rn.emulate(network, horizon=1e4).rows}
     assert rows["unreached"].measured == rows["unreached"].predicted == 0
 

@@ -58,7 +58,8 @@ NAMED = {
     "heavy": rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)"),
     "tree": rn.cascade(depth=3, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)"),
     "cluster": rn.cooperative(
-        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=4)"
+        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
+        polls="exponential(rate=4)",
     ),
     "recent": rn.cooperative(
         replicas=10, peers=3, select="recent", updates="exponential(rate=1)", downloads="exponential(rate=1)",

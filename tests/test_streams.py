@@ -9,7 +9,7 @@ import pytest
 from chance import FALSE_ALARM
 
 from replnet.engines import kernels
-from replnet.laws import renewal
+from replnet.laws import compiled
 from replnet.laws.streams import CHOICES, FUTURE, Streams, distinct, exponentials, name_words, seed_words, streams, word
 
 
@@ -22,7 +22,7 @@ def test_the_compiled_word_is_the_plain_one():
     of = some_streams()
     for p in range(50):
         for n in (-3, -1, 0, 1, 1000, 2**40):
-            assert int(renewal.word(of.key[p], of.gamma[p], n)) == word(int(of.key[p]), int(of.gamma[p]), n)
+            assert int(compiled.word(of.key[p], of.gamma[p], n)) == word(int(of.key[p]), int(of.gamma[p]), n)
 
 
 def test_exponentials_come_from_the_upper_bits_of_a_word():

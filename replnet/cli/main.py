@@ -83,7 +83,7 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 @click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
 @click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
 @click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
-              help="sampled: against the updates that happened; conditional: against their law, along the path.")  # fmt: skip
+              help="sampled: against the updates that happened; conditional: against their law.")  # fmt: skip
 @click.option("--replications", type=click.IntRange(min=1), default=32, show_default=True,
               help="Independent stationary paths; 30 or more for intervals.")  # fmt: skip
 @click.option("--resolution", type=float, default=0.02, show_default=True,
@@ -95,13 +95,14 @@ def run(network: str, overrides: tuple[str, ...], thresholds: tuple[str, ...], f
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.output import write
     from replnet.cli.progress import progress
-    from replnet.cli.thresholds import judge, parse
+    from replnet.cli.thresholds import check, judge, parse
     from replnet.experiment.emulate import emulate
     from replnet.network.network import load
 
-    demands = [parse(text) for text in thresholds]
+    demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
+    check(demands, loaded)
     with progress() as report:
-        result = emulate(load(network, overrides), progress=report, **options)
+        result = emulate(loaded, progress=report, **options)
     write(result, form)
     failed, open_ = judge(demands, result)
     if result.incomplete:

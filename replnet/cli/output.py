@@ -55,8 +55,8 @@ def _summary(result: Emulated) -> str:
     queries = f" and {result.queries:,} queries" if result.queries else ""
     verdict = f"; overall: {result.verdict}" if result.verdict else ""
     return (
-        f"{result.engine}, {result.estimator}: {result.events:,} events{queries} over {result.horizon:,.6g} units of time "
-        f"in {result.replications} replications, {result.seconds:.2f} s{verdict}"
+        f"{result.engine}, {result.estimator}: {result.events:,} events{queries} over {result.horizon:,.6g} units "
+        f"of time in {result.replications} replications, {result.seconds:.2f} s{verdict}"
     )
 
 

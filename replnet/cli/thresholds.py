@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from replnet.experiment.result import Emulated, Row
+from replnet.network.network import Network
 
 FORM = re.compile(r"^(?:(?P<group>[^:<>=]+):)?\s*(?P<metric>\w+)\s*(?P<sign>>=?|<=?)\s*(?P<bound>[-+\d.eE]+)$")
 
@@ -42,19 +43,24 @@ def parse(text: str) -> Demand:
         ) from None
 
 
+def check(demands: list[Demand], network: Network) -> None:
+    """Before anything runs: every demand is about something that will be measured."""
+    nodes = network.graph.nodes(data=True) if demands else ()
+    groups = list(dict.fromkeys(about["group"] for _, about in nodes if about["role"] != "source"))
+    for demand in demands:
+        if demand.metric != "freshness" or demand.group not in (None, *groups):
+            there = ", ".join(f"'{group}: freshness'" for group in groups)
+            raise ValueError(f"--threshold: nothing will match {demand.text!r} (there is {there})")
+
+
 def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
     """Whether any demand failed, and whether any is open; says so on stderr."""
     failed = open_ = False
     for demand in demands:
         rows = [r for r in result.rows if r.metric == demand.metric and demand.group in (None, r.group)]
-        if not rows:
-            there = ", ".join(f"{r.group}: {r.metric}" for r in result.rows)
-            raise ValueError(f"--threshold: nothing matches {demand.text!r} (there is {there})")
         answers = [demand.holds(row) for row in rows]
         failed |= False in answers
         open_ |= None in answers
-        word = (
-            "failed" if False in answers else "unresolved, the interval lies across it" if None in answers else "holds"
-        )
-        click.echo(f"{demand.text}: {word}", err=True)
+        across = "unresolved, the interval lies across it" if None in answers else "holds"
+        click.echo(f"{demand.text}: {'failed' if False in answers else across}", err=True)
     return failed, open_

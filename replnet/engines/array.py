@@ -86,7 +86,7 @@ class _Run:
         age = self._wakes.age[process - len(self._plan.sources)]
         plain = (upstream == content.source) & (age > depth)
         content.know(node[plain], self._program.delay - age[plain], float(self._updates.age[content.row]))
-        return node[plain]
+        return np.asarray(node[plain])
 
     def _unproven(self, content: Content, known: np.ndarray, depth: float) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
@@ -110,15 +110,15 @@ class _Run:
 
     def _finish(self, contents: list[Content], depth: float, unproven: int) -> Path:
         plan = self._plan
-        fresh_time = sum(content.fresh_time() for content in contents)
+        fresh_time = np.sum([content.fresh_time() for content in contents], axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             fresh = np.where(plan.copies > 0, fresh_time / (self._horizon * plan.copies), np.nan)
         wakes = np.concatenate([self._updates.spent, self._wakes.spent])
         updates, downloads, polls, queries = np.bincount(plan.purpose, wakes, 4).astype(np.int64).tolist()
         return Path(
             fresh=fresh,
-            answers=sum(content.totals.answers for content in contents),
-            good=sum(content.good() for content in contents),
+            answers=np.sum([content.totals.answers for content in contents], axis=0),
+            good=np.sum([content.good() for content in contents], axis=0),
             counts=(updates, downloads, polls, queries),
             copies=np.array([content.state.copy for content in contents]),
             depth=depth,

@@ -130,15 +130,15 @@ class Content:
     def fresh_time(self) -> Floats:
         """Per group, how long copies were fresh: (2) as summed, or (3) with its ends."""
         if self._program.sampled:
-            return self.totals.fresh
+            return np.asarray(self.totals.fresh)
         plan, law = self._program.plan, self._age
         held = np.flatnonzero(plan.reached[self.row] & ~plan.clients)
         ends = law.integrated_tail(self._horizon - self.state.copy[held]) - law.integrated_tail(-self._first[held])
-        return self._integral + np.bincount(plan.group[held], ends, self._integral.size)
+        return np.asarray(self._integral + np.bincount(plan.group[held], ends, self._integral.size))
 
     def good(self) -> Floats:
         """Per group, how many answers were fresh, or may be expected to."""
-        return self.totals.good.astype(float) if self._program.sampled else self._answered
+        return np.asarray(self.totals.good, dtype=float) if self._program.sampled else self._answered
 
     def _changes(self, changes: int, answers: int) -> Changes:
         of = self._scratch

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from replnet.laws.renewal import word
+from replnet.laws.compiled import word
 
 # An asked node from here on means "the n-th of the list that my upstream handed me".
 RECENT = 1 << 30
@@ -96,13 +96,13 @@ class Changes(NamedTuple):
 
 
 @njit(cache=True, inline="always")
-def below(w, n):  # type: ignore[no-untyped-def]
+def below(w, n):
     """A number in 0..n-1 from the upper half of a word; n < 2**31 keeps the bias under 2**-1 per word of 2**32."""
     return np.int64(((w >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True)
-def choose(key, gamma, wake, k, n, out):  # type: ignore[no-untyped-def]
+def choose(key, gamma, wake, k, n, out):
     """out[:k]: k distinct numbers of 0..n-1, every set equally likely (Floyd's method)."""
     if k == n:
         for q in range(k):
@@ -119,7 +119,7 @@ def choose(key, gamma, wake, k, n, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def count(start, scale, window, pulls, head):  # type: ignore[no-untyped-def]
+def count(start, scale, window, pulls, head):
     """head[b]: where the pulls of bucket b begin."""
     points, offset, first, last = window
     head[:] = 0
@@ -132,7 +132,7 @@ def count(start, scale, window, pulls, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs, chosen):  # type: ignore[no-untyped-def]
+def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs, chosen):
     """Write every pull, as (time, who << 32 | asked), into its bucket."""
     points, offset, first, last = window
     node, pulls, recent, begin, size, own, listed = askers
@@ -161,7 +161,7 @@ def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs
 
 
 @njit(cache=True)
-def refine(start, width, ends, loose_times, loose_pairs, head, times, pairs):  # type: ignore[no-untyped-def]
+def refine(start, width, ends, loose_times, loose_pairs, head, times, pairs):
     """Sort each bucket of a coarse sort, of which slice s ends at ends[s], by buckets of its own."""
     begin = 0
     for s in range(ends.size):
@@ -184,7 +184,7 @@ def refine(start, width, ends, loose_times, loose_pairs, head, times, pairs):  #
 
 
 @njit(cache=True)
-def settle(times, pairs):  # type: ignore[no-untyped-def]
+def settle(times, pairs):
     """Insertion sort, for times that are nearly in order; stable, so ties keep the order of processes."""
     for q in range(1, times.size):
         t = times[q]
@@ -200,7 +200,7 @@ def settle(times, pairs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def sampled_pass(times, pairs, updates, horizon, source, copy, group, fresh):  # type: ignore[no-untyped-def]
+def sampled_pass(times, pairs, updates, horizon, source, copy, group, fresh):
     """(1) and (2), where everyone asks by name, is answered at once and keeps what it gets.
 
     `updates` are those of the window and the one after.
@@ -223,7 +223,7 @@ def sampled_pass(times, pairs, updates, horizon, source, copy, group, fresh):  #
 
 
 @njit(cache=True)
-def conditional_pass(times, pairs, source, copy, group, changes):  # type: ignore[no-untyped-def]
+def conditional_pass(times, pairs, source, copy, group, changes):
     """The same with (3) in the place of (2); returns the number of changes."""
     before, after, who = changes.before, changes.after, changes.who
     n = 0
@@ -243,7 +243,7 @@ def conditional_pass(times, pairs, source, copy, group, changes):  # type: ignor
 
 
 @njit(cache=True)
-def hand_over(i, contacts, given):  # type: ignore[no-untyped-def]
+def hand_over(i, contacts, given):
     """given = how many, then the latest contacts other than i, who moves to the front of its register."""
     latest, older, newer = contacts.latest, contacts.older, contacts.newer
     r, n = contacts.register[i], 0
@@ -267,7 +267,7 @@ def hand_over(i, contacts, given):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def receive_list(i, contacts, given):  # type: ignore[no-untyped-def]
+def receive_list(i, contacts, given):
     """Take the list that came with a reply; true if it was the last one that someone waited for."""
     n, need = given[0], contacts.need[i]
     was_short = contacts.length[i] < need
@@ -280,7 +280,7 @@ def receive_list(i, contacts, given):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def forget(floor, sampled, copies, totals, changes, n):  # type: ignore[no-untyped-def]
+def forget(floor, sampled, copies, totals, changes, n):
     """Copies become unknown, which counts as a change at time zero."""
     copy, group = copies.copy, copies.group
     for i in range(copy.size):
@@ -295,7 +295,7 @@ def forget(floor, sampled, copies, totals, changes, n):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def general_pass(  # type: ignore[no-untyped-def]
+def general_pass(
     asked, answered, until, times, pairs, held, delay, updates, horizon, floor, source, sampled, copies, totals,
     changes, contacts, lists,
 ):  # fmt: skip

@@ -152,7 +152,7 @@ class _Walk:
         for i, name in enumerate(self._plan.names):
             node = self._nodes[name]
             if isinstance(node, Replica):
-                reached = [] if self._sampled else np.flatnonzero(self._plan.reached[:, i])
+                reached: list[int] = [] if self._sampled else np.flatnonzero(self._plan.reached[:, i]).tolist()
                 node.copies = {self._plan.names[self._plan.sources[row]]: -self._depth for row in reached}
                 self._tally.copies(i, now, node.copies)
 

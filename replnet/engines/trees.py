@@ -26,7 +26,7 @@ class Tree(NamedTuple):
 
 
 @njit(cache=True)
-def rank_rest(changes, d, j, end, q, last, rank):  # type: ignore[no-untyped-def]
+def rank_rest(changes, d, j, end, q, last, rank):
     """rank[j:end], where the ranks lie between q and last."""
     while j < end:
         while q < last and changes[q] <= d[j]:
@@ -36,7 +36,7 @@ def rank_rest(changes, d, j, end, q, last, rank):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def ranks(changes, d, rank):  # type: ignore[no-untyped-def]
+def ranks(changes, d, rank):
     """rank[j] = how many changes are not after d[j], both in ascending order.
 
     A merge has one unpredictable branch per step. Without branches a step waits
@@ -65,7 +65,7 @@ def ranks(changes, d, rank):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def gain(d, rank, value, before, held):  # type: ignore[no-untyped-def]
+def gain(d, rank, value, before, held):
     """held[j] = the copy after pull j; returns the fresh time that the pulls add."""
     total = 0.0
     for j in range(d.size):
@@ -77,7 +77,7 @@ def gain(d, rank, value, before, held):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def keep_changes(d, held, before, times, values):  # type: ignore[no-untyped-def]
+def keep_changes(d, held, before, times, values):
     """Compact the pulls that changed the copy; returns their number."""
     n = 0
     values[0] = before
@@ -89,9 +89,7 @@ def keep_changes(d, held, before, times, values):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def tree_pass(  # type: ignore[no-untyped-def]
-    window, tree, updates, horizon, source, copy, group, fresh, begin, size, times, values, rank, held
-):
+def tree_pass(window, tree, updates, horizon, source, copy, group, fresh, begin, size, times, values, rank, held):
     """One window of one source; `updates` are those of the window and the one after.
 
     The changes of node i: values[b] before the first, values[b + 1 + c] after the c-th, which was

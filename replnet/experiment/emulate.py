@@ -114,8 +114,9 @@ def _round(x: float) -> float:
 def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool) -> Callable[[int], Path]:
     if engine == "array":
         from replnet.engines import array
+        from replnet.engines.program import Program
 
-        program = array.Program(compiled, sampled)
+        program = Program(compiled, sampled)
         return lambda replication: array.run_path(program, seed, replication, length)
     from replnet.engines import step
 
@@ -217,5 +218,5 @@ class _Replications:
         doubtful = [path for path in self.paths if path.unproven]
         if not doubtful:
             return ""
-        share = max(path.unproven for path in doubtful)
-        return f"start not proven in {len(doubtful)} replications (up to {share} copies, back to t = -{doubtful[0].depth:.3g})"
+        most, depth = max(path.unproven for path in doubtful), doubtful[0].depth
+        return f"start not proven in {len(doubtful)} replications (up to {most} copies, back to t = -{depth:.3g})"

@@ -54,7 +54,7 @@ def formulas(network: Network) -> dict[tuple[str, str], Formula]:
     return found | _service(network, compiled)
 
 
-class _NoFormula(Exception):
+class _NoFormulaError(Exception):
     """Says why."""
 
 
@@ -66,7 +66,7 @@ def _of_group(compiled: Plan, ages: list[_Ages], g: int) -> Formula:
             for row in compiled.counted[:, i].nonzero()[0].tolist():
                 prediction = ages[row].freshness(i)
                 parts[prediction] = parts.get(prediction, 0) + 1
-    except _NoFormula as why:
+    except _NoFormulaError as why:
         return Formula(None, note=f"no formula: {why}")
     return mean(parts)
 
@@ -93,7 +93,7 @@ class _Ages:
         self._plan, self._row, self._source = compiled, row, compiled.sources[row]
         self._updates = compiled.processes[row].law
         self._of: dict[tuple[int, int], Process] = {(p.node, p.purpose): p for p in compiled.processes}
-        self._known: dict[int, InformationAge | _NoFormula] = {}
+        self._known: dict[int, InformationAge | _NoFormulaError] = {}
         self._same: dict[object, InformationAge] = {}
         self._predicted: dict[InformationAge, Prediction] = {}
         self._clusters: dict[int, frozenset[int]] = {}
@@ -124,11 +124,11 @@ class _Ages:
             if not missing:
                 self._known[waiting.pop()] = self._attempt(i)
             elif set(missing) & set(waiting):
-                self._known[waiting.pop()] = _NoFormula("pulls go round in a cycle")
+                self._known[waiting.pop()] = _NoFormulaError("pulls go round in a cycle")
             else:
                 waiting.append(missing[0])
         known = self._known[node]
-        if isinstance(known, _NoFormula):
+        if isinstance(known, _NoFormulaError):
             raise known
         return known
 
@@ -136,10 +136,10 @@ class _Ages:
         downloads = self._of.get((node, DOWNLOADS))
         return () if downloads is None else (u for u in downloads.candidates if u not in self._plan.sources)
 
-    def _attempt(self, node: int) -> InformationAge | _NoFormula:
+    def _attempt(self, node: int) -> InformationAge | _NoFormulaError:
         try:
             return self._compose(node)
-        except _NoFormula as why:
+        except _NoFormulaError as why:
             return why
 
     def _compose(self, node: int) -> InformationAge:
@@ -154,10 +154,10 @@ class _Ages:
         downloads = self._of[node, DOWNLOADS]
         upstreams = downloads.candidates
         if downloads.ask < len(upstreams):
-            raise _NoFormula("a replica that asks some of its upstreams keeps what it had if that was fresher")
+            raise _NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
         delays = {self._delay(u, node) for u in upstreams}
         if len(delays) > 1:
-            raise _NoFormula("upstreams of one replica with different delays")
+            raise _NoFormulaError("upstreams of one replica with different delays")
         delay = delays.pop()
         if self._source in upstreams:
             return self._share((own, delay), delayed(direct(own) if isinstance(own, Law) else own, delay))
@@ -176,17 +176,19 @@ class _Ages:
         polls, downloads = self._of[node, POLLS], self._of.get((node, DOWNLOADS))
         members = polls.candidates
         if polls.recent:
-            raise _NoFormula(NO_RECENT.removeprefix("no formula "))
+            raise _NoFormulaError(NO_RECENT.removeprefix("no formula "))
         if downloads is None or len(downloads.candidates) != 1:
-            raise _NoFormula("polls by replicas without exactly one upstream")
+            raise _NoFormulaError("polls by replicas without exactly one upstream")
         # Members share one list of candidates, so that they are compared once and not by each of them.
         if id(members) not in self._clusters:
             alike = all(self._alike(i, polls, downloads) for i in members)
             self._clusters[id(members)] = frozenset(members) if alike else frozenset()
         if node not in self._clusters[id(members)]:
-            raise _NoFormula("polls along links, or within a cluster whose members differ in their laws or upstreams")
+            raise _NoFormulaError(
+                "polls along links, or within a cluster whose members differ in their laws or upstreams"
+            )
         if self._plan.delay or self._plan.delays:
-            raise _NoFormula("polls that take time")
+            raise _NoFormulaError("polls that take time")
         key = ("cluster", len(members), downloads.law, polls.law, polls.ask, ask)
         if key not in self._same:
             self._same[key] = cluster(len(members), downloads.law, polls.law, polls.ask, ask=ask)
@@ -207,7 +209,7 @@ class _Ages:
         asked, k = list(queries.candidates), queries.ask
         delay = {self._delay(i, queries.node) for i in asked}
         if len(delay) > 1:
-            raise _NoFormula("a client whose replicas answer with different delays")
+            raise _NoFormulaError("a client whose replicas answer with different delays")
         late = delay.pop()
         if k == 1:
             return [self._late(self._age(i), late) for i in asked]
@@ -219,7 +221,7 @@ class _Ages:
         if len(set(ages)) == 1:
             return [self._late(self._share(("best of", ages[0], k), best_of(ages[:k])), late)]
         if comb(len(ages), k) > MOST_SUBSETS:
-            raise _NoFormula(f"a choice of {k} among {len(ages)} unlike replicas")
+            raise _NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
         return [self._late(best_of(some), late) for some in combinations(ages, k)]
 
     def _late(self, age: InformationAge, delay: float) -> InformationAge:
@@ -231,7 +233,7 @@ class _Ages:
         for i in nodes:
             ancestors = self._ancestors(i)
             if ancestors & seen:
-                raise _NoFormula("the replicas asked share part of their path")
+                raise _NoFormulaError("the replicas asked share part of their path")
             seen |= ancestors
 
     def _ancestors(self, node: int) -> set[int]:
@@ -250,7 +252,7 @@ class _Ages:
     def _delay(self, upstream: int, node: int) -> float:
         delay = self._plan.delays.get((upstream, node), self._plan.delay)
         if isinstance(delay, Law):
-            raise _NoFormula("delays drawn from a law")
+            raise _NoFormulaError("delays drawn from a law")
         return delay
 
     def _share(self, key: object, age: InformationAge) -> InformationAge:

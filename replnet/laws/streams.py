@@ -73,7 +73,7 @@ def streams(run: Words, names: Words, purpose: npt.NDArray[np.int64], part: int)
 def exponentials(of: Streams, n: int) -> npt.NDArray[np.float64]:
     """The n-th standard exponential of every stream."""
     words = mix(of.key + np.uint64(n + 1) * of.gamma)
-    return -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
+    return np.asarray(-np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
 
 
 def word(key: int, gamma: int, n: int) -> int:

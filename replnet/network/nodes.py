@@ -48,7 +48,7 @@ class Habit:
 
     instants: Iterator[float]
     choices: Iterator[Sequence[NodeId]]
-    pull: Pull = Pull()
+    pull: Pull
 
 
 @final
