@@ -45,6 +45,12 @@ def test_run_as_csv():
     assert float(rows[0]["predicted"]) == pytest.approx(0.680002, abs=1e-6)
 
 
+def test_an_engine_is_chosen_that_can():
+    done = replnet("run", "cascade", "-s", "depth=1", "-s", "delay=exponential(mean=1)", "--horizon", "64")
+    assert done.returncode == FINE
+    assert done.stdout.splitlines()[-1].startswith("step, ")
+
+
 @pytest.mark.parametrize(
     ("threshold", "code", "word"),
     [
@@ -73,7 +79,7 @@ def test_thresholds_are_judged_on_the_interval(threshold, code, word):
         ("run", "cascade", "--threshold", "freshness"),
         ("run", "cascade", "--threshold", "level 9: freshness > 0.1"),
         ("run", "cascade", "--threshold", "speed > 0.1"),
-        ("run", "cascade", "-s", "delay=exponential(mean=1)"),
+        ("run", "cascade", "--engine", "array", "-s", "delay=exponential(mean=1)"),
         ("nothing",),
     ],
 )

@@ -77,8 +77,9 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 
 @commands.command(epilog=EPILOG)
 @network_options
-@click.option("--engine", type=click.Choice(["array", "step"]), default="array", show_default=True,
-              help="array: compiled, for numbers; step: node by node, for reference and delay laws.")  # fmt: skip
+@click.option("--engine", type=click.Choice(["array", "step"]),
+              help="array: compiled, for numbers; step: node by node, for reference and delays that differ.  "
+                   "[default: array, or step where only that can]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed, the same path.")
 @click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
 @click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
@@ -91,18 +92,20 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 @click.option("--threshold", "thresholds", multiple=True, metavar="'[GROUP:]METRIC > X'",
               help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
 @format_option
-def run(network: str, overrides: tuple[str, ...], thresholds: tuple[str, ...], form: str, **options: Any) -> int:
+def run(
+    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], form: str, **options: Any
+) -> int:
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.output import write
     from replnet.cli.progress import progress
     from replnet.cli.thresholds import check, judge, parse
-    from replnet.experiment.emulate import emulate
+    from replnet.experiment.emulate import emulate, suited
     from replnet.network.network import load
 
     demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
     check(demands, loaded)
     with progress() as report:
-        result = emulate(loaded, progress=report, **options)
+        result = emulate(loaded, engine or suited(loaded), progress=report, **options)
     write(result, form)
     failed, open_ = judge(demands, result)
     if result.incomplete:

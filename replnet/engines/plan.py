@@ -101,6 +101,11 @@ class Plan:
         held = np.where(self.clients, 0, self.counted.sum(axis=0))
         return np.bincount(self.group[self.group >= 0], held[self.group >= 0], len(self.groups)).astype(np.int64)
 
+    @property
+    def constant_delay(self) -> float | None:
+        """The one delay of all messages, or None where they differ or follow a law."""
+        return None if isinstance(self.delay, Law) or self.delays else self.delay
+
     @cached_property
     def recent(self) -> bool:
         """Whether anyone polls the latest contacts of its upstream."""
@@ -119,7 +124,7 @@ class Plan:
     @cached_property
     def direct(self) -> Ints:
         """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
-        if self.delays or isinstance(self.delay, Law) or self.recent:
+        if self.constant_delay is None or self.recent:
             # The delay of that download is not at hand; and lists of contacts have a start that forgets copies.
             return np.empty((0, 3), np.int64)
         pollers = {p.node for p in self.processes if p.purpose == POLLS}

@@ -10,7 +10,6 @@ import numpy as np
 from replnet.engines.kernels import Askers, Contacts, Copies
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan
 from replnet.engines.trees import Tree
-from replnet.laws.base import Law
 from replnet.laws.scratch import Scratch
 
 
@@ -28,10 +27,9 @@ class Program:
 
     @cached_property
     def delay(self) -> float:
-        plan = self.plan
-        if isinstance(plan.delay, Law) or plan.delays:
+        if self.plan.constant_delay is None:
             raise ValueError("delay: the array engine takes one constant delay for all messages (use --engine step)")
-        return plan.delay
+        return self.plan.constant_delay
 
     @cached_property
     def updating(self) -> Ints:

@@ -28,6 +28,11 @@ Progress = Callable[[float, str], None]
 """Called with the share that is done and a word about it."""
 
 
+def suited(network: Network) -> str:
+    """The fastest engine that takes the network."""
+    return "array" if plan(network).constant_delay is not None else "step"
+
+
 def emulate(
     network: Network,
     engine: str = "array",
