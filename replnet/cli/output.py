@@ -41,14 +41,14 @@ def _table(result: Result) -> None:
 
 
 def _predicted(row: Row) -> list[str]:
-    return [row.group, row.metric, _number(row.predicted), row.kind, row.source]
+    return [row.group, row.metric, _expected(row), row.kind, row.source]
 
 
 def _compared(row: Row) -> list[str]:
     interval = "" if row.ci_low is None else f"{_number(row.ci_low)} .. {_number(row.ci_high)}"
     z = "" if row.z is None else f"{row.z:+.2f}"
     source = f"{row.kind}, {row.source}" if row.kind else ""
-    return [row.group, row.metric, _number(row.measured), interval, _number(row.predicted), z, row.verdict, source]
+    return [row.group, row.metric, _number(row.measured), interval, _expected(row), z, row.verdict, source]
 
 
 def _summary(result: Emulated) -> str:
@@ -64,6 +64,10 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
+
+
+def _expected(row: Row) -> str:
+    return _number(row.predicted) + (f" ± {row.accuracy:.2g}" if row.accuracy else "")
 
 
 def _painted(cell: str, width: int) -> str:

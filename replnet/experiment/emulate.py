@@ -214,8 +214,7 @@ class _Replications:
             predicted=cell.predicted,
             z=cell.z,
             verdict=word,
-            kind=formula.kind if formula else "",
-            source=formula.source if formula else "",
+            **(formula.about if formula else {}),
             note="; ".join(dict.fromkeys(note for note in notes if note)),
         )
 

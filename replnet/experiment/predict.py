@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
+from typing import Any
 
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.experiment.provenance import provenance
@@ -37,7 +38,12 @@ class Formula:
     note: str = ""
 
     def row(self, group: str, metric: str) -> Row:
-        return Row(group, metric, predicted=self.value, kind=self.kind, source=self.source, note=self.note)
+        return Row(group, metric, predicted=self.value, **self.about, note=self.note)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The columns that say where the value comes from."""
+        return {"kind": self.kind, "source": self.source, "accuracy": self.accuracy or None}
 
 
 def predict(network: Network) -> Predicted:

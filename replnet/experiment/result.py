@@ -28,16 +28,17 @@ class Row:
     verdict: str = ""
     kind: str = ""  # of the prediction: exact, limit or approximation
     source: str = ""  # the equation it comes from
+    accuracy: float | None = None  # of a limit or an approximation: how far off it may be
     note: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("measured", "ci_low", "ci_high", "predicted", "z"):
+        for name in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 object.__setattr__(self, name, None)
 
 
-PREDICTED = ("group", "metric", "predicted", "kind", "source", "note")
+PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
 COMPARED = tuple(f.name for f in fields(Row))
 
 
@@ -56,7 +57,7 @@ class Result:
         import pandas as pd
 
         frame = pd.DataFrame([asdict(row) for row in self.rows], columns=list(self.columns))
-        numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z") if c in frame]
+        numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
         frame.attrs["units"] = {
             "freshness": "share of time (copies) or of answers (clients)",
