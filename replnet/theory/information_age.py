@@ -23,7 +23,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -145,9 +145,20 @@ class Pull(InformationAge):
     def atoms(self) -> Atoms | None:
         return atoms_of(self.downloads)
 
+    def laplace(self, rate: float) -> float:
+        return _transform(self.downloads, rate)
+
     def density_curve(self, horizon: float) -> Curve:
         edges = clean_edges([*self.breaks, *self.marks], horizon)
         return fit(self.downloads.tail, edges, tolerance=1e-12).times(self.downloads.rate)
+
+
+@lru_cache(maxsize=1024)
+def _transform(downloads: Law, rate: float) -> float:
+    """E[exp(-rate A)] of the age of the downloads."""
+    if isinstance(downloads, Exponential):
+        return downloads.rate / (downloads.rate + rate)
+    return quadrature(Pull(downloads), Exponential(rate=rate))
 
 
 @final
@@ -160,13 +171,20 @@ class Sum(InformationAge):
 
     @property
     def basis(self) -> Basis:
-        return joined([self.own.basis, self.upstream.basis, CASCADE])
+        return joined([*(leaf.basis for leaf in self.summands), CASCADE])
 
     @cached_property
     def summands(self) -> tuple[InformationAge, ...]:
-        return tuple(
-            leaf for part in (self.own, self.upstream) for leaf in (part.summands if isinstance(part, Sum) else (part,))
-        )
+        """What is summed in the end; a loop, as chains may be longer than the stack."""
+        leaves: list[InformationAge] = []
+        parts: list[InformationAge] = [self]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, Sum):
+                parts += (part.upstream, part.own)
+            else:
+                leaves.append(part)
+        return tuple(leaves)
 
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
@@ -206,7 +224,7 @@ class Sum(InformationAge):
 
     def laplace(self, rate: float) -> float:
         """A product over the summands (P2P eq. 29)."""
-        return self.own.laplace(rate) * self.upstream.laplace(rate)
+        return math.prod(leaf.laplace(rate) for leaf in self.summands)
 
 
 @final

@@ -1,0 +1,132 @@
+"""Formulas composed along a graph, and the rows that say why there is none."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+import replnet as rn
+
+E1, E2 = "exponential(rate=1)", "exponential(rate=2)"
+CLUSTER = {"replicas": 4, "peers": 2, "updates": E1, "downloads": E1, "polls": E1}
+
+
+def predicted(network: rn.Network) -> dict[str, float | None]:
+    return {row.group: row.predicted for row in rn.predict(network).rows if row.metric == "freshness"}
+
+
+def note(network: rn.Network, group: str) -> str:
+    return next(row.note for row in rn.predict(network).rows if row.group == group)
+
+
+def drawn(links: str, **nodes: dict) -> rn.Network:
+    """A graph of replicas named in `links`, which download at rate 1 unless `nodes` says otherwise."""
+    graph = nx.DiGraph()
+    for pair in links.split():
+        a, b = pair.split(">")
+        graph.add_edge(a, b, kind="download")
+    for name in graph:
+        source = {"role": "source", "updates": E1} if name.startswith("s") else {"downloads": E1}
+        graph.nodes[name].update(source | {"group": name} | nodes.get(name, {}))
+        if source.get("role"):
+            del graph.nodes[name]["group"]
+    return rn.graph(graph)
+
+
+def test_a_chain_of_exponentials_is_a_power():
+    assert list(predicted(rn.cascade(depth=3, updates=E1, downloads=E1)).values()) == pytest.approx(
+        [1 / 2, 1 / 4, 1 / 8]
+    )
+
+
+def test_upstreams_that_share_nothing_are_a_minimum_of_ages():
+    """X = A + min(A, A): the minimum of two exponential ages is exponential at twice the rate."""
+    assert predicted(drawn("s>a s>b a>c b>c"))["c"] == pytest.approx(1 / 2 * 2 / 3)
+
+
+def test_a_source_among_the_upstreams_is_as_fresh_as_it_gets():
+    assert predicted(drawn("s>a s>c a>c"))["c"] == pytest.approx(1 / 2)
+
+
+def test_a_node_with_several_sources_counts_each():
+    found = predicted(drawn("s1>a s2>a", s2={"updates": "exponential(rate=3)"}))
+    assert found["a"] == pytest.approx((1 / 2 + 1 / 4) / 2)
+
+
+def test_delays_add_up_along_the_path():
+    network = rn.cascade(depth=2, updates=E1, downloads=E1, delay=0.1)
+    factor = 2.718281828459045**-0.1
+    assert list(predicted(network).values()) == pytest.approx([factor / 2, factor**2 / 4])
+
+
+def test_a_cluster_below_an_upstream_is_a_sum():
+    alone = predicted(rn.cooperative(replicas=5, peers=2, updates=E1, downloads=E1, polls=E2))["cluster"]
+    tiers = [
+        {"kind": "single", "downloads": E2},
+        {"kind": "cooperative", "replicas": 5, "peers": 2, "downloads": E1, "polls": E2},
+    ]
+    assert predicted(rn.compose(updates=E1, tiers=tiers))["tier 2"] == pytest.approx(alone * 2 / 3)
+
+
+def test_a_client_of_one_replica_sees_the_mean_of_all():
+    clients = {"level": 2, "queries": E1}
+    found = predicted(rn.cascade(depth=2, branching=2, updates=E1, downloads=E1, clients=clients))
+    assert found["clients"] == pytest.approx(found["level 2"])
+
+
+def test_a_client_of_a_whole_cluster_uses_its_chain():
+    """Asking all m replicas sees the first that has it: m downloads superposed."""
+    clients = {"ask": 4, "queries": E1}
+    found = predicted(rn.cooperative(replicas=4, peers=1, updates=E1, downloads=E1, polls=E2, clients=clients))
+    assert found["clients"] == pytest.approx(4 / 5)
+
+
+def test_what_nothing_reaches_is_never_fresh():
+    assert predicted(drawn("s>a b>c"))["c"] == 0
+
+
+@pytest.mark.parametrize(
+    ("network", "group", "words"),
+    [
+        (drawn("s>a a>b b>a"), "b", "cycle"),
+        (drawn("s>a a>b a>c b>d c>d"), "d", "share part of their path"),
+        (drawn("s>a s>b a>c b>c", c={"ask": 1}), "c", "asks some of its upstreams"),
+        (rn.cascade(depth=1, updates=E1, downloads=E1, delay="exponential(mean=0.1)"), "level 1", "drawn from a law"),
+        (rn.cooperative(**CLUSTER, delay=0.1), "cluster", "polls that take time"),
+        (rn.cooperative(**CLUSTER, select="recent"), "cluster", "recent"),
+        (rn.load("overlay"), "level 1", "polls along links"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)  # fmt: skip
+def test_where_there_is_no_formula_the_row_says_why(network, group, words):
+    assert predicted(network)[group] is None
+    assert note(network, group).startswith("no formula: ")
+    assert words in note(network, group)
+
+
+def test_upstreams_of_a_replica_without_a_formula_leave_none_below():
+    assert predicted(drawn("s>a a>b b>a b>e"))["e"] is None
+
+
+def test_long_chains_do_not_exhaust_the_stack():
+    found = predicted(rn.cascade(depth=1000, updates="exponential(rate=1)", downloads="exponential(rate=1000)"))
+    assert found["level 1000"] == pytest.approx((1000 / 1001) ** 1000)
+
+
+@pytest.mark.parametrize(
+    ("network", "group", "rate"),
+    [
+        (rn.cooperative(**CLUSTER, bandwidth=20), "cluster", 4 * (20 - 1 - 2 * 1)),
+        (rn.redundant(replicas=9, ask=3, updates=E1, downloads=E2, queries=E1, bandwidth=30), "level 1", 9 * 28 / 3),
+    ],
+    ids=["eq. 30", "eq. 34"],
+)  # fmt: skip
+def test_service_rate(network, group, rate):
+    rows = {(row.group, row.metric): row for row in rn.predict(network).rows}
+    assert rows[group, "service_rate"].predicted == pytest.approx(rate)
+
+
+def test_an_overloaded_source_is_said():
+    network = rn.cooperative(replicas=10, peers=1, updates=E1, downloads=E1, polls=E2, bandwidth=5)
+    row = rn.predict(network).rows[-1]
+    assert "source is asked 10 times" in row.note
