@@ -8,6 +8,9 @@ from itertools import combinations_with_replacement
 from math import inf
 
 from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
+from replnet.laws.base import Law
+
+FELT = 0.01
 
 
 def behind(plan: Plan, group: int) -> list[Process]:
@@ -40,7 +43,7 @@ def heavy(processes: Iterable[Process], sampled: bool) -> str:
 
 def locked(processes: Iterable[Process], sampled: bool, replications: int) -> str:
     """A note where processes on one lattice keep their phases, so that only replications average over them."""
-    timed = [p for p in processes if p.law.span and p.purpose != QUERIES and (sampled or p.purpose != UPDATES)]
+    timed = [p for p in processes if coarse(p.law) and p.purpose != QUERIES and (sampled or p.purpose != UPDATES)]
     count: dict[object, int] = {}
     for p in timed:
         count[p.law] = count.get(p.law, 0) + 1
@@ -49,6 +52,11 @@ def locked(processes: Iterable[Process], sampled: bool, replications: int) -> st
             pair = f"{a} and {b} keep" if a is not b else f"processes with {a} keep"
             return f"phase-lock: {pair} their phases; averaged over {replications} random ones"
     return ""
+
+
+def coarse(law: Law) -> bool:
+    """On a lattice whose step is felt: a record in whole seconds with hours between its events is not."""
+    return law.span is not None and law.span > FELT * law.mean
 
 
 def commensurable(a: float, b: float) -> bool:
