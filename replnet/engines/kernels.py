@@ -97,7 +97,7 @@ class Changes(NamedTuple):
 
 @njit(cache=True, inline="always")
 def below(w, n):
-    """A number in 0..n-1 from the upper half of a word; n < 2**31 keeps the bias under 2**-1 per word of 2**32."""
+    """A number in 0..n-1 from the upper half of a word; chances are even to one part in 2**32 / n."""
     return np.int64(((w >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
