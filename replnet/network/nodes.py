@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, TypeAlias, final
 
 from replnet.network.messages import Answer, Command, Copies, Message, NodeId, Pull, Reply, Send, Wake
 
@@ -136,3 +136,18 @@ class Client:
 
 
 Node = Source | Replica | Client
+Memory: TypeAlias = dict[str, Any]
+"""What a node has learnt, and what it is in the middle of."""
+
+_BORN_WITH = {"_name", "_updates", "_habits", "_habit", "_recent"}
+
+
+def memory(node: Node) -> Memory:
+    """All that a node holds but what it was made with."""
+    return {name: value for name, value in vars(node).items() if name not in _BORN_WITH}
+
+
+def remember(node: Node, of: Memory) -> None:
+    """Go on with the memory of a node of the same kind."""
+    assert of.keys() <= vars(node).keys(), of.keys()
+    vars(node).update(of)
