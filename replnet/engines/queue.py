@@ -12,7 +12,7 @@ from replnet.laws.renewal import Window
 from replnet.laws.scratch import Floats, Ints
 from replnet.laws.streams import Streams
 
-SLICE = 1 << 16  # pulls sorted at once
+SLICE = 1 << 17  # pulls sorted at once
 
 
 @final
