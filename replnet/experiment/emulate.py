@@ -58,7 +58,14 @@ def emulate(
     if horizon is None:
         horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
     run = _Replications(
-        compiled, engine, seed, horizon / replications, estimator == "sampled", resolution, formulas(network), progress
+        compiled,
+        engine,
+        seed,
+        horizon / replications,
+        estimator == "sampled",
+        resolution,
+        formulas(network, compiled),
+        progress,
     )
     try:
         run.until(replications)

@@ -48,13 +48,12 @@ class Formula:
 
 def predict(network: Network) -> Predicted:
     """What the formulas say, group by group."""
-    rows = tuple(formula.row(*key) for key, formula in formulas(network).items())
+    rows = tuple(formula.row(*key) for key, formula in formulas(network, plan(network)).items())
     return Predicted(network.data(), rows, provenance(network.data()))
 
 
-def formulas(network: Network) -> dict[tuple[str, str], Formula]:
-    """By (group, metric), in the order of the network's groups."""
-    compiled = plan(network)
+def formulas(network: Network, compiled: Plan) -> dict[tuple[str, str], Formula]:
+    """By (group, metric), in the order of the groups of the network, which is `compiled`."""
     ages = [_Ages(compiled, row) for row in range(len(compiled.sources))]
     found = {(group, "freshness"): _of_group(compiled, ages, g) for g, group in enumerate(compiled.groups)}
     return found | _service(network, compiled)
