@@ -85,8 +85,8 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 @click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
 @click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
               help="sampled: against the updates that happened; conditional: against their law.")  # fmt: skip
-@click.option("--replications", type=click.IntRange(min=1), default=32, show_default=True,
-              help="Independent stationary paths; 30 or more for intervals.")  # fmt: skip
+@click.option("--replications", type=click.IntRange(min=1),
+              help="Independent stationary paths, 30 or more for intervals.  [default: 32, or more]")  # fmt: skip
 @click.option("--resolution", type=float, default=0.02, show_default=True,
               help="Half-width above which a comparison counts as unresolved.")  # fmt: skip
 @click.option("--threshold", "thresholds", multiple=True, metavar="'[GROUP:]METRIC > X'",

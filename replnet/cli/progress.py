@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,35 +12,44 @@ import click
 
 from replnet.experiment.emulate import Progress
 
-PATIENCE = 1.0  # seconds before anything shows
-EVERY = 10.0  # seconds between lines where there is no terminal to draw on
+PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
+EVERY = 10.0  # seconds between lines after that
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
     """A callback that draws a bar on a terminal, and writes a line now and then elsewhere."""
     if not sys.stderr.isatty():
-        yield _Lines()
+        with _Lines() as lines:
+            yield lines.report
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        begun, task = time.monotonic(), bar.add_task("starting", total=1.0, visible=False)
-
-        def report(done: float, words: str) -> None:
-            bar.update(task, completed=done, description=words, visible=time.monotonic() - begun > PATIENCE)
-
-        yield report
+        task = bar.add_task("starting", total=1.0)
+        yield lambda done, words: bar.update(task, completed=done, description=words)
 
 
 class _Lines:
-    def __init__(self) -> None:
-        self._begun = self._said = time.monotonic()
+    """Speaks up when something takes long, even if nothing is reported meanwhile."""
 
-    def __call__(self, done: float, words: str) -> None:
-        now = time.monotonic()
-        if now - self._said >= (PATIENCE if self._said == self._begun else EVERY):
-            self._said = now
-            click.echo(f"{now - self._begun:.0f} s: {words}", err=True)
+    def __init__(self) -> None:
+        self._words, self._begun, self._over = "starting", time.monotonic(), threading.Event()
+
+    def __enter__(self) -> _Lines:
+        threading.Thread(target=self._speak, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def report(self, done: float, words: str) -> None:
+        self._words = words
+
+    def _speak(self) -> None:
+        wait = PATIENCE
+        while not self._over.wait(wait):
+            click.echo(f"{time.monotonic() - self._begun:.0f} s: {self._words}", err=True)
+            wait = EVERY

@@ -21,6 +21,7 @@ from replnet.network.network import Network
 
 REPLICATIONS = 32
 EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
+LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 MOST_EVENTS = 1e11  # where a search for a precision gives up
 ESTIMATORS = ("sampled", "conditional")
 
@@ -41,14 +42,14 @@ def emulate(
     horizon: float | None = None,
     precision: float | None = None,
     estimator: str = "sampled",
-    replications: int = REPLICATIONS,
+    replications: int | None = None,
     resolution: float = RESOLUTION,
     progress: Progress | None = None,
 ) -> Emulated:
     """Run the network and compare it with its predictions.
 
-    `horizon` units of time are shared out among the replications. With
-    `precision`, replications are added until every interval's half-width is at
+    `horizon` units of time are shared out among the replications, 32 of them or
+    more if they would take long. With `precision`, replications are added until every interval's half-width is at
     most that. Rows that differ from their prediction are run four times longer
     before they are called so. Ctrl-C ends the run with what there is.
     """
@@ -57,6 +58,8 @@ def emulate(
     compiled = plan(network)
     if horizon is None:
         horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
+    if replications is None:
+        replications = max(REPLICATIONS, math.ceil(horizon * compiled.rate / LONGEST[engine]))
     run = _Replications(
         compiled,
         engine,
@@ -97,7 +100,7 @@ def _check(
     horizon: float | None,
     precision: float | None,
     estimator: str,
-    replications: int,
+    replications: int | None,
     resolution: float,
 ) -> None:
     if engine not in EVENTS:
@@ -106,10 +109,10 @@ def _check(
         raise ValueError(f"estimator: {estimator!r} is not an estimator ({' or '.join(ESTIMATORS)})")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed: {seed!r} is not a whole number of 0 or more (such as 1)")
-    if isinstance(replications, bool) or not isinstance(replications, int) or replications < 1:
-        raise ValueError(
-            f"replications: {replications!r} is not a whole number above 0 ({FEWEST} or more for intervals)"
-        )
+    whole = isinstance(replications, int) and not isinstance(replications, bool)
+    if replications is not None and not (whole and replications > 0):
+        right = f"a whole number above 0, {FEWEST} or more for intervals"
+        raise ValueError(f"replications: {replications!r} is not a number of replications ({right})")
     for name, value in (("horizon", horizon), ("precision", precision), ("resolution", resolution)):
         if value is not None and not (
             isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
@@ -157,7 +160,9 @@ class _Replications:
     def until(self, replications: int) -> None:
         while len(self.paths) < replications:
             if self.progress:
-                self.progress(len(self.paths) / replications, f"replication {len(self.paths) + 1} of {replications}")
+                words = f"replication {len(self.paths) + 1} of {replications}"
+                first = "" if self.paths else " (the very first run compiles the kernels)"
+                self.progress(len(self.paths) / replications, words + first)
             self.paths.append(self._run(len(self.paths)))
 
     def reach(self, precision: float) -> None:
