@@ -55,6 +55,7 @@ def test_imports_point_down(path):
 HOMES = {
     "numba": {"laws/compiled.py", "engines/kernels.py", "engines/trees.py"},
     "networkx": {"network"},
+    "ray": {"engines/live/cluster.py"},
     "matplotlib": {"network/draw.py"},
     "pandas": {"experiment/result.py"},
     "click": {"cli"},

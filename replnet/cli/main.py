@@ -11,9 +11,9 @@ import click
 from replnet.version import __version__
 
 # Exit codes that scripts rely on.
-FINE, DIFFERS, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
+FINE, DIFFERS, BAD_INPUT, INCOMPLETE, RAY_LOST = 0, 1, 2, 3, 4
 
-EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete."
+EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray."
 
 
 def main() -> None:
@@ -77,8 +77,9 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 
 @commands.command(epilog=EPILOG)
 @network_options
-@click.option("--engine", type=click.Choice(["array", "step"]),
-              help="array: compiled, for numbers; step: node by node, for reference and delays that differ.  "
+@click.option("--engine", type=click.Choice(["array", "step", "live"]),
+              help="array: compiled, for numbers; step: node by node, for reference and delays that differ; "
+                   "live: one path on the wall clock, by Ray actors.  "
                    "[default: array, or step where only that can]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed, the same path.")
 @click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
@@ -91,9 +92,20 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
               help="Half-width above which a comparison counts as unresolved.")  # fmt: skip
 @click.option("--threshold", "thresholds", multiple=True, metavar="'[GROUP:]METRIC > X'",
               help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
+@click.option("--hosts", help="live: processes that share the nodes, a number or per-node.  [default: one per CPU]")
+@click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
+@click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
 @format_option
 def run(
-    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], form: str, **options: Any
+    network: str,
+    overrides: tuple[str, ...],
+    engine: str | None,
+    thresholds: tuple[str, ...],
+    form: str,
+    hosts: str | None,
+    time_scale: float | None,
+    address: str | None,
+    **options: Any,
 ) -> int:
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.output import write
@@ -105,7 +117,11 @@ def run(
     demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
     check(demands, loaded)
     with progress() as report:
-        result = emulate(loaded, engine or suited(loaded), progress=report, **options)
+        if engine == "live":
+            how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
+            result = live(loaded, options, how, report)
+        else:
+            result = emulate(loaded, engine or suited(loaded), progress=report, **options)
     write(result, form)
     failed, open_ = judge(demands, result)
     if result.incomplete:
@@ -113,6 +129,22 @@ def run(
     if result.verdict == "differ" or failed:
         return DIFFERS
     return INCOMPLETE if result.incomplete or open_ else FINE
+
+
+def number_or_word(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isdigit() else text
+
+
+def live(loaded: Any, options: dict[str, Any], how: dict[str, Any], report: Any) -> Any:
+    """A live run; what becomes of Ray is for the exit code."""
+    from replnet.engines.live import LiveLost, Unreachable
+    from replnet.experiment.on_the_clock import run_for_real
+
+    try:
+        return run_for_real(loaded, seed=options["seed"], horizon=options["horizon"], progress=report, **how)
+    except (LiveLost, Unreachable) as error:
+        click.echo(error, err=True)
+        raise click.exceptions.Exit(RAY_LOST) from error
 
 
 @commands.command(epilog=EPILOG)

@@ -52,7 +52,7 @@ def run_path(plan: Plan, seed: int, replication: int, horizon: float, sampled: b
 def to_zero(plan: Plan, seed: int, replication: int, horizon: float, sampled: bool) -> Walk:
     """A walk whose past is over: its state at time zero is the stationary one, or as near as it gets."""
     oldest = float(_renewals(plan, seed, replication).age[: len(plan.sources)].max())
-    for depth in depths(plan, oldest, _longest(plan), sampled):
+    for depth in depths(plan, oldest, longest(plan), sampled):
         walk = Walk(plan, seed, replication, depth, horizon, sampled)
         walk.until(0.0)
         if walk.unproven() == 0:
@@ -64,7 +64,7 @@ def _renewals(plan: Plan, seed: int, replication: int) -> Renewals:
     return renewals(plan, seed_words(seed, replication), range(len(plan.processes)))
 
 
-def _longest(plan: Plan) -> float:
+def longest(plan: Plan) -> float:
     """A delay that practically no message exceeds."""
     return max(float(d.isf(1e-9)) if isinstance(d, Law) else d for d in (plan.delay, *plan.delays.values()))
 
@@ -190,7 +190,7 @@ class Walk:
         known = {(i, source) for q, i, source in self._plan.direct.tolist() if self._ages[q] > self.depth}
         unproven = 0
         for row, source in enumerate(self._plan.sources):
-            if swept and self.depth >= self._ages[row] + 2 * _longest(self._plan):
+            if swept and self.depth >= self._ages[row] + 2 * longest(self._plan):
                 continue
             held = self._held(row)
             unknown = sum(

@@ -1,0 +1,8 @@
+"""The `live` engine: the nodes of `step` inside Ray actors that send each other real messages on the wall clock."""
+
+from __future__ import annotations
+
+from replnet.engines.live.driver import run_live
+from replnet.engines.live.result import Glimpse, Live, LiveLost, Unreachable
+
+__all__ = ["Glimpse", "Live", "LiveLost", "Unreachable", "run_live"]

@@ -1,0 +1,108 @@
+"""How long copies were fresh and how good answers were, from what the nodes of one host saw.
+
+The instants of updates are planned, so every host knows them without being
+told. With S the instant at which a copy left its source and u(S) the first
+update after S, the time from a to b in which a node held that copy counts
+
+    sampled        as far as it is before u(S)                                (1)
+    conditional    F(b - S) - F(a - S), F the integrated tail of the update age  (2)
+
+and an answer that comes at t is good if t < u(S), or with the probability that
+no update came in t - S.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.plan import Plan
+from replnet.network.messages import Copies, NodeId
+
+Floats = npt.NDArray[np.float64]
+
+
+@final
+class Updates:
+    """The planned updates of one source, looked up as far as anyone asks."""
+
+    def __init__(self, last: float, coming: Iterator[float]) -> None:
+        """`last` is the latest one before time zero."""
+        self._known, self._coming = [last], coming
+
+    def after(self, left: float) -> float:
+        """u(S); before time zero only `last` is known."""
+        known = self._known
+        while known[-1] <= left:
+            known.append(next(self._coming))
+        return known[bisect_right(known, left)]
+
+
+@final
+class Ledger:
+    """Totals per group over [0, horizon) of some nodes of a plan."""
+
+    def __init__(self, plan: Plan, updates: list[Updates], horizon: float, sampled: bool) -> None:
+        self._plan, self._updates, self._horizon, self._sampled = plan, updates, horizon, sampled
+        self._sources = [plan.names[s] for s in plan.sources]
+        self._laws = [plan.processes[row].law.age for row in range(len(plan.sources))]
+        self._held: dict[int, list[tuple[int, NodeId, float, float]]] = {}  # node: (row, source, S, since)
+        self._fresh = [0.0] * len(plan.groups)
+        self.answers = np.zeros(len(plan.groups), np.int64)
+        self.good, self.good_when_due = np.zeros(len(plan.groups)), np.zeros(len(plan.groups))
+
+    def hold(self, node: int, copies: Copies) -> None:
+        """What a replica holds at time zero."""
+        rows = np.flatnonzero(self._plan.reached[:, node]).tolist()
+        self._held[node] = [(row, s := self._sources[row], copies.get(s, -math.inf), 0.0) for row in rows]
+
+    def copies(self, node: int, now: float, copies: Copies) -> None:
+        """What it holds from now on; what comes after the horizon counts no more."""
+        if now >= self._horizon:
+            return
+        held = self._held[node]
+        for at, (row, source, left, since) in enumerate(held):
+            new = copies.get(source, -math.inf)
+            if new != left:
+                self._fresh[self._plan.group[node]] += self._counts(row, left, since, now)
+                held[at] = (row, source, new, now)
+
+    def _counts(self, row: int, left: float, begin: float, end: float) -> float:
+        """(1) or (2)."""
+        if self._sampled:
+            return max(min(end, self._updates[row].after(left)) - begin, 0.0)
+        if left == -math.inf:
+            return 0.0
+        law = self._laws[row]
+        return float(law.integrated_tail(end - left) - law.integrated_tail(begin - left))
+
+    def answer(self, client: int, due: float, now: float, copies: Copies) -> None:
+        """To a query that was due in [0, horizon), whenever it comes."""
+        group = self._plan.group[client]
+        for row, source in enumerate(self._sources):
+            if self._plan.counted[row, client]:
+                self.answers[group] += 1
+                if source in copies:
+                    self.good[group] += self._is_good(row, copies[source], now)
+                    self.good_when_due[group] += self._is_good(row, copies[source], due)
+
+    def _is_good(self, row: int, left: float, at: float) -> float:
+        if self._sampled:
+            return float(at < self._updates[row].after(left))
+        return float(self._laws[row].tail(max(at - left, 0.0)))
+
+    def fresh(self, until: float) -> Floats:
+        """Copy-time up to `until` that was fresh."""
+        fresh, group = np.array(self._fresh), self._plan.group
+        for node, held in self._held.items():
+            fresh[group[node]] += sum(self._counts(row, left, since, until) for row, _, left, since in held)
+        return fresh
+
+    def left(self) -> Iterable[tuple[int, int, float]]:
+        """(row, node, S) of every copy, as of the horizon."""
+        return [(row, node, left) for node, held in self._held.items() for row, _, left, _ in held]

@@ -1,0 +1,117 @@
+"""What a live run yields, and the words in which it ends otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.live.clocks import Offset
+from replnet.engines.live.spread import Spread
+from replnet.engines.path import Path
+
+Floats = npt.NDArray[np.float64]
+
+
+class LiveLost(RuntimeError):  # noqa: N818
+    """Part of a run died or fell silent without being asked to; `lost` names it."""
+
+    def __init__(self, lost: tuple[str, ...], at: float | None = None) -> None:
+        self.lost, self.at = lost, at
+        when = "before time zero" if at is None or at < 0 else f"at {at:.4g} units of model time"
+        super().__init__(f"lost {when}: {'; '.join(lost)}")
+
+
+class Unreachable(ConnectionError):  # noqa: N818
+    """Ray could not be started or joined."""
+
+
+@final
+@dataclass(frozen=True)
+class Summary:
+    """Of many values that are 0 or more."""
+
+    count: int
+    mean: float
+    p50: float
+    p99: float
+    largest: float
+
+    @classmethod
+    def of(cls, spread: Spread) -> Summary:
+        return cls(spread.count, spread.mean, spread.quantile(0.5), spread.quantile(0.99), spread.largest)
+
+
+@final
+@dataclass(frozen=True)
+class HostSeen:
+    """How one host did. Instants and slips in model time."""
+
+    nodes: int
+    machine: str  # its address in the cluster
+    slip: Summary  # observed minus planned, of its wakes
+    busy: float  # share of the time in which its loop worked
+    cpu: float  # CPUs that its process used, all threads
+    said: int  # messages of its nodes
+    batches: int  # that it sent to other hosts
+    offset: Offset
+
+
+@final
+@dataclass(frozen=True)
+class Glimpse:
+    """How a run is going."""
+
+    now: float  # model time
+    horizon: float
+    groups: tuple[str, ...]
+    fresh: Floats  # per group, since time zero; NaN where there are no copies
+    counts: tuple[int, int, int, int]
+    messages: int
+    slip: float  # the largest mean of a host
+
+
+@final
+@dataclass(frozen=True)
+class Live:
+    """One path on the wall clock. Delays, responses and slips are in units of model time."""
+
+    path: Path  # `good`: answers that were fresh when they came
+    good_when_due: Floats  # answers that were fresh for the instant at which the query was due
+    delays: Summary  # of replies: arrival minus the instant at which the upstream answered
+    group_delays: tuple[float, ...]  # the mean of them, by the group that asked; 0 where nobody did
+    responses: Summary  # of clients' queries: answer minus the instant at which it was due
+    unanswered: int
+    messages: int
+    crossed: int  # messages between hosts
+    batches: int
+    batches_missing: int  # sent, and not seen to arrive before the end
+    duplicates: int
+    seconds: float  # from time zero to the end of the run
+    total_seconds: float  # with start and end
+    time_scale: float  # seconds per unit of model time
+    hosts: tuple[HostSeen, ...]
+    faithful: bool
+    why: str  # it is not
+    advised: float | None  # a time scale that would do
+    rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
+    lost: tuple[str, ...] = ()
+
+    @property
+    def events(self) -> int:
+        return sum(self.path.counts)
+
+    @property
+    def messages_per_second(self) -> float:
+        return self.messages / self.seconds
+
+    @property
+    def events_per_second(self) -> float:
+        return self.events / self.seconds
+
+    @property
+    def slip(self) -> Summary:
+        """Of the host that was latest."""
+        return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)

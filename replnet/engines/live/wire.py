@@ -1,0 +1,85 @@
+"""Batches of messages between hosts: as bytes, numbered, each taken once.
+
+A batch says which host sent it, in which incarnation, and its number there.
+Batches may overtake one another or come twice: messages need no order, so each
+is taken as it comes, and one that was taken before, or is from before its
+host's present incarnation, is left.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias, final
+
+from replnet.network.messages import Message, Pull, Reply
+
+
+class Parcel(NamedTuple):
+    """A message on its way; nodes by number, instants in model time."""
+
+    to: int
+    sender: int
+    sent: float
+    due: float  # not to be handed over before
+    body: tuple[Any, ...]
+
+
+Head: TypeAlias = tuple[int, int, int]
+"""Host, incarnation, number."""
+
+
+def body(message: Message) -> tuple[Any, ...]:
+    if type(message) is Reply:
+        return (message.copies, message.query, message.contacts)
+    assert isinstance(message, Pull)
+    return (message.query, message.pool, message.contacts)
+
+
+def message(body: tuple[Any, ...]) -> Message:
+    return Reply(*body) if type(body[0]) is not int else Pull(*body)
+
+
+def pack(head: Head, parcels: list[tuple[Any, ...]]) -> bytes:
+    """Plain tuples, not Parcels: pickling a class costs several times as much."""
+    return pickle.dumps((head, parcels), protocol=5)
+
+
+def unpack(batch: bytes) -> tuple[Head, list[tuple[int, int, float, float, tuple[Any, ...]]]]:
+    head, parcels = pickle.loads(batch)
+    return head, parcels
+
+
+@final
+@dataclass
+class _From:
+    """What has come from one host: all numbers below `next`, and some above."""
+
+    incarnation: int = 0
+    next: int = 0
+    early: set[int] = field(default_factory=set)
+
+
+@final
+class Arrivals:
+    """Which batches have come."""
+
+    def __init__(self) -> None:
+        self._from: dict[int, _From] = {}
+        self.taken = self.repeated = 0
+
+    def take(self, head: Head) -> bool:
+        """Whether this batch is new."""
+        host, incarnation, number = head
+        came = self._from.setdefault(host, _From(incarnation))
+        if incarnation > came.incarnation:
+            came = self._from[host] = _From(incarnation)
+        if incarnation < came.incarnation or number < came.next or number in came.early:
+            self.repeated += 1
+            return False
+        came.early.add(number)
+        while came.next in came.early:
+            came.early.remove(came.next)
+            came.next += 1
+        self.taken += 1
+        return True
