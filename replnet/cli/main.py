@@ -21,6 +21,7 @@ def main() -> None:
     try:
         code = commands.main(standalone_mode=False)
     except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
         code = INCOMPLETE
     except click.ClickException as error:
         error.show()
