@@ -138,8 +138,7 @@ def number_or_word(text: str | None) -> int | str | None:
 
 def live(loaded: Any, options: dict[str, Any], how: dict[str, Any], report: Any) -> Any:
     """A live run; what becomes of Ray is for the exit code."""
-    from replnet.engines.live import LiveLost, Unreachable
-    from replnet.experiment.on_the_clock import run_for_real
+    from replnet.experiment.on_the_clock import LiveLost, Unreachable, run_for_real
 
     try:
         return run_for_real(loaded, seed=options["seed"], horizon=options["horizon"], progress=report, **how)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from replnet.engines.live import Glimpse, Live, run_live
+from replnet.engines.live import Glimpse, Live, LiveLost, Unreachable, run_live
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import run_path
 from replnet.experiment.emulate import Progress
@@ -14,6 +14,8 @@ from replnet.experiment.predict import Formula, formulas
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Emulated, Row
 from replnet.network.network import Network
+
+__all__ = ["LiveLost", "Unreachable", "run_for_real"]
 
 UNITS = 20.0  # of time, of a run whose length nobody asked for
 
