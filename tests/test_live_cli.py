@@ -10,7 +10,7 @@ from test_cli import replnet
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
 
-pytest.importorskip("ray")
+pytestmark = pytest.mark.ray
 LIVE = ("run", "cascade", "-s", "depth=2", "--engine", "live", "--horizon", "10")
 
 

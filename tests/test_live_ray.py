@@ -20,7 +20,7 @@ from replnet.engines.live.clocks import Offset
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan, plan
 
 ray = pytest.importorskip("ray")
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
 
 NAMED = {
     "cascade": rn.cascade(depth=3, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)"),
