@@ -36,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 # Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
 # under 128 KiB, from where on every one would come as fresh pages from the system.
 CHUNK = 15_000
-PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
+PER_ROW = 32  # instants that a row should bring to a window, to be worth its visit
 
 
 @dataclass(frozen=True)
