@@ -1,0 +1,231 @@
+"""Figures with matplotlib: measured points with intervals over the predicted curve, printed values as open marks."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from replnet.report.arrange import Arrangement, Mark, Panel, Series, arrange
+from replnet.report.number import text
+from replnet.report.section import Section
+from replnet.report.style import ORDERED, SERIES, STEPS, light
+
+SHAPES = "os^vPX<>"
+SIZE = 9  # of text, in points
+WIDE, NARROW = 7.2, 3.5  # inches
+MOST_LABELS = 12  # in the legend of an ordered scale
+MOST_TICKS = 12  # that stand at the values of x themselves
+CROWD = 15  # marks of a series that are drawn small
+LETTERS = 15  # of a tick's size in an inch
+LONGEST = 30  # letters of a label
+
+
+def plot(section: Section) -> Any:
+    """A matplotlib Figure of the section."""
+    plan = arrange(section)
+    if plan is None:
+        raise ValueError(f"{section.name}: nothing to draw (a figure of a metric that the table holds)")
+    return drawn(plan)
+
+
+def drawn(plan: Arrangement, narrow: bool = False) -> Any:
+    """A matplotlib Figure; `narrow` for a phone, with the panels below one another."""
+    from matplotlib.figure import Figure
+
+    rows, columns = _grid(len(plan.panels), narrow)
+    # A row of panels is lower than a panel that stands alone.
+    height = (2.9 if narrow else 3.6) if rows == columns == 1 else 2.4
+    figure = Figure(figsize=(NARROW if narrow else WIDE, height * rows + 0.5), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    colours = _colours(len(plan.labels))
+    for place, axes in enumerate(grid.flat):
+        if place < len(plan.panels):
+            _draw(axes, plan, plan.panels[place], colours)
+            _style(axes, plan, outer=(place + columns >= len(plan.panels), place % columns == 0))
+        else:
+            axes.set_axis_off()
+    if plan.names:
+        _name(grid, plan.names, (NARROW - 0.6 if narrow else WIDE - 1.6) / columns)
+    _key(figure, plan, narrow)
+    _legend(figure, plan, colours, narrow)
+    return figure
+
+
+def _grid(panels: int, narrow: bool) -> tuple[int, int]:
+    columns = 1 if narrow else 2 if panels in (2, 4) else min(3, panels)
+    return -(-panels // columns), columns
+
+
+def _colours(count: int) -> list[str]:
+    if count <= len(SERIES):
+        return [pair[0] for pair in SERIES[:count]]
+    return [ORDERED[round(i * (STEPS - 1) / (count - 1))][0] for i in range(count)]
+
+
+def _shape(plan: Arrangement, place: int) -> str:
+    return SHAPES[place] if len(plan.labels) <= len(SHAPES) else "o"
+
+
+def _draw(axes: Any, plan: Arrangement, panel: Panel, colours: list[str]) -> None:
+    for label, series in panel.series.items():
+        place = plan.labels.index(label)
+        # Names on the x axis have room for series side by side.
+        shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
+        _predicted(axes, plan, series, shift, colours[place])
+        _measured(axes, series, shift, colours[place], _shape(plan, place))
+        printed = [mark for mark in series.marks if not math.isnan(mark.printed)]
+        edge = light("ink") if len(plan.labels) == 1 else colours[place]
+        axes.plot(*_places(printed, "printed", shift), **_printed_style(edge), zorder=4)
+    if panel.title:
+        axes.set_title(_short(panel.title), fontsize=SIZE, color=light("ink"), loc="left")
+
+
+def _places(marks: list[Mark], part: str, shift: float) -> tuple[list[float], list[float]]:
+    return [mark.x + shift for mark in marks], [getattr(mark, part) for mark in marks]
+
+
+def _predicted(axes: Any, plan: Arrangement, series: Series, shift: float, colour: str) -> None:
+    curve = [(x + shift, y) for x, y in series.curve if plan.names or not math.isnan(x)]
+    here = [not math.isnan(y) for _, y in curve]
+    # A line needs two points; one that stands alone is a dash.
+    near = [any(here[max(0, i - 1) : i] + here[i + 1 : i + 2]) and not plan.names for i in range(len(curve))]
+    lone = [point for point, alone in zip(curve, near, strict=True) if not alone]
+    if not plan.names:
+        axes.plot([x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=1.3, zorder=2)
+    axes.plot([x for x, _ in lone], [y for _, y in lone], "_", color=colour, markersize=12, zorder=2)
+
+
+def _measured(axes: Any, series: Series, shift: float, colour: str, shape: str) -> None:
+    marks = [mark for mark in series.marks if not math.isnan(mark.measured)]
+    known = [mark for mark in marks if mark.low <= mark.high]
+    low, high = [mark.low for mark in known], [mark.high for mark in known]
+    axes.vlines([mark.x + shift for mark in known], low, high, color=colour, linewidth=1.1, zorder=2.5)
+    style = _measured_style(colour, shape) | ({"markersize": 4} if len(marks) > CROWD else {})
+    axes.plot(*_places(marks, "measured", shift), **style, zorder=3)
+
+
+def _measured_style(colour: str, shape: str) -> dict[str, Any]:
+    rim = {"markeredgecolor": light("paper"), "markeredgewidth": 0.7}
+    return {"color": colour, "marker": shape, "markersize": 5.5, "linestyle": "none", **rim}
+
+
+def _printed_style(colour: str) -> dict[str, Any]:
+    rim = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.2}
+    return {"marker": "D", "markersize": 9, "linestyle": "none", **rim}
+
+
+def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
+    """Ticks, grid and names of the axes; `outer` says which of them name the whole grid."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set(color=light("quiet"), linewidth=0.8)
+    axes.set_facecolor("none")
+    axes.set_axisbelow(True)
+    axes.grid(True, axis="y" if plan.names else "both", color=light("line"), linewidth=0.7)
+    axes.tick_params(labelsize=SIZE - 1, color=light("quiet"), labelcolor=light("quiet"), width=0.8, length=3)
+    axes.tick_params(which="minor", color=light("quiet"), width=0.6, length=2)
+    axes.margins(0.05, 0.08)
+    _scale(axes.xaxis, "x" in plan.log, sorted({mark.x for mark in plan.marks()}))
+    _scale(axes.yaxis, "y" in plan.log, [])
+    words = {"fontsize": SIZE, "color": light("ink")}
+    if outer[0]:
+        axes.set_xlabel(_short(plan.x), **words)
+        axes.tick_params(labelbottom=True)
+    if outer[1]:
+        axes.set_ylabel(_short(plan.y.replace("_", " ")), **words)
+
+
+def _scale(axis: Any, logarithmic: bool, values: list[float]) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
+
+    if logarithmic:
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+        axis.set_minor_formatter(NullFormatter())
+        return
+    if 0 < len(values) <= MOST_TICKS and all(value % 1 == 0 for value in values) and _even(values):
+        axis.set_major_locator(FixedLocator(values))
+    else:
+        axis.set_major_locator(MaxNLocator(6))
+    plain = ScalarFormatter(useOffset=False, useMathText=False)
+    plain.set_scientific(False)
+    axis.set_major_formatter(plain)
+
+
+def _even(values: list[float]) -> bool:
+    """True if no two ticks would stand too close."""
+    return all(b - a >= (values[-1] - values[0]) / MOST_TICKS for a, b in pairwise(values))
+
+
+def _name(grid: Any, names: tuple[str, ...], width: float) -> None:
+    """Names at the ticks of x, turned where they do not fit side by side into so many inches."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    letters = sum(len(_short(name)) + 2 for name in names)
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if letters > LETTERS * width else {}
+    for axes in grid.flat:
+        axes.xaxis.set_major_locator(FixedLocator(range(len(names))))
+        axes.xaxis.set_major_formatter(FixedFormatter([_short(name) for name in names]))
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        for label in axes.get_xticklabels():
+            label.set(**turned)
+
+
+def _key(figure: Any, plan: Arrangement, narrow: bool) -> None:
+    """What marks and lines mean, above the panels."""
+    from matplotlib.lines import Line2D
+
+    colour = light("quiet" if len(plan.labels) > 1 else "series-0")
+    handles: list[Any] = []
+    labels = []
+    if plan.has("measured"):
+        bar = Line2D([], [], color=colour, marker="|", markersize=11, linestyle="none")
+        dot = Line2D([], [], **_measured_style(colour, "o"))
+        handles.append((bar, dot) if plan.has("low") else dot)
+        labels.append("measured, 95 %" if plan.has("low") else "measured")
+    if plan.has("predicted"):
+        line = {"marker": "_", "markersize": 12, "linestyle": "none"} if plan.names else {"linewidth": 1.3}
+        handles.append(Line2D([], [], color=colour, **line))
+        labels.append("predicted")
+    if plan.has("printed"):
+        handles.append(Line2D([], [], **_printed_style(light("quiet" if len(plan.labels) > 1 else "ink"))))
+        labels.append("printed")
+    style = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("quiet"), "borderaxespad": 0.3}
+    space = {"columnspacing": 1.1 if narrow else 1.8, "handletextpad": 0.4}
+    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), **space, **style)
+
+
+def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) -> None:
+    """Which series is which: beside the panels, or below them where there is no width."""
+    from matplotlib.lines import Line2D
+
+    if len(plan.labels) < 2:
+        return
+    most = min(MOST_LABELS, len(plan.labels))
+    shown = [round(i * (len(plan.labels) - 1) / (most - 1)) for i in range(most)]
+    predicted = {label for panel in plan.panels for label, one in panel.series.items() if one.is_predicted}
+    handles = []
+    for i in shown:
+        line = "-" if plan.labels[i] in predicted and not plan.names else "none"
+        style = _measured_style(colours[i], _shape(plan, i)) | {"linestyle": line, "linewidth": 1.3}
+        handles.append(Line2D([], [], **style))
+    labels = [_short(plan.labels[i]) for i in shown]
+    look = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("ink"), "borderaxespad": 0.3}
+    place = {"loc": "outside lower left", "ncols": _columns(labels)} if narrow else {"loc": "outside right upper"}
+    legend = figure.legend(handles, labels, title=_short(plan.heading), **place, **look, alignment="left")
+    legend.get_title().set(fontsize=SIZE - 1, color=light("quiet"))
+
+
+def _columns(labels: list[str]) -> int:
+    """How many of the labels fit side by side on a phone."""
+    return max(1, min(4, 34 // (6 + max(map(len, labels)))))
+
+
+def _short(words: str) -> str:
+    """One line, not too long, in which a dollar starts no formula; a legend would leave out what starts with _."""
+    line = " ".join(text(words).split())
+    line = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return ("\N{HAIR SPACE}" + line if line.startswith("_") else line).replace("$", r"\$") or "(empty)"

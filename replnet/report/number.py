@@ -1,0 +1,73 @@
+"""Values as text, with as many digits as are known.
+
+An interval of half-width h supports the digits of h's first two figures: with
+h = 0.0029, four decimals.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from numbers import Real
+from typing import Any
+
+DIGITS = 5  # of a number that has no interval
+MOST_PLACES = 9
+UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+
+
+def finite(value: Any) -> float:
+    """The number, or NaN for whatever is none, infinity included."""
+    if type(value) is float:  # nearly always, and tables are long
+        return value if math.isfinite(value) else math.nan
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    number = float(value)
+    return number if math.isfinite(number) else math.nan
+
+
+def is_number(value: Any) -> bool:
+    return not math.isnan(finite(value))
+
+
+def text(value: Any) -> str:
+    """A value of an axis, or any cell; nothing for what is missing."""
+    if isinstance(value, str):
+        return clean(value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        return "" if math.isnan(number) else minus(f"{number:.{DIGITS + 1}g}" if number % 1 else f"{number:.15g}")
+    return clean(str(value))
+
+
+def clean(words: str) -> str:
+    """The text without characters that neither HTML nor SVG may hold."""
+    return UNPRINTABLE.sub("\ufffd", words)
+
+
+def minus(number: str) -> str:
+    """With a minus that is as wide as a plus."""
+    return number.replace("-", "−") if not number.startswith("-0") or float(number) else number[1:]
+
+
+def places(value: float, low: float = math.nan, high: float = math.nan) -> int:
+    """Decimals that the interval supports; those of DIGITS figures where there is no interval."""
+    half = (high - low) / 2
+    if half > 0:
+        known = 1 - math.floor(math.log10(half))
+    elif value:
+        known = DIGITS - 1 - math.floor(math.log10(abs(value)))
+    else:
+        known = 0
+    return min(MOST_PLACES, max(0, known))
+
+
+def fixed(value: float, decimals: int) -> str:
+    """With so many decimals; in scientific notation where they would be too many to read."""
+    if math.isnan(value):
+        return ""
+    if abs(value) >= 1e9 or 0 < abs(value) < 10 ** (1 - MOST_PLACES):
+        return minus(f"{value:.3e}")
+    return minus(f"{value:.{decimals}f}")

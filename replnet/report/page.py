@@ -1,0 +1,242 @@
+"""The report: one HTML page that needs nothing but itself, and a section of it for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from replnet.measure.verdict import overall
+from replnet.report.arrange import Arrangement, arrange
+from replnet.report.figure import drawn
+from replnet.report.markup import Html, element, joined
+from replnet.report.number import is_number, text
+from replnet.report.section import ClaimResult, Section
+from replnet.report.style import style_sheet
+from replnet.report.svg import drawn_colours, svg
+from replnet.report.table import counts, tables, word
+
+# Nothing may be fetched or run, whatever a text of an experiment says.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+MOST_VALUES = 8  # of an axis, said one by one
+HOLDS = {True: ("good", "✓ holds"), False: ("bad", "✗ fails"), None: ("", "not checked")}
+
+
+def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> str:
+    """The whole report."""
+    names = _anchors(sections)
+    bodies = [_section(section, name) for section, name in zip(sections, names, strict=True)]
+    links = [element("a", section.title, href=f"#{name}") for section, name in zip(sections, names, strict=True)]
+    origin = element("section", element("h2", "Where these numbers come from"), facts(provenance), id="provenance")
+    last = [origin] if provenance else []
+    contents = [*links, element("a", "Where these numbers come from", href="#provenance")] if provenance else links
+    main = element("main", _summary(sections, names, title), *bodies, *last, class_="sheet")
+    body = element("body", element("nav", *contents, aria_label="Contents"), main, class_="rn")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Html(style_sheet(drawn_colours(body)))),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def notebook(section: Section) -> str:
+    """The section as a piece of HTML that brings its style along."""
+    body = _section(section, _anchors([section])[0])
+    return element("div", element("style", Html(style_sheet(drawn_colours(body)))), body, class_="rn")
+
+
+def _anchors(sections: Sequence[Section]) -> list[str]:
+    return file_names([section.name for section in sections])
+
+
+def file_names(names: Sequence[str]) -> list[str]:
+    """Names fit for files and anchors, none twice."""
+    found: list[str] = []
+    for name in names:
+        plain = (
+            "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip(".-") or "section"
+        )
+        taken = {one.lower() for one in found}  # some file systems do not tell capitals apart
+        tries = (plain if i == 1 else f"{plain}-{i}" for i in range(1, len(names) + 1))
+        found.append(next(one for one in tries if one.lower() not in taken))
+    return found
+
+
+def _summary(sections: Sequence[Section], names: list[str], title: str) -> Html:
+    """The title, what came out in one sentence, and a line for every experiment."""
+    head = ("experiment", "cells", "claims", "verdict")
+    kinds = (None, "n", "n", None)
+    titles = element(
+        "tr", *(element("th", one, scope="col", class_=kind) for one, kind in zip(head, kinds, strict=True))
+    )
+    rows = [_line(section, name) for section, name in zip(sections, names, strict=True)]
+    body = element("tbody", *rows)
+    table = element("table", element("thead", titles), body, class_="summary") if rows else Html("")
+    lead = element("p", _verdicts(sections), class_="lead")
+    return element("header", element("h1", title), lead, table)
+
+
+def _verdicts(sections: Sequence[Section]) -> Html:
+    whole = overall([section.verdict for section in sections])
+    cells = sum(section.cells for section in sections)
+    words: dict[str, int] = {}
+    for section in sections:
+        for one, count in section.count("verdict").items():
+            words[one] = words.get(one, 0) + count
+    said = [_many(len(sections), "experiment"), _many(cells, "cell")]
+    if words:
+        order = sorted(words, key=["agree", "unresolved", "differ"].index)
+        said.append("measured against predicted: " + counts({one: words[one] for one in order}))
+    claims = [claim.holds for section in sections for claim in section.claims]
+    if claims:
+        said.append(f"{claims.count(True)} of {_many(len(claims), 'claim')} hold")
+    if against := sum(len(section.contradictions) for section in sections):
+        said.append(f"{_many(against, 'contradiction')} in what the papers print")
+    return joined([word(whole), " " if whole else "", "; ".join(said), "."])
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _line(section: Section, name: str) -> Html:
+    more = " · ".join(filter(None, (section.claim, section.paper, section.progress)))
+    link = element("a", section.title, href=f"#{name}")
+    holding = [claim.holds for claim in section.claims]
+    claims = f"{holding.count(True)} of {len(holding)}" if holding else ""
+    against = _many(len(section.contradictions), "contradiction") if section.contradictions else ""
+    return element(
+        "tr",
+        element("td", link, element("span", more, class_="quiet")),
+        element("td", f"{section.cells:,}", class_="n", data_what="cells"),
+        element("td", claims, class_="n", data_what="claims hold" if claims else None),
+        element("td", word(section.verdict), element("span", against, class_="quiet n") if against else ""),
+    )
+
+
+def _section(section: Section, name: str) -> Html:
+    marks = [element("span", one) for one in (section.name, section.paper) if one]
+    head = element("div", *marks, word(section.verdict), class_="head")
+    pieces = [head, element("h2", section.title)]
+    if section.claim:
+        pieces.append(element("p", section.claim, class_="claim"))
+    pieces.append(element("p", _what_ran(section), class_="quiet"))
+    return element(
+        "section",
+        *pieces,
+        _figure(section, name),
+        _claims(section.claims),
+        _contradictions(section.contradictions),
+        element("h3", "Table"),
+        tables(section),
+        _about(section),
+        id=name,
+    )
+
+
+def _what_ran(section: Section) -> str:
+    """What varied, how many cells that makes, and what came out."""
+    axes = []
+    for name in section.axes if len(section.table) else ():
+        values = list(dict.fromkeys(text(value) for value in section.table[name]))
+        some = values if len(values) <= MOST_VALUES else [*values[:3], "…", values[-1]]
+        axes.append(f"{name}: {', '.join(some)}" + (f" ({len(values)} values)" if some is not values else ""))
+    said = [*axes, section.progress or _many(section.cells, "cell")]
+    for column, what in (("verdict", "compared with the prediction:"), ("printed_verdict", "with the printed values:")):
+        if words := section.count(column):
+            said.append(f"{what} {counts(words)}")
+    return " · ".join(said)
+
+
+def _figure(section: Section, name: str) -> Html:
+    plan = arrange(section)
+    if plan is None:
+        return Html("")
+    label = f"{section.title}: {plan.y.replace('_', ' ')} over {plan.x}. {_caption(plan)}"
+    pictures = [
+        element("div", svg(drawn(plan, narrow=kind == "narrow"), f"{name}-{kind}-", label), class_=kind)
+        for kind in ("wide", "narrow")
+    ]
+    return element("figure", *pictures, element("figcaption", _caption(plan)))
+
+
+def _caption(plan: Arrangement) -> str:
+    said = []
+    if plan.has("measured"):
+        said.append("Points: measured" + (", with 95 % intervals." if plan.has("low") else "."))
+    if plan.has("predicted"):
+        said.append("Dashes: predicted." if plan.names else "Lines: predicted.")
+    if plan.has("printed"):
+        said.append("Open diamonds: printed in the paper.")
+    return " ".join([*said, *(f"{one[0].upper()}{one[1:]}." for one in plan.left_out)])
+
+
+def _claims(claims: Sequence[ClaimResult]) -> Html:
+    if not claims:
+        return Html("")
+    return joined([element("h3", "Claims"), element("ul", *(_claim(claim) for claim in claims))])
+
+
+def _claim(claim: ClaimResult) -> Html:
+    sides = []
+    for what, holds in (("measured", claim.measured), ("predicted", claim.predicted)):
+        kind, says = HOLDS[holds]
+        sides.append(element("span", element("span", says, class_=f"word {kind}".strip()), f" {what}"))
+    detail = [element("span", claim.detail, class_="quiet")] if claim.detail else []
+    return element("li", claim.text, element("div", *sides, *detail, class_="verdicts"))
+
+
+def _contradictions(contradictions: Sequence[str]) -> Html:
+    if not contradictions:
+        return Html("")
+    title = element("h3", "Printed values that contradict the paper’s own equations")
+    return element("div", title, element("ul", *(element("li", one) for one in contradictions)), class_="aside")
+
+
+def _about(section: Section) -> Html:
+    if not section.about:
+        return Html("")
+    return element("details", element("summary", "What was run, and where"), facts(section.about))
+
+
+def facts(about: Mapping[str, Any]) -> Html:
+    """Names and values; what has parts of its own is outlined."""
+    pairs = [(name, value) for name, value in about.items() if not _missing(value)]
+    return element("dl", *(joined([element("dt", text(name)), element("dd", _value(value))]) for name, value in pairs))
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, str | Mapping | list | tuple) and not value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping) and all(_is_brief(one) for one in value.values()):
+        return ", ".join(f"{text(name)} {text(one)}" for name, one in value.items())
+    if isinstance(value, Mapping | list | tuple):
+        return element("pre", "\n".join(_outline(value)))
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else text(value)
+
+
+def _is_brief(value: Any) -> bool:
+    return is_number(value) or (isinstance(value, str) and len(value) < 12)
+
+
+def _outline(value: Any) -> list[str]:
+    """The lines of a value, nested as in YAML."""
+    if isinstance(value, Mapping):
+        return [line for name, one in value.items() for line in _under(f"{text(name)}:", _outline(one), one)]
+    if isinstance(value, list | tuple):
+        if not any(isinstance(one, Mapping | list | tuple) for one in value):
+            return [f"[{', '.join(map(text, value))}]"]
+        return [f"{'  ' if i else '- '}{line}" for one in value for i, line in enumerate(_outline(one))]
+    return [text(value)]
+
+
+def _under(name: str, lines: list[str], value: Any) -> list[str]:
+    if len(lines) == 1 and not isinstance(value, Mapping):
+        return [f"{name} {lines[0]}".rstrip()]
+    return [name, *(f"  {line}" for line in lines)]
