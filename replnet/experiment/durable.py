@@ -1,0 +1,145 @@
+"""Files that are there whole or not at all, and a folder in which one process writes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, final
+
+LOCK = "lock"
+PARTIAL = ".partial"  # the end of a name that is not yet a file of its own
+GLIMPSES = 10  # attempts at a lock that a reader may hold for a moment, to see whether anyone writes
+GLIMPSE = 0.02  # seconds between them
+
+
+@final
+class RefusedError(ValueError):
+    """A run directory that cannot be used as asked; no cell in it was lost."""
+
+
+@final
+class DiskError(OSError):
+    """The disk took no more. What was acknowledged is kept, and the same command carries on from there."""
+
+
+def plain(data: Any, what: str) -> str:
+    """As JSON on one line; what JSON cannot hold exactly is refused."""
+    try:
+        return json.dumps(data, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what}: {error} (plain data: text, finite numbers, lists and mappings of them)") from error
+
+
+def canonical(data: Any) -> str:
+    """Equal for equal data: 1 and 1.0, which Python calls equal, stay apart."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":"), sort_keys=True)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sealed(data: Mapping[str, Any], what: str) -> bytes:
+    """JSON that carries the SHA-256 of what it says."""
+    content = json.loads(plain(data, what))
+    return (json.dumps({"sha256": digest(canonical(content)), **content}, indent=1) + "\n").encode()
+
+
+def unsealed(raw: bytes) -> dict[str, Any] | None:
+    """What was sealed; None if that is not what this says."""
+    try:
+        content = json.loads(raw)
+        seal = content.pop("sha256")
+        return content if seal == digest(canonical(content)) else None
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Whatever happens meanwhile, `path` holds what it held before or all of `data`."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError):
+            raise DiskError(f"{path}: could not be written: {error.strerror or error}") from error
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """A name that was given or taken away survives a loss of power only after this."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """The kernel gives the lock back when its holder ends, however that ends."""
+    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not _locked(fd):
+            raise RefusedError(
+                f"{folder}: {_holder(fd)} is writing here (wait until it ends, stop it, or use another directory; "
+                "reading is possible meanwhile)"
+            )
+        _sign(fd, f"process {os.getpid()} on {socket.gethostname()}")
+        yield
+        _sign(fd, "")
+    finally:
+        os.close(fd)
+
+
+def writer(folder: Path) -> str:
+    """Who writes in the folder just now; empty if nobody does."""
+    try:
+        fd = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(fd)
+    else:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def _locked(fd: int) -> bool:
+    for attempt in range(GLIMPSES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt + 1 < GLIMPSES:
+                time.sleep(GLIMPSE)
+        else:
+            return True
+    return False
+
+
+def _sign(fd: int, text: str) -> None:
+    """For the messages of others only, so a full disk does not matter."""
+    with suppress(OSError):
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, text.encode(), 0)
+
+
+def _holder(fd: int) -> str:
+    return os.pread(fd, 300, 0).decode(errors="replace") or "another process"
