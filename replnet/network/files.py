@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -19,7 +19,7 @@ LARGEST_GRAPH = 64_000_000
 
 
 class Mark(NamedTuple):
-    """A place: a line and column (from 1) of the document, or an override."""
+    """A place: a line and column (from 1), of the document or of the file `origin`; without a line, an override."""
 
     line: int | None
     column: int | None
@@ -61,6 +61,8 @@ class Document:
     root: Node
     lines: tuple[str, ...]
     prefix: tuple[str | int, ...] = ()  # the path of `root` in the file
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # lines of files that parts come from
+    laws: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # made so far, by text
 
     @property
     def data(self) -> dict[str, Any]:
@@ -87,8 +89,12 @@ class Document:
         if mark.line is None or mark.column is None:
             return Problem(mark.origin or self.name or None, None, None, name, wrong, right)
         column = mark.column + (self._offset(mark, rest) if isinstance(node.value, str) else 0)
-        source = self.lines[mark.line - 1] if mark.line <= len(self.lines) else None
-        return Problem(self.name, mark.line, column, name, wrong, right, source)
+        return Problem(mark.origin or self.name, mark.line, column, name, wrong, right, self._line(mark))
+
+    def _line(self, mark: Mark) -> str | None:
+        lines = self.lines if mark.origin is None else self.others[mark.origin]
+        assert mark.line is not None
+        return lines[mark.line - 1] if mark.line <= len(lines) else None
 
     def _walk(self, path: Route) -> tuple[Node, Route]:
         node = self.root
@@ -101,11 +107,10 @@ class Document:
 
     def _offset(self, mark: Mark, rest: Route) -> int:
         """How far into the text of a law its parameter stands."""
-        assert mark.line is not None
-        assert mark.column is not None
-        if not rest or not isinstance(rest[0], str):
+        line = self._line(mark)
+        if line is None or mark.column is None or not rest or not isinstance(rest[0], str):
             return 0
-        text = self.lines[mark.line - 1][mark.column - 1 :]
+        text = line[mark.column - 1 :]
         found = re.search(rf"\b{re.escape(rest[0])}\s*=\s*", text)
         return found.end() if found else 0
 
@@ -114,6 +119,17 @@ def collection(value: dict[str, Node] | list[Node], mark: Mark, key: Mark | None
     """A mapping or a list."""
     below = value.values() if isinstance(value, dict) else value
     return Node(value, mark, key, size=1 + sum(node.size for node in below))
+
+
+def mapped(node: Node, change: Callable[[Node, tuple[str | int, ...]], Node], path: tuple[str | int, ...] = ()) -> Node:
+    """`node` with `change(scalar, path)` in the place of every scalar below it; positions stay."""
+    if isinstance(node.value, dict):
+        fields = {key: mapped(below, change, (*path, key)) for key, below in node.value.items()}
+        return collection(fields, node.mark, node.key)
+    if isinstance(node.value, list):
+        items = [mapped(below, change, (*path, i)) for i, below in enumerate(node.value)]
+        return collection(items, node.mark, node.key)
+    return change(node, path)
 
 
 def node_of(data: Any, mark: Mark) -> Node:

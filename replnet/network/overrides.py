@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from replnet.laws.spelling import number
 from replnet.network.compose_yaml import compose
 from replnet.network.errors import InputError, Problem, field_name
 from replnet.network.files import Document, Mark, Node, collection, node_of
@@ -40,12 +41,20 @@ def _apply(document: Document, assignment: str) -> Document:
     key = key.strip()
     if not equals or not all(key.split(".")):
         raise InputError([Problem(origin, None, None, "-s", "is not key=value", "such as -s peers=3")])
-    value = _value(text, origin)
+    value = value_of(text, origin)
     root = _put(document.root, tuple(key.split(".")), value, text.strip(), (), origin)
     return replace(document, root=root)
 
 
-def _value(text: str, origin: str) -> Node:
+def put(document: Document, key: str, new: Node) -> Document:
+    """The document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
+    value = new.plain()
+    text = number(value) if isinstance(value, float) else str(value)
+    return replace(document, root=_put(document.root, tuple(key.split(".")), new, text, (), key))
+
+
+def value_of(text: str, origin: str) -> Node:
+    """What `text` means in YAML, as given by `origin`."""
     try:
         node = compose(f"value: {text}", origin)
     except InputError as error:
@@ -73,7 +82,7 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
         return collection([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
     call = CALL.fullmatch(node.value) if isinstance(node.value, str) else None
     if call is not None and len(keys) == 1:
-        return Node(with_parameter(call[1], call[2], keys[0], text), mark, mark)
+        return Node(with_parameter(call[1], call[2], keys[0], text), new.mark, new.mark)
     if node.value is None:
         return _put(Node({}, mark, mark), keys, new, text, path, origin)
     raise _fault(path, origin, f"has no field {'.'.join(keys)}", f"-s {field_name(path)}=...")
@@ -92,15 +101,15 @@ def _fault(path: tuple[str | int, ...], origin: str, wrong: str, right: str) -> 
 def with_parameter(family: str, arguments: str, name: str, text: str) -> str:
     """The text of a law with one parameter set."""
     kept = []
-    for argument in _split(arguments):
+    for argument in at_commas(arguments):
         given = argument.partition("=")[0].strip()
         if given != name and not (name in SPEED and given in SPEED):
             kept.append(argument.strip())
     return f"{family}({', '.join([*kept, f'{name}={text}'])})"
 
 
-def _split(arguments: str) -> list[str]:
-    """Arguments at the commas outside brackets."""
+def at_commas(arguments: str) -> list[str]:
+    """The parts of a text between its commas outside brackets."""
     parts, depth = [""], 0
     for character in arguments:
         depth += (character in "([{") - (character in ")]}")

@@ -40,7 +40,7 @@ def _context(data: Mapping[str, Any], document: Document | None) -> dict[str, An
     # With a file the nodes are not all here yet.
     nodes = data.get("nodes") if data.get("file") is None else None
     return {
-        "laws": {},  # made so far, by text: most nodes share theirs
+        "laws": {} if document is None else document.laws,  # made so far, by text: most nodes share theirs
         "folder": None if document is None else document.directory,
         "nodes": frozenset(map(str, nodes)) if isinstance(nodes, Mapping) else None,
     }
