@@ -128,3 +128,34 @@ def graphs(draw: st.DrawFn) -> rn.Network:
     graph.add_node("client", role="client", queries=draw(laws()), ask=draw(st.integers(1, len(replicas))))
     graph.add_edges_from((name, "client", {"kind": "query"}) for name in replicas)
     return rn.graph(graph)
+
+
+@st.composite
+def troubled(draw: st.DrawFn) -> rn.Network:
+    """Any of these, with limits on bandwidth and with what may go wrong."""
+    data = draw(networks()).data()
+    plain = rn.Network.from_data(data)
+    limits = st.none() | st.sampled_from([1.5, 4.0, 20.0])
+    if data["kind"] == "graph":
+        for name, node in data["nodes"].items():
+            if plain.graph.nodes[name]["role"] != "client" and (limit := draw(limits)):
+                node["bandwidth"] = limit
+    else:
+        data["bandwidth"] = draw(limits)
+    recent = any(about.get("select") == "recent" for _, about in plain.graph.nodes(data=True))
+    faults = [] if recent else draw(st.lists(some_fault(plain), max_size=3))
+    about = {"queue": draw(st.sampled_from([1, 3, 1000])), "charge": draw(st.sampled_from(["issued", "both"]))}
+    return rn.Network.from_data({**data, **about, "faults": faults})
+
+
+@st.composite
+def some_fault(draw: st.DrawFn, network: rn.Network) -> dict:
+    who = st.sampled_from([*network.replicas, *network.sources, "replicas", "sources"])
+    anyone = who | st.sampled_from([*network.clients, "clients"] if network.clients else ["replicas"])
+    schedule = st.fixed_dictionaries({"at": st.sampled_from([0.0, 1.3, 4.0])}, optional={"lasts": st.just(2.0)})
+    when = schedule | st.fixed_dictionaries({"up": laws(), "down": laws()})
+    sides = st.lists(anyone, min_size=2, max_size=2)
+    crash = st.tuples(st.fixed_dictionaries({"crash": who, "copy": st.sampled_from(["kept", "empty"])}), when)
+    cut = st.tuples(st.fixed_dictionaries({"cut": sides}), when)
+    loss = st.fixed_dictionaries({"lose": st.sampled_from([0.05, 0.5])}, optional={"between": sides})
+    return draw(st.one_of((crash | cut).map(lambda parts: {**parts[0], **parts[1]}), loss))

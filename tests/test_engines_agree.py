@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import networks
+from networks import networks, troubled
 
 import replnet as rn
 from replnet.engines import array, step
@@ -33,6 +33,9 @@ def assert_same(compiled: Plan, ours: Path, theirs: Path, sampled: bool) -> None
     assert np.array_equal(ours.answers, theirs.answers)
     assert np.allclose(ours.fresh, theirs.fresh, rtol=0, atol=ROUNDING, equal_nan=True)
     assert np.allclose(ours.good, theirs.good, rtol=0, atol=ROUNDING * max(ours.answers.max(initial=1), 1))
+    assert ours.shares.keys() == theirs.shares.keys()
+    for key, (amount, whole) in theirs.shares.items():
+        assert np.allclose(ours.shares[key], (amount, whole), rtol=1e-9, atol=ROUNDING), key
     if not sampled:
         replicas = np.array([role == "replica" for role in compiled.roles])
         assert np.array_equal(ours.copies[:, replicas], theirs.copies[:, replicas])
@@ -41,6 +44,21 @@ def assert_same(compiled: Plan, ours: Path, theirs: Path, sampled: bool) -> None
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(network=networks(), seed=st.integers(0, 2**32), sampled=st.booleans())
 def test_they_agree_on_any_network(network, seed, sampled):
+    compiled = plan(network)
+    assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(network=troubled(), seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_they_agree_when_things_go_wrong(network, seed, sampled):
+    compiled = plan(network)
+    assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(network=troubled(), seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_they_agree_when_many_things_go_wrong(network, seed, sampled):
     compiled = plan(network)
     assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
 

@@ -36,7 +36,9 @@ def test_single():
         "replica 1": {"role": "replica", "group": "level 1", "downloads": TWO, "bandwidth": 10.0},
     }
     assert edges(net) == [("source", "replica 1", "download")]
-    assert net.graph.graph == {"kind": "single", "name": "single", "delay": 0.0, "pools": {}}
+    assert net.graph.graph == {
+        "kind": "single", "name": "single", "delay": 0.0, "pools": {}, "queue": 1000, "charge": "issued", "faults": (),
+    }  # fmt: skip
 
 
 def test_cascade():

@@ -128,5 +128,7 @@ def test_service_rate(network, group, rate):
 
 def test_an_overloaded_source_is_said():
     network = rn.cooperative(replicas=10, peers=1, updates=E1, downloads=E1, polls=E2, bandwidth=5)
-    row = rn.predict(network).rows[-1]
-    assert "source is asked 10 times" in row.note
+    rows = {(row.group, row.metric): row for row in rn.predict(network).rows}
+    assert "source is asked 10 times" in rows["cluster", "service_rate"].note
+    assert rows["source", "rejected"].predicted == 0.5
+    assert rows["cluster", "freshness"].predicted is None

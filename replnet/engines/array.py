@@ -13,10 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from replnet.engines.content import Content
-from replnet.engines.path import Path
+from replnet.engines.lines import load
+from replnet.engines.path import Path, answered, there
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
 from replnet.engines.start import depths
+from replnet.engines.weather import Weather, losses
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import CHOICES, Words, seed_words, streams
 
@@ -38,6 +40,8 @@ class _Run:
         self._wakes = self._renewals("wakes", program.asking, run, max(WINDOW // most, 1))
         names, purposes = self._plan.stream_names[program.asking], self._plan.purpose[program.asking]
         self._choices = streams(run, names, purposes, CHOICES)
+        self._losses = losses(program, run)
+        self._run, self._absent = run, np.zeros(4, np.int64)
 
     def _renewals(self, kind: str, rows: np.ndarray, run: Words, events: int) -> Renewals:
         used, which = np.unique(self._plan.which[rows], return_inverse=True)
@@ -54,6 +58,7 @@ class _Run:
                 break
         while self._wakes.now < self._horizon:
             window = self._wakes.window(self._horizon)
+            self._weather.take_off(window, self._absent)
             self._look_ahead(contents, window.end)
             if self._program.tree is not None:
                 for content in contents:
@@ -71,11 +76,14 @@ class _Run:
     def _start(self, depth: float) -> tuple[Pulls, list[Content], int]:
         """Replay the last `depth` units of time before zero; how many copies that leaves unproven."""
         coming, past = self._updates.next_instants(), self._updates.past(depth)
-        contents = [Content(self._program, row, depth, self._horizon, coming[row]) for row in range(coming.size)]
+        self._weather = Weather(self._program, self._run, depth, self._horizon)
+        contents = [
+            Content(self._program, row, depth, self._horizon, coming[row], self._weather) for row in range(coming.size)
+        ]
         known = [self._know(content, depth) for content in contents]
         for content in contents:
             content.updates.prepend(past.of(content.row))
-        pulls = Pulls(self._program, self._choices)
+        pulls = Pulls(self._program, self._choices, self._losses)
         pulls.add(self._wakes.past(depth))
         self._apply(pulls, contents, 0.0)
         return pulls, contents, sum(map(self._unproven, contents, known, [depth] * coming.size))
@@ -90,8 +98,8 @@ class _Run:
 
     def _unproven(self, content: Content, known: np.ndarray, depth: float) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
-        age, recent = self._updates.age[content.row], self._plan.recent
-        if self._program.sampled and not recent and depth >= age + 2 * self._program.delay:
+        age = self._updates.age[content.row]
+        if self._program.sampled and self._plan.swept and depth >= age + 2 * self._program.delay:
             return 0
         return max(np.setdiff1d(content.unknown(), known).size, int(content.contacts.lacking[0]))
 
@@ -111,16 +119,23 @@ class _Run:
     def _finish(self, contents: list[Content], depth: float, unproven: int) -> Path:
         plan = self._plan
         fresh_time = np.sum([content.fresh_time() for content in contents], axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            fresh = np.where(plan.copies > 0, fresh_time / (self._horizon * plan.copies), np.nan)
+        absent, answers, ended = (
+            np.sum([content.state.sums[name] for content in contents], axis=0)
+            for name in ("absent", "answers", "ended")
+        )
+        fresh, shares = there(plan, fresh_time, absent, self._horizon)
+        if plan.bandwidth is not None:
+            shares |= load(plan, self._weather.counts(contents[0].state.nodes), self._horizon)
         wakes = np.concatenate([self._updates.spent, self._wakes.spent])
-        updates, downloads, polls, queries = np.bincount(plan.purpose, wakes, 4).astype(np.int64).tolist()
+        counts = np.bincount(plan.purpose, wakes, 4).astype(np.int64) + self._absent
+        updates, downloads, polls, queries = counts.tolist()
         return Path(
             fresh=fresh,
-            answers=np.sum([content.totals.answers for content in contents], axis=0),
+            answers=answers,
             good=np.sum([content.good() for content in contents], axis=0),
             counts=(updates, downloads, polls, queries),
-            copies=np.array([content.state.copy for content in contents]),
+            copies=np.array([content.copies for content in contents]),
             depth=depth,
             unproven=unproven,
+            shares=shares | answered(plan, answers, ended),
         )

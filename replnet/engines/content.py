@@ -7,9 +7,10 @@ from typing import final
 import numpy as np
 
 from replnet.engines import kernels, trees
-from replnet.engines.kernels import Changes, Totals
+from replnet.engines.general import Changes, Rules, general_pass
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
+from replnet.engines.weather import Weather
 from replnet.laws.renewal import CHUNK, Window
 from replnet.laws.scratch import Floats, Ints
 
@@ -46,20 +47,27 @@ class Coming:
 
 @final
 class Content:
-    """Copies of one source, its updates to come, and totals per group over [0, horizon)."""
+    """Copies of one source, its updates to come, and what adds up over [0, horizon)."""
 
-    def __init__(self, program: Program, row: int, depth: float, horizon: float, next_update: float) -> None:
+    def __init__(
+        self, program: Program, row: int, depth: float, horizon: float, next_update: float, weather: Weather
+    ) -> None:
         plan, groups = program.plan, len(program.plan.groups)
         self.row, self.source = row, plan.sources[row]
         self.updates = Coming(next_update)
         self.state = program.copies()
-        self.state.asks[~plan.counted[row]] = 0  # answers to clients who cannot hear of this source do not count
+        self.state.nodes["asks"][~plan.counted[row]] = (
+            0  # who cannot hear of this source
+        )
         self.contacts = program.contacts()
-        self.totals = Totals(np.zeros(groups), np.zeros(groups, np.int64), np.zeros(groups, np.int64))
+        weather.lines(self.state.nodes)
+        self._trouble = weather.trouble()
         self._program, self._horizon, self._floor = program, horizon, -depth
         self._age = plan.processes[program.updating[row]].law.age
         self._integral, self._answered = np.zeros(groups), np.zeros(groups)
-        self._held, self._lists = np.empty(0), np.empty((0, self.contacts.handed.shape[1] + 1), np.int64)
+        self._held, self._waits = np.empty(0), np.empty(0)
+        self._lists = np.empty((0, self.contacts.handed.shape[1] + 1), np.int64)
+        self._rules = Rules(program.delay, horizon, -depth, self.source, program.sampled, plan.strict)
         self._scratch = program.scratch
         self.state.copy[:] = np.where(plan.reached[row] & ~plan.clients, -depth, -np.inf)
         self._first = self.state.copy.copy()
@@ -70,7 +78,7 @@ class Content:
         if self._program.sampled:
             fresh = nodes[left >= -update_age]
             copy[fresh] = min(float(self.updates.instants[0]), self._horizon)
-            np.add.at(self.totals.fresh, self.state.group[fresh], copy[fresh])
+            np.add.at(self.state.fresh, self.state.group[fresh], copy[fresh])
         else:
             copy[nodes] = left
         self._first = copy.copy()
@@ -78,30 +86,38 @@ class Content:
     def general(self, pulls: Pulls, until: float) -> tuple[int, int]:
         """A window of any network; how many pulls have been answered, and how many answers have arrived."""
         program, begun, n = self._program, pulls.answered, pulls.times.size
-        held = self._scratch.floats("held", n)
-        held[:begun] = self._held
-        listing = program.plan.recent
+        listing, limited = program.plan.recent, program.plan.bandwidth is not None
+        held = self._kept("held", self._held, n)
+        waits = self._kept("waits", self._waits, n if limited else 0)
         width = self._lists.shape[1]
         lists = self._scratch.ints("lists", n * width if listing else 0).reshape(-1, width)
         lists[: self._lists.shape[0]] = self._lists
-        changes = self._changes(n + (self.state.copy.size if listing else 0), n)
-        passed, answered, arrived, changed, answers = kernels.general_pass(
-            pulls.sent, begun, until, pulls.times, pulls.pairs, held, program.delay, self.updates.instants,
-            self._horizon, self._floor, self.source, program.sampled, self.state, self.totals, changes,
-            self.contacts, lists,
+        turns = self._trouble.turns.size - int(self._trouble.turned[0])
+        changes = self._changes(n + turns + (self.state.copy.size if listing else 0), n)
+        passed, answered, arrived, changed, answers = general_pass(
+            pulls.sent, begun, until, pulls.times, pulls.pairs, held, waits, lists, self.updates.instants, self._rules,
+            self.state, changes, self.contacts, self._trouble,
         )  # fmt: skip
         self._harvest(changes, changed, answers)
         self.updates.drop(passed)
         self._held = held[arrived:answered].copy()
+        if limited:
+            self._waits = waits[arrived:answered].copy()
         if listing:
             self._lists = lists[arrived:answered].copy()
         return int(answered), int(arrived)
+
+    def _kept(self, name: str, before: Floats, n: int) -> Floats:
+        """Room for n values, of which some are there already."""
+        room = self._scratch.floats(name, n)
+        room[: before.size] = before
+        return room
 
     def plain(self, pulls: Pulls) -> None:
         """A window where everyone asks by name, is answered at once and keeps what it gets."""
         copy, group = self.state.copy, self.state.group
         if self._program.sampled:
-            fresh, updates = self.totals.fresh, self.updates.instants
+            fresh, updates = self.state.fresh, self.updates.instants
             kernels.sampled_pass(pulls.times, pulls.pairs, updates, self._horizon, self.source, copy, group, fresh)
         else:
             changes = self._changes(pulls.times.size, 0)
@@ -115,7 +131,7 @@ class Content:
         room = updates.size + window.total + 2 * nodes
         trees.tree_pass(
             (window.points, window.offset, window.first, window.last), self._program.tree, updates, self._horizon,
-            self.source, self.state.copy, self.state.group, self.totals.fresh,
+            self.source, self.state.copy, self.state.group, self.state.fresh,
             self._scratch.ints("begin", nodes), self._scratch.ints("size", nodes),
             self._scratch.floats("times", room), self._scratch.floats("values", room),
             self._scratch.ints("rank", window.total), self._scratch.floats("held", window.total),
@@ -125,20 +141,29 @@ class Content:
     def unknown(self) -> Ints:
         """Replicas whose copy may date from before the start."""
         reached = self._program.plan.reached[self.row] & ~self._program.plan.clients
-        return np.flatnonzero(reached & (self.state.copy <= self._floor))
+        copy = self.copies
+        return np.flatnonzero(reached & (copy <= self._floor) & (copy > -np.inf))
+
+    @property
+    def copies(self) -> Floats:
+        """What every node holds; one that is down, what it will come back with."""
+        return np.asarray(np.where(self.state.nodes["down"], self.state.nodes["kept"], self.state.copy))
 
     def fresh_time(self) -> Floats:
         """Per group, how long copies were fresh: (2) as summed, or (3) with its ends."""
         if self._program.sampled:
-            return np.asarray(self.totals.fresh)
+            return np.asarray(self.state.fresh)
         plan, law = self._program.plan, self._age
         held = np.flatnonzero(plan.reached[self.row] & ~plan.clients)
-        ends = law.integrated_tail(self._horizon - self.state.copy[held]) - law.integrated_tail(-self._first[held])
+        last = self.state.copy[held]
+        # F(0) = 0 stands for a copy that is not there.
+        age = np.where(last > -np.inf, self._horizon - last, 0.0)
+        ends = law.integrated_tail(age) - law.integrated_tail(-self._first[held])
         return np.asarray(self._integral + np.bincount(plan.group[held], ends, self._integral.size))
 
     def good(self) -> Floats:
         """Per group, how many answers were fresh, or may be expected to."""
-        return np.asarray(self.totals.good, dtype=float) if self._program.sampled else self._answered
+        return np.asarray(self.state.sums["good"], dtype=float) if self._program.sampled else self._answered
 
     def _changes(self, changes: int, answers: int) -> Changes:
         of = self._scratch

@@ -31,11 +31,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from replnet.engines.general import GONE, MUTE, RECENT
 from replnet.laws.compiled import word
 
-# An asked node from here on means "the n-th of the list that my upstream handed me".
-RECENT = 1 << 30
-NOBODY = (1 << 31) - 1  # the list is not that long
+
+class Losses(NamedTuple):
+    """Messages that get lost: shares between sides, and a stream per process that asks."""
+
+    share: Any
+    side: Any  # per share and node, bits of the two sides
+    key: Any
+    gamma: Any
 
 
 class Askers(NamedTuple):
@@ -48,51 +54,6 @@ class Askers(NamedTuple):
     size: Any
     own: Any  # where the asker stands in that list, or size
     listed: Any
-
-
-class Copies(NamedTuple):
-    """What every node holds of one source."""
-
-    copy: Any
-    group: Any
-    # of clients: how many a query asks, 0 for all others, and the answers outstanding of the one under way
-    asks: Any
-    left: Any
-
-
-class Contacts(NamedTuple):
-    """Lists of recent contacts: those that upstreams keep, and those that they handed over.
-
-    An upstream's list is a register; `older` and `newer` link its members, latest first.
-    """
-
-    register: Any  # the register in which a node appears, or -1
-    upstream: Any  # who keeps it
-    latest: Any
-    older: Any
-    newer: Any
-    handed: Any  # the list that a node was last handed, and its length
-    length: Any
-    need: Any  # how long it must be before the node polls whom it should
-    lacking: Any  # how many nodes still wait for that
-
-
-class Totals(NamedTuple):
-    """What a pass adds up, per group."""
-
-    fresh: Any
-    answers: Any
-    good: Any
-
-
-class Changes(NamedTuple):
-    """Ages before and after every change, and the ages of answers, each with its group, for (3)."""
-
-    before: Any
-    after: Any
-    who: Any
-    answer: Any
-    client: Any
 
 
 @njit(cache=True, inline="always")
@@ -119,6 +80,22 @@ def choose(key, gamma, wake, k, n, out):
 
 
 @njit(cache=True)
+def lost(losses, p, pull, i, j):
+    """GONE if this pull of process p from i to j gets lost, MUTE if the reply does."""
+    arrive = 1.0
+    for z in range(losses.share.size):
+        a, b = losses.side[z, i], losses.side[z, j]
+        if (a & 1 and b & 2) or (a & 2 and b & 1):
+            arrive *= 1.0 - losses.share[z]
+    share, flags = 1.0 - arrive, 0
+    if np.float64(np.int64(word(losses.key[p], losses.gamma[p], 2 * pull) >> np.uint64(11))) * 2.0**-53 < share:
+        flags |= GONE
+    if np.float64(np.int64(word(losses.key[p], losses.gamma[p], 2 * pull + 1) >> np.uint64(11))) * 2.0**-53 < share:
+        flags |= MUTE
+    return flags
+
+
+@njit(cache=True)
 def count(start, scale, window, pulls, head):
     """head[b]: where the pulls of bucket b begin."""
     points, offset, first, last = window
@@ -132,15 +109,16 @@ def count(start, scale, window, pulls, head):
 
 
 @njit(cache=True)
-def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs, chosen):
+def scatter(start, scale, window, serial, askers, key, gamma, losses, head, times, pairs, chosen):
     """Write every pull, as (time, who << 32 | asked), into its bucket."""
+    lossy = losses.share.size > 0
     points, offset, first, last = window
     node, pulls, recent, begin, size, own, listed = askers
     for p in range(pulls.size):
         k, n, me, base = pulls[p], size[p], own[p], begin[p]
         o, who = offset[p], node[p] << 32
         others = n - 1 if me < n else n
-        single, one_of_many = others == 1 and k == 1, k == 1 and not recent[p]
+        single, one_of_many = others == 1 and k == 1, k == 1 and not recent[p] and not lossy
         for j in range(o + first[p], o + last[p]):
             t = points[j]
             b = np.int64((t - start) * scale)
@@ -157,7 +135,24 @@ def scatter(start, scale, window, serial, askers, key, gamma, head, times, pairs
             for q in range(k):
                 c = chosen[q]
                 times[z + q] = t
-                pairs[z + q] = who | (RECENT + q if recent[p] else listed[base + c + (c >= me)])
+                asked = RECENT | q if recent[p] else listed[base + c + (c >= me)]
+                if lossy:
+                    asked |= lost(losses, p, wake * k + q, node[p], asked)
+                pairs[z + q] = who | asked
+
+
+@njit(cache=True)
+def absent(window, spans, first, purpose, counts):
+    """Takes off counts, by purpose, the wakes of nodes that are down: process p over spans first[p] to first[p + 1]."""
+    points, offset, begun, ended = window
+    for p in range(offset.size):
+        j, last = offset[p] + begun[p], offset[p] + ended[p]
+        for z in range(first[p], first[p + 1]):
+            while j < last and points[j] < spans[z, 0]:
+                j += 1
+            while j < last and points[j] < spans[z, 1]:
+                j += 1
+                counts[purpose[p]] -= 1
 
 
 @njit(cache=True)
@@ -240,128 +235,3 @@ def conditional_pass(times, pairs, source, copy, group, changes):
             who[n] = group[i]
             n += 1
     return n
-
-
-@njit(cache=True)
-def hand_over(i, contacts, given):
-    """given = how many, then the latest contacts other than i, who moves to the front of its register."""
-    latest, older, newer = contacts.latest, contacts.older, contacts.newer
-    r, n = contacts.register[i], 0
-    j = latest[r]
-    while j >= 0 and n < given.size - 1:
-        if j != i:
-            n += 1
-            given[n] = j
-        j = older[j]
-    given[0] = n
-    if latest[r] == i:
-        return
-    before, after, front = newer[i], older[i], latest[r]
-    if before >= 0:
-        older[before] = after
-    if after >= 0:
-        newer[after] = before
-    newer[i], older[i], latest[r] = -1, front, i
-    if front >= 0:
-        newer[front] = i
-
-
-@njit(cache=True)
-def receive_list(i, contacts, given):
-    """Take the list that came with a reply; true if it was the last one that someone waited for."""
-    n, need = given[0], contacts.need[i]
-    was_short = contacts.length[i] < need
-    contacts.length[i] = n
-    contacts.handed[i, :n] = given[1 : n + 1]
-    if was_short and n >= need:
-        contacts.lacking[0] -= 1
-        return contacts.lacking[0] == 0
-    return False
-
-
-@njit(cache=True)
-def forget(floor, sampled, copies, totals, changes, n):
-    """Copies become unknown, which counts as a change at time zero."""
-    copy, group = copies.copy, copies.group
-    for i in range(copy.size):
-        if copy[i] > floor and group[i] >= 0 and copies.asks[i] == 0:
-            if sampled:
-                totals.fresh[group[i]] -= max(copy[i], 0.0)
-            else:
-                changes.before[n], changes.after[n], changes.who[n] = -copy[i], -floor, group[i]
-                n += 1
-            copy[i] = floor
-    return n
-
-
-@njit(cache=True)
-def general_pass(
-    asked, answered, until, times, pairs, held, delay, updates, horizon, floor, source, sampled, copies, totals,
-    changes, contacts, lists,
-):  # fmt: skip
-    """(1) to (3) for every network: messages that take `delay`, clients, lists of recent contacts.
-
-    Pulls are answered and arrive in the order in which they were sent, so the
-    sorted entries are the queue: those before `asked` have been sent, those before
-    `answered` are on their way back. What is due at `until` or later stays in it.
-    `lists` holds what replies carry with them, and is empty if there are no lists.
-    Returns (updates passed, answered, arrived, changes, answers).
-    """
-    copy, group, asks, left = copies.copy, copies.group, copies.asks, copies.left
-    fresh, count_answers, good = totals.fresh, totals.answers, totals.good
-    before, after, who, answer, client = changes.before, changes.after, changes.who, changes.answer, changes.client
-    register, upstream, handed, length = contacts.register, contacts.upstream, contacts.handed, contacts.length
-    listing = lists.shape[0] > 0
-    arrived, x, n, answers = 0, 0, 0, 0
-    while True:
-        next_ask = times[asked] if asked < times.size else until
-        next_answer = times[answered] + delay if answered < asked else until
-        arrival = times[arrived] + delay + delay if arrived < answered else until
-        if arrival < until and arrival <= next_answer and arrival <= next_ask:
-            t = max(arrival, 0.0)
-            i, new = pairs[arrived] >> 32, held[arrived]
-            old = copy[i]
-            copy[i] = max(new, old)
-            if asks[i] > 0:
-                left[i] -= 1
-                if left[i] == 0:
-                    left[i] = asks[i]
-                    if arrival >= 0:
-                        count_answers[group[i]] += 1
-                        if sampled:
-                            good[group[i]] += copy[i] > t
-                        else:
-                            answer[answers], client[answers] = t - copy[i], group[i]
-                            answers += 1
-                    copy[i] = -np.inf
-            elif new > old:
-                if sampled:
-                    fresh[group[i]] += max(new - t, 0.0) - max(old - t, 0.0)
-                else:
-                    before[n], after[n], who[n] = t - old, t - new, group[i]
-                    n += 1
-            if listing and lists[arrived, 0] >= 0 and receive_list(i, contacts, lists[arrived]):
-                # From here on every poll asks whom it should; what was held before may be wrong.
-                n = forget(floor, sampled, copies, totals, changes, n)
-                held[arrived + 1 : answered] = -np.inf
-            arrived += 1
-        elif next_answer < until and next_answer <= next_ask:
-            while updates[x] <= next_answer:
-                x += 1
-            copy[source] = min(updates[x], horizon) if sampled else next_answer
-            i, j = pairs[answered] >> 32, pairs[answered] & 0xFFFFFFFF
-            held[answered] = copy[j] if j != NOBODY else -np.inf
-            if listing:
-                lists[answered, 0] = -1
-                if register[i] >= 0 and j == upstream[i]:
-                    hand_over(i, contacts, lists[answered])
-            answered += 1
-        elif next_ask < until:
-            if listing:
-                i, j = pairs[asked] >> 32, pairs[asked] & 0xFFFFFFFF
-                if j >= RECENT and j != NOBODY:
-                    j = handed[i, j - RECENT] if j - RECENT < length[i] else NOBODY
-                    pairs[asked] = i << 32 | j
-            asked += 1
-        else:
-            return x, answered, arrived, n, answers

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from replnet.engines.plan import Plan
+
 Floats = npt.NDArray[np.float64]
+Shares = dict[tuple[str, str], tuple[float, float]]
+"""By (group, metric): an amount, and the whole of which it is a share."""
 
 
 @dataclass(frozen=True)
@@ -21,3 +25,25 @@ class Path:
     copies: Floats  # what every node holds at the end, a row per source
     depth: float  # how far back the start was looked up
     unproven: int  # copies at time zero that may differ from the stationary ones
+    shares: Shares = field(default_factory=dict)  # metrics other than freshness
+
+
+def there(plan: Plan, fresh: Floats, absent: Floats, horizon: float) -> tuple[Floats, Shares]:
+    """Per group, the share of the time with a copy in which it was fresh; and how much there was of that time."""
+    copies = horizon * plan.copies
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(plan.copies > 0, fresh / (copies - absent), np.nan)
+    held: Shares = {}
+    if plan.faults.crashes:
+        held = {
+            (name, "availability"): (float(copies[g] - absent[g]), float(copies[g]))
+            for g, name in enumerate(plan.groups)
+            if plan.copies[g]
+        }
+    return share, held
+
+
+def answered(plan: Plan, answers: npt.NDArray[np.int64], ended: npt.NDArray[np.int64]) -> Shares:
+    """Of the queries that came to their end, those that brought a copy."""
+    asked = set(plan.group[plan.clients].tolist()) if plan.strict else ()
+    return {(plan.groups[g], "answered"): (float(answers[g]), float(ended[g])) for g in asked}

@@ -15,13 +15,14 @@ updates before all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from replnet.engines.outages import Faults, faults
 from replnet.laws.base import Law
 from replnet.laws.streams import PURPOSES, Words, name_words
 
@@ -57,6 +58,10 @@ class Plan:
     reached: npt.NDArray[np.bool_]  # reached[s, i]: node i can hold a copy of the s-th source
     delays: dict[tuple[int, int], Law | float]  # one-way, by (upstream, downstream); absent: `delay`
     delay: Law | float
+    faults: Faults = field(default_factory=Faults)
+    bandwidth: npt.NDArray[np.float64] | None = None  # of each node, inf where it has no limit; None: nobody has one
+    queue: int = 1000  # messages that may wait at a node with a limit
+    both: bool = False  # whether replicas spend bandwidth on answers to replicas
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:
@@ -111,6 +116,16 @@ class Plan:
         """Whether anyone polls the latest contacts of its upstream."""
         return any(p.recent for p in self.processes)
 
+    @property
+    def strict(self) -> bool:
+        """Whether pulls may come to nothing, so that only answers that bring a copy count."""
+        return bool(self.faults) or self.bandwidth is not None
+
+    @property
+    def swept(self) -> bool:
+        """Whether an update makes everything stale that was unknown before it, and nothing else about it matters."""
+        return not self.recent and not self.faults.empties
+
     @cached_property
     def slowest(self) -> float:
         """The longest mean interval between the downloads, or the polls, of a replica."""
@@ -124,8 +139,9 @@ class Plan:
     @cached_property
     def direct(self) -> Ints:
         """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
-        if self.constant_delay is None or self.recent:
-            # The delay of that download is not at hand; and lists of contacts have a start that forgets copies.
+        if self.constant_delay is None or self.recent or self.strict:
+            # The delay of that download is not at hand, or it may have failed; and lists of contacts have a start
+            # that forgets copies.
             return np.empty((0, 3), np.int64)
         pollers = {p.node for p in self.processes if p.purpose == POLLS}
         rows = [
@@ -167,7 +183,16 @@ def plan(network: Network) -> Plan:
         reached=_reached(len(names), processes, sources),
         delays=delays,
         delay=graph.graph.get("delay") or 0.0,
+        faults=faults(graph, number),
+        bandwidth=_bandwidth(graph),
+        queue=graph.graph.get("queue", 1000),
+        both=graph.graph.get("charge") == "both",
     )
+
+
+def _bandwidth(graph: Any) -> npt.NDArray[np.float64] | None:
+    limits = np.array([about.get("bandwidth", np.inf) for _, about in graph.nodes(data=True)])
+    return limits if np.isfinite(limits).any() else None
 
 
 def _processes(graph: Any, name: str, number: dict[str, int], pools: dict[str, list[int]]) -> Iterator[Process]:

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from replnet.engines.kernels import Askers, Contacts, Copies
+from replnet.engines.general import NODES, SUMS, Contacts, Copies
+from replnet.engines.kernels import Askers
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan
 from replnet.engines.trees import Tree
 from replnet.laws.scratch import Scratch
@@ -24,6 +25,10 @@ class Program:
     def scratch(self) -> Scratch:
         """Shared by the runs of this program, one at a time."""
         return Scratch()
+
+    def __post_init__(self) -> None:
+        if self.plan.recent and self.plan.faults:
+            raise ValueError("faults: the array engine takes none with select: recent (use --engine step)")
 
     @cached_property
     def delay(self) -> float:
@@ -58,7 +63,7 @@ class Program:
     @cached_property
     def plain(self) -> bool:
         """Everyone asks by name, is answered at once and keeps what it gets."""
-        return self.delay == 0 and not self.plan.recent and not self.plan.clients.any()
+        return self.delay == 0 and not (self.plan.recent or self.plan.strict or self.plan.clients.any())
 
     @cached_property
     def tree(self) -> Tree | None:
@@ -99,11 +104,13 @@ class Program:
 
     def copies(self) -> Copies:
         """Room for what all nodes hold of one source."""
-        asks = np.zeros(len(self.plan.names), np.int64)
-        for p in self.plan.processes:
+        plan, n, groups = self.plan, len(self.plan.names), len(self.plan.groups)
+        nodes = np.zeros(n, NODES)
+        for p in plan.processes:
             if p.purpose == QUERIES:
-                asks[p.node] = p.ask
-        return Copies(copy=np.empty(asks.size), group=self.plan.group, asks=asks, left=asks.copy())
+                nodes["asks"][p.node] = nodes["left"][p.node] = p.ask
+        nodes["fell"], nodes["kept"], nodes["client"] = -np.inf, -np.inf, plan.clients
+        return Copies(np.empty(n), plan.group, nodes, np.zeros(groups), np.zeros(groups, SUMS))
 
     def contacts(self) -> Contacts:
         """Nobody has called yet."""

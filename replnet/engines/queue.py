@@ -22,8 +22,8 @@ class Pulls:
     The first `sent` were sent in earlier windows, the first `answered` of these are on their way back.
     """
 
-    def __init__(self, program: Program, choices: Streams) -> None:
-        self._askers, self._choices, self._scratch = program.askers, choices, program.scratch
+    def __init__(self, program: Program, choices: Streams, losses: kernels.Losses) -> None:
+        self._askers, self._choices, self._losses, self._scratch = program.askers, choices, losses, program.scratch
         self._chosen = np.empty(max(int(program.askers.pulls.max(initial=1)), 1), np.int64)
         self.times, self.pairs = np.empty(0), np.empty(0, np.int64)
         self.sent = self.answered = 0
@@ -53,8 +53,9 @@ class Pulls:
         scale, head = buckets * (1 - 1e-12) / (window.end - window.start), self._scratch.ints("head", buckets + 2)
         kernels.count(window.start, scale, instants, self._askers.pulls, head)
         kernels.scatter(
-            window.start, scale, instants, window.serial, self._askers, *self._choices, head, times, pairs, self._chosen
-        )
+            window.start, scale, instants, window.serial, self._askers, *self._choices, self._losses,
+            head, times, pairs, self._chosen,
+        )  # fmt: skip
         return head[:buckets]
 
     def _in_slices(self, window: Window, total: int, times: Floats, pairs: Ints) -> None:

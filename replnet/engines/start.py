@@ -9,7 +9,8 @@ either holds for every source:
     stale, so what was unknown before it no longer matters                           (2)
 
 Otherwise the same past is looked up twice as deep. A replica whose only download
-comes straight from the source needs no past at all: its age is known.
+comes straight from the source needs no past at all: its age is known. Where a
+replica may be without a copy (2) does not do: whether it has one matters.
 
 (2) bounds the depth by the age of the updates, (1) by the slowest chain of
 downloads. Where both have heavy tails neither may come within reach; then the
@@ -32,7 +33,7 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterat
     most = MOST_EVENTS / asking if asking else 0.0
     depth = 4 * slowest + 4 * delay
     while depth < most:
-        if sampled and enough <= depth and not plan.recent:
+        if sampled and enough <= depth and plan.swept:
             yield enough
             return
         yield depth

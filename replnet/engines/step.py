@@ -13,21 +13,23 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
+from replnet.engines.lines import Lines, load
+from replnet.engines.outages import DOWN, Losses, Outages
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan
 from replnet.engines.start import depths
-from replnet.engines.tally import Tally
+from replnet.engines.tally import OLDEST, Tally
 from replnet.engines.wiring import Delays, Instants, Wiring, renewals
 from replnet.laws.base import Law
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import PURPOSES, seed_words
-from replnet.network.messages import Answer, Command, Message, NodeId, Pull, Reply, Send, Wake
+from replnet.network.messages import Answer, Command, Message, NodeId, Pull, Reply, Send, Silence, Wake
 from replnet.network.nodes import Memory, Replica, memory
 
 Floats = npt.NDArray[np.float64]
 
-# At one instant: what changes sources, then what reaches a node, then what reads one, then who wakes.
-UPDATE, REPLY, PULL, WAKE = range(4)
+# At one instant: who goes down or comes back, what changes sources, what reaches a node, what reads one, who wakes.
+TURN, UPDATE, REPLY, PULL, WAKE = range(5)
 
 
 class Event(NamedTuple):
@@ -38,7 +40,17 @@ class Event(NamedTuple):
     process: int
     serial: int
     node: NodeId
-    what: Any  # a purpose, or (sender, message)
+    what: Any  # a purpose, or (message, exchange, serial), or (DOWN or UP, whether the copy is lost)
+
+
+class Exchange(NamedTuple):
+    """A pull and what is to come of it."""
+
+    asker: NodeId
+    asked: NodeId
+    sent: float
+    query: int
+    mute: bool  # the reply gets lost
 
 
 def run_path(plan: Plan, seed: int, replication: int, horizon: float, sampled: bool) -> Path:
@@ -90,6 +102,12 @@ class Walk:
         self._serial, self._counts, self._delays = count(), [0, 0, 0, 0], Delays(plan, run)
         self._number, self._process = wiring.number, wiring.process
         self._nodes = {name: wiring.node(name, instants.of, instants.before.__getitem__) for name in plan.names}
+        self._wakes = [-before for before in instants.before]  # the number of the next one, by process
+        self._outages = Outages(plan.names, plan.faults, run, depth, horizon)
+        self._losses = Losses(plan.faults, run, plan.stream_names, plan.purpose)
+        self._lines = Lines(plan, -depth, horizon) if plan.bandwidth is not None else None
+        for at, turn, i, empties in self._outages.turns:
+            self._push(at, TURN, 0, plan.names[i], (turn, empties))
         self._tally = Tally(plan, depth, horizon, sampled, self._ages)
         self._lacking = {name for name in plan.names if self._needs(name)}
         self._forgotten = 0
@@ -113,8 +131,9 @@ class Walk:
         for i, name in enumerate(self._plan.names):
             node = self._nodes[name]
             if isinstance(node, Replica):
-                reached: list[int] = [] if self._sampled else np.flatnonzero(self._plan.reached[:, i]).tolist()
-                node.copies = {self._plan.names[self._plan.sources[row]]: -self.depth for row in reached}
+                reached: list[int] = np.flatnonzero(self._plan.reached[:, i]).tolist()
+                oldest = OLDEST if self._sampled else -self.depth
+                node.copies = {self._plan.names[self._plan.sources[row]]: oldest for row in reached}
                 self._tally.copies(i, now, node.copies)
 
     def _recall(self) -> None:
@@ -129,43 +148,106 @@ class Walk:
 
     def until(self, end: float) -> None:
         while self._events[0].at < end:
-            event = heapq.heappop(self._events)
-            if event.rank in (UPDATE, WAKE):
-                self._wake(event.node, event.at, event.what)
+            at, rank, _, _, name, what = heapq.heappop(self._events)
+            if rank == TURN:
+                self._turn(name, at, *what)
+            elif rank == PULL:
+                self._ask(at, *what)
+            elif rank == REPLY:
+                self._reply(at, *what)
             else:
-                self._deliver(event.at, event.node, *event.what)
+                self._wake(name, at, what)
+
+    def _push(self, at: float, rank: int, process: int, node: NodeId, what: Any) -> None:
+        heapq.heappush(self._events, Event(at, rank, process, next(self._serial), node, what))
+
+    def _turn(self, name: NodeId, now: float, turn: int, empties: bool) -> None:
+        """A node goes down, or comes back."""
+        i, node = self._number[name], self._nodes[name]
+        if self._lines:
+            (self._lines.down if turn == DOWN else self._lines.up)(i, now)
+        if isinstance(node, Replica):
+            if turn == DOWN:
+                self._tally.leave(i, now)
+                if empties:
+                    node.lose()
+            else:
+                self._tally.copies(i, now, node.copies)
 
     def _wake(self, name: NodeId, now: float, purpose: str) -> None:
-        if now >= 0:
-            self._counts[PURPOSES[purpose]] += 1
+        i, code = self._number[name], PURPOSES[purpose]
+        q = self._process[name, code]
+        wake, self._wakes[q] = self._wakes[q], self._wakes[q] + 1
+        commands = self._nodes[name].on_wake(now, purpose)
         if purpose == "updates":
-            self._tally.update(self._number[name], now)
-        self._do(name, now, self._nodes[name].on_wake(now, purpose))
+            self._tally.update(i, now)
+        elif self._outages.down(i, now):
+            commands = [command for command in commands if isinstance(command, Wake)]
+            self._counts[code] -= now >= 0
+        self._counts[code] += now >= 0
+        self._do(name, now, commands, q, wake)
 
-    def _do(self, name: NodeId, now: float, commands: list[Command]) -> None:
+    def _do(self, name: NodeId, now: float, commands: list[Command], q: int = 0, wake: int = 0) -> None:
+        """`commands` of a node; pulls among them come from this wake of this process."""
+        pull = wake * self._plan.processes[q].ask
         for command in commands:
             match command:
                 case Wake(at, purpose):
                     rank = UPDATE if purpose == "updates" else WAKE
-                    process = self._process[name, PURPOSES[purpose]]
-                    heapq.heappush(self._events, Event(at, rank, process, next(self._serial), name, purpose))
-                case Send(to, message):
-                    self._send(name, to, now, message)
+                    self._push(at, rank, self._process[name, PURPOSES[purpose]], name, purpose)
+                case Send(to, Pull() as message):
+                    self._pull(name, to, now, message, q, pull)
+                    pull += 1
                 case Answer(copies):
                     self._tally.answer(self._number[name], now, copies)
 
-    def _send(self, sender: NodeId, to: NodeId, now: float, message: Message) -> None:
-        serial, delay = next(self._serial), self._delays.of(sender, to)
-        if delay == 0:
-            self._deliver(now, to, sender, message, serial)
-            return
-        rank = PULL if isinstance(message, Pull) else REPLY
-        heapq.heappush(self._events, Event(now + delay, rank, 0, serial, to, (sender, message, serial)))
+    def _pull(self, asker: NodeId, asked: NodeId, now: float, message: Pull, q: int, pull: int) -> None:
+        i, j = self._number[asker], self._number[asked]
+        lost, mute = self._losses.lost(q, pull, i, j)
+        exchange, delay = Exchange(asker, asked, now, message.query, mute), self._delays.of(asker, asked)
+        if (self._lines and not self._lines.issue(i, now)) or lost or self._outages.cut(i, j, now):
+            self._fail(now + delay, exchange)
+        elif delay == 0:
+            self._ask(now, message, exchange, next(self._serial))
+        else:
+            self._push(now + delay, PULL, 0, asked, (message, exchange, next(self._serial)))
 
-    def _deliver(self, now: float, to: NodeId, sender: NodeId, message: Message, serial: int) -> None:
+    def _ask(self, now: float, message: Pull, exchange: Exchange, serial: int) -> None:
+        """A pull has come."""
+        asker, asked = exchange.asker, exchange.asked
+        i, j = self._number[asker], self._number[asked]
+        down = self._outages.down(j, now)
+        wait = 0.0 if down or not self._lines else self._lines.answer(j, i, now)
+        if down or wait is None:
+            self._fail(now, exchange)
+            return
+        (command,) = self._nodes[asked].on_message(now, asker, message)
+        assert isinstance(command, Send)
+        if exchange.mute or self._outages.cut(j, i, now):
+            self._fail(now, exchange)
+        else:
+            self._return(now, wait, command.message, exchange)
+
+    def _fail(self, now: float, exchange: Exchange) -> None:
+        """No reply will come; clients come to know when it would have come."""
+        if self._plan.clients[self._number[exchange.asker]]:
+            self._return(now, 0.0, Silence(exchange.query), exchange)
+
+    def _return(self, now: float, wait: float, message: Message, exchange: Exchange) -> None:
+        serial, delay = next(self._serial), self._delays.of(exchange.asked, exchange.asker) + wait
+        if delay == 0:
+            self._reply(now, message, exchange, serial)
+        else:
+            self._push(now + delay, REPLY, 0, exchange.asker, (message, exchange, serial))
+
+    def _reply(self, now: float, message: Message, exchange: Exchange, serial: int) -> None:
+        """What came of a pull."""
+        to, sender = exchange.asker, exchange.asked
+        if self._outages.went_down(self._number[to], exchange.sent, now):
+            return
         node, message = self._nodes[to], self._remembered(message, serial)
         self._do(to, now, node.on_message(now, sender, message))
-        if isinstance(node, Replica) and isinstance(message, Reply):
+        if isinstance(node, Replica):
             self._tally.copies(self._number[to], now, node.copies)
             if to in self._lacking and len(node.contacts) >= self._needs(to):
                 self._complete(to, now)
@@ -186,7 +268,7 @@ class Walk:
 
     def unproven(self) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
-        swept = self._sampled and not self._plan.recent
+        swept = self._sampled and self._plan.swept
         known = {(i, source) for q, i, source in self._plan.direct.tolist() if self._ages[q] > self.depth}
         unproven = 0
         for row, source in enumerate(self._plan.sources):
@@ -196,7 +278,7 @@ class Walk:
             unknown = sum(
                 1
                 for i in np.flatnonzero(self._plan.reached[row] & ~self._plan.clients)
-                if held[i] <= -self.depth and (i, source) not in known
+                if -np.inf < held[i] <= -self.depth and (i, source) not in known
             )
             unproven += max(unknown, len(self._lacking))
         return unproven
@@ -204,9 +286,15 @@ class Walk:
     def present(self) -> Present:
         """What other engines need in order to go on from here."""
         under_way = [
-            (event.at, event.node, event.what[0], self._remembered(*event.what[1:]))
+            (
+                event.at,
+                event.node,
+                exchange.asker if event.rank == PULL else exchange.asked,
+                self._remembered(message, serial),
+            )
             for event in sorted(self._events)
             if event.rank in (PULL, REPLY)
+            for message, exchange, serial in [event.what]
         ]
         memories = {name: memory(node) for name, node in self._nodes.items()}
         return Present(memories, under_way, self._delays.said, self._ages)
@@ -218,7 +306,10 @@ class Walk:
         return np.array([c.get(source, -np.inf) for c in copies])
 
     def path(self, unproven: int) -> Path:
-        fresh, answers, good = self._tally.totals()
+        fresh, answers, good, shares = self._tally.totals()
+        if self._lines:
+            self._lines.close()
+            shares |= load(self._plan, self._lines.counts, self._horizon)
         return Path(
             fresh=fresh,
             answers=answers,
@@ -227,4 +318,5 @@ class Walk:
             copies=np.array([self._held(row) for row in range(len(self._plan.sources))]),
             depth=self.depth,
             unproven=unproven,
+            shares=shares,
         )

@@ -6,19 +6,24 @@ which the copy left the source:
     sampled        from t on, until the first update after S                 (1)
     conditional    between two changes, F(t2 - S) - F(t1 - S), where F is the
                    integrated tail of the update age                         (2)
+
+A node that is down, or has no copy of a source that it can hear of, counts
+neither as fresh nor as stale: freshness is the share of the time in which there
+is a copy.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from replnet.engines.path import Shares, answered, there
 from replnet.engines.plan import Plan
 from replnet.network.messages import Copies
 
 Floats = npt.NDArray[np.float64]
+
+OLDEST = -np.finfo(float).max  # of a copy of which nothing is known, but that there is one
 
 
 class Tally:
@@ -28,10 +33,11 @@ class Tally:
         self._plan, self._depth, self._horizon, self._sampled = plan, depth, horizon, sampled
         self._row = {plan.names[s]: row for row, s in enumerate(plan.sources)}
         self._laws = [plan.processes[row].law.age for row in range(len(plan.sources))]
-        self._left = np.full((len(plan.sources), len(plan.names)), -np.inf if sampled else -depth)
+        self._left = np.where(plan.reached, OLDEST if sampled else -depth, -np.inf)
         self._since = np.full_like(self._left, -depth)
         self._updated = -ages[: len(plan.sources)]
-        self._fresh = np.zeros(len(plan.groups))
+        self._fresh, self._absent = np.zeros(len(plan.groups)), np.zeros(len(plan.groups))
+        self._ended = np.zeros(len(plan.groups), np.int64)
         self._answers, self._good = np.zeros(len(plan.groups), np.int64), np.zeros(len(plan.groups))
 
     def update(self, source: int, now: float) -> None:
@@ -48,12 +54,18 @@ class Tally:
                 self._close(row, node, now)
                 self._left[row, node] = left
 
+    def leave(self, node: int, now: float) -> None:
+        """It goes down."""
+        self.copies(node, now, {})
+
     def _close(self, row: int, node: int, now: float) -> None:
         """Account for the time since the last change of this copy."""
         begin, end, left = max(self._since[row, node], 0.0), max(now, 0.0), self._left[row, node]
         self._since[row, node] = now
         group = self._plan.group[node]
-        if not self._sampled:
+        if self._plan.reached[row, node] and left == -np.inf:
+            self._absent[group] += end - begin
+        elif not self._sampled:
             if self._plan.reached[row, node]:
                 law = self._laws[row]
                 self._fresh[group] += law.integrated_tail(end - left) - law.integrated_tail(begin - left)
@@ -67,18 +79,19 @@ class Tally:
         for source, row in self._row.items():
             if not self._plan.counted[row, client]:
                 continue
+            self._ended[group] += 1
+            if self._plan.strict and source not in copies:
+                continue
             self._answers[group] += 1
             if source in copies:
                 left, law = copies[source], self._laws[row]
                 self._good[group] += left >= self._updated[row] if self._sampled else law.tail(now - left)
 
-    def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
-        """Freshness of copies, answers and good answers, per group."""
+    def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats, Shares]:
+        """Freshness of copies, answers and good answers, per group; and what else there is."""
         for row in range(len(self._row)):
             for node in np.flatnonzero(self._plan.group >= 0):
                 if not self._plan.clients[node]:
                     self._close(row, int(node), self._horizon)
-        copies: Any = self._plan.copies
-        with np.errstate(invalid="ignore", divide="ignore"):
-            fresh = np.where(copies > 0, self._fresh / (self._horizon * copies), np.nan)
-        return fresh, self._answers, self._good
+        fresh, shares = there(self._plan, self._fresh, self._absent, self._horizon)
+        return fresh, self._answers, self._good, shares | answered(self._plan, self._answers, self._ended)

@@ -12,7 +12,8 @@ import numpy as np
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.experiment.doubts import behind, heavy, locked
-from replnet.experiment.predict import Formula, formulas
+from replnet.experiment.formula import Formula
+from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Emulated, Row
 from replnet.measure.estimate import FEWEST, Estimate, ratio
@@ -24,6 +25,12 @@ EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 MOST_EVENTS = 1e11  # where a search for a precision gives up
 ESTIMATORS = ("sampled", "conditional")
+SHARES = (
+    "freshness",
+    "availability",
+    "answered",
+    "rejected",
+)  # whose intervals are judged as they are; others relatively
 
 Progress = Callable[[float, str], None]
 """Called with the share that is done and a word about it."""
@@ -31,7 +38,9 @@ Progress = Callable[[float, str], None]
 
 def suited(network: Network) -> str:
     """The fastest engine that takes the network."""
-    return "array" if plan(network).constant_delay is not None else "step"
+    compiled = plan(network)
+    odd = compiled.constant_delay is None or (compiled.recent and bool(compiled.faults))
+    return "step" if odd else "array"
 
 
 def emulate(
@@ -49,8 +58,8 @@ def emulate(
     """Run the network and compare it with its predictions.
 
     `horizon` units of time are shared out among the replications, 32 of them or
-    more if they would take long. With `precision`, replications are added until every interval's half-width is at
-    most that. Rows that differ from their prediction are run four times longer
+    more if they would take long. With `precision`, replications are added until every interval of freshness has a
+    half-width of at most that. Rows that differ from their prediction are run four times longer
     before they are called so. Ctrl-C ends the run with what there is.
     """
     _check(engine, seed, horizon, precision, estimator, replications, resolution)
@@ -155,7 +164,7 @@ class _Replications:
 
     def __post_init__(self) -> None:
         self._run = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
-        self._behind = [behind(self.plan, g) for g in range(len(self.plan.groups))]
+        self._behind = {group: behind(self.plan, g) for g, group in enumerate(self.plan.groups)}
 
     def until(self, replications: int) -> None:
         while len(self.paths) < replications:
@@ -170,7 +179,7 @@ class _Replications:
         if len(self.paths) < FEWEST:
             self.until(FEWEST)
         most = int(MOST_EVENTS / max(self.plan.rate * self.length, 1))
-        while (widest := max((e.half_width for e in self.estimates() if not e.doubt), default=0.0)) > precision:
+        while (widest := self._widest()) > precision:
             if len(self.paths) >= most:
                 self.incomplete = (
                     f"precision {precision:g} not reached: half-width {widest:.2g} after {MOST_EVENTS:g} events"
@@ -180,26 +189,53 @@ class _Replications:
             need = math.ceil(len(self.paths) * 1.05 * (widest / precision) ** 2)
             self.until(min(need, 16 * len(self.paths), most))
 
-    def estimates(self) -> list[Estimate]:
-        """One per group."""
-        return [self._estimate(g) for g in range(len(self.plan.groups))]
+    def _widest(self) -> float:
+        """Half-width of freshness, of the groups that have an interval."""
+        found = [e for (_, metric), e in zip(self.keys, self.estimates(), strict=True) if metric == "freshness"]
+        return max((e.half_width for e in found if not e.doubt), default=0.0)
 
-    def _estimate(self, g: int) -> Estimate:
-        doubt = heavy(self._behind[g], self.sampled)
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """(group, metric) of all that is measured, group by group."""
+        groups, more = self.plan.groups, self.paths[0].shares
+        others = [name for name, _ in more if name not in groups]
+        return [
+            key
+            for name in dict.fromkeys((*groups, *others))
+            for key in ([(name, "freshness")] if name in groups else []) + [k for k in more if k[0] == name]
+        ]
+
+    def estimates(self) -> list[Estimate]:
+        """In the order of `keys`."""
+        return [self._estimate(*key) for key in self.keys]
+
+    def _estimate(self, group: str, metric: str) -> Estimate:
+        doubt = self._doubt(group)
+        if metric != "freshness":
+            shares = np.array([path.shares[group, metric] for path in self.paths])
+            return ratio(shares[:, 0], shares[:, 1], doubt=doubt)
+        g = self.plan.groups.index(group)
         if self.plan.copies[g]:
-            shares = np.array([path.fresh[g] for path in self.paths])
-            return ratio(shares, np.ones(shares.size), doubt=doubt)
+            # Freshness is that of the copies that there were.
+            held = np.array([path.shares.get((group, "availability"), (1.0, 1.0))[0] for path in self.paths])
+            return ratio(np.array([path.fresh[g] for path in self.paths]) * held, held, doubt=doubt)
         answers = np.array([float(path.answers[g]) for path in self.paths])
         return ratio(np.array([float(path.good[g]) for path in self.paths]), answers, doubt=doubt)
+
+    def _doubt(self, group: str) -> str:
+        behind = self._behind.get(group)
+        return heavy(behind, self.sampled) if behind else ""
 
     def words(self) -> list[str]:
         return verdicts(self._cells(), self.resolution) if self.paths else []
 
     def _cells(self) -> list[Cell]:
-        found = [self.formulas.get((group, "freshness")) for group in self.plan.groups]
+        found = [self.formulas.get(key) for key in self.keys]
         return [
-            Cell(estimate, f.value if f else None, f.accuracy if f else 0.0)
-            for estimate, f in zip(self.estimates(), found, strict=True)
+            Cell(
+                estimate, f.value if f else None, f.accuracy if f else 0.0, 1.0 if key[1] in SHARES else estimate.value
+            )
+            for key, estimate, f in zip(self.keys, self.estimates(), found, strict=True)
         ]
 
     def rows(self) -> list[Row]:
@@ -207,19 +243,20 @@ class _Replications:
             return []
         cells = self._cells()
         words = verdicts(cells, self.resolution)
-        rows = [self._row(g, cell, word) for g, (cell, word) in enumerate(zip(cells, words, strict=True))]
+        rows = [self._row(*key, cell, word) for key, cell, word in zip(self.keys, cells, words, strict=True)]
         measured = {(row.group, row.metric) for row in rows}
         rows += [f.row(*key) for key, f in self.formulas.items() if key not in measured]
         return rows
 
-    def _row(self, g: int, cell: Cell, word: str) -> Row:
-        group, estimate = self.plan.groups[g], cell.estimate
-        formula = self.formulas.get((group, "freshness"))
-        notes = [estimate.doubt, self._unproven(), locked(self._behind[g], self.sampled, len(self.paths))]
+    def _row(self, group: str, metric: str, cell: Cell, word: str) -> Row:
+        estimate, formula = cell.estimate, self.formulas.get((group, metric))
+        notes = [estimate.doubt]
+        if metric == "freshness":
+            notes += [self._unproven(), locked(self._behind[group], self.sampled, len(self.paths))]
         notes.append(formula.note if formula else "")
         return Row(
             group=group,
-            metric="freshness",
+            metric=metric,
             measured=estimate.value,
             ci_low=estimate.low,
             ci_high=estimate.high,

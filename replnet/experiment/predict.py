@@ -9,14 +9,18 @@ row says why.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import combinations, islice
+from dataclasses import replace
+from itertools import combinations
 from math import comb
-from typing import Any
+
+import numpy as np
 
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
+from replnet.experiment.capacity import Capacity
+from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
+from replnet.experiment.presence import churned, freshness_in_churn, presence, require_steady, successful
 from replnet.experiment.provenance import provenance
-from replnet.experiment.result import Predicted, Row
+from replnet.experiment.result import Predicted
 from replnet.laws.base import Law
 from replnet.network.network import Network
 from replnet.theory.cluster import NO_RECENT, cluster
@@ -24,26 +28,6 @@ from replnet.theory.information_age import InformationAge, best_of, delayed, dir
 from replnet.theory.prediction import STRENGTH, Prediction
 
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
-
-
-@dataclass(frozen=True)
-class Formula:
-    """What is predicted for one (group, metric), or in `note` why nothing is."""
-
-    value: float | None
-    kind: str = ""
-    source: str = ""
-    assumes: str = ""
-    accuracy: float = 0.0
-    note: str = ""
-
-    def row(self, group: str, metric: str) -> Row:
-        return Row(group, metric, predicted=self.value, **self.about, note=self.note)
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The columns that say where the value comes from."""
-        return {"kind": self.kind, "source": self.source, "accuracy": self.accuracy or None}
 
 
 def predict(network: Network) -> Predicted:
@@ -56,11 +40,21 @@ def formulas(network: Network, compiled: Plan) -> dict[tuple[str, str], Formula]
     """By (group, metric), in the order of the groups of the network, which is `compiled`."""
     ages = [_Ages(compiled, row) for row in range(len(compiled.sources))]
     found = {(group, "freshness"): _of_group(compiled, ages, g) for g, group in enumerate(compiled.groups)}
-    return found | _service(network, compiled)
+    found |= presence(compiled) if compiled.strict else {}
+    return found if compiled.bandwidth is None else limited(found, Capacity(compiled))
 
 
-class _NoFormulaError(Exception):
-    """Says why."""
+def limited(found: dict[tuple[str, str], Formula], capacity: Capacity) -> dict[tuple[str, str], Formula]:
+    """What bandwidth makes of formulas that know nothing of it, and its own."""
+    own, crowded, shy = capacity.formulas(), capacity.crowded, capacity.turned_away
+    for (group, metric), formula in found.items():
+        if crowded:
+            found[group, metric] = unknown(crowded)
+        elif metric == "answered" and own[group, "rejected"].value != 0:
+            found[group, metric] = unknown("queries that are turned away")
+        elif formula.value is not None and shy:
+            found[group, metric] = replace(formula, kind="approximation", accuracy=formula.accuracy + shy)
+    return found | own
 
 
 def _of_group(compiled: Plan, ages: list[_Ages], g: int) -> Formula:
@@ -71,24 +65,9 @@ def _of_group(compiled: Plan, ages: list[_Ages], g: int) -> Formula:
             for row in compiled.counted[:, i].nonzero()[0].tolist():
                 prediction = ages[row].freshness(i)
                 parts[prediction] = parts.get(prediction, 0) + 1
-    except _NoFormulaError as why:
-        return Formula(None, note=f"no formula: {why}")
+    except NoFormulaError as why:
+        return unknown(why)
     return mean(parts)
-
-
-def mean(parts: dict[Prediction, int]) -> Formula:
-    """Predictions averaged with weights: as strong as the weakest, sources named once."""
-    whole = sum(parts.values())
-    words = [
-        dict.fromkeys(w for p in parts for w in getattr(p, name).split("; ") if w) for name in ("source", "assumes")
-    ]
-    return Formula(
-        value=sum(p.value * n for p, n in parts.items()) / whole,
-        kind=max((p.kind for p in parts), key=STRENGTH.index),
-        source="; ".join(words[0]),
-        assumes="; ".join(words[1]),
-        accuracy=sum(p.accuracy * n for p, n in parts.items()) / whole,
-    )
 
 
 class _Ages:
@@ -98,7 +77,7 @@ class _Ages:
         self._plan, self._row, self._source = compiled, row, compiled.sources[row]
         self._updates = compiled.processes[row].law
         self._of: dict[tuple[int, int], Process] = {(p.node, p.purpose): p for p in compiled.processes}
-        self._known: dict[int, InformationAge | _NoFormulaError] = {}
+        self._known: dict[int, InformationAge | NoFormulaError] = {}
         self._same: dict[object, InformationAge] = {}
         self._predicted: dict[InformationAge, Prediction] = {}
         self._clusters: dict[int, frozenset[int]] = {}
@@ -106,7 +85,11 @@ class _Ages:
     def freshness(self, node: int) -> Prediction:
         queries = self._of.get((node, QUERIES))
         if queries is None:
-            return self._fresh(self._age(node))
+            return self._held(node)
+        if self._plan.faults:
+            raise NoFormulaError("answers of which some do not arrive")
+        if self._plan.bandwidth is not None and np.isfinite(self._plan.bandwidth[queries.candidates]).any():
+            raise NoFormulaError("answers that wait in line")
         parts: dict[Prediction, int] = {}
         for age in self._answers(queries):
             prediction = self._fresh(age)
@@ -114,6 +97,19 @@ class _Ages:
         f = mean(parts)
         assert f.value is not None
         return Prediction(f.value, max((p.kind for p in parts), key=STRENGTH.index), f.source, f.assumes, f.accuracy)
+
+    def _held(self, node: int) -> Prediction:
+        """Of a replica, while it has a copy."""
+        crash = churned(self._plan, node)
+        if crash is None:
+            return self._fresh(self._age(node))
+        downloads = self._of.get((node, DOWNLOADS))
+        if downloads is None or (node, POLLS) in self._of:
+            raise NoFormulaError("nodes that crash and poll one another")
+        for upstream in downloads.candidates:
+            require_steady(self._plan, upstream)
+        found = freshness_in_churn(self._plan, crash, self._updates, downloads)
+        return found if isinstance(found, Prediction) else self._fresh(self._share((crash, downloads.law), found))
 
     def _fresh(self, age: InformationAge) -> Prediction:
         if age not in self._predicted:
@@ -129,11 +125,11 @@ class _Ages:
             if not missing:
                 self._known[waiting.pop()] = self._attempt(i)
             elif set(missing) & set(waiting):
-                self._known[waiting.pop()] = _NoFormulaError("pulls go round in a cycle")
+                self._known[waiting.pop()] = NoFormulaError("pulls go round in a cycle")
             else:
                 waiting.append(missing[0])
         known = self._known[node]
-        if isinstance(known, _NoFormulaError):
+        if isinstance(known, NoFormulaError):
             raise known
         return known
 
@@ -141,28 +137,30 @@ class _Ages:
         downloads = self._of.get((node, DOWNLOADS))
         return () if downloads is None else (u for u in downloads.candidates if u not in self._plan.sources)
 
-    def _attempt(self, node: int) -> InformationAge | _NoFormulaError:
+    def _attempt(self, node: int) -> InformationAge | NoFormulaError:
         try:
             return self._compose(node)
-        except _NoFormulaError as why:
+        except NoFormulaError as why:
             return why
 
     def _compose(self, node: int) -> InformationAge:
         if not self._plan.reached[self._row, node]:
             return self._share("never", never())
+        for other in (node, self._source):
+            require_steady(self._plan, other)
         if (node, POLLS) in self._of:
             return self._cluster(node, 1)
-        return self._pulled(node, self._of[node, DOWNLOADS].law)
+        return self._pulled(node, successful(self._plan, self._of[node, DOWNLOADS]))
 
     def _pulled(self, node: int, own: Law | InformationAge) -> InformationAge:
         """`own` on top of what the upstreams of a node hold."""
         downloads = self._of[node, DOWNLOADS]
         upstreams = downloads.candidates
         if downloads.ask < len(upstreams):
-            raise _NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
+            raise NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
         delays = {self._delay(u, node) for u in upstreams}
         if len(delays) > 1:
-            raise _NoFormulaError("upstreams of one replica with different delays")
+            raise NoFormulaError("upstreams of one replica with different delays")
         delay = delays.pop()
         if self._source in upstreams:
             return self._share((own, delay), delayed(direct(own) if isinstance(own, Law) else own, delay))
@@ -181,22 +179,23 @@ class _Ages:
         polls, downloads = self._of[node, POLLS], self._of.get((node, DOWNLOADS))
         members = polls.candidates
         if polls.recent:
-            raise _NoFormulaError(NO_RECENT.removeprefix("no formula "))
+            raise NoFormulaError(NO_RECENT.removeprefix("no formula "))
         if downloads is None or len(downloads.candidates) != 1:
-            raise _NoFormulaError("polls by replicas without exactly one upstream")
+            raise NoFormulaError("polls by replicas without exactly one upstream")
         # Members share one list of candidates, so that they are compared once and not by each of them.
         if id(members) not in self._clusters:
             alike = all(self._alike(i, polls, downloads) for i in members)
             self._clusters[id(members)] = frozenset(members) if alike else frozenset()
         if node not in self._clusters[id(members)]:
-            raise _NoFormulaError(
+            raise NoFormulaError(
                 "polls along links, or within a cluster whose members differ in their laws or upstreams"
             )
         if self._plan.delay or self._plan.delays:
-            raise _NoFormulaError("polls that take time")
-        key = ("cluster", len(members), downloads.law, polls.law, polls.ask, ask)
+            raise NoFormulaError("polls that take time")
+        own, among = (successful(self._plan, p) for p in (downloads, polls))
+        key = ("cluster", len(members), own, among, polls.ask, ask)
         if key not in self._same:
-            self._same[key] = cluster(len(members), downloads.law, polls.law, polls.ask, ask=ask)
+            self._same[key] = cluster(len(members), own, among, polls.ask, ask=ask)
         return self._pulled(node, self._same[key])
 
     def _alike(self, node: int, polls: Process, downloads: Process) -> bool:
@@ -214,7 +213,7 @@ class _Ages:
         asked, k = list(queries.candidates), queries.ask
         delay = {self._delay(i, queries.node) for i in asked}
         if len(delay) > 1:
-            raise _NoFormulaError("a client whose replicas answer with different delays")
+            raise NoFormulaError("a client whose replicas answer with different delays")
         late = delay.pop()
         if k == 1:
             return [self._late(self._age(i), late) for i in asked]
@@ -226,7 +225,7 @@ class _Ages:
         if len(set(ages)) == 1:
             return [self._late(self._share(("best of", ages[0], k), best_of(ages[:k])), late)]
         if comb(len(ages), k) > MOST_SUBSETS:
-            raise _NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
+            raise NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
         return [self._late(best_of(some), late) for some in combinations(ages, k)]
 
     def _late(self, age: InformationAge, delay: float) -> InformationAge:
@@ -238,7 +237,7 @@ class _Ages:
         for i in nodes:
             ancestors = self._ancestors(i)
             if ancestors & seen:
-                raise _NoFormulaError("the replicas asked share part of their path")
+                raise NoFormulaError("the replicas asked share part of their path")
             seen |= ancestors
 
     def _ancestors(self, node: int) -> set[int]:
@@ -257,42 +256,9 @@ class _Ages:
     def _delay(self, upstream: int, node: int) -> float:
         delay = self._plan.delays.get((upstream, node), self._plan.delay)
         if isinstance(delay, Law):
-            raise _NoFormulaError("delays drawn from a law")
+            raise NoFormulaError("delays drawn from a law")
         return delay
 
     def _share(self, key: object, age: InformationAge) -> InformationAge:
         """One object per kind of node, so that its curves are computed once."""
         return self._same.setdefault(key, age)
-
-
-def _service(network: Network, compiled: Plan) -> dict[tuple[str, str], Formula]:
-    """Queries that the replicas of a group can answer per unit of time, where their bandwidth is given."""
-    about = [network.graph.nodes[name] for name in compiled.names]
-    spent = [0.0] * len(about)
-    for p in compiled.processes:
-        spent[p.node] += p.law.rate * p.ask
-    asks = {p.ask for p in compiled.processes if p.purpose == QUERIES}
-    note = _overload(compiled, about)
-    found: dict[tuple[str, str], Formula] = {}
-    for g, group in enumerate(compiled.groups):
-        nodes = [i for i in (compiled.group == g).nonzero()[0].tolist() if compiled.roles[i] == "replica"]
-        if nodes and all("bandwidth" in about[i] for i in nodes) and len(asks) <= 1:
-            k = next(iter(asks), 1)
-            rate = sum(max(about[i]["bandwidth"] - spent[i], 0.0) for i in nodes) / k
-            source = "P2P eq. 34" if k > 1 else "P2P eq. 30"
-            found[group, "service_rate"] = Formula(rate, "exact", source, "a message costs 1", note=note)
-    return found
-
-
-def _overload(compiled: Plan, about: list[dict[str, object]]) -> str:
-    """(30): what is downloaded from a source may not exceed its bandwidth."""
-    for source in compiled.sources:
-        asked = sum(
-            p.law.rate * p.ask / len(p.candidates) for p in compiled.processes if source in islice(p.candidates, 64)
-        )
-        limit = about[source].get("bandwidth")
-        if isinstance(limit, int | float) and asked > limit * (1 + 1e-12):
-            return (
-                f"{compiled.names[source]} is asked {asked:g} times per unit of time, above its bandwidth of {limit:g}"
-            )
-    return ""

@@ -61,7 +61,11 @@ class Result:
         frame[numbers] = frame[numbers].astype(float)
         frame.attrs["units"] = {
             "freshness": "share of time (copies) or of answers (clients)",
-            "service_rate": "queries per unit of time",
+            "service_rate": "queries per unit of time that the group can serve",
+            "queueing_delay": "units of time",
+            "rejected": "share of messages turned away for lack of bandwidth",
+            "answered": "share of queries that brought a copy",
+            "availability": "share of time with a copy",
         }
         return frame
 

@@ -30,8 +30,8 @@ SECOND = np.uint64(0x94D049BB133111EB)
 # What a node draws for, and which part of it. The start is (age, residual) at
 # time zero; the past runs backwards from there, the future forwards. Choices are
 # numbered by the wakes of a process: 0, 1, ... after time zero, -1, -2, ... before.
-PURPOSES = {"updates": 0, "downloads": 1, "polls": 2, "queries": 3, "delays": 4}
-START, FUTURE, PAST, CHOICES = range(4)
+PURPOSES = {"updates": 0, "downloads": 1, "polls": 2, "queries": 3, "delays": 4, "faults": 5}
+START, FUTURE, PAST, CHOICES, LOSSES = range(5)
 
 
 class Streams(NamedTuple):
@@ -70,9 +70,9 @@ def streams(run: Words, names: Words, purpose: npt.NDArray[np.int64], part: int)
     return Streams(key, np.where(flips < 24, gamma ^ np.uint64(0xAAAAAAAAAAAAAAAA), gamma))
 
 
-def exponentials(of: Streams, n: int) -> npt.NDArray[np.float64]:
-    """The n-th standard exponential of every stream."""
-    words = mix(of.key + np.uint64(n + 1) * of.gamma)
+def exponentials(of: Streams, n: int | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The n-th standard exponential of every stream, or many of one."""
+    words = mix(of.key + (np.atleast_1d(n) + 1).astype(np.uint64) * of.gamma)
     return np.asarray(-np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
 
 

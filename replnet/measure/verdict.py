@@ -24,11 +24,15 @@ ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 
 @dataclass(frozen=True)
 class Cell:
-    """One measured value and what was predicted for it, with the accuracy the prediction claims."""
+    """One measured value and what was predicted for it, with the accuracy the prediction claims.
+
+    `scale` is what the width of the interval is held against: 1 for shares.
+    """
 
     estimate: Estimate
     predicted: float | None
     accuracy: float = 0.0
+    scale: float = 1.0
 
     @property
     def beyond(self) -> float:
@@ -55,7 +59,7 @@ class Cell:
         return float(2 * stdtr(self.estimate.replications - 1, -abs(self.beyond) / self.estimate.error))
 
     def open_question(self, resolution: float) -> bool:
-        return not self.estimate.half_width <= resolution
+        return not self.estimate.half_width <= resolution * abs(self.scale)
 
 
 def verdicts(cells: Sequence[Cell], resolution: float = RESOLUTION) -> list[str]:

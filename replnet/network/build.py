@@ -27,7 +27,10 @@ def build(spec: Spec) -> Any:
     """The DiGraph of a specification."""
     import networkx as nx
 
-    graph = nx.DiGraph(kind=spec.kind, name=spec.name or spec.kind, delay=spec.delay, pools={})
+    graph = nx.DiGraph(
+        kind=spec.kind, name=spec.name or spec.kind, delay=spec.delay, pools={},
+        queue=spec.queue, charge=spec.charge, faults=spec.faults,
+    )  # fmt: skip
     if isinstance(spec, Graph):
         wiring = wire(spec)
         graph.add_nodes_from(wiring.nodes.items())

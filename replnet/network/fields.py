@@ -78,7 +78,10 @@ def time_or_law(value: object, info: ValidationInfo) -> float | Law:
     """A delay: a time of 0 or more, or the law of one."""
     if isinstance(value, (str, Mapping, Law)):
         return interval_law(value, info)
-    right = "0, a time, or a law such as exponential(mean=0.01)"
+    return time_of(value, "0, a time, or a law such as exponential(mean=0.01)")
+
+
+def time_of(value: object, right: str = "0 or a time") -> float:
     number = _number(value, right)
     if not 0 <= number < math.inf:
         raise FieldError("", f"{shown(value)} is not a finite time of 0 or more", right)
@@ -138,5 +141,6 @@ LastOrNumber = Annotated[
     BeforeValidator(last_or_number),
     WithJsonSchema({"anyOf": [{"const": "last"}, {"type": "integer", "minimum": 1}]}),
 ]
+Instant = Annotated[float, BeforeValidator(lambda value: time_of(value)), Field(ge=0)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]
 Named = BeforeValidator(_named)

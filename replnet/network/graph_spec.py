@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, fi
 from replnet.laws import FieldError
 from replnet.network.errors import FieldsError, shown, suggestion
 from replnet.network.fields import Bandwidth, Count, Delay, LawField, Name, Named
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part, Whole
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
+from replnet.network.whole import Whole
 
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
 EVERY = "*"  # every replica, at one end of a link

@@ -29,7 +29,14 @@ class Reply:
     contacts: tuple[NodeId, ...] | None = None
 
 
-Message: TypeAlias = Pull | Reply
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """To a pull of this query there will be no reply."""
+
+    query: int
+
+
+Message: TypeAlias = Pull | Reply | Silence
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A client's query came to its end with these copies."""
+    """A client's query came to its end with these copies, of which there may be none."""
 
     copies: Copies
 

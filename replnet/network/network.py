@@ -9,13 +9,16 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from replnet.network.errors import suggestion
+from replnet.laws import FieldError
+from replnet.network.errors import InputError, suggestion
+from replnet.network.faults import named
 from replnet.network.files import Document, Mark, file_error, node_of, read_yaml
 from replnet.network.graph_file import from_networkx
 from replnet.network.graph_import import with_file
 from replnet.network.overrides import override
 from replnet.network.shipped import shipped, shipped_names
 from replnet.network.spec import Spec, specification
+from replnet.network.validation import located
 
 MOST_INLINE = 200  # nodes drawn in a notebook
 
@@ -68,13 +71,28 @@ class Network:
     def from_data(cls, data: Mapping[str, Any], document: Document | None = None) -> Network:
         """The network of plain data, such as `data()` or a section of a file gives."""
         if data.get("kind") == "graph" and data.get("file") is not None:
-            return cls(with_file(document or Document("", node_of(data, Mark(None, None)), ())))
-        return cls(specification(data, document))
+            return cls(with_file(document or Document("", node_of(data, Mark(None, None)), ()))).checked(document)
+        return cls(specification(data, document)).checked(document)
 
     @classmethod
     def from_graph(cls, graph: Any, **fields: Any) -> Network:
         """The network of a NetworkX graph whose attributes follow `Network.graph`; `fields` are defaults as in YAML."""
-        return cls(specification({**from_networkx(graph), **fields}))
+        return cls(specification({**from_networkx(graph), **fields})).checked()
+
+    def checked(self, document: Document | None = None) -> Network:
+        """Itself; what only the whole graph can tell is that every fault strikes someone."""
+        problems = []
+        for at, fault in enumerate(self.spec.faults):
+            for key, names in fault.struck():
+                try:
+                    struck = named(names, self.graph.nodes)
+                    if key == "crash" and any(self.graph.nodes[name]["role"] == "client" for name in struck):
+                        raise FieldError("", "clients do not crash", "sources and replicas")
+                except FieldError as error:
+                    problems.append((("faults", at, key), error.wrong, error.right, False))
+        if problems:
+            raise InputError(map(located(document), problems))
+        return self
 
     def _with_role(self, role: str) -> list[str]:
         return [name for name, found in self.graph.nodes(data="role") if found == role]

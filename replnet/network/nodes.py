@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
-from replnet.network.messages import Answer, Command, Copies, Message, NodeId, Pull, Reply, Send, Wake
+from replnet.network.messages import Answer, Command, Copies, Message, NodeId, Pull, Reply, Send, Silence, Wake
 
 
 def freshest(mine: Copies, theirs: Copies) -> Copies:
@@ -82,6 +82,10 @@ class Replica:
     def start(self) -> list[Command]:
         return [Wake(next(habit.instants), purpose) for purpose, habit in self._habits.items()]
 
+    def lose(self) -> None:
+        """All that it has learnt."""
+        self.copies, self.contacts, self._served = {}, (), Contacts()
+
     def on_wake(self, now: float, purpose: str) -> list[Command]:
         habit = self._habits[purpose]
         asked = self.contacts if self._recent and purpose == "polls" else next(habit.choices)
@@ -123,11 +127,12 @@ class Client:
         return [*pulls, Wake(next(self._habit.instants), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        assert isinstance(message, Reply), "a client serves nobody"
+        assert isinstance(message, Reply | Silence), "a client serves nobody"
         query = self._open.get(message.query)
         if query is None:
             return []
-        query.copies = freshest(query.copies, message.copies)
+        if isinstance(message, Reply):
+            query.copies = freshest(query.copies, message.copies)
         query.outstanding -= 1
         if query.outstanding:
             return []

@@ -16,8 +16,9 @@ from replnet.network.errors import FieldsError, InputError, Problem, shown, sugg
 from replnet.network.fields import LARGEST, AtLeastTwo, Bandwidth, Count, Depth, LastOrNumber, LawField, Laws
 from replnet.network.files import Document
 from replnet.network.graph_spec import Graph
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part, Whole
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
 from replnet.network.validation import checked
+from replnet.network.whole import Whole
 
 
 @final

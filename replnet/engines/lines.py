@@ -1,0 +1,183 @@
+"""Bandwidth: what nodes spend it on, and the lines that form at those whose bandwidth is limited.
+
+A node of bandwidth B sends B messages per unit of time, so each takes 1/B. With
+F the instant at which it will have sent what it has taken on, a message at t
+finds it
+
+    idle since F, if F < t;    else the message waits W = F - t,             (1)
+
+F becomes max(F, t) + 1/B, and what finds W + 1/B above queue/B is turned away.
+A replica spends a message on each pull it sends and on each answer to a client,
+a source on each answer, and with `charge: both` a replica on each answer to a
+replica as well. What replicas exchange goes before clients: it takes no time, and
+is turned away by an F of its own, which answers to clients do not move. The
+answer to a client holds what the replica has when it is asked, and leaves after W.
+
+What an idle node could have sent is spare: clients who saturate the replicas
+would have got it. So a group can serve
+
+    (its answers to clients + its spare messages) / k                        (2)
+
+queries, where a query asks k replicas.
+
+Before the replayed past lines are empty, or full where more is asked than can be sent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.path import Shares
+from replnet.engines.plan import QUERIES, Plan
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@final
+class Counts(NamedTuple):
+    """What has happened in [0, horizon), by node."""
+
+    spare: Floats  # time without anything to send
+    served: Ints  # answers to clients
+    came: Ints  # messages that a limited node was to send, by node; those to clients, by client
+    refused: Ints  # of these
+    waited: Floats  # by client
+
+    @classmethod
+    def zero(cls, n: int) -> Counts:
+        return cls(np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n))
+
+
+FULL = 1 - 1e-12  # of a line: rounding must not turn away the last message that fits
+
+
+def spending(plan: Plan) -> tuple[Floats, Floats]:
+    """Messages per unit of time that every node is asked to send: to replicas and for itself, and to clients."""
+    exchange, clients = np.zeros(len(plan.names)), np.zeros(len(plan.names))
+    shares: dict[tuple[int, bool], float] = {}
+    lists = {id(p.candidates): p.candidates for p in plan.processes}
+    for p in plan.processes:
+        if p.ask:
+            exchange[p.node] += p.law.rate * p.ask
+            key = id(p.candidates), p.purpose == QUERIES
+            shares[key] = shares.get(key, 0.0) + p.law.rate * p.ask / len(p.candidates)
+    costs = answers_cost(plan)
+    for (which, by_client), share in shares.items():
+        asked = np.array(lists[which])
+        if by_client:
+            clients[asked] += share
+        else:
+            exchange[asked[costs[asked]]] += share
+    return exchange, clients
+
+
+def answers_cost(plan: Plan) -> npt.NDArray[np.bool_]:
+    """Of every node, whether it spends on answers to replicas."""
+    return np.array([plan.both or role == "source" for role in plan.roles])
+
+
+def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
+    """The time that a message takes at every node, 0 without a limit; F of the exchange, and of all, to begin with."""
+    assert plan.bandwidth is not None
+    cost = 1 / plan.bandwidth
+    exchange, clients = spending(plan)
+    full = start + plan.queue * cost
+    crowded, over = exchange > plan.bandwidth, exchange + clients > plan.bandwidth
+    return cost, np.where(crowded, full, start), np.where(over, full, start)
+
+
+@final
+class Lines:
+    """The lines of all nodes, one message at a time."""
+
+    def __init__(self, plan: Plan, start: float, horizon: float) -> None:
+        self._plan, self._horizon = plan, horizon
+        cost, first, free = opening(plan, start)
+        self._cost, self._first, self._free = cost.tolist(), first.tolist(), free.tolist()
+        self._limit, self._answers = (cost * plan.queue / FULL).tolist(), answers_cost(plan).tolist()
+        self.counts = Counts.zero(len(cost))
+
+    def issue(self, node: int, now: float) -> bool:
+        """Whether a node can send a pull."""
+        return bool(self._plan.clients[node]) or not self._cost[node] or self._exchange(node, now)
+
+    def answer(self, node: int, asker: int, now: float) -> float | None:
+        """How long the answer waits, or None if the pull is turned away."""
+        if not self._cost[node]:
+            return 0.0
+        if not self._plan.clients[asker]:
+            return 0.0 if not self._answers[node] or self._exchange(node, now) else None
+        self._idle(node, now)
+        wait: float = self._free[node] - now
+        taken = wait + self._cost[node] <= self._limit[node]
+        self._count(asker, now, taken)
+        if not taken:
+            return None
+        self._free[node] += self._cost[node]
+        if now >= 0:
+            self.counts.served[node] += 1
+            self.counts.waited[asker] += wait
+        return wait
+
+    def _exchange(self, node: int, now: float) -> bool:
+        """Whether there is room for a message that goes first; then it is sent."""
+        self._idle(node, now)
+        first, cost = max(self._first[node], now), self._cost[node]
+        sent: bool = first - now + cost <= self._limit[node]
+        self._count(node, now, sent)
+        if sent:
+            self._first[node], self._free[node] = first + cost, self._free[node] + cost
+        return sent
+
+    def _count(self, who: int, now: float, taken: bool) -> None:
+        if now >= 0:
+            self.counts.came[who] += 1
+            self.counts.refused[who] += not taken
+
+    def _idle(self, node: int, now: float) -> None:
+        """Account for the time in which it had nothing to send."""
+        if self._free[node] < now:
+            self.counts.spare[node] += max(min(now, self._horizon) - max(self._free[node], 0.0), 0.0)
+            self._free[node] = now
+
+    def down(self, node: int, now: float) -> None:
+        """It stops, and forgets what waits."""
+        if self._cost[node]:
+            self._idle(node, now)
+            self._free[node] = np.inf
+
+    def up(self, node: int, now: float) -> None:
+        self._first[node] = self._free[node] = now
+
+    def close(self) -> None:
+        """Up to the horizon."""
+        for node, cost in enumerate(self._cost):
+            if cost:
+                self._idle(node, self._horizon)
+
+
+def load(plan: Plan, of: Counts, horizon: float) -> Shares:
+    """What the lines of a path amount to, for every group and source with limits."""
+    assert plan.bandwidth is not None
+    found: Shares = {}
+    limited = np.isfinite(plan.bandwidth)
+    asks = {p.ask for p in plan.processes if p.purpose == QUERIES}
+    for g, name in enumerate(plan.groups):
+        members = plan.group == g
+        came, refused = float(of.came[members].sum()), float(of.refused[members].sum())
+        if (members & plan.clients).any():
+            found[name, "queueing_delay"] = float(of.waited[members].sum()), came - refused
+            found[name, "rejected"] = refused, came
+        elif limited[members].all():
+            if len(asks) <= 1:
+                sent = float(of.served[members].sum() + of.spare[members] @ plan.bandwidth[members])
+                found[name, "service_rate"] = sent / next(iter(asks), 1), horizon
+            found[name, "rejected"] = refused, came
+    for source in plan.sources:
+        if limited[source]:
+            found[plan.names[source], "rejected"] = float(of.refused[source]), float(of.came[source])
+    return found

@@ -1,0 +1,227 @@
+"""Faults of one replication: who is down when, which ways are cut, and which messages are lost.
+
+All of it is planned before anything runs, from streams of its own, so every
+engine meets the same faults. A fault with laws alternates: it is off for a time
+of law U and on for a time of law D, in equilibrium at time zero, where it is on
+with probability E[D] / (E[U] + E[D]), and runs from there both ways. A schedule
+begins at its instant; before time zero there is none of it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.laws.base import Law
+from replnet.laws.streams import (
+    FUTURE,
+    LOSSES,
+    PAST,
+    PURPOSES,
+    START,
+    Streams,
+    Words,
+    exponentials,
+    mix,
+    name_words,
+    streams,
+)
+from replnet.network.faults import Fault, named
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+DOWN, UP = range(2)
+ONE, OTHER = 1, 2  # bits of a side
+
+
+@dataclass(frozen=True)
+class Crash:
+    """Nodes that go down, each by itself, and whether they lose their copy."""
+
+    fault: Fault
+    nodes: tuple[int, ...]
+
+    @property
+    def empties(self) -> bool:
+        return self.fault.copy_ != "kept"
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Messages between two sides, in both directions, which a fault cuts or of which it loses a share."""
+
+    fault: Fault
+    side: npt.NDArray[np.uint8]  # of every node, ONE and OTHER
+
+
+@dataclass(frozen=True, eq=False)
+class Faults:
+    """What may go wrong in a network, by node number."""
+
+    crashes: tuple[Crash, ...] = ()
+    cuts: tuple[Way, ...] = ()
+    losses: tuple[Way, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.crashes or self.cuts or self.losses)
+
+    @property
+    def empties(self) -> bool:
+        """Whether a replica may come to be without a copy."""
+        return any(crash.empties for crash in self.crashes)
+
+
+def faults(graph: Any, number: dict[str, int]) -> Faults:
+    """The faults of a network graph, whose nodes have these numbers."""
+    crashes, cuts, losses = list[Crash](), list[Way](), list[Way]()
+    for fault in graph.graph.get("faults", ()):
+        if fault.crash is not None:
+            crashes.append(Crash(fault, tuple(number[name] for name in named(fault.crash, graph.nodes))))
+        else:
+            side = np.zeros(len(number), np.uint8)
+            for bit, who in zip((ONE, OTHER), fault.cut or fault.between or (number, number), strict=True):
+                side[[number[name] for name in named(tuple(who), graph.nodes)]] |= bit
+            (cuts if fault.cut else losses).append(Way(fault, side))
+    return Faults(tuple(crashes), tuple(cuts), tuple(losses))
+
+
+@final
+class Outages:
+    """The faults of one replication over [-depth, horizon)."""
+
+    def __init__(self, names: tuple[str, ...], of: Faults, run: Words, depth: float, horizon: float) -> None:
+        self._of = of
+        spans: dict[int, list[tuple[float, float, bool]]] = {}
+        for index, crash in enumerate(of.crashes):
+            for node in crash.nodes:
+                times = _times(crash.fault, run, f"{names[node]} crash {index}", depth, horizon)
+                spans.setdefault(node, []).extend((begin, end, crash.empties) for begin, end in times)
+        self._down = {node: _merged(found) for node, found in spans.items() if found}
+        self.cut_times = [_times(cut.fault, run, f"cut {at}", depth, horizon) for at, cut in enumerate(of.cuts)]
+
+    def down(self, node: int, now: float) -> bool:
+        spans = self._down.get(node)
+        if spans is None:
+            return False
+        at = bisect_right(spans, (now, math.inf, True)) - 1
+        return at >= 0 and now < spans[at][1]
+
+    def went_down(self, node: int, since: float, now: float) -> bool:
+        """Whether it went down in [since, now]."""
+        spans = self._down.get(node, ())
+        at = bisect_right(spans, (now, math.inf, True)) - 1
+        return at >= 0 and spans[at][0] >= since
+
+    def cut(self, a: int, b: int, now: float) -> bool:
+        """Whether no message passes from a to b."""
+        for way, times in zip(self._of.cuts, self.cut_times, strict=True):
+            at = int(np.searchsorted(times[:, 0], now, side="right")) - 1
+            if at >= 0 and now < times[at, 1] and across(int(way.side[a]), int(way.side[b])):
+                return True
+        return False
+
+    @cached_property
+    def turns(self) -> list[tuple[float, int, int, bool]]:
+        """(instant, DOWN or UP, node, whether its copy is lost), in order."""
+        found = []
+        for node, spans in self._down.items():
+            for begin, end, empties in spans:
+                found += [(begin, DOWN, node, empties), (end, UP, node, empties)]
+        return sorted(turn for turn in found if turn[0] < math.inf)
+
+    @cached_property
+    def by_node(self) -> dict[int, Floats]:
+        """[begin, end) rows of every node that goes down."""
+        return {node: np.array([span[:2] for span in spans]) for node, spans in self._down.items()}
+
+
+def across(a: int, b: int) -> bool:
+    """Whether these are on opposite sides."""
+    return bool((a & ONE and b & OTHER) or (a & OTHER and b & ONE))
+
+
+def _times(fault: Fault, run: Words, name: str, depth: float, horizon: float) -> Floats:
+    """[begin, end) rows of a fault that touch [-depth, horizon)."""
+    if fault.at is not None:
+        end = math.inf if fault.lasts is None else fault.at + fault.lasts
+        return np.array([(fault.at, end)]) if fault.at < min(horizon, end) else np.empty((0, 2))
+    assert fault.up is not None
+    assert fault.down is not None
+    word = name_words([name])
+    return _alternating((fault.up, fault.down), run, word, depth, horizon)
+
+
+def _alternating(laws: tuple[Law, Law], run: Words, word: Words, depth: float, horizon: float) -> Floats:
+    """Every stretch with the fault on; laws[0] of the times without it."""
+    start, ahead, back = (streams(run, word, np.full(1, PURPOSES["faults"]), part) for part in (START, FUTURE, PAST))
+    first = exponentials(start, np.arange(3))
+    on = int(-np.expm1(-first[0]) < laws[1].mean / (laws[0].mean + laws[1].mean))
+    age = float(np.asarray(laws[on].age.draw(first[1:2]))[0])
+    residual = float(np.asarray(laws[on].covering(np.array([age]), first[2:3]))[0]) - age
+    forward = _turns(laws, ahead, on, max(residual, 0.0), horizon)
+    backward = _turns(laws, back, on, age, depth)
+    # The turn that follows the present state switches the fault on if it is off, and every second one with it.
+    turns = np.concatenate([-backward[::-1], forward])[(backward.size + on) % 2 :]
+    rows = turns[: turns.size // 2 * 2].reshape(-1, 2)
+    return rows[(rows[:, 1] > -depth) & (rows[:, 0] < horizon)]
+
+
+def _turns(laws: tuple[Law, Law], stream: Streams, on: int, first: float, far: float) -> Floats:
+    """Distances from zero at which the state changes, up to the first one beyond `far`."""
+    turns, used = np.array([first]), 0
+    while turns[-1] < far:
+        pair = laws[0].mean + laws[1].mean
+        n = int(min(2 * math.ceil((far - turns[-1]) / pair * 1.1 + 4), 8192))
+        e = exponentials(stream, used + np.arange(n))
+        more = np.empty(n)
+        # `used` is even, so each batch begins with the state that follows the first turn.
+        more[0::2], more[1::2] = laws[1 - on].draw(e[0::2]), laws[on].draw(e[1::2])
+        turns, used = np.concatenate([turns, turns[-1] + np.cumsum(more)]), used + n
+    return turns
+
+
+def _merged(spans: list[tuple[float, float, bool]]) -> list[tuple[float, float, bool]]:
+    """Spans that overlap or touch as one, which empties if any of them does."""
+    found: list[tuple[float, float, bool]] = []
+    for begin, end, empties in sorted(spans):
+        if found and begin <= found[-1][1]:
+            last = found.pop()
+            found.append((last[0], max(last[1], end), last[2] or empties))
+        else:
+            found.append((begin, end, empties))
+    return found
+
+
+@final
+class Losses:
+    """Which messages get lost: the n-th pull of a process, and the reply to it."""
+
+    def __init__(self, of: Faults, run: Words, names: Words, purpose: Ints) -> None:
+        self._of = of
+        self.streams = streams(run, names, purpose, LOSSES)
+
+    def share(self, a: int, b: int) -> float:
+        """Of the messages between two nodes."""
+        arrive = 1.0
+        for way in self._of.losses:
+            if across(int(way.side[a]), int(way.side[b])):
+                assert way.fault.lose is not None
+                arrive *= 1.0 - way.fault.lose
+        return 1.0 - arrive
+
+    def lost(self, process: int, pull: int, a: int, b: int) -> tuple[bool, bool]:
+        """Of the pull of this number that a sends to b, and of the reply."""
+        share = self.share(a, b)
+        if share == 0.0:
+            return False, False
+        key, gamma = self.streams.key[process : process + 1], self.streams.gamma[process : process + 1]
+        words = mix(key + np.array([2 * pull + 1, 2 * pull + 2]).astype(np.uint64) * gamma)
+        request, reply = ((words >> np.uint64(11)) * 2.0**-53 < share).tolist()
+        return request, reply

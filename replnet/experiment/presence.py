@@ -1,0 +1,120 @@
+"""How often there is a copy, or an answer, where things go wrong: formulas for availability and for answered queries.
+
+And the law of the pulls that succeed where some messages get lost: with
+exponential intervals, the same law at a lower rate.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from replnet.engines.outages import Crash, across
+from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process
+from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
+from replnet.laws.base import Law
+from replnet.laws.families import Exponential
+from replnet.theory.churn import LOST, age_lost, availability_lost, freshness_kept, share_up
+from replnet.theory.information_age import InformationAge
+from replnet.theory.prediction import Basis, Prediction
+
+INDEPENDENT = Basis("exact", "probability", "messages get lost one by one")
+
+
+def arrives(plan: Plan, a: int, b: int) -> float:
+    """The share of messages between two nodes that arrive."""
+    ways = plan.faults.losses
+    return prod(1 - float(way.fault.lose or 0) for way in ways if across(int(way.side[a]), int(way.side[b])))
+
+
+def successful(plan: Plan, process: Process) -> Law:
+    """The law of the pulls of a process to which there is a reply."""
+    if not plan.faults.losses:
+        return process.law
+    shares = {arrives(plan, process.node, other) ** 2 for other in process.candidates if other != process.node}
+    if shares == {1.0}:
+        return process.law
+    if len(shares) > 1 or process.ask > 1 or not isinstance(process.law, Exponential):
+        raise NoFormulaError("messages that get lost, but of single pulls at exponential intervals")
+    return Exponential(rate=process.law.rate * shares.pop())
+
+
+def require_steady(plan: Plan, node: int) -> None:
+    """No crash strikes this node, and nothing is cut."""
+    if plan.faults.cuts:
+        raise NoFormulaError("messages that are cut off for a time")
+    if any(node in crash.nodes for crash in plan.faults.crashes):
+        raise NoFormulaError("copies that depend on a node which crashes")
+
+
+def churned(plan: Plan, node: int) -> Crash | None:
+    """The one fault by which a replica goes down and comes back, if there is one."""
+    crashes = [crash for crash in plan.faults.crashes if node in crash.nodes]
+    if not crashes:
+        return None
+    if len(crashes) > 1 or crashes[0].fault.up is None:
+        raise NoFormulaError("nodes that crash by a schedule, or in several ways")
+    return crashes[0]
+
+
+def freshness_in_churn(plan: Plan, crash: Crash, updates: Law, downloads: Process) -> InformationAge | Prediction:
+    """Of a replica that goes down and comes back, while it has a copy."""
+    up, down, law = crash.fault.up, crash.fault.down, successful(plan, downloads)
+    if set(downloads.candidates) - set(plan.sources) or len(downloads.candidates) > 1 or plan.delay or plan.delays:
+        raise NoFormulaError("nodes that crash, but for single downloads from a source that take no time")
+    if not (isinstance(law, Exponential) and isinstance(up, Exponential)):
+        raise NoFormulaError("nodes that crash, but for exponential downloads and up times")
+    if crash.empties:
+        return age_lost(law, up)
+    if isinstance(updates, Exponential) and isinstance(down, Exponential):
+        return freshness_kept(updates, law, up, down)
+    raise NoFormulaError("nodes that keep their copy in a crash, but for exponential laws")
+
+
+def presence(plan: Plan) -> dict[tuple[str, str], Formula]:
+    """By (group, metric), for a plan in which pulls may come to nothing."""
+    found: dict[tuple[str, str], Formula] = {}
+    processes = {(p.node, p.purpose): p for p in plan.processes}
+    for g, group in enumerate(plan.groups):
+        members = (plan.group == g).nonzero()[0].tolist()
+        about = "answered" if plan.clients[members].any() else "availability"
+        if about == "availability" and not plan.faults.crashes:
+            continue
+        parts: dict[Prediction, int] = {}
+        try:
+            for i in members:
+                one = _answered(plan, processes[i, QUERIES]) if about == "answered" else _available(plan, processes, i)
+                parts[one] = parts.get(one, 0) + 1
+            found[group, about] = mean(parts)
+        except NoFormulaError as why:
+            found[group, about] = unknown(why)
+    return found
+
+
+def _available(plan: Plan, processes: dict[tuple[int, int], Process], node: int) -> Prediction:
+    crash = churned(plan, node)
+    if crash is None:
+        return Prediction.of(1.0, LOST)
+    assert crash.fault.up is not None
+    assert crash.fault.down is not None
+    if not crash.empties:
+        return Prediction(share_up(crash.fault.up, crash.fault.down), "exact", "renewal theory", "")
+    downloads = processes.get((node, DOWNLOADS))
+    if downloads is None or (node, POLLS) in processes:
+        raise NoFormulaError("replicas that lose their copy and get it back by polls")
+    for upstream in downloads.candidates:
+        require_steady(plan, upstream)
+    freshness_in_churn(plan, crash, downloads.law, downloads)  # of the same nodes
+    law = successful(plan, downloads)
+    assert isinstance(law, Exponential)
+    assert isinstance(crash.fault.up, Exponential)
+    return availability_lost(law, crash.fault.up, crash.fault.down)
+
+
+def _answered(plan: Plan, queries: Process) -> Prediction:
+    """One of k pulls that each get through with the same chance."""
+    if plan.faults.crashes or plan.faults.cuts:
+        raise NoFormulaError("queries to nodes that crash or are cut off")
+    shares = {arrives(plan, queries.node, other) ** 2 for other in queries.candidates}
+    if len(shares) > 1:
+        raise NoFormulaError("queries of which some are lost more often than others")
+    return Prediction.of(1 - (1 - shares.pop()) ** queries.ask, INDEPENDENT)

@@ -1,0 +1,116 @@
+"""What goes wrong in a network, and when: crashes, cuts and losses as users write them.
+
+    faults:
+      - {crash: replica 3, at: 10, lasts: 5}                                    # a schedule
+      - {crash: cluster, up: exponential(mean=50), down: exponential(mean=5)}   # churn, each node by itself
+      - {cut: [source, cluster], at: 10, lasts: 5}                              # no message passes between the two
+      - {lose: 0.01}                                                            # one message in a hundred
+
+Those whom a fault strikes are named as a node, a group, a role (sources,
+replicas, clients) or a list of these. Instants count from the start of every
+replication. A law makes the network stationary; a schedule does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, final
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from replnet.laws import FieldError
+from replnet.network.errors import FieldsError, shown, suggestion
+from replnet.network.fields import Instant, LawField, text
+from replnet.network.parts import Part
+
+ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
+FORMS = "crash: a node or group, cut: [one side, the other], or lose: a share of messages"
+
+
+def _who(value: object) -> tuple[str, ...]:
+    names = value if isinstance(value, (list, tuple)) else [value]
+    if not names:
+        raise FieldError("", "names nobody", "a node, a group, replicas, or a list of these")
+    return tuple(map(text, names))
+
+
+def _sides(value: object) -> Any:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise FieldError(
+            "", f"{shown(value)} is not two sides", "[one side, the other], each a node, a group or a list"
+        )
+    return tuple(value)
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise FieldError("", f"{shown(value)} is not a share of messages", "a number above 0 and below 1")
+    return float(value)
+
+
+def _plain(names: tuple[str, ...]) -> str | list[str]:
+    return names[0] if len(names) == 1 else list(names)
+
+
+NAMES = "a node, a group, sources, replicas or clients, or a list of these"
+WHO_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+Who = Annotated[tuple[str, ...], BeforeValidator(_who), PlainSerializer(_plain), WithJsonSchema(WHO_SCHEMA)]
+Sides = Annotated[tuple[Who, Who], BeforeValidator(_sides)]
+Share = Annotated[float, BeforeValidator(_share), Field(gt=0, lt=1)]
+
+
+@final
+class Fault(Part):
+    """One thing that goes wrong: exactly one of crash, cut and lose."""
+
+    crash: Who | None = Field(None, description=f"nodes that crash: {NAMES}")
+    cut: Sides | None = Field(None, description=f"two sides between which no message passes, each {NAMES}")
+    lose: Share | None = Field(None, description="the share of messages that are lost, each by itself")
+    between: Sides | None = Field(None, description="lose: only of messages between these two sides")
+    at: Instant | None = Field(None, description="when it begins, from the start of a replication")
+    lasts: Instant | None = Field(None, description="how long it lasts; for ever if left out")
+    up: LawField | None = Field(None, description="instead of `at`, the law of the times without the fault")
+    down: LawField | None = Field(None, description="and of the times with it")
+    copy_: Literal["kept", "empty"] | None = Field(
+        None, alias="copy", description="crash: whether a replica comes back with its copy kept or empty (default)"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Fault:
+        kinds = [name for name in ("crash", "cut", "lose") if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            raise FieldError("", f"says {' and '.join(kinds) or 'neither crash nor cut nor lose'}", FORMS)
+        timing = {name for name in ("at", "lasts", "up", "down") if getattr(self, name) is not None}
+        if self.lose is not None:
+            self._refuse(timing, "a loss lasts for ever")
+        elif timing not in ({"at"}, {"at", "lasts"}, {"up", "down"}):
+            raise FieldError("", "does not say when", "at and perhaps lasts, or up and down, two laws")
+        self._refuse({"between"} if self.lose is None and self.between is not None else set(), "only with lose")
+        self._refuse({"copy"} if self.crash is None and self.copy_ is not None else set(), "only with crash")
+        return self
+
+    def struck(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Names that it uses, each with the field that has them."""
+        if self.crash is not None:
+            yield "crash", self.crash
+        for key in ("cut", "between"):
+            yield from ((key, side) for side in getattr(self, key) or ())
+
+    def _refuse(self, names: set[str], why: str) -> None:
+        if names:
+            raise FieldsError([((name,), f"does not fit here: {why}", "leave it out") for name in sorted(names)])
+
+
+def named(who: tuple[str, ...], nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The nodes that some names stand for: a node, else a group, else a role."""
+    found: dict[str, None] = {}
+    for name in who:
+        if name in nodes:
+            found[name] = None
+            continue
+        group = [node for node, about in nodes.items() if about["group"] == name or about["role"] == ROLES.get(name)]
+        if not group:
+            words = dict.fromkeys([*ROLES, *(str(about["group"]) for about in nodes.values()), *nodes])
+            raise FieldError("faults", f"there is no node or group {name}", suggestion(name, words))
+        found.update(dict.fromkeys(group))
+    return list(found)

@@ -1,0 +1,28 @@
+"""What every network may say, whatever its kind."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from replnet.network.faults import Fault
+from replnet.network.fields import Bandwidth, Count, Delay, Name
+from replnet.network.parts import BANDWIDTH, Part
+
+CHARGE = (
+    "what bandwidth is spent on: issued, a replica's own pulls and its answers to clients, and what a source answers; "
+    "both, its answers to other replicas as well"
+)
+
+
+class Whole(Part):
+    """Abstract: what every network may say."""
+
+    name: Name | None = Field(None, description="a short name, for tables; the name of the file if left out")
+    title: str | None = Field(None, description="one line that says what the network is")
+    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+    delay: Delay = Field(0.0, description="time a message takes one way, a number or a law; 0 if left out")
+    queue: Count = Field(1000, description="how many messages may wait at a node whose bandwidth is limited")
+    charge: Literal["issued", "both"] = Field("issued", description=CHARGE)
+    faults: tuple[Fault, ...] = Field((), description="what goes wrong: a list of crashes, cuts and losses")
