@@ -172,6 +172,17 @@ def test_a_fault_that_makes_no_sense_is_refused(fault, said):
         tree(fault)
 
 
+def test_a_description_says_what_goes_wrong():
+    said = tree(
+        {"crash": "level 1", "copy": "kept", **CHURN}, {"cut": ["source", ["1", "2"]], "at": 3, "lasts": 2},
+        {"lose": 0.01}, {"crash": "1", "at": 3},
+    ).describe()  # fmt: skip
+    assert "  level 1 crash, up exponential(mean=5), down exponential(mean=2); copies kept\n" in said
+    assert "  cut between source and 1, 2, at 3 for 2\n" in said
+    assert "  0.01 of all messages get lost\n" in said
+    assert "  1 crash, at 3 for ever; copies empty\n" in said
+
+
 def test_clients_do_not_crash():
     with pytest.raises(rn.InputError, match="clients do not crash"):
         rn.redundant(replicas=2, ask=1, updates=E1, downloads=E1, queries=E1, faults=[{"crash": "clients", "at": 1}])

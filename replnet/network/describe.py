@@ -28,6 +28,7 @@ def describe(network: Network) -> str:
         lines.append(f"  {group:<{width}}  {len(members):>{size},}  {'; '.join(_laws(members)) or 'passive'}")
     if graph.graph["delay"]:
         lines.append(f"  every message takes {graph.graph['delay']}")
+    lines += [f"  {fault}" for fault in graph.graph["faults"]]
     lines.append(f"  events per unit of time: {_rates(groups)}")
     return "\n".join(lines)
 

@@ -24,6 +24,7 @@ from replnet.network.fields import Instant, LawField, text
 from replnet.network.parts import Part
 
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
+MOST_NAMED = 5
 FORMS = "crash: a node or group, cut: [one side, the other], or lose: a share of messages"
 
 
@@ -46,6 +47,10 @@ def _share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise FieldError("", f"{shown(value)} is not a share of messages", "a number above 0 and below 1")
     return float(value)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def _plain(names: tuple[str, ...]) -> str | list[str]:
@@ -88,6 +93,17 @@ class Fault(Part):
         self._refuse({"between"} if self.lose is None and self.between is not None else set(), "only with lose")
         self._refuse({"copy"} if self.crash is None and self.copy_ is not None else set(), "only with crash")
         return self
+
+    def __str__(self) -> str:
+        when = f"up {self.up}, down {self.down}" if self.up else f"at {self.at:g}" if self.at is not None else ""
+        if self.at is not None:
+            when += " for ever" if self.lasts is None else f" for {self.lasts:g}"
+        if self.crash is not None:
+            return f"{_listed(self.crash)} crash, {when}; copies {self.copy_ or 'empty'}"
+        if self.cut is not None:
+            return f"cut between {' and '.join(map(_listed, self.cut))}, {when}"
+        between = f" between {' and '.join(map(_listed, self.between))}" if self.between else ""
+        return f"{self.lose:.3g} of all messages{between} get lost"
 
     def struck(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Names that it uses, each with the field that has them."""
