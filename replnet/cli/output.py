@@ -30,14 +30,18 @@ def _table(result: Result) -> None:
     heads = ["group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "prediction"]
     if not emulated:
         heads = ["group", "metric", "predicted", "kind", "source"]
-    lines = [_compared(row) if emulated else _predicted(row) for row in result.rows]
-    widths = [max(len(line[c]) for line in [heads, *lines]) for c in range(len(heads))]
-    for line in [heads, ["-" * w for w in widths], *lines]:
-        click.echo("  ".join(_painted(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    aligned(heads, [_compared(row) if emulated else _predicted(row) for row in result.rows])
     for note in dict.fromkeys(f"{row.group}: {row.note}" for row in result.rows if row.note):
         click.echo(f"  {note}")
     if isinstance(result, Emulated):
         click.echo(_summary(result))
+
+
+def aligned(heads: list[str], lines: list[list[str]]) -> None:
+    """Columns as wide as what is in them."""
+    widths = [max(len(line[c]) for line in [heads, *lines]) for c in range(len(heads))]
+    for line in [heads, ["-" * w for w in widths], *lines]:
+        click.echo("  ".join(_painted(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _predicted(row: Row) -> list[str]:
@@ -45,10 +49,10 @@ def _predicted(row: Row) -> list[str]:
 
 
 def _compared(row: Row) -> list[str]:
-    interval = "" if row.ci_low is None else f"{_number(row.ci_low)} .. {_number(row.ci_high)}"
+    interval = "" if row.ci_low is None else f"{number(row.ci_low)} .. {number(row.ci_high)}"
     z = "" if row.z is None else f"{row.z:+.2f}"
     source = f"{row.kind}, {row.source}" if row.kind else ""
-    return [row.group, row.metric, _number(row.measured), interval, _expected(row), z, row.verdict, source]
+    return [row.group, row.metric, number(row.measured), interval, _expected(row), z, row.verdict, source]
 
 
 def _summary(result: Emulated) -> str:
@@ -60,14 +64,14 @@ def _summary(result: Emulated) -> str:
     )
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
 
 
 def _expected(row: Row) -> str:
-    return _number(row.predicted) + (f" ± {row.accuracy:.2g}" if row.accuracy else "")
+    return number(row.predicted) + (f" ± {row.accuracy:.2g}" if row.accuracy else "")
 
 
 def _painted(cell: str, width: int) -> str:

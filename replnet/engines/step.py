@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.lines import Lines, load
-from replnet.engines.outages import DOWN, Losses, Outages
+from replnet.engines.hazards import Hazards
+from replnet.engines.lines import load
+from replnet.engines.outages import DOWN
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan
 from replnet.engines.start import depths
@@ -103,10 +104,8 @@ class Walk:
         self._number, self._process = wiring.number, wiring.process
         self._nodes = {name: wiring.node(name, instants.of, instants.before.__getitem__) for name in plan.names}
         self._wakes = [-before for before in instants.before]  # the number of the next one, by process
-        self._outages = Outages(plan.names, plan.faults, run, depth, horizon)
-        self._losses = Losses(plan.faults, run, plan.stream_names, plan.purpose)
-        self._lines = Lines(plan, -depth, horizon) if plan.bandwidth is not None else None
-        for at, turn, i, empties in self._outages.turns:
+        self._hazards = Hazards(plan, run, -depth, horizon)
+        for at, turn, i, empties in self._hazards.outages.turns:
             self._push(at, TURN, 0, plan.names[i], (turn, empties))
         self._tally = Tally(plan, depth, horizon, sampled, self._ages)
         self._lacking = {name for name in plan.names if self._needs(name)}
@@ -164,8 +163,8 @@ class Walk:
     def _turn(self, name: NodeId, now: float, turn: int, empties: bool) -> None:
         """A node goes down, or comes back."""
         i, node = self._number[name], self._nodes[name]
-        if self._lines:
-            (self._lines.down if turn == DOWN else self._lines.up)(i, now)
+        if lines := self._hazards.lines:
+            (lines.down if turn == DOWN else lines.up)(i, now)
         if isinstance(node, Replica):
             if turn == DOWN:
                 self._tally.leave(i, now)
@@ -181,7 +180,7 @@ class Walk:
         commands = self._nodes[name].on_wake(now, purpose)
         if purpose == "updates":
             self._tally.update(i, now)
-        elif self._outages.down(i, now):
+        elif self._hazards.outages.down(i, now):
             commands = [command for command in commands if isinstance(command, Wake)]
             self._counts[code] -= now >= 0
         self._counts[code] += now >= 0
@@ -203,9 +202,9 @@ class Walk:
 
     def _pull(self, asker: NodeId, asked: NodeId, now: float, message: Pull, q: int, pull: int) -> None:
         i, j = self._number[asker], self._number[asked]
-        lost, mute = self._losses.lost(q, pull, i, j)
+        goes, mute = self._hazards.goes(q, pull, i, j, now)
         exchange, delay = Exchange(asker, asked, now, message.query, mute), self._delays.of(asker, asked)
-        if (self._lines and not self._lines.issue(i, now)) or lost or self._outages.cut(i, j, now):
+        if not goes:
             self._fail(now + delay, exchange)
         elif delay == 0:
             self._ask(now, message, exchange, next(self._serial))
@@ -216,17 +215,16 @@ class Walk:
         """A pull has come."""
         asker, asked = exchange.asker, exchange.asked
         i, j = self._number[asker], self._number[asked]
-        down = self._outages.down(j, now)
-        wait = 0.0 if down or not self._lines else self._lines.answer(j, i, now)
-        if down or wait is None:
+        wait = self._hazards.wait(j, i, now)
+        if wait is None:
             self._fail(now, exchange)
             return
         (command,) = self._nodes[asked].on_message(now, asker, message)
         assert isinstance(command, Send)
-        if exchange.mute or self._outages.cut(j, i, now):
-            self._fail(now, exchange)
-        else:
+        if self._hazards.returns(j, i, now, exchange.mute):
             self._return(now, wait, command.message, exchange)
+        else:
+            self._fail(now, exchange)
 
     def _fail(self, now: float, exchange: Exchange) -> None:
         """No reply will come; clients come to know when it would have come."""
@@ -243,7 +241,7 @@ class Walk:
     def _reply(self, now: float, message: Message, exchange: Exchange, serial: int) -> None:
         """What came of a pull."""
         to, sender = exchange.asker, exchange.asked
-        if self._outages.went_down(self._number[to], exchange.sent, now):
+        if self._hazards.outages.went_down(self._number[to], exchange.sent, now):
             return
         node, message = self._nodes[to], self._remembered(message, serial)
         self._do(to, now, node.on_message(now, sender, message))
@@ -307,9 +305,9 @@ class Walk:
 
     def path(self, unproven: int) -> Path:
         fresh, answers, good, shares = self._tally.totals()
-        if self._lines:
-            self._lines.close()
-            shares |= load(self._plan, self._lines.counts, self._horizon)
+        if lines := self._hazards.lines:
+            lines.close()
+            shares |= load(self._plan, lines.counts, self._horizon)
         return Path(
             fresh=fresh,
             answers=answers,
