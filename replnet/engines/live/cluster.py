@@ -41,7 +41,10 @@ def joined(address: str | None = None) -> Iterator[None]:
         with _private_files(), _undisturbed():
             _init(address)
         with _silence():
-            yield
+            try:
+                yield
+            finally:
+                ray.shutdown()
     finally:
         ray.shutdown()
         for name in os.environ.keys() - environment.keys():
@@ -60,23 +63,30 @@ def _private_files() -> Iterator[None]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block, unless it comes twice: half a Ray cannot be stopped in order."""
+def noted() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event and interrupts nothing in the block, unless it comes twice."""
+    came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield came
         return
-    came = []
 
     def note(number: int, frame: Any) -> None:
-        came.append(number)
+        came.set()
         signal.signal(signal.SIGINT, before)
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield
+        yield came
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: half a Ray cannot be stopped in order."""
+    with noted() as came:
+        yield
+    if came.is_set():
         raise KeyboardInterrupt
 
 
@@ -116,6 +126,18 @@ def _knock(address: str) -> None:
         raise Unreachable(f"Ray at {address}: {error.strerror or error}") from error
 
 
+def gone() -> str:
+    """How Ray's own control service is out of reach, if it is; hosts can live on without it, but not start."""
+    import ray
+
+    address = str(ray.get_runtime_context().gcs_address)
+    try:
+        _knock(address)
+    except Unreachable as error:
+        return str(error)
+    return ""
+
+
 def cpus() -> float:
     """Of the whole cluster."""
     import ray
@@ -124,18 +146,45 @@ def cpus() -> float:
     return resources.get("CPU", 1.0)
 
 
+class Lost(Exception):  # noqa: N818
+    """A host died or fell silent; says how."""
+
+
+class Failed(Exception):  # noqa: N818
+    """What a host was doing raised an error; says which."""
+
+
 @final
 class Hosts:
     """Host actors, and calls to them that end."""
 
     def __init__(self, n: int) -> None:
         import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        kind: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(HostActor)
-        self._ray = ray
-        self.actors = [kind.remote() for _ in range(n)]
-        self.machines: list[str] = [""] * n
-        self.now: float | None = None  # model time, for whoever reads of a loss
+        self._ray: Any = ray
+        self._bound = NodeAffinitySchedulingStrategy
+        self._kind: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(HostActor)
+        self._nodes: list[str] = []  # of the cluster, by host
+        self._actors: list[Any] = []
+        self.incarnations = [0] * n
+        for _ in range(n):
+            self._nodes.append(self._node(""))
+            self._actors.append(self._start(self._nodes[-1]))
+
+    def _node(self, avoided: str) -> str:
+        """The node of the cluster with the fewest hosts per CPU, another than this one if there is one."""
+        nodes: list[dict[str, Any]] = self._ray.nodes()
+        alive: dict[str, float] = {n["NodeID"]: n["Resources"].get("CPU", 0.0) for n in nodes if n["Alive"]}
+        others = [node for node in alive if node != avoided] or list(alive)
+        return min(others, key=lambda node: (self._nodes.count(node) + 1) / max(alive[node], 1e-3))
+
+    def _start(self, node: str) -> Any:
+        """Bound to the node: left to Ray, several may start on one while another has none."""
+        return self._kind.options(scheduling_strategy=self._bound(node_id=node, soft=False)).remote()
+
+    def __len__(self) -> int:
+        return len(self._actors)
 
     def share(self, what: Any) -> Any:
         """Something large for several calls."""
@@ -145,30 +194,60 @@ class Hosts:
         self, method: str, arguments: Sequence[Sequence[Any]] | None = None, patience: float | None = None
     ) -> list[Any]:
         """The same call to every host; the answers in order."""
-        arguments = [()] * len(self.actors) if arguments is None else arguments
+        arguments = [()] * len(self) if arguments is None else arguments
         return self.some(method, dict(enumerate(arguments)), patience)
 
     def some(self, method: str, given: dict[int, Sequence[Any]], patience: float | None = None) -> list[Any]:
-        """A call to some hosts."""
+        """A call to some hosts, none of which may be lost."""
         patience = ANSWER if patience is None else patience
         end = time.monotonic() + patience
-        asked = {h: getattr(self.actors[h], method).remote(*what) for h, what in given.items()}
-        return [self._answer(h, ref, end - time.monotonic(), patience) for h, ref in asked.items()]
+        asked = {h: self.ask(h, method, *what) for h, what in given.items()}
+        answers = []
+        for h, ref in asked.items():
+            try:
+                if not self.ready([ref], end - time.monotonic()):
+                    raise Lost(f"did not answer for {patience:g} s")
+                answers.append(self.answer(ref))
+            except (Lost, Failed) as error:
+                raise LiveLost((f"host {h} of {len(self)} {error}",)) from error
+        return answers
 
-    def _answer(self, host: int, ref: Any, left: float, patience: float) -> Any:
+    def ask(self, host: int, method: str, *what: Any) -> Any:
+        """A question whose answer will come, or not."""
+        return getattr(self._actors[host], method).remote(*what)
+
+    def ready(self, refs: list[Any], patience: float) -> list[Any]:
+        """Those that are answered, or never will be; waits for all, but not longer than `patience`."""
+        return list(self._ray.wait(refs, num_returns=len(refs), timeout=max(patience, 0.0))[0]) if refs else []
+
+    def answer(self, ref: Any) -> Any:
+        """Of a question that is ready."""
         errors = self._ray.exceptions
         try:
-            return self._ray.get(ref, timeout=max(left, 0.0))
+            return self._ray.get(ref, timeout=ANSWER)
         except errors.GetTimeoutError:
-            why = f"did not answer for {patience:g} s"
+            raise Lost(f"did not answer for {ANSWER:g} s") from None
         except errors.RayTaskError as error:
-            why = f"failed: {str(error).strip().splitlines()[-1]}"
+            raise Failed(f"failed: {str(error).strip().splitlines()[-1]}") from error
         except errors.RayError as error:
-            why = f"died ({type(error).__name__})"
-        raise LiveLost((f"host {host} of {len(self.actors)} {why}",), self.now)
+            raise Lost(f"died ({type(error).__name__})") from error
+
+    def peers(self) -> list[Any]:
+        """For hosts to reach one another."""
+        return list(self._actors)
+
+    def replace(self, host: int) -> None:
+        """Another process for a host that was lost, and an end to it in case it was only silent.
+
+        It starts elsewhere where it can: what failed may have been the node.
+        """
+        self._ray.kill(self._actors[host], no_restart=True)
+        self._nodes[host] = self._node(self._nodes[host])
+        self._actors[host] = self._start(self._nodes[host])
+        self.incarnations[host] += 1
 
     def kill(self) -> None:
-        for actor in self.actors:
+        for actor in self._actors:
             self._ray.kill(actor, no_restart=True)
 
 

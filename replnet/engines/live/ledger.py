@@ -9,6 +9,9 @@ update after S, the time from a to b in which a node held that copy counts
 
 and an answer that comes at t is good if t < u(S), or with the probability that
 no update came in t - S.
+
+While a replica has no copy of a source that it can hear of, because it began
+anew, there is nothing that could be fresh: that time is absent, and does not count.
 """
 
 from __future__ import annotations
@@ -45,63 +48,76 @@ class Updates:
 
 @final
 class Ledger:
-    """Totals per group over [0, horizon) of some nodes of a plan."""
+    """Totals per group over [since, horizon) of some nodes of a plan."""
 
-    def __init__(self, plan: Plan, updates: list[Updates], horizon: float, sampled: bool) -> None:
-        self._plan, self._updates, self._horizon, self._sampled = plan, updates, horizon, sampled
+    def __init__(self, plan: Plan, updates: list[Updates], horizon: float, sampled: bool, since: float) -> None:
+        self.horizon = horizon
+        self._plan, self._updates, self._sampled, self._since = plan, updates, sampled, since
         self._sources = [plan.names[s] for s in plan.sources]
         self._laws = [plan.processes[row].law.age for row in range(len(plan.sources))]
         self._held: dict[int, list[tuple[int, NodeId, float, float]]] = {}  # node: (row, source, S, since)
-        self._fresh = [0.0] * len(plan.groups)
-        self.answers = np.zeros(len(plan.groups), np.int64)
-        self.good, self.good_when_due = np.zeros(len(plan.groups)), np.zeros(len(plan.groups))
+        self._group: list[int] = plan.group.tolist()
+        n = len(plan.groups)
+        self._fresh, self._absent, self._copies = [0.0] * n, [0.0] * n, np.zeros(n, np.int64)
+        self.answers, self.empty = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.good, self.good_when_due = np.zeros(n), np.zeros(n)
 
     def hold(self, node: int, copies: Copies) -> None:
-        """What a replica holds at time zero."""
+        """What a replica holds to begin with."""
         rows = np.flatnonzero(self._plan.reached[:, node]).tolist()
-        self._held[node] = [(row, s := self._sources[row], copies.get(s, -math.inf), 0.0) for row in rows]
+        self._held[node] = [(row, s := self._sources[row], copies.get(s, -math.inf), self._since) for row in rows]
+        self._copies[self._group[node]] += int(self._plan.counted[:, node].sum())
 
     def copies(self, node: int, now: float, copies: Copies) -> None:
         """What it holds from now on; what comes after the horizon counts no more."""
-        if now >= self._horizon:
+        if now >= self.horizon:
             return
         held = self._held[node]
         for at, (row, source, left, since) in enumerate(held):
             new = copies.get(source, -math.inf)
             if new != left:
-                self._fresh[self._plan.group[node]] += self._counts(row, left, since, now)
+                group = self._group[node]
+                if left == -math.inf:
+                    self._absent[group] += now - since
+                else:
+                    self._fresh[group] += self._counts(row, left, since, now)
                 held[at] = (row, source, new, now)
 
     def _counts(self, row: int, left: float, begin: float, end: float) -> float:
         """(1) or (2)."""
         if self._sampled:
             return max(min(end, self._updates[row].after(left)) - begin, 0.0)
-        if left == -math.inf:
-            return 0.0
         law = self._laws[row]
         return float(law.integrated_tail(end - left) - law.integrated_tail(begin - left))
 
     def answer(self, client: int, due: float, now: float, copies: Copies) -> None:
-        """To a query that was due in [0, horizon), whenever it comes."""
-        group = self._plan.group[client]
+        """To a query that was due in [since, horizon), whenever it comes."""
+        group = self._group[client]
         for row, source in enumerate(self._sources):
             if self._plan.counted[row, client]:
                 self.answers[group] += 1
                 if source in copies:
                     self.good[group] += self._is_good(row, copies[source], now)
                     self.good_when_due[group] += self._is_good(row, copies[source], due)
+                elif self._plan.reached[row, client]:
+                    self.empty[group] += 1
 
     def _is_good(self, row: int, left: float, at: float) -> float:
         if self._sampled:
             return float(at < self._updates[row].after(left))
         return float(self._laws[row].tail(max(at - left, 0.0)))
 
-    def fresh(self, until: float) -> Floats:
-        """Copy-time up to `until` that was fresh."""
-        fresh, group = np.array(self._fresh), self._plan.group
+    def totals(self, until: float) -> tuple[Floats, Floats]:
+        """Copy-time up to `until` that was fresh, and in which there was a copy."""
+        fresh, absent = list(self._fresh), list(self._absent)
         for node, held in self._held.items():
-            fresh[group[node]] += sum(self._counts(row, left, since, until) for row, _, left, since in held)
-        return fresh
+            group = self._group[node]
+            for row, _, left, since in held:
+                if left == -math.inf:
+                    absent[group] += until - since
+                else:
+                    fresh[group] += self._counts(row, left, since, until)
+        return np.array(fresh), self._copies * (until - self._since) - np.array(absent)
 
     def left(self) -> Iterable[tuple[int, int, float]]:
         """(row, node, S) of every copy, as of the horizon."""

@@ -6,10 +6,9 @@ CPUs with
 
     (M c + s B b) / s,    B = sum over pairs of hosts of min(traffic / s, 1 / gap)    (1)
 
-batches per second. The default s is the smallest at which this is a quarter of
-what there is, on no host more than a quarter of one CPU, and at which a message
-that takes L seconds from host to host is late by one percent of the shortest
-mean interval.
+batches per second. The default s is the smallest at which this is half of what
+there is, on no host more than half of one CPU, and at which a message that takes
+L seconds from host to host is late by one percent of the shortest mean interval.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from replnet.engines.plan import QUERIES, Plan
 Floats = npt.NDArray[np.float64]
 
 GAP = 0.002  # seconds between batches from one host to another
-SHARE = 0.25  # of the CPUs, at the default pace
+SHARE = 0.5  # of the CPUs, at the default pace
 LATE = 0.01  # of the shortest mean interval, the same
 STRAINED = 0.05  # of it: a mean slip beyond which a path is no longer the planned one
 BUSY = 0.8  # of its time: a loop beyond that has no room for a burst

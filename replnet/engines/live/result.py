@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class LiveLost(RuntimeError):  # noqa: N818
-    """Part of a run died or fell silent without being asked to; `lost` names it."""
+    """What a run needs died, fell silent or failed, and nothing was measured that is of use; `lost` names it."""
 
     def __init__(self, lost: tuple[str, ...], at: float | None = None) -> None:
         self.lost, self.at = lost, at
@@ -61,6 +61,22 @@ class HostSeen:
 
 @final
 @dataclass(frozen=True)
+class Outage:
+    """A host that was lost without being asked to fail. Instants in model time."""
+
+    host: int
+    nodes: tuple[str, ...]
+    why: str
+    heard: float  # what it did up to then is counted
+    back: float | None = None  # from then on it counts again, its replicas blank at first; None: it never came back
+
+    def __str__(self) -> str:
+        end = "to the end" if self.back is None else f"to {self.back:.4g}"
+        return f"host {self.host} {self.why}: lost from t = {self.heard:.4g} {end}"
+
+
+@final
+@dataclass(frozen=True)
 class Glimpse:
     """How a run is going."""
 
@@ -71,15 +87,18 @@ class Glimpse:
     counts: tuple[int, int, int, int]
     messages: int
     slip: float  # the largest mean of a host
+    lost: tuple[Outage, ...] = ()  # so far
 
 
 @final
 @dataclass(frozen=True)
 class Live:
-    """One path on the wall clock. Delays, responses and slips are in units of model time."""
+    """Paths on the wall clock, all at once. Delays, responses and slips are in units of model time."""
 
-    path: Path  # `good`: answers that were fresh when they came
-    good_when_due: Floats  # answers that were fresh for the instant at which the query was due
+    horizon: float  # of every path: earlier than planned if the run was cut short
+    paths: tuple[Path, ...]  # by replication; `good`: answers that were fresh when they came
+    present: Floats  # by replication and group: the share of copy-time that counts, 1 unless hosts were lost
+    good_when_due: Floats  # the same: answers that were fresh for the instant at which the query was due
     delays: Summary  # of replies: arrival minus the instant at which the upstream answered
     group_delays: tuple[float, ...]  # the mean of them, by the group that asked; 0 where nobody did
     responses: Summary  # of clients' queries: answer minus the instant at which it was due
@@ -97,11 +116,17 @@ class Live:
     why: str  # it is not
     advised: float | None  # a time scale that would do
     rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
-    lost: tuple[str, ...] = ()
+    lost: tuple[Outage, ...] = ()
+    cut_short: str = ""  # why the run ended before its horizon, if it did
+
+    @property
+    def degraded(self) -> bool:
+        """Whether something failed that no one asked to."""
+        return bool(self.lost)
 
     @property
     def events(self) -> int:
-        return sum(self.path.counts)
+        return sum(sum(path.counts) for path in self.paths)
 
     @property
     def messages_per_second(self) -> float:

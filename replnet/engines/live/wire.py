@@ -10,42 +10,40 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from replnet.network.messages import Message, Pull, Reply
 
+Body: TypeAlias = tuple[Any, ...]
+"""A message as plain data."""
 
-class Parcel(NamedTuple):
-    """A message on its way; nodes by number, instants in model time."""
+Parcel: TypeAlias = tuple[int, int, int, float, float, Body]
+"""A message on its way: replication, to, sender, sent, due, body.
 
-    to: int
-    sender: int
-    sent: float
-    due: float  # not to be handed over before
-    body: tuple[Any, ...]
-
+Nodes by number, instants in model time; it is not to be handed over before it is due.
+"""
 
 Head: TypeAlias = tuple[int, int, int]
 """Host, incarnation, number."""
 
 
-def body(message: Message) -> tuple[Any, ...]:
+def body(message: Message) -> Body:
     if type(message) is Reply:
         return (message.copies, message.query, message.contacts)
     assert isinstance(message, Pull)
     return (message.query, message.pool, message.contacts)
 
 
-def message(body: tuple[Any, ...]) -> Message:
+def message(body: Body) -> Message:
     return Reply(*body) if type(body[0]) is not int else Pull(*body)
 
 
-def pack(head: Head, parcels: list[tuple[Any, ...]]) -> bytes:
-    """Plain tuples, not Parcels: pickling a class costs several times as much."""
+def pack(head: Head, parcels: list[Parcel]) -> bytes:
+    """Plain tuples: pickling a class costs several times as much."""
     return pickle.dumps((head, parcels), protocol=5)
 
 
-def unpack(batch: bytes) -> tuple[Head, list[tuple[int, int, float, float, tuple[Any, ...]]]]:
+def unpack(batch: bytes) -> tuple[Head, list[Parcel]]:
     head, parcels = pickle.loads(batch)
     return head, parcels
 
@@ -68,12 +66,17 @@ class Arrivals:
         self._from: dict[int, _From] = {}
         self.taken = self.repeated = 0
 
+    def reborn(self, host: int, incarnation: int) -> None:
+        """What earlier incarnations of a host have sent is left from now on."""
+        came = self._from.get(host)
+        if came is None or incarnation > came.incarnation:
+            self._from[host] = _From(incarnation)
+
     def take(self, head: Head) -> bool:
         """Whether this batch is new."""
         host, incarnation, number = head
-        came = self._from.setdefault(host, _From(incarnation))
-        if incarnation > came.incarnation:
-            came = self._from[host] = _From(incarnation)
+        self.reborn(host, incarnation)
+        came = self._from[host]
         if incarnation < came.incarnation or number < came.next or number in came.early:
             self.repeated += 1
             return False

@@ -1,0 +1,115 @@
+"""From what the hosts of a run have seen to its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from replnet.engines.live.lookout import Lookout, Seat, tallied
+from replnet.engines.live.pace import Costs, Kept, judge
+from replnet.engines.live.result import Floats, HostSeen, Summary
+from replnet.engines.live.seen import Tallied, total
+from replnet.engines.live.spread import Spread
+from replnet.engines.path import Path
+from replnet.engines.plan import Plan
+
+
+def gather(
+    plan: Plan, lookout: Lookout, starts: list[tuple[float, int]], scale: float, seconds: float, costs: Costs | None
+) -> dict[str, Any]:
+    """All of a Live but how long it took with its start; `starts`: the depth of each and what is unproven."""
+    seats, outages = lookout.seats, lookout.outages
+    reports = [report for seat in seats for report in seat.reports]
+    found = tallied(seats)
+    by_group = [merged([r.delays[g] for r in reports]) for g in range(len(plan.groups))]
+    kept = [Kept(slip(seat).mean, _busy(seat), said(seat) / seconds) for seat in seats]
+    why, advised = judge(plan, scale, kept, lookout.unfinished)
+    return {
+        "horizon": lookout.horizon,
+        "paths": tuple(
+            _path(plan, of, copies_left(plan, seats, r), *starts[r], bool(outages)) for r, of in enumerate(found)
+        ),
+        "present": np.array([_share(total([t.present for t in of]), lookout.horizon * plan.copies) for of in found]),
+        "good_when_due": np.array([total([t.good_when_due for t in of]) for of in found]),
+        "delays": Summary.of(merged(by_group)),
+        "group_delays": tuple(spread.mean for spread in by_group),
+        "responses": Summary.of(merged([r.responses for r in reports])),
+        "unanswered": sum(t.unanswered for of in found for t in of),
+        "messages": sum(r.said for r in reports),
+        "crossed": sum(r.crossed for r in reports),
+        "batches": sum(r.batches for r in reports),
+        "batches_missing": max(sum(r.batches - r.taken for r in reports), 0),
+        "duplicates": sum(r.repeated for r in reports),
+        "seconds": seconds,
+        "time_scale": scale,
+        "hosts": tuple(_seen(seat) for seat in seats),
+        "faithful": not why,
+        "why": why,
+        "advised": advised,
+        "rate_measured": costs.rate if costs else None,
+        "lost": outages,
+        "cut_short": lookout.cut_short,
+    }
+
+
+def _path(plan: Plan, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool) -> Path:
+    updates, downloads, polls, queries = total([t.counts for t in found]).tolist()
+    answers = total([t.answers for t in found])
+    if degraded:  # what a blank replica answers says nothing of a copy
+        answers = answers - total([t.empty for t in found])
+    return Path(
+        fresh=_share(total([t.fresh for t in found]), total([t.present for t in found])),
+        answers=answers,
+        good=total([t.good for t in found]),
+        counts=(updates, downloads, polls, queries),
+        copies=copies,
+        depth=depth,
+        unproven=unproven,
+    )
+
+
+def _share(part: Any, whole: Any) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(whole > 0, part / whole, np.nan))
+
+
+def copies_left(plan: Plan, seats: list[Seat], replication: int) -> Floats:
+    """What every node holds at the end, a row per source; -inf where it holds nothing or is not there."""
+    copies = np.full((len(plan.sources), len(plan.names)), -np.inf)
+    for seat in seats:
+        for row, node, left in seat.finished.left[replication] if seat.finished else []:
+            copies[row, node] = left
+    return copies
+
+
+def _seen(seat: Seat) -> HostSeen:
+    return HostSeen(
+        nodes=seat.part.at.count(seat.part.me),
+        machine=seat.machine,
+        slip=Summary.of(slip(seat)),
+        busy=_busy(seat),
+        cpu=seat.finished.cpu if seat.finished else 0.0,
+        said=said(seat),
+        batches=sum(report.batches for report in seat.reports),
+        offset=seat.offset,
+    )
+
+
+def _busy(seat: Seat) -> float:
+    return seat.finished.busy if seat.finished else 0.0
+
+
+def slip(seat: Seat) -> Spread:
+    return merged([report.slip for report in seat.reports])
+
+
+def said(seat: Seat) -> int:
+    return sum(report.said for report in seat.reports)
+
+
+def merged(spreads: list[Spread]) -> Spread:
+    whole = Spread()
+    for spread in spreads:
+        whole.merge(spread)
+    return whole
