@@ -89,8 +89,8 @@ def test_a_difference_is_looked_at_again(monkeypatch):
 
     right = module.formulas
 
-    def wrong(network, compiled):
-        return {key: type(f)(f.value + 0.1, f.kind, f.source) for key, f in right(network, compiled).items()}
+    def wrong(compiled):
+        return {key: type(f)(f.value + 0.1, f.kind, f.source) for key, f in right(compiled).items()}
 
     monkeypatch.setattr(module, "formulas", wrong)
     result = rn.emulate(NETWORKS["cluster"], seed=1, horizon=3200)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,7 +69,8 @@ def test_what_was_lost_is_marked_and_not_judged(monkeypatch):
         live = made(network, lost=outages(4.0, back, (leaf,)), cut_short=cut)
         monkeypatch.setattr(on_the_clock, "run_live", lambda *_, live=live, **__: live)
         result = on_the_clock.run_for_real(network, horizon=320.0, replications=32)
-        above, below = result.rows
+        above, below = (row for row in result.rows if row.metric == "freshness")
+        assert [row.measured for row in result.rows if row.metric == "availability"] == [1.0, 0.9]
         assert above.verdict
         assert "host" not in above.note
         assert below.verdict == ""
@@ -83,10 +85,11 @@ def made(network, **how) -> Live:
     """As if the paths of `step` had been run, with a tenth of the time of the second level lost."""
     compiled = plan(network)
     still = Summary(1, 0.0, 0.0, 0.0, 0.0)
+    there = {(f"level {g}", "availability"): (share * 10.0, 10.0) for g, share in ((1, 1.0), (2, 0.9))}
+    paths = tuple(replace(step.run_path(compiled, 1, r, 10.0, True), shares=there) for r in range(32))
     host = HostSeen(1, "here", still, 0.1, 0.1, 1, 1, Offset())
     return Live(
-        horizon=10.0, paths=tuple(step.run_path(compiled, 1, r, 10.0, True) for r in range(32)),
-        present=np.tile([1.0, 0.9], (32, 1)), good_when_due=np.zeros((32, 2)), delays=still, group_delays=(0.0, 0.0),
+        horizon=10.0, paths=paths, present=np.tile([1.0, 0.9], (32, 1)), good_when_due=np.zeros((32, 2)), delays=still, group_delays=(0.0, 0.0),
         responses=still, unanswered=0, messages=1, crossed=0, batches=0, batches_missing=0, duplicates=0, seconds=1.0,
         total_seconds=2.0, time_scale=0.1, hosts=(host,), faithful=True, why="", advised=None, rate_measured=None,
         **how,

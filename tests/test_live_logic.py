@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import networks
+from networks import networks, troubled
 
 import replnet as rn
 from replnet.engines import step
 from replnet.engines.live.agenda import ARRIVAL
 from replnet.engines.live.clocks import Offset, offset
+from replnet.engines.live.gather import added
 from replnet.engines.live.host import Host
 from replnet.engines.live.ledger import Ledger, Updates
 from replnet.engines.live.pace import GAP, LATE, SHARE, Costs, Kept, default_scale, judge, load, round_up, shortest
@@ -166,6 +167,33 @@ def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
     lattice = any(p.law.span is not None for p in compiled.processes)
     if walk.unproven() == 0:
         assert_same_path(compiled, 1 if lattice else hosts, seed, True, 5.0)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(network=troubled(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+def test_what_is_planned_to_go_wrong_does_so_as_in_step(network, seed, hosts):
+    compiled, horizon = plan(network), 5.0
+    lattice = any(p.law.span is not None for p in compiled.processes)
+    if step.to_zero(compiled, seed, 0, horizon, True).unproven() or compiled.constant_delay != 0:
+        return
+    ours = ran(World(compiled, 1 if lattice else hosts, seed, horizon, True))
+    theirs = step.run_path(compiled, seed, 0, horizon, True)
+    held = compiled.copies > 0
+    present = totals(ours, "present")[held]
+    assert counts(ours) == theirs.counts
+    shares = added([report.tallied[0].load for report in ours])
+    for key, (amount, whole) in shares.items():
+        assert np.allclose(theirs.shares[key], (amount, whole), rtol=1e-9, atol=ROUNDING), key
+    assert shares.keys() == {key for key in theirs.shares if key[1] not in ("availability", "answered")}
+    with np.errstate(invalid="ignore"):
+        assert np.allclose(totals(ours, "fresh")[held] / present, theirs.fresh[held], atol=ROUNDING, equal_nan=True)
+    if compiled.faults.crashes:
+        there = [theirs.shares[group, "availability"][0] for g, group in enumerate(compiled.groups) if held[g]]
+        assert np.allclose(present, there, rtol=1e-9, atol=ROUNDING)
+    if compiled.faults and compiled.bandwidth is None and compiled.clients.any():  # else some wait in line beyond the horizon
+        answers = totals(ours, "answers"), totals(ours, "answers") - totals(ours, "empty")
+        group = int(compiled.group[compiled.clients][0])
+        assert (answers[1][group], answers[0][group]) == theirs.shares[compiled.groups[group], "answered"]
 
 
 @pytest.mark.parametrize("network", NAMED.values(), ids=NAMED)

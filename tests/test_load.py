@@ -128,9 +128,9 @@ class TestLine:
     def test_what_nobody_uses_is_spare(self):
         lines = self.lines()
         lines.answer(1, 2, -0.25)  # busy until 0.25
+        assert lines.totals(3.0).spare[1] == 3 - 0.25
         lines.answer(1, 2, 4.0)
-        lines.close()
-        assert lines.counts.spare[1] == 10 - 0.25 - 0.5
+        assert lines.totals(10.0).spare[1] == 10 - 0.25 - 0.5
 
     def test_a_node_that_is_down_has_nothing_to_spare(self):
         lines = self.lines()
@@ -138,8 +138,7 @@ class TestLine:
         lines.down(1, 1.2)
         lines.up(1, 5.0)
         assert lines.answer(1, 2, 5.0) == 0.0
-        lines.close()
-        assert lines.counts.spare[1] == 1 + 10 - 5.5
+        assert lines.totals(10.0).spare[1] == 1 + 10 - 5.5
 
 
 def test_a_line_overflows_where_its_decay_says_so():

@@ -141,7 +141,7 @@ class Runner:
         self._program = Program(compiled, case.estimator == "sampled")
         self._clients = compiled.copies[self._at] == 0
         self._doubt = heavy(behind(compiled, self._at), self._program.sampled)
-        formula = formulas(case.network, compiled)[case.group, "freshness"]
+        formula = formulas(compiled)[case.group, "freshness"]
         assert formula.kind == "exact", f"{case.name}: coverage needs an exact prediction, not {formula.kind}"
         self.predicted = formula.value
 

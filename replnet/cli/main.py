@@ -80,7 +80,7 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 @network_options
 @click.option("--engine", type=click.Choice(["array", "step", "live"]),
               help="array: compiled, for numbers; step: node by node, for reference and delays that differ; "
-                   "live: one path on the wall clock, by Ray actors.  "
+                   "live: on the wall clock, by Ray actors.  "
                    "[default: array, or step where only that can]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed, the same path.")
 @click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
@@ -117,11 +117,11 @@ def run(
 
     demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
     check(demands, loaded)
-    with progress() as report:
-        if engine == "live":
-            how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
-            result = live(loaded, options, how, report)
-        else:
+    if engine == "live":
+        how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
+        result = live(loaded, options, how)
+    else:
+        with progress() as report:
             result = emulate(loaded, engine or suited(loaded), progress=report, **options)
     write(result, form)
     failed, open_ = judge(demands, result)
@@ -136,12 +136,16 @@ def number_or_word(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.isdigit() else text
 
 
-def live(loaded: Any, options: dict[str, Any], how: dict[str, Any], report: Any) -> Any:
+def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
     """A live run; what becomes of Ray is for the exit code."""
+    from replnet.cli.watch import watching
     from replnet.experiment.on_the_clock import LiveLost, Unreachable, run_for_real
 
+    if options.pop("precision") is not None:
+        raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     try:
-        return run_for_real(loaded, seed=options["seed"], horizon=options["horizon"], progress=report, **how)
+        with watching() as watch:
+            return run_for_real(loaded, watch=watch, **options, **how)
     except (LiveLost, Unreachable) as error:
         click.echo(error, err=True)
         raise click.exceptions.Exit(RAY_LOST) from error
@@ -168,6 +172,19 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
         draw(loaded, output)
         click.echo(f"drawn to {output}", err=True)
     return FINE
+
+
+@commands.command(epilog=EPILOG)
+def demo() -> int:
+    """A small network predicted, emulated, and run for real on Ray actors: one table, in some fifteen seconds."""
+    from replnet.cli.demo import show
+    from replnet.experiment.on_the_clock import LiveLost, Unreachable
+
+    try:
+        return FINE if show() else DIFFERS
+    except (LiveLost, Unreachable) as error:
+        click.echo(error, err=True)
+        return RAY_LOST
 
 
 @commands.command()

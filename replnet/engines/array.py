@@ -10,6 +10,8 @@ has a pass of its own over the same sorted pulls.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from replnet.engines.content import Content
@@ -17,9 +19,10 @@ from replnet.engines.lines import load
 from replnet.engines.path import Path, answered, there
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
+from replnet.engines.record import Keep, Recorder
 from replnet.engines.start import depths
 from replnet.engines.weather import Weather, losses
-from replnet.laws.renewal import Renewals
+from replnet.laws.renewal import Renewals, Window
 from replnet.laws.streams import CHOICES, Words, seed_words, streams
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
@@ -28,6 +31,17 @@ WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhe
 def run_path(program: Program, seed: int, replication: int, horizon: float) -> Path:
     """One replication over [0, horizon)."""
     return _Run(program, seed, replication, horizon).path()
+
+
+def record_path(
+    program: Program, seed: int, replication: int, horizon: float, keep: Keep, looks: Iterable[float]
+) -> None:
+    """The same once more, with every event handed to `keep`; `looks` are how far back to begin, in turn (record.py).
+
+    The program is not to be `sampled`: it is to know when copies left their source.
+    """
+    assert not program.sampled
+    _Run(program, seed, replication, horizon).record(keep, looks)
 
 
 class _Run:
@@ -42,6 +56,7 @@ class _Run:
         self._choices = streams(run, names, purposes, CHOICES)
         self._losses = losses(program, run)
         self._run, self._absent = run, np.zeros(4, np.int64)
+        self._recorder: Recorder | None = None
 
     def _renewals(self, kind: str, rows: np.ndarray, run: Words, events: int) -> Renewals:
         used, which = np.unique(self._plan.which[rows], return_inverse=True)
@@ -52,10 +67,8 @@ class _Run:
         )
 
     def path(self) -> Path:
-        for depth in depths(self._plan, float(self._updates.age.max()), self._program.delay, self._program.sampled):
-            pulls, contents, unproven = self._start(depth)
-            if unproven == 0:
-                break
+        age, delay, sampled = float(self._updates.age.max()), self._program.delay, self._program.sampled
+        pulls, contents, depth, unproven = self._proven(depths(self._plan, age, delay, sampled))
         while self._wakes.now < self._horizon:
             window = self._wakes.window(self._horizon)
             self._weather.take_off(window, self._absent)
@@ -70,8 +83,26 @@ class _Run:
                     content.plain(pulls)
                 pulls.all_done()
             else:
-                self._apply(pulls, contents, window.end)
+                self._apply(pulls, contents, window)
         return self._finish(contents, depth, unproven)
+
+    def record(self, keep: Keep, looks: Iterable[float]) -> None:
+        self._recorder = Recorder(self._program, self._run, self._horizon, keep)
+        pulls, contents, *_ = self._proven(looks)
+        self._recorder.start(self._updates.age, [content.copies for content in contents[: len(self._plan.sources)]])
+        while self._wakes.now < self._horizon:
+            window = self._wakes.window(self._horizon)
+            self._look_ahead(contents, window.end)
+            pulls.add(window)
+            self._apply(pulls, contents, window)
+
+    def _proven(self, looks: Iterable[float]) -> tuple[Pulls, list[Content], float, int]:
+        """A start from the first of these depths that leaves no copy unproven, or else from the last."""
+        for depth in looks:
+            pulls, contents, unproven = self._start(depth)
+            if unproven == 0:
+                break
+        return pulls, contents, depth, unproven
 
     def _start(self, depth: float) -> tuple[Pulls, list[Content], int]:
         """Replay the last `depth` units of time before zero; how many copies that leaves unproven."""
@@ -80,13 +111,19 @@ class _Run:
         contents = [
             Content(self._program, row, depth, self._horizon, coming[row], self._weather) for row in range(coming.size)
         ]
+        if self._recorder:
+            self._recorder.begin(depth)
+            if self._plan.strict:
+                contents.append(Content(self._program, 0, depth, self._horizon, coming[0], self._weather))
+                contents[-1].everywhere()
         known = [self._know(content, depth) for content in contents]
         for content in contents:
             content.updates.prepend(past.of(content.row))
         pulls = Pulls(self._program, self._choices, self._losses)
-        pulls.add(self._wakes.past(depth))
-        self._apply(pulls, contents, 0.0)
-        return pulls, contents, sum(map(self._unproven, contents, known, [depth] * coming.size))
+        window = self._wakes.past(depth)
+        pulls.add(window)
+        self._apply(pulls, contents, window)
+        return pulls, contents, sum(map(self._unproven, contents, known, [depth] * len(contents)))
 
     def _know(self, content: Content, depth: float) -> np.ndarray:
         """Replicas whose only download before the start came straight from the source, so that its age is plain."""
@@ -107,13 +144,19 @@ class _Run:
         """Have every content know its updates up to `end`, and the one after."""
         while self._updates.now < end:
             window, after = self._updates.window(end), self._updates.next_instants()
+            if self._recorder:
+                self._recorder.updates(window)
             for content in contents:
                 content.updates.extend(window.of(content.row), after[content.row])
 
-    def _apply(self, pulls: Pulls, contents: list[Content], until: float) -> None:
+    def _apply(self, pulls: Pulls, contents: list[Content], window: Window) -> None:
         for content in contents:
             # The same for every content: when a pull is answered does not depend on what it brings.
-            answered, arrived = content.general(pulls, until)
+            answered, arrived = content.general(pulls, window.end)
+            if self._recorder:
+                self._recorder.bring(content.brought)
+        if self._recorder:
+            self._recorder.passed(window, pulls, arrived, contents[-1].waited)
         pulls.done(answered, arrived)
 
     def _finish(self, contents: list[Content], depth: float, unproven: int) -> Path:

@@ -56,9 +56,7 @@ class Content:
         self.row, self.source = row, plan.sources[row]
         self.updates = Coming(next_update)
         self.state = program.copies()
-        self.state.nodes["asks"][~plan.counted[row]] = (
-            0  # who cannot hear of this source
-        )
+        self.state.nodes["asks"][~plan.counted[row]] = 0  # who cannot hear of this source
         self.contacts = program.contacts()
         weather.lines(self.state.nodes)
         self._trouble = weather.trouble()
@@ -66,6 +64,7 @@ class Content:
         self._age = plan.processes[program.updating[row]].law.age
         self._integral, self._answered = np.zeros(groups), np.zeros(groups)
         self._held, self._waits = np.empty(0), np.empty(0)
+        self.brought = self.waited = np.empty(0)  # of the pulls that came to their end in the last pass
         self._lists = np.empty((0, self.contacts.handed.shape[1] + 1), np.int64)
         self._rules = Rules(program.delay, horizon, -depth, self.source, program.sampled, plan.strict)
         self._scratch = program.scratch
@@ -82,6 +81,12 @@ class Content:
         else:
             copy[nodes] = left
         self._first = copy.copy()
+
+    def everywhere(self) -> None:
+        """From here on everyone always has a copy, so a pull that brings none was not answered."""
+        self.state.copy[:] = 0.0
+        self._trouble.turns["empties"] = False
+        self.contacts.lacking[0] = 0  # so nothing is ever forgotten
 
     def general(self, pulls: Pulls, until: float) -> tuple[int, int]:
         """A window of any network; how many pulls have been answered, and how many answers have arrived."""
@@ -100,6 +105,7 @@ class Content:
         )  # fmt: skip
         self._harvest(changes, changed, answers)
         self.updates.drop(passed)
+        self.brought, self.waited = held[:arrived], waits[: arrived if limited else 0]
         self._held = held[arrived:answered].copy()
         if limited:
             self._waits = waits[arrived:answered].copy()

@@ -35,6 +35,8 @@ from replnet.engines.plan import QUERIES, Plan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+LineState = tuple[list[float], list[float]]
+"""F of the exchange and F of all, by node."""
 
 
 @final
@@ -153,31 +155,43 @@ class Lines:
     def up(self, node: int, now: float) -> None:
         self._first[node] = self._free[node] = now
 
-    def close(self) -> None:
-        """Up to the horizon."""
-        for node, cost in enumerate(self._cost):
-            if cost:
-                self._idle(node, self._horizon)
+    @property
+    def state(self) -> LineState:
+        return list(self._first), list(self._free)
+
+    def resume(self, state: LineState) -> None:
+        """Go on from there."""
+        self._first, self._free = map(list, state)
+
+    def totals(self, until: float) -> Counts:
+        """What has happened in [0, until)."""
+        left = np.maximum(until - np.maximum(np.array(self._free), 0.0), 0.0)
+        return self.counts._replace(spare=self.counts.spare + np.where(np.array(self._cost) > 0, left, 0.0))
 
 
-def load(plan: Plan, of: Counts, horizon: float) -> Shares:
-    """What the lines of a path amount to, for every group and source with limits."""
+def load(plan: Plan, of: Counts, time: float, here: npt.NDArray[np.bool_] | None = None) -> Shares:
+    """What lines amount to that were looked at for so much time, per group and source with limits.
+
+    If only some nodes were looked at, amounts and wholes are theirs, and add up to those of all.
+    """
     assert plan.bandwidth is not None
     found: Shares = {}
+    here = np.ones(len(plan.names), np.bool_) if here is None else here
     limited = np.isfinite(plan.bandwidth)
     asks = {p.ask for p in plan.processes if p.purpose == QUERIES}
     for g, name in enumerate(plan.groups):
         members = plan.group == g
-        came, refused = float(of.came[members].sum()), float(of.refused[members].sum())
+        some = members & here
+        came, refused = float(of.came[some].sum()), float(of.refused[some].sum())
         if (members & plan.clients).any():
-            found[name, "queueing_delay"] = float(of.waited[members].sum()), came - refused
+            found[name, "queueing_delay"] = float(of.waited[some].sum()), came - refused
             found[name, "rejected"] = refused, came
         elif limited[members].all():
             if len(asks) <= 1:
-                sent = float(of.served[members].sum() + of.spare[members] @ plan.bandwidth[members])
-                found[name, "service_rate"] = sent / next(iter(asks), 1), horizon
+                sent = float(of.served[some].sum() + of.spare[some] @ plan.bandwidth[some])
+                found[name, "service_rate"] = sent / next(iter(asks), 1), time * float(some.sum() / members.sum())
             found[name, "rejected"] = refused, came
     for source in plan.sources:
-        if limited[source]:
+        if limited[source] and here[source]:
             found[plan.names[source], "rejected"] = float(of.refused[source]), float(of.came[source])
     return found

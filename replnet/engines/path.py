@@ -28,13 +28,16 @@ class Path:
     shares: Shares = field(default_factory=dict)  # metrics other than freshness
 
 
-def there(plan: Plan, fresh: Floats, absent: Floats, horizon: float) -> tuple[Floats, Shares]:
-    """Per group, the share of the time with a copy in which it was fresh; and how much there was of that time."""
+def there(plan: Plan, fresh: Floats, absent: Floats, horizon: float, degraded: bool = False) -> tuple[Floats, Shares]:
+    """Per group, the share of the time with a copy in which it was fresh; and how much there was of that time.
+
+    That is always all, and so not said, unless nodes crash or the run was `degraded`.
+    """
     copies = horizon * plan.copies
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(plan.copies > 0, fresh / (copies - absent), np.nan)
     held: Shares = {}
-    if plan.faults.crashes:
+    if plan.faults.crashes or degraded:
         held = {
             (name, "availability"): (float(copies[g] - absent[g]), float(copies[g]))
             for g, name in enumerate(plan.groups)

@@ -132,6 +132,15 @@ class Plan:
         return max((p.law.mean for p in self.processes if p.purpose in (DOWNLOADS, POLLS)), default=0.0)
 
     @cached_property
+    def quiet(self) -> float:
+        """The longest mean time between the pulls of a replica, downloads and polls together."""
+        often: dict[int, float] = {}
+        for p in self.processes:
+            if p.purpose in (DOWNLOADS, POLLS):
+                often[p.node] = often.get(p.node, 0.0) + p.law.rate
+        return 1 / min(often.values()) if often else 0.0
+
+    @cached_property
     def asking(self) -> float:
         """Pulls per unit of time."""
         return float(sum(p.law.rate * p.ask for p in self.processes))

@@ -28,10 +28,10 @@ MOST_EVENTS = 10_000_000
 
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterator[float]:
     """Depths to try in turn; `update_age` is the largest over the sources."""
-    slowest, asking = plan.slowest, plan.asking
+    quiet, asking = plan.quiet, plan.asking
     enough = update_age + 2 * delay
     most = MOST_EVENTS / asking if asking else 0.0
-    depth = 4 * slowest + 4 * delay
+    depth = 4 * quiet + 4 * delay
     while depth < most:
         if sampled and enough <= depth and plan.swept:
             yield enough

@@ -7,24 +7,27 @@ but walked by the state machines of `network.nodes`, which exchange messages.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
+from replnet.engines import record
 from replnet.engines.hazards import Hazards
-from replnet.engines.lines import load
+from replnet.engines.lines import LineState, load
 from replnet.engines.outages import DOWN
 from replnet.engines.path import Path
-from replnet.engines.plan import DOWNLOADS, POLLS, Plan
+from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
+from replnet.engines.record import NO_ONE, Keep, Scribe, first_heard, undecided
 from replnet.engines.start import depths
 from replnet.engines.tally import OLDEST, Tally
 from replnet.engines.wiring import Delays, Instants, Wiring, renewals
 from replnet.laws.base import Law
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import PURPOSES, seed_words
-from replnet.network.messages import Answer, Command, Message, NodeId, Pull, Reply, Send, Silence, Wake
+from replnet.network.messages import Answer, Command, Copies, Mark, Message, NodeId, Pull, Reply, Send, Silence, Wake
 from replnet.network.nodes import Memory, Replica, memory
 
 Floats = npt.NDArray[np.float64]
@@ -62,10 +65,20 @@ def run_path(plan: Plan, seed: int, replication: int, horizon: float, sampled: b
     return walk.path(unproven)
 
 
-def to_zero(plan: Plan, seed: int, replication: int, horizon: float, sampled: bool) -> Walk:
+def record_path(plan: Plan, seed: int, replication: int, horizon: float, keep: Keep, looks: Iterable[float]) -> None:
+    """The same once more, with every event handed to `keep`; `looks` are how far back to begin, in turn (record.py)."""
+    walk, scribe = to_zero(plan, seed, replication, horizon, False, looks), Scribe(keep)
+    walk.log(scribe)
+    walk.until(horizon)
+    scribe.hand_on()
+
+
+def to_zero(
+    plan: Plan, seed: int, replication: int, horizon: float, sampled: bool, looks: Iterable[float] = ()
+) -> Walk:
     """A walk whose past is over: its state at time zero is the stationary one, or as near as it gets."""
     oldest = float(_renewals(plan, seed, replication).age[: len(plan.sources)].max())
-    for depth in depths(plan, oldest, longest(plan), sampled):
+    for depth in looks or depths(plan, oldest, longest(plan), sampled):
         walk = Walk(plan, seed, replication, depth, horizon, sampled)
         walk.until(0.0)
         if walk.unproven() == 0:
@@ -86,9 +99,10 @@ class Present(NamedTuple):
     """All that the past has left behind at some instant."""
 
     memories: dict[NodeId, Memory]
-    under_way: list[tuple[float, NodeId, NodeId, Message]]  # arrival, to, from, message
+    under_way: list[tuple[float, NodeId, NodeId, Message, Mark]]  # arrival, to, from, message, mark
     said: dict[tuple[NodeId, NodeId], int]  # how many messages have gone from one to another, less one
     ages: Floats  # of every process at time zero
+    lines: LineState | None
 
 
 @final
@@ -109,6 +123,8 @@ class Walk:
             self._push(at, TURN, 0, plan.names[i], (turn, empties))
         self._tally = Tally(plan, depth, horizon, sampled, self._ages)
         self._lacking = {name for name in plan.names if self._needs(name)}
+        self._scribe: Scribe | None = None
+        self._first = [plan.names[plan.sources[row]] for row in first_heard(plan)]
         self._forgotten = 0
         self._forget(-depth)
         self._recall()
@@ -145,6 +161,20 @@ class Walk:
                 node.copies = {self._plan.names[source]: self._plan.delay - self._ages[q]}
                 self._tally.copies(i, -self.depth, node.copies)
 
+    def log(self, scribe: Scribe) -> None:
+        """Write down all that happens from time zero on, beginning with what there is."""
+        self._scribe, self._undecided = scribe, undecided(self._plan)
+        for row, source in enumerate(self._plan.sources):
+            scribe.note(0.0, record.START, source, left=-self._ages[row])
+        for i, node in enumerate(self._nodes.values()):
+            if isinstance(node, Replica):
+                self._note(0.0, record.START, i, copies=node.copies)
+
+    def _note(self, now: float, event: int, i: int, peer: int = NO_ONE, copies: Copies | None = None) -> None:
+        if self._scribe:
+            left = copies.get(self._first[i], np.nan) if copies else np.nan
+            self._scribe.note(now, event, i, peer, -np.inf if left == -self.depth else left)
+
     def until(self, end: float) -> None:
         while self._events[0].at < end:
             at, rank, _, _, name, what = heapq.heappop(self._events)
@@ -180,6 +210,7 @@ class Walk:
         commands = self._nodes[name].on_wake(now, purpose)
         if purpose == "updates":
             self._tally.update(i, now)
+            self._note(now, UPDATES, i)
         elif self._hazards.outages.down(i, now):
             commands = [command for command in commands if isinstance(command, Wake)]
             self._counts[code] -= now >= 0
@@ -199,14 +230,19 @@ class Walk:
                     pull += 1
                 case Answer(copies):
                     self._tally.answer(self._number[name], now, copies)
+                    self._note(now, record.ANSWER, self._number[name], copies=copies)
 
     def _pull(self, asker: NodeId, asked: NodeId, now: float, message: Pull, q: int, pull: int) -> None:
         i, j = self._number[asker], self._number[asked]
         goes, mute = self._hazards.goes(q, pull, i, j, now)
         exchange, delay = Exchange(asker, asked, now, message.query, mute), self._delays.of(asker, asked)
         if not goes:
+            if self._scribe and not self._undecided[q]:
+                self._note(now, record.FAILED, i)
             self._fail(now + delay, exchange)
-        elif delay == 0:
+            return
+        self._note(now, self._plan.processes[q].purpose, i, j)
+        if delay == 0:
             self._ask(now, message, exchange, next(self._serial))
         else:
             self._push(now + delay, PULL, 0, asked, (message, exchange, next(self._serial)))
@@ -244,6 +280,8 @@ class Walk:
         if self._hazards.outages.went_down(self._number[to], exchange.sent, now):
             return
         node, message = self._nodes[to], self._remembered(message, serial)
+        if isinstance(message, Reply):
+            self._note(now, record.REPLY, self._number[to], self._number[sender], message.copies)
         self._do(to, now, node.on_message(now, sender, message))
         if isinstance(node, Replica):
             self._tally.copies(self._number[to], now, node.copies)
@@ -289,13 +327,15 @@ class Walk:
                 event.node,
                 exchange.asker if event.rank == PULL else exchange.asked,
                 self._remembered(message, serial),
+                float(exchange.mute) if event.rank == PULL else exchange.sent,
             )
             for event in sorted(self._events)
             if event.rank in (PULL, REPLY)
             for message, exchange, serial in [event.what]
         ]
         memories = {name: memory(node) for name, node in self._nodes.items()}
-        return Present(memories, under_way, self._delays.said, self._ages)
+        lines = self._hazards.lines
+        return Present(memories, under_way, self._delays.said, self._ages, lines.state if lines else None)
 
     def _held(self, row: int) -> Any:
         """When what every node holds of a source left it; -inf where it holds nothing."""
@@ -306,8 +346,7 @@ class Walk:
     def path(self, unproven: int) -> Path:
         fresh, answers, good, shares = self._tally.totals()
         if lines := self._hazards.lines:
-            lines.close()
-            shares |= load(self._plan, lines.counts, self._horizon)
+            shares |= load(self._plan, lines.totals(self._horizon), self._horizon)
         return Path(
             fresh=fresh,
             answers=answers,

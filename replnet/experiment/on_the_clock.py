@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from replnet.engines.live import Glimpse, Live, LiveLost, Log, Outage, Unreachable, run_live
+from replnet.engines.live import Glimpse, Live, LiveLost, Log, Outage, Unreachable, Watch, ray_meanwhile, run_live
 from replnet.engines.live.placement import work_of
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import run_path
-from replnet.experiment.doubts import behind, heavy, locked
+from replnet.experiment.doubts import behind
 from replnet.experiment.emulate import REPLICATIONS, Progress
+from replnet.experiment.findings import Findings
 from replnet.experiment.formula import Formula
 from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
-from replnet.experiment.result import Emulated, Row
-from replnet.measure.estimate import Estimate, ratio
-from replnet.measure.verdict import RESOLUTION, Cell, verdicts
+from replnet.experiment.result import Emulated
+from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network
 
-__all__ = ["LiveLost", "Unreachable", "run_for_real"]
+__all__ = ["Glimpse", "LiveLost", "Unreachable", "ray_meanwhile", "run_for_real"]
 
 UNITS = 60.0  # of the longest mean interval, of a path whose length nobody asked for
 NODES = 32_000  # of all replications together, whose past is to be replayed before the run
@@ -39,6 +38,7 @@ def run_for_real(
     estimator: str = "sampled",
     resolution: float = RESOLUTION,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     log: Log | None = None,
     **how: Any,
 ) -> Emulated:
@@ -51,20 +51,14 @@ def run_for_real(
     compiled = plan(network)
     replications = affordable(compiled, horizon) if replications is None else replications
     length = UNITS * compiled.slowest if horizon is None else horizon / max(replications, 1)
-
-    def look(seen: Glimpse) -> None:
-        if progress:
-            lost = f", {len(seen.lost)} losses" if seen.lost else ""
-            progress(min(max(seen.now / seen.horizon, 0.0), 1.0), f"live, {seen.messages:,} messages so far{lost}")
-
     sampled = estimator == "sampled"
-    live = run_live(compiled, seed, length, replications=replications, sampled=sampled, watch=look, log=log, **how)
+    live = run_live(compiled, seed, length, replications=replications, sampled=sampled, watch=watch, log=log, **how)
     if progress:
         progress(1.0, "the same paths in virtual time")
     virtual = [run_path(compiled, seed, r, live.horizon, sampled) for r in range(replications)]
     return Emulated(
         network=network.data(),
-        rows=tuple(_rows(compiled, live, virtual, _formulas(network, compiled, live), sampled, resolution)),
+        rows=tuple(_findings(compiled, live, virtual, sampled, resolution).rows(measured=live.faithful)),
         provenance=provenance(network.data(), seed=seed, engine="live", **_circumstances(live)),
         engine="live",
         estimator=estimator,
@@ -92,74 +86,32 @@ def _incomplete(live: Live) -> str:
     return "; ".join([*filter(None, [live.cut_short]), *lost, *uncompared])
 
 
-def _formulas(network: Network, compiled: Plan, live: Live) -> list[Formula]:
-    """Per group, the formula that knows of the measured delay where there is one, else the one without delay."""
-    prompt = formulas(network, compiled)
-    late = formulas(network, replace(compiled, delay=live.delays.mean)) if compiled.constant_delay == 0 else {}
-    found = []
-    for group in compiled.groups:
-        aware = late.get((group, "freshness"))
-        found.append(aware if aware is not None and aware.value is not None else prompt[group, "freshness"])
-    return found
+def _formulas(compiled: Plan, live: Live) -> dict[tuple[str, str], Formula]:
+    """Those that know of the measured delay where there are such, else the ones without delay."""
+    prompt = formulas(compiled)
+    late = formulas(replace(compiled, delay=live.delays.mean)) if compiled.constant_delay == 0 else {}
+    return prompt | {key: f for key, f in late.items() if f.value is not None}
 
 
-def _rows(
-    compiled: Plan, live: Live, virtual: list[Path], predicted: list[Formula], sampled: bool, resolution: float
-) -> list[Row]:
-    notes, estimates = [], []
-    for g in range(len(compiled.groups)):
-        processes = behind(compiled, g)
-        losses = _losses(compiled, g, live, {compiled.names[p.node] for p in processes})
-        doubt = heavy(processes, sampled) or losses
-        theirs = _estimate(compiled, g, virtual, np.ones((len(virtual), len(compiled.groups))), "")
-        estimates.append(_estimate(compiled, g, list(live.paths), live.present, doubt))
-        same = (
-            f"step on the same paths: {theirs.value:.5f}"
-            if len(virtual) > 1
-            else f"step on this path: {theirs.value:.5f}"
-        )
-        word = locked(processes, sampled, len(virtual))
-        notes.append([same, estimates[-1].doubt, losses, _unproven(live), word, predicted[g].note])
+def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, resolution: float) -> Findings:
+    theirs = Findings(compiled, {}, virtual, sampled, resolution)
+    same = "on the same paths" if len(virtual) > 1 else "on this path"
+    said = {
+        group: f"step {same}: {estimate.value:.5f}"
+        for (group, metric), estimate in zip(theirs.keys, theirs.estimates, strict=True)
+        if metric == "freshness"
+    }
     # What was lost on the way is not in the formula, so there is nothing to judge.
-    cells = [
-        Cell(e, f.value if live.faithful and not n[2] else None, f.accuracy)
-        for e, f, n in zip(estimates, predicted, notes, strict=True)
-    ]
-    return [
-        _row(compiled.groups[g], cell, predicted[g], live, word, notes[g])
-        for g, (cell, word) in enumerate(zip(cells, verdicts(cells, resolution), strict=True))
-    ]
+    losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
+    spoilt = {group: words for group, words in losses.items() if words}
+    return Findings(compiled, _formulas(compiled, live), live.paths, sampled, resolution, spoilt, said)
 
 
-def _row(group: str, cell: Cell, formula: Formula, live: Live, word: str, notes: list[str]) -> Row:
-    estimate = cell.estimate if live.faithful else Estimate(math.nan, math.nan, cell.estimate.replications)
-    return Row(
-        group,
-        "freshness",
-        measured=estimate.value,
-        ci_low=estimate.low,
-        ci_high=estimate.high,
-        predicted=formula.value,
-        z=cell.z,
-        verdict=word,
-        note="; ".join(dict.fromkeys(note for note in notes if note)),
-        **formula.about,
-    )
-
-
-def _estimate(compiled: Plan, g: int, paths: list[Path], present: Any, doubt: str) -> Estimate:
-    if compiled.copies[g]:
-        wholes = np.asarray(present[:, g], float)
-        shares = np.array([path.fresh[g] for path in paths])
-        return ratio(np.where(wholes > 0, shares, 0.0) * wholes, wholes, doubt=doubt)
-    answers = np.array([float(path.answers[g]) for path in paths])
-    return ratio(np.array([float(path.good[g]) for path in paths]), answers, doubt=doubt)
-
-
-def _losses(compiled: Plan, g: int, live: Live, behind: set[str]) -> str:
+def _losses(compiled: Plan, g: int, live: Live) -> str:
     """What a group has suffered of the loss of hosts, of its own or of nodes on which it depends."""
+    needed = {compiled.names[p.node] for p in behind(compiled, g)} if live.lost else set()
     own = {name for name, group in zip(compiled.names, compiled.group, strict=True) if group == g}
-    words = [_loss(outage, len(own & set(outage.nodes))) for outage in live.lost if behind & set(outage.nodes)]
+    words = [_loss(outage, len(own & set(outage.nodes))) for outage in live.lost if needed & set(outage.nodes)]
     if words and compiled.copies[g]:
         words.append(f"{float(np.mean(live.present[:, g])):.1%} of the copy-time counts")
     return "; ".join(words)
@@ -169,11 +121,6 @@ def _loss(outage: Outage, own: int) -> str:
     end = "and did not come back" if outage.back is None else f"to {outage.back:.4g}"
     what = f"{own} of its nodes here began anew" if own else "others depend on its nodes"
     return f"host {outage.host} was lost from t = {outage.heard:.4g} {end}: {what}"
-
-
-def _unproven(live: Live) -> str:
-    doubtful = sum(path.unproven > 0 for path in live.paths)
-    return f"start not proven in {doubtful} replications" if doubtful else ""
 
 
 def _circumstances(live: Live) -> dict[str, Any]:

@@ -32,12 +32,12 @@ MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is average
 
 def predict(network: Network) -> Predicted:
     """What the formulas say, group by group."""
-    rows = tuple(formula.row(*key) for key, formula in formulas(network, plan(network)).items())
+    rows = tuple(formula.row(*key) for key, formula in formulas(plan(network)).items())
     return Predicted(network.data(), rows, provenance(network.data()))
 
 
-def formulas(network: Network, compiled: Plan) -> dict[tuple[str, str], Formula]:
-    """By (group, metric), in the order of the groups of the network, which is `compiled`."""
+def formulas(compiled: Plan) -> dict[tuple[str, str], Formula]:
+    """By (group, metric), in the order of the groups of a network."""
     ages = [_Ages(compiled, row) for row in range(len(compiled.sources))]
     found = {(group, "freshness"): _of_group(compiled, ages, g) for g, group in enumerate(compiled.groups)}
     found |= presence(compiled) if compiled.strict else {}

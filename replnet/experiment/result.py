@@ -10,6 +10,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, final
 
+from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import overall
 
 
@@ -111,6 +112,7 @@ class Emulated(Result):
     queries: int = 0
     seconds: float = 0.0
     incomplete: str = ""  # why it ended early, if it did
+    estimates: tuple[Estimate, ...] = ()  # behind the rows that were measured, which come first
 
     @property
     def verdict(self) -> str:

@@ -61,3 +61,6 @@ class Answer:
 
 
 Command: TypeAlias = Send | Wake | Answer
+
+Mark: TypeAlias = float
+"""Noted on a message by who carries it: on a pull, 1 if the reply will get lost; on a reply, when it was pulled."""

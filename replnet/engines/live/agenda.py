@@ -9,12 +9,14 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.network.messages import Message, NodeId
+from replnet.network.messages import Mark, Message, NodeId
 
-ARRIVAL, WAKE = range(2)  # at one instant, what has come goes first
+TURN, ARRIVAL, WAKE = range(3)  # at one instant: who goes down or comes back, what has come, who wakes
 
 Event: TypeAlias = tuple[float, int, int, int, int, NodeId, Any]
-"""At, rank, replication, process (of wakes), serial, node, and what: a purpose, or (sender, sent, message).
+"""At, rank, replication, process (of wakes), serial, node, and what.
+
+That is a purpose, (sender, sent, mark, message), or (DOWN or UP, whether its copy is lost).
 
 A plain tuple, because making and comparing them is much of what a host does.
 """
@@ -31,8 +33,13 @@ class Agenda:
         self.wakes += 1
         heapq.heappush(self._heap, (at, WAKE, replication, process, next(self._serial), node, purpose))
 
-    def arrival(self, at: float, replication: int, to: NodeId, sender: NodeId, sent: float, said: Message) -> None:
-        heapq.heappush(self._heap, (at, ARRIVAL, replication, 0, next(self._serial), to, (sender, sent, said)))
+    def arrival(
+        self, at: float, replication: int, to: NodeId, sender: NodeId, sent: float, mark: Mark, said: Message
+    ) -> None:
+        heapq.heappush(self._heap, (at, ARRIVAL, replication, 0, next(self._serial), to, (sender, sent, mark, said)))
+
+    def turn(self, at: float, replication: int, node: NodeId, turn: int, empties: bool) -> None:
+        heapq.heappush(self._heap, (at, TURN, replication, 0, next(self._serial), node, (turn, empties)))
 
     def next_at(self) -> float:
         return self._heap[0][0] if self._heap else np.inf
@@ -48,7 +55,7 @@ class Agenda:
 
     def forget(self, senders: Collection[NodeId]) -> None:
         """What these nodes have said does not arrive any more."""
-        self._keep([e for e in self._heap if e[1] == WAKE or e[6][0] not in senders])
+        self._keep([e for e in self._heap if e[1] != ARRIVAL or e[6][0] not in senders])
 
     def _keep(self, events: list[Event]) -> None:
         self._heap = events

@@ -36,16 +36,16 @@ class Bouncer:
         self._rounds, self._batches, self._cpu = [], 0, time.process_time()
         self._begun = time.monotonic()
         self._end = self._begun + seconds
-        self._send(to, pack((me, 0, 0), [(0, to, me, float(n), 0.0, body(Pull(n))) for n in range(size)]))
+        self._send(to, pack((me, 0, 0), [(0, to, me, float(n), 0.0, 0.0, body(Pull(n))) for n in range(size)]))
 
     def receive(self, batch: bytes) -> None:
         (host, _, number), parcels = unpack(batch)
         self._batches += 2
         out = []
-        for _, to, sender, sent, due, said in parcels:
+        for _, to, sender, sent, due, mark, said in parcels:
             commands = self._node.on_message(sent, str(sender), message(said))
             said_back = [body(c.message) for c in commands if isinstance(c, Send)] or [body(Pull())]
-            out += [(0, sender, to, sent, due, back) for back in said_back]
+            out += [(0, sender, to, sent, due, mark, back) for back in said_back]
         if number % 2:  # a reply has come back
             now = time.monotonic()
             self._rounds.append(now - self._begun)

@@ -13,7 +13,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -50,6 +50,35 @@ def joined(address: str | None = None) -> Iterator[None]:
         for name in os.environ.keys() - environment.keys():
             if name.startswith("RAY_"):
                 del os.environ[name]
+
+
+@contextmanager
+def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
+    """A cluster is joined while the block goes on; what it is given waits until that is done."""
+    up, over, failed = threading.Event(), threading.Event(), list[Exception]()
+
+    def stay() -> None:
+        try:
+            with joined(address):
+                up.set()
+                over.wait()
+        except Exception as error:
+            failed.append(error)
+            up.set()
+
+    def wait() -> None:
+        if not up.wait(START):
+            raise Unreachable(f"Ray did not start within {START:g} s")
+        if failed:
+            raise failed[0]
+
+    thread = threading.Thread(target=stay, daemon=True)
+    thread.start()
+    try:
+        yield wait
+    finally:
+        over.set()
+        thread.join(START)
 
 
 @contextmanager
@@ -236,12 +265,16 @@ class Hosts:
         """For hosts to reach one another."""
         return list(self._actors)
 
+    def end(self, host: int) -> None:
+        """Kill its process."""
+        self._ray.kill(self._actors[host], no_restart=True)
+
     def replace(self, host: int) -> None:
         """Another process for a host that was lost, and an end to it in case it was only silent.
 
         It starts elsewhere where it can: what failed may have been the node.
         """
-        self._ray.kill(self._actors[host], no_restart=True)
+        self.end(host)
         self._nodes[host] = self._node(self._nodes[host])
         self._actors[host] = self._start(self._nodes[host])
         self.incarnations[host] += 1

@@ -21,8 +21,10 @@ from replnet.engines.live.pace import Costs, default_scale
 from replnet.engines.live.parts import Part, parts
 from replnet.engines.live.placement import place, traffic, work_of
 from replnet.engines.live.result import Live
+from replnet.engines.outages import DOWN, Outages
 from replnet.engines.plan import Plan
 from replnet.engines.step import Walk, to_zero
+from replnet.laws.streams import seed_words
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 BOUNCING = 0.15  # seconds per calibration
@@ -68,10 +70,21 @@ def run_live(
             costs = setting.costs(walks[0]) if time_scale is None else None
             scale = setting.scale(costs) if costs else time_scale
             assert scale is not None
-            lookout = Lookout(plan, actors, seats, setting.begin(seats, scale), scale, horizon)
+            kills = planned_kills(plan, at, seed, horizon) if replications == 1 else []
+            lookout = Lookout(plan, actors, seats, setting.begin(seats, scale), scale, horizon, kills)
             lookout.run(watch, log)
             found = gather(plan, lookout, starts, scale, lookout.now * scale, costs)
     return Live(total_seconds=time.monotonic() - begun, **found)
+
+
+def planned_kills(plan: Plan, at: tuple[int, ...], seed: int, horizon: float) -> list[tuple[float, int]]:
+    """When which process is to be killed: that of a node which is to crash and lose its copy, and is alone in it."""
+    turns = Outages(plan.names, plan.faults, seed_words(seed, 0), 0.0, horizon).turns
+    return [
+        (when, at[node])
+        for when, turn, node, empties in turns
+        if turn == DOWN and empties and at.count(at[node]) == 1 and 0 < when < horizon
+    ]
 
 
 def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:

@@ -11,7 +11,7 @@ from replnet.engines.live.pace import Costs, Kept, judge
 from replnet.engines.live.result import Floats, HostSeen, Summary
 from replnet.engines.live.seen import Tallied, total
 from replnet.engines.live.spread import Spread
-from replnet.engines.path import Path
+from replnet.engines.path import Path, Shares, answered, there
 from replnet.engines.plan import Plan
 
 
@@ -28,7 +28,8 @@ def gather(
     return {
         "horizon": lookout.horizon,
         "paths": tuple(
-            _path(plan, of, copies_left(plan, seats, r), *starts[r], bool(outages)) for r, of in enumerate(found)
+            _path(plan, of, copies_left(plan, seats, r), *starts[r], bool(outages), lookout.horizon)
+            for r, of in enumerate(found)
         ),
         "present": np.array([_share(total([t.present for t in of]), lookout.horizon * plan.copies) for of in found]),
         "good_when_due": np.array([total([t.good_when_due for t in of]) for of in found]),
@@ -53,20 +54,33 @@ def gather(
     }
 
 
-def _path(plan: Plan, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool) -> Path:
+def _path(
+    plan: Plan, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool, horizon: float
+) -> Path:
     updates, downloads, polls, queries = total([t.counts for t in found]).tolist()
-    answers = total([t.answers for t in found])
-    if degraded:  # what a blank replica answers says nothing of a copy
-        answers = answers - total([t.empty for t in found])
+    ended = total([t.answers for t in found])
+    # What a blank replica answers says nothing of a copy.
+    answers = ended - total([t.empty for t in found]) if degraded or plan.strict else ended
+    present = total([t.present for t in found])
+    _, shares = there(plan, present, horizon * plan.copies - present, horizon, degraded)
+    shares |= answered(plan, answers, ended) | added([t.load for t in found])
     return Path(
-        fresh=_share(total([t.fresh for t in found]), total([t.present for t in found])),
+        fresh=_share(total([t.fresh for t in found]), present),
         answers=answers,
         good=total([t.good for t in found]),
         counts=(updates, downloads, polls, queries),
         copies=copies,
         depth=depth,
         unproven=unproven,
+        shares=shares,
     )
+
+
+def added(parts: list[Shares]) -> Shares:
+    """Amounts and wholes of all."""
+    keys = dict.fromkeys(key for part in parts for key in part)
+    pairs = {key: [part[key] for part in parts if key in part] for key in keys}
+    return {key: (sum(a for a, _ in found), sum(w for _, w in found)) for key, found in pairs.items()}
 
 
 def _share(part: Any, whole: Any) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from replnet.engines.live.agenda import ARRIVAL, Agenda
+from replnet.engines.live.agenda import ARRIVAL, TURN, Agenda
 from replnet.engines.live.parts import Part
 from replnet.engines.live.post import Post
 from replnet.engines.live.seen import LogRow, Report, Seen
@@ -19,7 +19,7 @@ from replnet.engines.live.spread import Spread
 from replnet.engines.live.wire import message
 from replnet.engines.plan import Plan
 
-TURN = 64  # events in a row before batches that have come get their turn
+BURST = 64  # events in a row before batches that have come get their turn
 
 
 @final
@@ -41,14 +41,16 @@ class Host:
         """Some of what is due, at best all; send what may be sent; say when something is due next."""
         self._take_batches()
         self._now = self._clock()
-        for _ in range(TURN):
+        for _ in range(BURST):
             if self.caught_up:
                 break
             at, rank, replication, _, _, node, what = self._agenda.pop()
             shard = self.shards[replication]
             if rank == ARRIVAL:
-                sender, sent, said = what
-                shard.deliver(self._now, node, sender, said, sent)
+                sender, sent, mark, said = what
+                shard.deliver(self._now, node, sender, said, sent, mark)
+            elif rank == TURN:
+                shard.turn(self._now, node, *what)
             else:
                 shard.wake(self._now, at, node, what)
             self._now = self._clock()
@@ -57,12 +59,12 @@ class Host:
 
     def _take_batches(self) -> None:
         names = self._plan.names
-        for replication, to, sender, sent, due, said in self.post.take():
+        for replication, to, sender, sent, due, mark, said in self.post.take():
             self._now = self._clock()
             if due > self._now:
-                self._agenda.arrival(due, replication, names[to], names[sender], sent, message(said))
+                self._agenda.arrival(due, replication, names[to], names[sender], sent, mark, message(said))
             else:
-                self.shards[replication].deliver(self._now, names[to], names[sender], message(said), sent)
+                self.shards[replication].deliver(self._now, names[to], names[sender], message(said), sent, mark)
 
     @property
     def caught_up(self) -> bool:

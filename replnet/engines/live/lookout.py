@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, final
 
@@ -34,6 +35,7 @@ MARGIN = 0.1  # seconds from when it is told of its nodes to when they go live, 
 MOST_LOSSES = 5  # of one host
 CUT = 0.5  # seconds from when a run is cut short to its end, so that all hosts hear of it before
 KNOCK = 5.0  # seconds between looks at Ray itself
+PLANNED = "was killed as planned"
 
 Watch: TypeAlias = Callable[[Glimpse], None]
 Log: TypeAlias = Callable[[list[LogRow]], None]
@@ -60,6 +62,7 @@ class Seat:
     latest: Report | None = None
     finished: Finished | None = None
     outages: list[Outage] = field(default_factory=list)
+    killed: bool = False  # as planned, and not heard of since
 
     @property
     def heard(self) -> float:
@@ -92,13 +95,21 @@ def tallied(seats: list[Seat]) -> list[list[Tallied]]:
 @final
 class Lookout:
     def __init__(
-        self, plan: Plan, hosts: cluster.Hosts, seats: list[Seat], zero: float, scale: float, horizon: float
+        self,
+        plan: Plan,
+        hosts: cluster.Hosts,
+        seats: list[Seat],
+        zero: float,
+        scale: float,
+        horizon: float,
+        kills: Iterable[tuple[float, int]] = (),
     ) -> None:
-        """`zero` by this process's clock; `scale` in seconds per unit of time."""
+        """`zero` by this process's clock; `scale` in seconds per unit of time; `kills`: when to kill which host."""
         self._plan, self._hosts, self._zero, self._scale = plan, hosts, zero, scale
         self.seats, self.horizon = seats, horizon
         self.cut_short = self.unfinished = ""
         self._knocked = time.monotonic()
+        self._kills = deque(sorted(kills))
 
     @property
     def now(self) -> float:
@@ -113,6 +124,7 @@ class Lookout:
         with cluster.noted() as interrupted:
             while not self._over():
                 self._look(log)
+                self._kill()
                 if watch is not None:
                     watch(self._glimpse())
                 if interrupted.is_set() and not self.cut_short:
@@ -151,6 +163,14 @@ class Lookout:
             self._knock()
         time.sleep(max(until - time.monotonic(), 0.0))
 
+    def _kill(self) -> None:
+        """What is planned to crash, does."""
+        while self._kills and self._kills[0][0] <= self.now:
+            seat = self.seats[self._kills.popleft()[1]]
+            if seat.up:
+                seat.killed = True
+                self._hosts.end(seat.part.me)
+
     def _knock(self) -> None:
         self._knocked = time.monotonic()
         if gone := cluster.gone():
@@ -182,12 +202,13 @@ class Lookout:
         if seat.up:
             if self.now < 0:
                 raise LiveLost((f"host {me} of {len(self.seats)} {why}",))
-            seat.lose(self._outage(seat, why))
+            planned, seat.killed = seat.killed, False
+            seat.lose(self._outage(seat, PLANNED if planned else why))
             seat.give_up = time.monotonic() + AGAIN
         self._knock()
         if self.now >= self.horizon or self.cut_short:
             return
-        if len(seat.outages) > MOST_LOSSES:
+        if sum(outage.why != PLANNED for outage in seat.outages) > MOST_LOSSES:
             self._cut(f"host {me} was lost {len(seat.outages)} times")
         elif time.monotonic() > seat.give_up:
             self._cut(f"host {me} {why}, and no other process took its place within {AGAIN:g} s")
@@ -206,7 +227,8 @@ class Lookout:
             method, *what = seat.birth.send(answer)
         except StopIteration:
             return
-        self._ask(seat, seat.give_up, method, *what)
+        # A process that was killed while it started may never answer: rather another one than all the patience.
+        self._ask(seat, min(seat.give_up, time.monotonic() + cluster.ANSWER), method, *what)
 
     def _born_again(self, seat: Seat) -> Birth:
         """The next incarnation of a host, up to where it runs and all know of it."""

@@ -29,7 +29,7 @@ class Part:
 
     def reborn(self, incarnation: int, since: float) -> Part:
         """The same nodes without memory: replicas blank, nothing under way."""
-        blank = tuple(Present({}, [], {}, present.ages) for present in self.presents)
+        blank = tuple(Present({}, [], {}, present.ages, None) for present in self.presents)
         return replace(self, presents=blank, incarnation=incarnation, since=since)
 
     def coming(self, instants: Instants, process: int) -> tuple[Iterator[float], int]:
@@ -58,6 +58,7 @@ def parts(plan: Plan, at: tuple[int, ...], presents: list[Present], run: Mapping
             [gone for gone in present.under_way if host[gone[1]] == me],
             {pair: n for pair, n in present.said.items() if host[pair[0]] == me},
             present.ages,
+            present.lines,
         )
 
     return [Part(me, at, presents=tuple(own(present, me) for present in presents), **run) for me in range(max(at) + 1)]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.engines.live.spread import Spread
+from replnet.engines.path import Shares
 from replnet.network.messages import Copies, NodeId
 
 Floats = npt.NDArray[np.float64]
@@ -54,6 +55,7 @@ class Tallied:
     good: Floats
     good_when_due: Floats
     unanswered: int
+    load: Shares  # of its own nodes
 
 
 @final

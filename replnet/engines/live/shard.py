@@ -11,16 +11,32 @@ from typing import final
 
 import numpy as np
 
+from replnet.engines.hazards import Hazards
+from replnet.engines.lines import load
 from replnet.engines.live.agenda import Agenda
 from replnet.engines.live.ledger import Ledger, Updates
 from replnet.engines.live.parts import Part
 from replnet.engines.live.post import Post
 from replnet.engines.live.seen import EVENTS, Seen, Tallied, first_left
 from replnet.engines.live.wire import body
+from replnet.engines.outages import DOWN, UP
+from replnet.engines.path import Shares
 from replnet.engines.plan import Plan
 from replnet.engines.wiring import Delays, Instants, Wiring, renewals
 from replnet.laws.streams import PURPOSES, Words, seed_words
-from replnet.network.messages import Answer, Command, Copies, Message, NodeId, Pull, Reply, Send, Wake
+from replnet.network.messages import (
+    Answer,
+    Command,
+    Copies,
+    Mark,
+    Message,
+    NodeId,
+    Pull,
+    Reply,
+    Send,
+    Silence,
+    Wake,
+)
 from replnet.network.nodes import Client, Node, Replica, remember
 
 BEFORE = -1.0  # when messages were sent that time zero finds under way: their delays do not count
@@ -38,10 +54,24 @@ class Shard:
         self._at = dict(zip(plan.names, part.at, strict=True))
         self._delays = Delays(plan, run, present.said)
         self.ledger = Ledger(plan, self._updates(run), part.horizon, part.sampled, part.since)
+        self._hazards = self._forecast(run) if plan.strict else None
+        self._wakes: dict[int, int] = {}  # the number of the next one, by process
         self._heard_of = self._reachable() if seen.rows is not None else {}
         self._nodes = self._made(run)
-        for due, to, sender, said in present.under_way:
-            agenda.arrival(due, replication, to, sender, BEFORE, said)
+        for due, to, sender, said, mark in present.under_way:
+            agenda.arrival(due, replication, to, sender, BEFORE, mark, said)
+
+    def _forecast(self, run: Words) -> Hazards:
+        """What is planned to go wrong from now on with its own nodes, and their lines as they are."""
+        part, names = self._part, self._plan.names
+        hazards = Hazards(self._plan, run, part.since, part.horizon)
+        lines = part.presents[self._replication].lines
+        if hazards.lines and lines:
+            hazards.lines.resume(lines)
+        for at, turn, i, empties in hazards.outages.turns:
+            if part.at[i] == part.me and part.since < at < part.horizon:
+                self._agenda.turn(at, self._replication, names[i], turn, empties)
+        return hazards
 
     def _updates(self, run: Words) -> list[Updates]:
         """Every host knows the updates of all sources: they are planned."""
@@ -67,22 +97,29 @@ class Shard:
         # An instant at time zero itself is the last of the past, and yet to come.
         instants = Instants(renewals(self._plan, run, own), 0.0)
         coming = {q: part.coming(instants, row[q]) for q in own}
+        self._wakes = {q: -before for q, (_, before) in coming.items()}
         memories, nodes = part.presents[self._replication].memories, dict[NodeId, Node]()
         for name, host in self._at.items():
             if host == part.me:
                 node = self._wiring.node(name, lambda q: coming[q][0], lambda q: coming[q][1])
                 remember(node, memories.get(name, {}))
                 if isinstance(node, Replica):
-                    self.ledger.hold(self._wiring.number[name], node.copies)
+                    i = self._wiring.number[name]
+                    down = self._hazards is not None and self._hazards.outages.down(i, part.since)
+                    self.ledger.hold(i, {} if down else node.copies)
                 nodes[name] = node
                 self._do(name, part.since, node.start())
         return nodes
 
     def wake(self, now: float, planned: float, name: NodeId, purpose: str) -> None:
-        node = self._nodes[name]
-        self.counts[PURPOSES[purpose]] += 1
+        node, q = self._nodes[name], self._wiring.process[name, PURPOSES[purpose]]
         self._seen.slip.add(now - planned)
         commands = node.on_wake(planned, purpose)
+        number, self._wakes[q] = self._wakes[q], self._wakes[q] + 1
+        if self._hazards and type(node) is Replica and self._hazards.outages.down(self._wiring.number[name], planned):
+            self._do(name, now, [command for command in commands if type(command) is Wake])
+            return
+        self.counts[PURPOSES[purpose]] += 1
         if self._seen.rows is not None:
             asked: list[NodeId | None] = [command.to for command in commands if type(command) is Send]
             self._seen.rows += [
@@ -92,47 +129,99 @@ class Shard:
             # All pulls of a query carry its number.
             queries = {c.message.query for c in commands if type(c) is Send}
             self._due.update(((name, query), planned) for query in queries)
-        self._do(name, now, commands)
+        self._do(name, now, commands, q, number)
 
-    def _do(self, name: NodeId, now: float, commands: list[Command]) -> None:
+    def _do(self, name: NodeId, now: float, commands: list[Command], q: int = 0, wake: int = 0) -> None:
+        """`commands` of a node; pulls among them come from this wake of this process."""
+        pull = wake * self._plan.processes[q].ask
         for command in commands:
             if type(command) is Send:
-                self._say(name, command.to, now, command.message)
+                self._pull(name, command.to, now, command.message, q, pull)
+                pull += 1
             elif type(command) is Wake and command.at < self.horizon:
                 process = self._wiring.process[name, PURPOSES[command.purpose]]
                 self._agenda.wake(command.at, self._replication, process, name, command.purpose)
 
-    def _say(self, sender: NodeId, to: NodeId, now: float, said: Message) -> None:
+    def _pull(self, asker: NodeId, asked: NodeId, now: float, said: Message, q: int, pull: int) -> None:
+        if self._hazards is None:
+            self._say(asker, asked, now, said, 0.0)
+            return
+        number = self._wiring.number
+        goes, mute = self._hazards.goes(q, pull, number[asker], number[asked], now)
+        if goes:
+            self._say(asker, asked, now, said, float(mute))
+        else:
+            assert isinstance(said, Pull)
+            self._fail(asked, asker, now, said)
+
+    def _fail(self, asked: NodeId, asker: NodeId, now: float, pull: Pull) -> None:
+        """No reply will come, which clients come to know."""
+        if self._plan.clients[self._wiring.number[asker]]:
+            self._say(asked, asker, now, Silence(pull.query), now)
+
+    def _say(self, sender: NodeId, to: NodeId, now: float, said: Message, mark: Mark, wait: float = 0.0) -> None:
+        """`mark` as in messages.Mark; `wait`: how long it stands in line before it leaves."""
         self._seen.said += 1
-        host, delay = self._at[to], self._delays.of(sender, to)
+        host, sent = self._at[to], now + wait
+        due = sent + self._delays.of(sender, to)
         if host != self._part.me:
             number = self._wiring.number
-            self._post.put(host, (self._replication, number[to], number[sender], now, now + delay, body(said)))
-        elif delay:
-            self._agenda.arrival(now + delay, self._replication, to, sender, now, said)
+            self._post.put(host, (self._replication, number[to], number[sender], sent, due, mark, body(said)))
+        elif due > now:
+            self._agenda.arrival(due, self._replication, to, sender, sent, mark, said)
         else:
-            self.deliver(now, to, sender, said, now)
+            self.deliver(now, to, sender, said, sent, mark)
 
-    def deliver(self, now: float, to: NodeId, sender: NodeId, said: Message, sent: float) -> None:
+    def deliver(self, now: float, to: NodeId, sender: NodeId, said: Message, sent: float, mark: Mark) -> None:
+        if type(said) is Pull:
+            self._serve(now, to, sender, said, bool(mark))
+            return
+        number = self._wiring.number[to]
+        if self._hazards and self._hazards.outages.went_down(number, mark, now):
+            return
         node = self._nodes[to]
         commands = node.on_message(now, sender, said)
-        if type(said) is Pull:
-            self._do(to, now, commands)
-            return
-        assert isinstance(said, Reply)
-        number = self._wiring.number[to]
-        if sent >= 0:
-            self._seen.delays[self._plan.group[number]].add(now - sent)
-        self._log("reply", now, to, sender, said.copies)
-        if isinstance(node, Replica):
-            self.ledger.copies(number, now, node.copies)
+        if type(said) is Reply:
+            if sent >= 0:
+                self._seen.delays[self._plan.group[number]].add(now - sent)
+            self._log("reply", now, to, sender, said.copies)
+            if isinstance(node, Replica):
+                self.ledger.copies(number, now, node.copies)
         for command in commands:
             assert isinstance(command, Answer)
+            assert isinstance(said, Reply | Silence)
             due = self._due.pop((to, said.query), None)
             if due is not None:  # else it was asked before time zero
                 self._log("answer", now, to, None, command.copies)
                 self._seen.responses.add(now - due)
                 self.ledger.answer(number, due, now, command.copies)
+
+    def _serve(self, now: float, asked: NodeId, asker: NodeId, pull: Pull, mute: bool) -> None:
+        """Reply to a pull, if nothing is in the way."""
+        wait: float | None = 0.0
+        if self._hazards:
+            i, j = self._wiring.number[asker], self._wiring.number[asked]
+            wait = self._hazards.wait(j, i, now)
+        if wait is None:
+            self._fail(asked, asker, now, pull)
+            return
+        for command in self._nodes[asked].on_message(now, asker, pull):
+            assert isinstance(command, Send)
+            if self._hazards is None or self._hazards.returns(j, i, now, mute):
+                self._say(asked, asker, now, command.message, now, wait)
+            else:
+                self._fail(asked, asker, now, pull)
+
+    def turn(self, now: float, name: NodeId, turn: int, empties: bool) -> None:
+        """A node goes down, or comes back, as planned."""
+        assert self._hazards is not None
+        i, node = self._wiring.number[name], self._nodes[name]
+        if lines := self._hazards.lines:
+            (lines.down if turn == DOWN else lines.up)(i, now)
+        if isinstance(node, Replica):
+            if turn == DOWN and empties:
+                node.lose()
+            self.ledger.copies(i, now, node.copies if turn == UP else {})
 
     def _log(self, event: str, now: float, node: NodeId, peer: NodeId | None, copies: Copies) -> None:
         if self._seen.rows is not None:
@@ -159,4 +248,12 @@ class Shard:
             good=ledger.good.copy(),
             good_when_due=ledger.good_when_due.copy(),
             unanswered=len(self._due),
+            load=self._load(until),
         )
+
+    def _load(self, until: float) -> Shares:
+        if self._hazards is None or self._hazards.lines is None:
+            return {}
+        part = self._part
+        own = np.array([host == part.me for host in part.at])
+        return load(self._plan, self._hazards.lines.totals(until), until - part.since, own)

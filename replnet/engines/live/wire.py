@@ -12,13 +12,13 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
-from replnet.network.messages import Message, Pull, Reply
+from replnet.network.messages import Mark, Message, Pull, Reply, Silence
 
 Body: TypeAlias = tuple[Any, ...]
 """A message as plain data."""
 
-Parcel: TypeAlias = tuple[int, int, int, float, float, Body]
-"""A message on its way: replication, to, sender, sent, due, body.
+Parcel: TypeAlias = tuple[int, int, int, float, float, Mark, Body]
+"""A message on its way: replication, to, sender, sent, due, mark, body.
 
 Nodes by number, instants in model time; it is not to be handed over before it is due.
 """
@@ -30,12 +30,16 @@ Head: TypeAlias = tuple[int, int, int]
 def body(message: Message) -> Body:
     if type(message) is Reply:
         return (message.copies, message.query, message.contacts)
+    if type(message) is Silence:
+        return (message.query,)
     assert isinstance(message, Pull)
     return (message.query, message.pool, message.contacts)
 
 
 def message(body: Body) -> Message:
-    return Reply(*body) if type(body[0]) is not int else Pull(*body)
+    if type(body[0]) is not int:
+        return Reply(*body)
+    return Pull(*body) if len(body) > 1 else Silence(*body)
 
 
 def pack(head: Head, parcels: list[Parcel]) -> bytes:

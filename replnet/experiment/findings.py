@@ -1,0 +1,128 @@
+"""What paths of a network amount to, beside what the formulas say: estimates, verdicts and rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from replnet.engines.path import Path
+from replnet.engines.plan import Plan, Process
+from replnet.experiment.doubts import behind, heavy, locked
+from replnet.experiment.formula import Formula
+from replnet.experiment.result import Row
+from replnet.measure.estimate import Estimate, ratio
+from replnet.measure.verdict import Cell, verdicts
+
+SHARES = ("freshness", "availability", "answered", "rejected")  # judged as they are; others relative to their size
+
+Key = tuple[str, str]
+"""Group and metric."""
+
+
+@final
+@dataclass(frozen=True)
+class Findings:
+    """`spoilt` says by group why it cannot be judged, `said` is what else is to be noted of its freshness."""
+
+    plan: Plan
+    formulas: dict[Key, Formula]
+    paths: Sequence[Path]
+    sampled: bool
+    resolution: float
+    spoilt: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """Of all that is measured, group by group."""
+        groups, more = self.plan.groups, self.paths[0].shares
+        others = [name for name, _ in more if name not in groups]
+        return [
+            key
+            for name in dict.fromkeys((*groups, *others))
+            for key in ([(name, "freshness")] if name in groups else []) + [k for k in more if k[0] == name]
+        ]
+
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """In the order of `keys`."""
+        return [self._estimate(*key) for key in self.keys]
+
+    @property
+    def widest(self) -> float:
+        """Half-width of freshness, of the groups that have an interval."""
+        found = [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
+        return max((e.half_width for e in found if not e.doubt), default=0.0)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Verdicts, in the order of `keys`."""
+        return verdicts(self._cells, self.resolution)
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        return [self._cell(*both) for both in zip(self.keys, self.estimates, strict=True)]
+
+    def _cell(self, key: Key, estimate: Estimate) -> Cell:
+        f, scale = self.formulas.get(key), 1.0 if key[1] in SHARES else estimate.value
+        if f is None or key[0] in self.spoilt:
+            return Cell(estimate, None, 0.0, scale)
+        return Cell(estimate, f.value, f.accuracy, scale)
+
+    def _estimate(self, group: str, metric: str) -> Estimate:
+        doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled)
+        if metric != "freshness":
+            shares = np.array([path.shares[group, metric] for path in self.paths])
+            return ratio(shares[:, 0], shares[:, 1], doubt=doubt)
+        g = self.plan.groups.index(group)
+        if self.plan.copies[g]:
+            # Freshness is that of the copies that there were.
+            held = np.array([path.shares.get((group, "availability"), (1.0, 1.0))[0] for path in self.paths])
+            fresh = np.array([path.fresh[g] for path in self.paths])
+            return ratio(np.where(held > 0, fresh, 0.0) * held, held, doubt=doubt)
+        answers = np.array([float(path.answers[g]) for path in self.paths])
+        return ratio(np.array([float(path.good[g]) for path in self.paths]), answers, doubt=doubt)
+
+    @cached_property
+    def _behind(self) -> dict[str, list[Process]]:
+        return {group: behind(self.plan, g) for g, group in enumerate(self.plan.groups)}
+
+    def rows(self, measured: bool = True) -> list[Row]:
+        """All that is measured, unless that is not to be shown, and then what is only predicted."""
+        rows = [self._row(*what, measured) for what in zip(self.keys, self._cells, self.words, strict=True)]
+        there = {(row.group, row.metric) for row in rows}
+        return rows + [f.row(*key) for key, f in self.formulas.items() if key not in there]
+
+    def _row(self, key: Key, cell: Cell, word: str, measured: bool) -> Row:
+        (group, metric), formula = key, self.formulas.get(key)
+        estimate = cell.estimate if measured else Estimate(math.nan, math.nan, cell.estimate.replications)
+        notes = [estimate.doubt]
+        if metric == "freshness":
+            phases = locked(self._behind[group], self.sampled, len(self.paths))
+            notes += [self.said.get(group, ""), self._unproven, phases]
+        notes.append(formula.note if formula else "")
+        return Row(
+            group=group,
+            metric=metric,
+            measured=estimate.value,
+            ci_low=estimate.low,
+            ci_high=estimate.high,
+            predicted=formula.value if formula else None,
+            z=cell.z if measured else None,
+            verdict=word if measured else "",
+            **(formula.about if formula else {}),
+            note="; ".join(dict.fromkeys(note for note in notes if note)),
+        )
+
+    @property
+    def _unproven(self) -> str:
+        doubtful = [path for path in self.paths if path.unproven]
+        if not doubtful:
+            return ""
+        most, depth = max(path.unproven for path in doubtful), doubtful[0].depth
+        return f"start not proven in {len(doubtful)} replications (up to {most} copies, back to t = -{depth:.3g})"
