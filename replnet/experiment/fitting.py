@@ -1,0 +1,287 @@
+"""Laws fitted to recorded intervals by maximum likelihood, and how good the fits are.
+
+With n intervals x of mean m, in units of m where that matters, L the logarithm of the
+likelihood and k the number of parameters,
+
+    exponential        rate 1 / m
+    gamma              log shape - psi(shape) = log m - mean log x                                       (1)
+    weibull            sum x^k log x / sum x^k - 1 / k = mean log x                                      (2)
+    lognormal          mean and deviation of log x
+    pareto             alpha = n / sum log(1 + x / s), the s of the largest L                            (3)
+    hyperexponential   expectation and maximisation in turns, with 2 and with 3 phases                   (4)
+
+They are compared by AIC = 2 k - 2 L. (3) has no maximum where the tail is no heavier
+than exponential: L then grows with s for ever, and the law is left out. Zeros are: an
+interval between two events of one instant has no likelihood under a continuous law.
+
+The Kolmogorov distance is the largest between the fitted and the empirical F. The
+parameters came from the same data, so its law is found by fitting again to samples
+of the fitted law, of the same size; this takes the intervals as independent        (5)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replnet.laws import Exponential, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
+
+Floats = NDArray[np.float64]
+
+FEWEST = 10  # intervals to fit to
+SAMPLES = 99  # of (5)
+SURPRISE = 1e-6  # a chance below which a distance needs no sampling
+SAME = 1e-6  # relative: intervals that differ by less are constant
+FLAT_GAP = 1e-10  # of (1), below which logarithms have no digits left
+FLATTEST = 1e4  # means: a scale of (3) beyond which the law is exponential
+SETTLED, ROUNDS = 1e-10, 3000  # of (4): growth of L per interval, and steps
+DIFFERENT = 1.05  # ratio of rates below which two phases are one
+GAIN = 1e-3  # of L over that of an exponential, below which phases are not worth having
+
+
+class NoFitError(ValueError):
+    """The likelihood has no maximum in this family."""
+
+
+@final
+@dataclass(frozen=True)
+class Fit:
+    """A law of one family, the likeliest for the intervals."""
+
+    family: str
+    law: Law
+    parameters: int
+    log_likelihood: float
+    distance: float  # Kolmogorov's, between fitted and empirical F
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.parameters - 2 * self.log_likelihood
+
+
+@final
+@dataclass(frozen=True)
+class Fits:
+    """Fits from the best AIC to the worst, and why a family is not among them."""
+
+    best: tuple[Fit, ...]
+    left_out: dict[str, str]
+
+    def of(self, family: str) -> Fit | None:
+        return next((fit for fit in self.best if fit.family == family), None)
+
+
+def fit_laws(intervals: Floats) -> Fits:
+    """Every family fitted to `intervals`, which are above zero."""
+    sample = Sample.of(intervals)
+    fits, left_out = [], {}
+    for family in FAMILIES:
+        try:
+            fits.append(fit(family, sample))
+        except NoFitError as error:
+            left_out[family] = str(error)
+    return Fits(tuple(sorted(fits, key=lambda one: one.aic)), left_out)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Intervals as distinct values in ascending order with their counts, which records in whole seconds repeat."""
+
+    values: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, intervals: Floats) -> Sample:
+        values, counts = np.unique(np.asarray(intervals, dtype=float), return_counts=True)
+        if counts.sum() < FEWEST:
+            raise ValueError(f"intervals: {int(counts.sum())} are too few to fit a law to ({FEWEST} or more)")
+        if not (np.isfinite(values).all() and values[0] > 0):
+            raise ValueError(
+                "intervals: not all are finite and above 0 (leave out those between events of one instant)"
+            )
+        if values[-1] - values[0] <= SAME * values[-1]:
+            raise ValueError(f"intervals: all are {values[0]:g} (fit nothing; that is constant(period={values[0]:g}))")
+        return cls(values, counts.astype(float))
+
+    @property
+    def n(self) -> float:
+        return float(self.counts.sum())
+
+    def average(self, of: Floats) -> float:
+        return float(self.counts @ of) / self.n
+
+    @property
+    def mean(self) -> float:
+        return self.average(self.values)
+
+
+def fit(family: str, sample: Sample) -> Fit:
+    """The likeliest law of `family`; NoFitError where there is none."""
+    estimate, parameters = FAMILIES[family]
+    law = estimate(sample)
+    likelihood = float(sample.counts @ log_density(law, sample.values))
+    return Fit(family, law, parameters, likelihood, distance(law, sample))
+
+
+def distance(law: Law, sample: Sample) -> float:
+    """Kolmogorov's: the empirical F jumps, so both sides of every jump count."""
+    fitted, upto = np.asarray(law.cdf(sample.values)), np.cumsum(sample.counts) / sample.n
+    return float(max((upto - fitted).max(), (fitted - upto + sample.counts / sample.n).max()))
+
+
+def p_value(found: Fit, sample: Sample, rng: np.random.Generator) -> float:
+    """(5): the share of samples of the fitted law that lie as far from their own fit.
+
+    Ends early once 10 do, as the answer is then clearly not small (Besag and Clifford 1991), and is not begun where
+    even half the distance would be a surprise to a known law (Dvoretzky, Kiefer and Wolfowitz).
+    """
+    if 2 * math.exp(-sample.n * found.distance**2 / 2) < SURPRISE:
+        return 1 / (SAMPLES + 1)
+    further = 0
+    for drawn in range(1, SAMPLES + 1):
+        again = Sample.of(np.asarray(found.law.draw(rng.standard_exponential(int(sample.n)))))
+        try:
+            further += fit(found.family, again).distance >= found.distance
+        except NoFitError:
+            # At the edge of its family; the nearest law there is the exponential.
+            further += fit("exponential", again).distance >= found.distance
+        if further == 10:
+            return further / drawn
+    return (further + 1) / (SAMPLES + 1)
+
+
+def log_density(law: Law, x: Floats) -> Floats:
+    """The logarithm of the density at every x, for laws that can be fitted."""
+    from scipy.special import gammaln, logsumexp
+
+    if isinstance(law, Exponential):
+        return -math.log(law.scale) - x / law.scale
+    if isinstance(law, Pareto):
+        return math.log(law.alpha / law.scale) - (law.alpha + 1) * np.log1p(x / law.scale)
+    if isinstance(law, Weibull):
+        z = np.log(x / law.scale)
+        return math.log(law.shape / law.scale) + (law.shape - 1) * z - np.exp(law.shape * z)
+    if isinstance(law, Gamma):
+        z = x / law.scale
+        return np.asarray((law.shape - 1) * np.log(z) - z - gammaln(law.shape) - math.log(law.scale))
+    if isinstance(law, Lognormal):
+        z = np.log(x / law.scale) / law.sigma
+        return -np.log(x * law.sigma * math.sqrt(2 * math.pi)) - z**2 / 2
+    assert isinstance(law, Hyperexponential), law
+    weights, rates = np.array(law.weights), np.array(law.rates)
+    return np.asarray(logsumexp(-x[:, None] * rates, axis=1, b=weights / weights.sum() * rates))
+
+
+def _exponential(sample: Sample) -> Law:
+    return Exponential(mean=sample.mean)
+
+
+def _lognormal(sample: Sample) -> Law:
+    logs = np.log(sample.values)
+    centre = sample.average(logs)
+    return Lognormal(math.sqrt(sample.average((logs - centre) ** 2)), scale=math.exp(centre))
+
+
+def _gamma(sample: Sample) -> Law:
+    """(1)."""
+    from scipy.optimize import brentq
+    from scipy.special import digamma
+
+    gap = math.log(sample.mean) - sample.average(np.log(sample.values))
+    if gap < FLAT_GAP:
+        raise NoFitError("all but a few intervals are the same")
+    # log k - psi(k) falls from infinity, between 1 / 2k and 1 / k.
+    shape = brentq(lambda k: math.log(k) - float(digamma(k)) - gap, 0.4 / gap, 1.1 / gap, xtol=1e-14 / gap, rtol=1e-13)
+    return Gamma(shape, mean=sample.mean)
+
+
+def _weibull(sample: Sample) -> Law:
+    """(2), whose left side grows with k."""
+    from scipy.optimize import brentq
+
+    logs = np.log(sample.values / sample.values[-1])
+    centre = sample.average(logs)
+
+    def off(k: float) -> float:
+        powers = sample.counts * np.exp(k * logs)
+        return float(powers @ logs / powers.sum()) - 1 / k - centre
+
+    low, high = 1.0, 1.0
+    while off(low) > 0:
+        low /= 2
+    while off(high) < 0:
+        high *= 2
+    shape = brentq(off, low, high, rtol=1e-13) if low < high else low
+    return Weibull(shape, scale=float(sample.values[-1]) * sample.average(np.exp(shape * logs)) ** (1 / shape))
+
+
+def pareto_profile(sample: Sample, scale: float) -> tuple[float, float]:
+    """(3) at one scale: alpha and L."""
+    inner = sample.average(np.log1p(sample.values / scale))
+    alpha = 1 / inner
+    return alpha, sample.n * (math.log(alpha / scale) - (alpha + 1) * inner)
+
+
+def _pareto(sample: Sample) -> Law:
+    """(3), on a grid and then between its neighbours: L may have a second, lower maximum."""
+    from scipy.optimize import minimize_scalar
+
+    grid = np.linspace(math.log(float(sample.values[0]) / 10), math.log(sample.mean * FLATTEST), 200)
+    place = int(np.argmax([pareto_profile(sample, math.exp(s))[1] for s in grid]))
+    if place == grid.size - 1:
+        raise NoFitError("the tail is no heavier than exponential")
+    between = (grid[max(place - 1, 0)], grid[place + 1])
+    best = minimize_scalar(
+        lambda s: -pareto_profile(sample, math.exp(s))[1], bounds=between, method="bounded", options={"xatol": 1e-10}
+    )
+    scale = math.exp(best.x)
+    return Pareto(pareto_profile(sample, scale)[0], scale=scale)
+
+
+def _phases(count: int) -> Callable[[Sample], Law]:
+    def estimate(sample: Sample) -> Law:
+        return _mixture(sample, count)
+
+    return estimate
+
+
+def _mixture(sample: Sample, phases: int) -> Law:
+    """(4), from rates that spread over the intervals evenly in their logarithm."""
+    x, share = sample.values / sample.mean, sample.counts / sample.n
+    upto = np.cumsum(share)
+    starts = np.interp((np.arange(phases) + 0.5) / phases, upto, np.log(x))
+    rates, weights = np.exp(-starts), np.full(phases, 1 / phases)
+    last = -math.inf
+    for _ in range(ROUNDS):
+        parts = weights * rates * np.exp(-x[:, None] * rates)
+        density = np.maximum(parts.sum(axis=1), 1e-300)
+        likelihood = float(share @ np.log(density))
+        if likelihood - last < SETTLED:
+            break
+        last = likelihood
+        mine = parts * (share / density)[:, None]
+        weights = np.maximum(mine.sum(axis=0), 1e-300)
+        rates = weights / np.maximum(mine.T @ x, 1e-300)
+    order = np.argsort(-rates)
+    rates, weights = rates[order], weights[order]
+    # In units of the mean, an exponential has -1 per interval.
+    if weights.min() < 1 / sample.n or (rates[:-1] / rates[1:]).min() < DIFFERENT or sample.n * (last + 1) < GAIN:
+        raise NoFitError(f"{phases} phases are too many: two are the same, or one holds no interval")
+    return Hyperexponential(weights.tolist(), (rates / sample.mean).tolist())
+
+
+FAMILIES: dict[str, tuple[Callable[[Sample], Any], int]] = {
+    "exponential": (_exponential, 1),
+    "gamma": (_gamma, 2),
+    "weibull": (_weibull, 2),
+    "lognormal": (_lognormal, 2),
+    "pareto": (_pareto, 2),
+    "hyperexponential 2": (_phases(2), 3),
+    "hyperexponential 3": (_phases(3), 5),
+}

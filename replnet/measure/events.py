@@ -1,0 +1,196 @@
+"""A recorded history of events: when they came, and what their intervals have in common.
+
+With intervals x_1, x_2, ... between n instants, ranks r_i of x_i, and the mean rank r,
+
+    correlation at lag h     rho(h) = sum (y_i - y)(y_{i+h} - y) / sum (y_i - y)^2                  (1)
+    correlated at all        Q = n (n + 2) sum_{h <= H} rho(h)^2 / (n - h), chi-squared with H      (2)
+
+Ranks stand in for y where a test is made: intervals with heavy tails have no moments
+that (2) could rest on. Drift is an analysis of variance of mean ranks in stretches,
+compared with those of pieces inside a stretch, so that correlation over less than
+a piece does not count as drift:
+
+    F = B^2 / W^2,  B^2 between stretches, W^2 between the pieces of one             (3)
+
+A rhythm of the day shows in the counts c_h of the hours. Every day is turned by
+an hour of its own: bursts stay together, the rhythm is lost, and the share of
+turned records with sum c_h^2 as large is the chance of what was seen            (4)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DATED = 1e8  # seconds since 1970: what is later is a date, not a count from some zero
+DAY = 86_400.0
+PORTMANTEAU = 10  # lags of (2)
+STRETCHES = ((200, 10, 5), (24, 4, 3))  # intervals needed, stretches, pieces of each, for (3)
+TURNS = 199  # records turned at random, (4)
+CALENDAR = (60.0, 300.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, DAY, 7 * DAY)
+BEATEN = 0.8  # length of the mean phase from which intervals count as multiples of a beat
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class History:
+    """Instants of events in ascending order; several may share one."""
+
+    times: Floats
+    name: str = "history"
+
+    def __post_init__(self) -> None:
+        times = np.asarray(self.times)
+        if times.ndim != 1 or times.dtype.kind not in "iuf":
+            raise ValueError(f"{self.name}: not a plain list of numbers (the instants of events, in ascending order)")
+        times = times.astype(float)
+        bad = np.flatnonzero(~np.isfinite(times))
+        if bad.size:
+            raise ValueError(f"{self.name}: event {bad[0] + 1} is at {times[bad[0]]} (a finite instant)")
+        back = np.flatnonzero(np.diff(times) < 0)
+        if back.size:
+            raise ValueError(f"{self.name}: event {back[0] + 2} is earlier than the one before it (ascending order)")
+        if times.size < 2 or times[0] == times[-1]:
+            raise ValueError(f"{self.name}: events at {min(times.size, 1)} instant (at least 2 instants)")
+        times.setflags(write=False)
+        object.__setattr__(self, "times", times)
+
+    @property
+    def start(self) -> float:
+        return float(self.times[0])
+
+    @property
+    def end(self) -> float:
+        return float(self.times[-1])
+
+    @property
+    def intervals(self) -> Floats:
+        """Between instants with an event, so none is zero."""
+        gaps = np.diff(self.times)
+        return gaps[gaps > 0]
+
+    @property
+    def rate(self) -> float:
+        """Instants with an event per unit of time."""
+        return self.intervals.size / (self.end - self.start)
+
+    @property
+    def dated(self) -> bool:
+        """Whether the times are seconds since 1970, so that there are days and hours."""
+        return self.start >= DATED
+
+
+def correlation(values: Floats, most: int) -> Floats:
+    """(1) at lags 1 to `most`."""
+    centred = values - values.mean()
+    whole = float(centred @ centred)
+    if whole == 0:
+        return np.zeros(most)
+    size = 1 << (2 * values.size - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(centred, size)) ** 2
+    return np.asarray(np.fft.irfft(spectrum, size)[1 : most + 1] / whole)
+
+
+def ranks(values: Floats) -> Floats:
+    """From 1; equal values share the middle of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=float)
+
+
+def decay(rho: Floats, n: int) -> float:
+    """The exponent b of rho(h) = c h^-b over the lags before rho first drowns in noise; NaN for fewer than 5."""
+    drowned = np.flatnonzero(rho < 2 / math.sqrt(n))
+    kept = int(drowned[0]) if drowned.size else rho.size
+    if kept < 5:
+        return math.nan
+    h = np.arange(1, kept + 1)
+    # Every octave weighs the same, or the many large lags would decide alone.
+    slope = np.polynomial.polynomial.polyfit(np.log(h), np.log(rho[:kept]), 1, w=1 / np.sqrt(h))[1]
+    return -float(slope)
+
+
+def correlated(intervals: Floats) -> tuple[float, float]:
+    """The correlation of ranks at lag 1, and the chance of as much by (2) in independent intervals."""
+    from scipy.special import chdtrc
+
+    n = intervals.size
+    lags = min(PORTMANTEAU, n // 4)
+    if lags < 1 or np.all(intervals == intervals[0]):
+        return 0.0, 1.0
+    rho = correlation(ranks(intervals), lags)
+    q = n * (n + 2) * float(np.sum(rho**2 / (n - np.arange(1, lags + 1))))
+    return float(rho[0]), float(chdtrc(lags, q))
+
+
+def drift(intervals: Floats) -> tuple[float, float]:
+    """The largest mean of a stretch over the smallest, and the chance of a ratio (3) as large without drift."""
+    from scipy.special import fdtrc
+
+    fitting = [shape for needed, *shape in STRETCHES if intervals.size >= needed]
+    if not fitting:
+        return math.nan, math.nan
+    stretches, pieces = fitting[0]
+    parts = np.array_split(ranks(intervals), stretches * pieces)
+    mean = np.array([part.mean() for part in parts]).reshape(stretches, pieces)
+    between = pieces * float(mean.mean(axis=1).var(ddof=1))
+    within = float(mean.var(axis=1, ddof=1).mean())
+    lengths = [part.mean() for part in np.array_split(intervals, stretches)]
+    ratio = max(lengths) / min(lengths)
+    if within == 0:
+        return ratio, 1.0 if between == 0 else 0.0
+    return ratio, float(fdtrc(stretches - 1, stretches * (pieces - 1), between / within))
+
+
+def hourly(times: Floats) -> NDArray[np.int64]:
+    """Events in each hour of the day (UTC)."""
+    return np.bincount((times % DAY // 3600).astype(np.int64), minlength=24)
+
+
+def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """The busiest hour over the average one, and the chance (4) of as uneven a day without a rhythm."""
+    days, row = np.unique((times // DAY).astype(np.int64), return_inverse=True)
+    hour = (times % DAY // 3600).astype(np.int64)
+    total = np.bincount(hour, minlength=24)
+    seen = float(total @ total)
+    larger = 0
+    for _ in range(TURNS):
+        turned = np.bincount((hour + rng.integers(0, 24, days.size)[row]) % 24, minlength=24)
+        larger += float(turned @ turned) >= seen
+    return float(total.max() / total.mean()), (larger + 1) / (TURNS + 1)
+
+
+@final
+@dataclass(frozen=True)
+class Beat:
+    """Intervals that are whole multiples of `period`, give or take `jitter` (standard deviation)."""
+
+    period: float
+    jitter: float
+
+
+def beat(intervals: Floats) -> Beat | None:
+    """The longest period of which intervals are multiples, the median interval or one of the calendar; or None.
+
+    A long period hides short intervals, so at least half of them must exceed half of it.
+    """
+    median = float(np.median(intervals))
+    found = None
+    for period in sorted({*CALENDAR, median}):
+        if period > 2 * median or period < 0.01 * float(intervals.mean()):
+            continue
+        length = min(abs(complex(np.exp(2j * np.pi * (intervals % period) / period).mean())), 1.0)
+        if length >= BEATEN:
+            found = Beat(period, period * math.sqrt(-2 * math.log(length)) / (2 * math.pi))
+    return found
+
+
+def tail(intervals: Floats) -> tuple[Floats, Floats]:
+    """The distinct intervals, and the share of intervals beyond each."""
+    values, counts = np.unique(intervals, return_counts=True)
+    return values, 1 - np.cumsum(counts) / intervals.size

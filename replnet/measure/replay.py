@@ -1,0 +1,165 @@
+"""What a replica had at every instant, from two recorded histories, exactly.
+
+A download at d brings every update up to and including d. At t the copy is the one
+of the last download d, stale since the first update f in (d, t], and misses all
+updates in (d, t] (Staleness II-C). Over a window these are sums of stretches
+
+    stale      sum over downloads of (b - f)+                       b: the next download, or the end       (1)
+    lag        sum of (b - f)+^2 / 2, the integral of the time since f                                     (2)
+    missing    sum over updates u of (c - u), c: the first download at or after u, or the end              (3)
+
+and no approximation. Ages A_U, A_D are the times since the last update and the last
+download. Turning one history around on a circle as long as the window keeps its
+intervals and loses what it had to do with the other, so the share of turns with a
+statistic as large as the one seen is the chance of that under independent ages  (4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats, Floats, float, float], float]  # of updates and downloads over a window
+
+TURNS = 199
+LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are compared
+
+
+@final
+@dataclass(frozen=True)
+class Path:
+    """Integrals over a window: time stale, time since the copy became stale, and updates missing."""
+
+    length: float
+    stale: float
+    lag: float
+    missing: float
+
+
+def replay(updates: Floats, downloads: Floats, start: float, end: float) -> Path:
+    """(1) to (3) over [start, end], which begins at or after the first download."""
+    first = int(np.searchsorted(downloads, start, side="right")) - 1
+    assert first >= 0, "no copy at the start"
+    assert end > start
+    made = downloads[first : np.searchsorted(downloads, end, side="left")]
+    until = np.append(made[1:], end)
+    following = np.searchsorted(updates, made, side="right")
+    since = np.append(updates, np.inf)[following]
+    late = since < until
+    until, since = until[late], since[late]
+    begins = np.maximum(since, start)
+    stale = until - begins
+    # The copy there was at the start may have been stale before; that part of its lag is still felt.
+    lag = stale * (until - since + begins - since) / 2
+    return Path(end - start, float(stale.sum()), float(lag.sum()), _missed(updates, downloads, made[0], start, end))
+
+
+def _missed(updates: Floats, downloads: Floats, copied: float, start: float, end: float) -> float:
+    """(3)."""
+    missed = updates[np.searchsorted(updates, copied, side="right") : np.searchsorted(updates, end, side="left")]
+    caught = np.append(downloads, np.inf)[np.searchsorted(downloads, missed, side="left")]
+    return float(np.maximum(np.minimum(caught, end) - np.maximum(missed, start), 0.0).sum())
+
+
+def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:
+    """From every update in [start, end] to the download that brought it; those that none brought by `end` are left out.
+
+    An update always makes the next poll one that finds a change. So these are what was left of a polling interval
+    when updates came, even where polls that found nothing were not recorded.
+    """
+    inside = updates[(updates >= start) & (updates <= end)]
+    caught = np.append(downloads, np.inf)[np.searchsorted(downloads, inside, side="left")]
+    return (caught - inside)[caught <= end]
+
+
+def empty(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """How many intervals between downloads in the window saw no update."""
+    inside = downloads[(downloads >= start) & (downloads <= end)]
+    return float(np.count_nonzero(np.diff(np.searchsorted(updates, inside, side="right")) == 0))
+
+
+def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: Floats, y: Floats) -> Floats:
+    """The share of [start, end] in which A_D <= x[i] and A_U <= y[j], exactly; both histories begin by `start`."""
+    inside = np.concatenate([updates, downloads])
+    cuts = np.unique(inside[(inside > start) & (inside < end)])
+    low, high = np.append(start, cuts), np.append(cuts, end)
+    last_update = updates[np.searchsorted(updates, low, side="right") - 1]
+    last_download = downloads[np.searchsorted(downloads, low, side="right") - 1]
+    shares = np.empty((x.size, y.size))
+    for i, most in enumerate(x):
+        upto = np.minimum(high, last_download + most)
+        for j, other in enumerate(y):
+            shares[i, j] = np.maximum(np.minimum(upto, last_update + other) - low, 0.0).sum()
+    return np.asarray(shares / (end - start))
+
+
+def age_quantiles(times: Floats, start: float, end: float) -> Floats:
+    """Quantiles at LEVELS of the age of one history over the window, where its tail is a polygon."""
+    cuts = times[(times > start) & (times < end)]
+    low, high = np.append(start, cuts), np.append(cuts, end)
+    last = times[np.searchsorted(times, low, side="right") - 1]
+    ends = np.sort(np.concatenate([low - last, high - last]))
+    covered = _covered(low - last, high - last, ends)
+    return np.asarray(np.interp(LEVELS * covered[-1], covered, ends))
+
+
+def _covered(low: Floats, high: Floats, x: Floats) -> Floats:
+    """Time with age below each x: the sum over stretches of ages (low, high) of what of them lies below."""
+    from_low = _sums_below(np.sort(low), x)
+    return from_low - _sums_below(np.sort(high), x)
+
+
+def _sums_below(points: Floats, x: Floats) -> Floats:
+    """Sum of (x - point)+ at every x."""
+    count = np.searchsorted(points, x, side="right")
+    return np.asarray(count * x - np.append(0.0, np.cumsum(points))[count])
+
+
+def dependence(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """The largest difference between P(A_D <= x, A_U <= y) and the product of their shares (Staleness eq. 30)."""
+    x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
+    joint = age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf))
+    return float(np.abs(joint[:-1, :-1] - joint[:-1, -1:] * joint[-1:, :-1]).max())
+
+
+def conditional(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    """P(A_D <= x | A_U in a class) with x at LEVELS of A_D, a column for each class of A_U between LEVELS; and x."""
+    x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
+    joint = age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf))
+    classes = np.diff(joint, axis=1, prepend=0.0)
+    return np.asarray(classes[:-1] / classes[-1]), x
+
+
+def not_asta(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """The largest difference at LEVELS between the ages of downloads that updates see and those that time sees."""
+    x = age_quantiles(downloads, start, end)
+    inside = updates[(updates > start) & (updates < end)]
+    seen = inside - downloads[np.searchsorted(downloads, inside, side="left") - 1]
+    shares = np.searchsorted(np.sort(seen), x, side="right") / max(inside.size, 1)
+    return float(np.abs(shares - LEVELS).max())
+
+
+def staleness(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """(1) as a share."""
+    return replay(updates, downloads, start, end).stale / (end - start)
+
+
+def turned(
+    statistic: Statistic, updates: Floats, downloads: Floats, start: float, end: float, rng: np.random.Generator
+) -> tuple[float, Floats]:
+    """(4): the statistic as it is on the circle, and with the downloads turned at random."""
+    length = end - start
+    around = updates[(updates >= start) & (updates < end)]
+    around = np.concatenate([around - length, around])
+    own = downloads[(downloads >= start) & (downloads < end)] - start
+
+    def at(shift: float) -> float:
+        moved = np.sort((own + shift) % length) + start
+        return statistic(around, np.concatenate([moved - length, moved]), start, end)
+
+    return at(0.0), np.array([at(shift) for shift in rng.uniform(0, length, TURNS)])
