@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from replnet.cli.traces import audit, trace
 from replnet.version import __version__
 
 # Exit codes that scripts rely on.
@@ -193,3 +194,7 @@ def doctor() -> int:
     from replnet.cli.doctor import examine
 
     return FINE if examine() else DIFFERS
+
+
+commands.add_command(trace)
+commands.add_command(audit)

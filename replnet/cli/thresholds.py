@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from replnet.experiment.result import Emulated, Row
+from replnet.experiment.result import METRICS, Emulated, Row
 from replnet.network.network import Network
 
 FORM = re.compile(r"^(?:(?P<group>[^:<>=]+):)?\s*(?P<metric>\w+)\s*(?P<sign>>=?|<=?)\s*(?P<bound>[-+\d.eE]+)$")
@@ -46,10 +46,12 @@ def parse(text: str) -> Demand:
 def check(demands: list[Demand], network: Network) -> None:
     """Before anything runs: every demand is about something that will be measured."""
     nodes = network.graph.nodes(data=True) if demands else ()
-    groups = list(dict.fromkeys(about["group"] for _, about in nodes if about["role"] != "source"))
+    groups = list(dict.fromkeys(about["group"] for _, about in nodes))
     for demand in demands:
-        if demand.metric != "freshness" or demand.group not in (None, *groups):
-            there = ", ".join(f"'{group}: freshness'" for group in groups)
+        if demand.metric not in METRICS:
+            raise ValueError(f"--threshold: {demand.metric!r} is not measured (one of {', '.join(METRICS)})")
+        if demand.group not in (None, *groups):
+            there = ", ".join(f"'{group}: {demand.metric}'" for group in groups)
             raise ValueError(f"--threshold: nothing will match {demand.text!r} (there is {there})")
 
 
@@ -58,9 +60,11 @@ def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
     failed = open_ = False
     for demand in demands:
         rows = [r for r in result.rows if r.metric == demand.metric and demand.group in (None, r.group)]
-        answers = [demand.holds(row) for row in rows]
+        # What this network has no rows of cannot be judged either.
+        answers = [demand.holds(row) for row in rows] or [None]
         failed |= False in answers
         open_ |= None in answers
-        across = "unresolved, the interval lies across it" if None in answers else "holds"
+        why = "the interval lies across it" if rows else "there is no such row"
+        across = f"unresolved, {why}" if None in answers else "holds"
         click.echo(f"{demand.text}: {'failed' if False in answers else across}", err=True)
     return failed, open_

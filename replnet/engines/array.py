@@ -150,7 +150,11 @@ class _Run:
                 content.updates.extend(window.of(content.row), after[content.row])
 
     def _apply(self, pulls: Pulls, contents: list[Content], window: Window) -> None:
+        # A pass strikes out the pulls that come to nothing, but each has lines of its own, on which these spend.
+        asked = pulls.pairs.copy() if len(contents) > 1 and self._plan.bandwidth is not None else None
         for content in contents:
+            if asked is not None:
+                pulls.pairs[:] = asked
             # The same for every content: when a pull is answered does not depend on what it brings.
             answered, arrived = content.general(pulls, window.end)
             if self._recorder:

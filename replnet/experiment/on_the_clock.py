@@ -26,6 +26,7 @@ __all__ = ["Glimpse", "LiveLost", "Unreachable", "ray_meanwhile", "run_for_real"
 
 UNITS = 60.0  # of the longest mean interval, of a path whose length nobody asked for
 NODES = 32_000  # of all replications together, whose past is to be replayed before the run
+MOST_TOLD = 4  # losses of a group, one by one
 WORK = 1.5e6  # wakes and messages of a run whose length nobody asked for: some ten seconds on two CPUs
 
 
@@ -112,6 +113,7 @@ def _losses(compiled: Plan, g: int, live: Live) -> str:
     needed = {compiled.names[p.node] for p in behind(compiled, g)} if live.lost else set()
     own = {name for name, group in zip(compiled.names, compiled.group, strict=True) if group == g}
     words = [_loss(outage, len(own & set(outage.nodes))) for outage in live.lost if needed & set(outage.nodes)]
+    words[MOST_TOLD:] = [f"and so {len(words) - MOST_TOLD} times more"] if len(words) > MOST_TOLD else []
     if words and compiled.copies[g]:
         words.append(f"{float(np.mean(live.present[:, g])):.1%} of the copy-time counts")
     return "; ".join(words)

@@ -39,6 +39,16 @@ class Row:
                 object.__setattr__(self, name, None)
 
 
+METRICS = {
+    "freshness": "share of time (copies) or of answers (clients)",
+    "availability": "share of time with a copy",
+    "answered": "share of queries that brought a copy",
+    "service_rate": "queries per unit of time that the group can serve",
+    "queueing_delay": "units of time",
+    "rejected": "share of messages turned away for lack of bandwidth",
+}
+"""What there may be rows of, with the unit."""
+
 PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
 COMPARED = tuple(f.name for f in fields(Row))
 
@@ -60,14 +70,7 @@ class Result:
         frame = pd.DataFrame([asdict(row) for row in self.rows], columns=list(self.columns))
         numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
-        frame.attrs["units"] = {
-            "freshness": "share of time (copies) or of answers (clients)",
-            "service_rate": "queries per unit of time that the group can serve",
-            "queueing_delay": "units of time",
-            "rejected": "share of messages turned away for lack of bandwidth",
-            "answered": "share of queries that brought a copy",
-            "availability": "share of time with a copy",
-        }
+        frame.attrs["units"] = dict(METRICS)
         return frame
 
     def data(self) -> dict[str, Any]:

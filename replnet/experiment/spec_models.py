@@ -13,13 +13,13 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 
 from replnet.experiment.axes import Axis, axis, scalar
 from replnet.experiment.expressions import LARGEST, Scalar
+from replnet.experiment.result import METRICS
 from replnet.laws import FieldError
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.errors import FieldsError, shown, suggestion
 from replnet.network.fields import Count, Name, positive, text, whole
 from replnet.network.parts import Part
 
-METRICS = ("freshness", "service_rate")  # of networks
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # of optimised systems
 GAINS = ("service_rate_gain", "replicas_gain")  # of those, over an independent system
 LARGEST_SEED = 2**63 - 1
