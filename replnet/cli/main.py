@@ -97,6 +97,7 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 @click.option("--hosts", help="live: processes that share the nodes, a number or per-node.  [default: one per CPU]")
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
 @click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
+@click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @format_option
 def run(
     network: str,
@@ -140,13 +141,14 @@ def number_or_word(text: str | None) -> int | str | None:
 def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
     """A live run; what becomes of Ray is for the exit code."""
     from replnet.cli.watch import watching
+    from replnet.experiment.event_log import event_log
     from replnet.experiment.on_the_clock import LiveLost, Unreachable, run_for_real
 
     if options.pop("precision") is not None:
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     try:
-        with watching() as watch:
-            return run_for_real(loaded, watch=watch, **options, **how)
+        with event_log(options.pop("trace"), loaded, options["seed"], "live") as log, watching() as watch:
+            return run_for_real(loaded, watch=watch, log=log.add if log else None, **options, **how)
     except (LiveLost, Unreachable) as error:
         click.echo(error, err=True)
         raise click.exceptions.Exit(RAY_LOST) from error

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
-from replnet.engines.live.cluster import joined
+from replnet.engines.live.cluster import cpus, joined
 from replnet.network.errors import printable
 
 Work = Callable[[Any], Any]
@@ -44,14 +44,14 @@ def run(
     work: Work,
     jobs: Sequence[Any],
     sizes: Sequence[float],
-    workers: int = 0,
+    workers: int | None = 0,
     address: str | None = None,
     warm: Sequence[Any] = (),
 ) -> Iterator[tuple[int, Any]]:
     """(place, result or Failure) of every job as it is done, the largest first.
 
     With `workers` of 0 in this process and without Ray; otherwise one job at a time in each of so many
-    actors. `warm` are small jobs, whose results nobody sees: one worker of each machine does them before
+    actors, or of one per CPU if None. `warm` are small jobs, whose results nobody sees: one worker of each machine does them before
     the others begin. What they compile lands in Numba's cache, which is safe to read together but, for
     different signatures of one function, not to fill together.
 
@@ -62,8 +62,10 @@ def run(
         for i in order:
             yield i, attempt(work, jobs[i])
         return
-    with joined(address), _team(work, min(workers, len(jobs)), warm) as team:
-        yield from team.results(jobs, Duties(order))
+    with joined(address):
+        count = max(1, int(cpus())) if workers is None else workers
+        with _team(work, min(count, len(jobs)), warm) as team:
+            yield from team.results(jobs, Duties(order))
 
 
 def attempt(work: Work, job: Any) -> Any:

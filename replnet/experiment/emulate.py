@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
@@ -17,6 +19,9 @@ from replnet.experiment.result import Emulated
 from replnet.measure.estimate import FEWEST
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network
+
+if TYPE_CHECKING:
+    from replnet.experiment.event_log import Again, EventLog, File
 
 REPLICATIONS = 32
 EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
@@ -49,6 +54,7 @@ def emulate(
     resolution: float = RESOLUTION,
     confirm: bool | None = None,
     progress: Progress | None = None,
+    trace: File | None = None,
 ) -> Emulated:
     """Run the network and compare it with its predictions.
 
@@ -56,7 +62,10 @@ def emulate(
     more if they would take long. With `precision`, replications are added until every interval of freshness has a
     half-width of at most that. Rows that differ from their prediction are run four times longer
     before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what there is.
+    `trace` names a Parquet file for all that happens.
     """
+    from replnet.experiment.event_log import event_log
+
     _check(engine, seed, horizon, precision, estimator, replications, resolution)
     begun = time.perf_counter()
     compiled = plan(network)
@@ -74,14 +83,8 @@ def emulate(
         formulas(compiled),
         progress,
     )
-    try:
-        run.until(replications)
-        if precision is not None:
-            run.reach(precision)
-        if confirm or (confirm is None and "differ" in run.found.words):
-            run.until(LONGER * len(run.paths))
-    except KeyboardInterrupt:
-        run.incomplete = f"{INTERRUPTED} after {len(run.paths)} replications"
+    with event_log(trace, network, seed, engine) as run.log:
+        run.all(replications, precision, confirm)
     return Emulated(
         network=network.data(),
         rows=tuple(run.found.rows()) if run.paths else (),
@@ -157,9 +160,27 @@ class _Replications:
     progress: Progress | None
     paths: list[Path] = field(default_factory=list)
     incomplete: str = ""
+    log: EventLog | None = None
 
     def __post_init__(self) -> None:
         self._run = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
+
+    @cached_property
+    def _again(self) -> Again:
+        from replnet.experiment.event_log import again
+
+        return again(self.plan, self.engine, self.seed, self.length)
+
+    def all(self, replications: int, precision: float | None, confirm: bool | None) -> None:
+        """What `emulate` says."""
+        try:
+            self.until(replications)
+            if precision is not None:
+                self.reach(precision)
+            if confirm or (confirm is None and "differ" in self.found.words):
+                self.until(LONGER * len(self.paths))
+        except KeyboardInterrupt:
+            self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"
 
     def until(self, replications: int) -> None:
         while len(self.paths) < replications:
@@ -167,7 +188,11 @@ class _Replications:
                 words = f"replication {len(self.paths) + 1} of {replications}"
                 first = "" if self.paths else " (the very first run compiles the kernels)"
                 self.progress(len(self.paths) / replications, words + first)
-            self.paths.append(self._run(len(self.paths)))
+            replication = len(self.paths)
+            path = self._run(replication)
+            if self.log:
+                self._again(replication, path, self.log.keep(replication))
+            self.paths.append(path)
 
     def reach(self, precision: float) -> None:
         """Add replications until every interval that there is has at most this half-width."""

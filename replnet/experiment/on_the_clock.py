@@ -15,7 +15,6 @@ from replnet.engines.step import run_path
 from replnet.experiment.doubts import behind
 from replnet.experiment.emulate import REPLICATIONS, Progress
 from replnet.experiment.findings import Findings
-from replnet.experiment.formula import Formula
 from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Emulated
@@ -87,13 +86,6 @@ def _incomplete(live: Live) -> str:
     return "; ".join([*filter(None, [live.cut_short]), *lost, *uncompared])
 
 
-def _formulas(compiled: Plan, live: Live) -> dict[tuple[str, str], Formula]:
-    """Those that know of the measured delay where there are such, else the ones without delay."""
-    prompt = formulas(compiled)
-    late = formulas(replace(compiled, delay=live.delays.mean)) if compiled.constant_delay == 0 else {}
-    return prompt | {key: f for key, f in late.items() if f.value is not None}
-
-
 def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, resolution: float) -> Findings:
     theirs = Findings(compiled, {}, virtual, sampled, resolution)
     same = "on the same paths" if len(virtual) > 1 else "on this path"
@@ -102,10 +94,16 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
         for (group, metric), estimate in zip(theirs.keys, theirs.estimates, strict=True)
         if metric == "freshness"
     }
+    prompt = formulas(compiled)
+    late = formulas(replace(compiled, delay=live.delays.mean)) if compiled.constant_delay == 0 else {}
+    known = {key: formula for key, formula in late.items() if formula.value is not None}
+    for group, metric in known:
+        if metric == "freshness":
+            said[group] += f"; the formula without delay: {prompt[group, metric].value:.5f}"
     # What was lost on the way is not in the formula, so there is nothing to judge.
     losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
     spoilt = {group: words for group, words in losses.items() if words}
-    return Findings(compiled, _formulas(compiled, live), live.paths, sampled, resolution, spoilt, said)
+    return Findings(compiled, prompt | known, live.paths, sampled, resolution, spoilt, said)
 
 
 def _losses(compiled: Plan, g: int, live: Live) -> str:
