@@ -24,13 +24,14 @@ from collections.abc import Iterator
 from replnet.engines.plan import Plan
 
 MOST_EVENTS = 10_000_000
+MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
 
 
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterator[float]:
     """Depths to try in turn; `update_age` is the largest over the sources."""
     quiet, asking = plan.quiet, plan.asking
     enough = update_age + 2 * delay
-    most = MOST_EVENTS / asking if asking else 0.0
+    most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / asking if asking else 0.0
     depth = 4 * quiet + 4 * delay
     while depth < most:
         if sampled and enough <= depth and plan.swept:
