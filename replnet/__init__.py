@@ -5,6 +5,7 @@ import replnet as rn
 net = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
 rn.predict(net).table
 rn.emulate(net, seed=1, horizon=1e5).table
+rn.sweep("p2p/fig3", quick=True).table
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _HOMES = {
     "replnet.network.errors": ("InputError",),
     "replnet.experiment.predict": ("predict",),
     "replnet.experiment.emulate": ("emulate",),
+    "replnet.report.sections": ("sweep",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",

@@ -65,7 +65,7 @@ HOMES = {
     "networkx": {"network"},
     "ray": {"engines/live/cluster.py", "engines/pool.py"},
     "matplotlib": {"network/draw.py", "report"},
-    "pandas": {"experiment/result.py", "experiment/store.py", "experiment/trace_import.py"},
+    "pandas": {"experiment"},
     "click": {"cli"},
     "rich": {"cli"},
     "pydantic": {"network", "experiment/spec_"},

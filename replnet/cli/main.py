@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from replnet.cli.sweeps import COMMANDS
 from replnet.cli.traces import audit, trace
 from replnet.version import __version__
 
@@ -199,4 +200,6 @@ def doctor() -> int:
 
 
 commands.add_command(trace)
+for command in COMMANDS:
+    commands.add_command(command)
 commands.add_command(audit)

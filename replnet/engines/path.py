@@ -26,6 +26,7 @@ class Path:
     depth: float  # how far back the start was looked up
     unproven: int  # copies at time zero that may differ from the stationary ones
     shares: Shares = field(default_factory=dict)  # metrics other than freshness
+    undated: dict[str, float] = field(default_factory=dict)  # by group, the share whose age nobody knows
 
 
 def there(plan: Plan, fresh: Floats, absent: Floats, horizon: float, degraded: bool = False) -> tuple[Floats, Shares]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
@@ -47,13 +47,13 @@ def run(
     workers: int | None = 0,
     address: str | None = None,
     warm: Sequence[Any] = (),
-) -> Iterator[tuple[int, Any]]:
+) -> Generator[tuple[int, Any], None, None]:
     """(place, result or Failure) of every job as it is done, the largest first.
 
     With `workers` of 0 in this process and without Ray; otherwise one job at a time in each of so many
-    actors, or of one per CPU if None. `warm` are small jobs, whose results nobody sees: one worker of each machine does them before
-    the others begin. What they compile lands in Numba's cache, which is safe to read together but, for
-    different signatures of one function, not to fill together.
+    actors, or of one per CPU if None. `warm` are small jobs, whose results nobody sees: one worker of each
+    machine does them before the others begin. What they compile lands in Numba's cache, which is safe to
+    read together but, for different signatures of one function, not to fill together.
 
     Close the generator (contextlib.closing) where it may be left early: that ends the workers.
     """

@@ -129,7 +129,8 @@ class Scribe:
 class Recorder:
     """Rows from the windows of one replication in `array`."""
 
-    def __init__(self, program: Program, run: Words, horizon: float, keep: Keep) -> None:
+    def __init__(self, program: Program, run: Words, horizon: float, keep: Keep, pulls: bool = True) -> None:
+        self._with_pulls = pulls
         self._program, self._plan, self._run, self._horizon, self._keep = program, program.plan, run, horizon, keep
         self._first, self._purpose = first_heard(self._plan), self._plan.purpose[program.asking]
         self._asks = np.ones(len(self._plan.names), np.int64)
@@ -162,7 +163,7 @@ class Recorder:
 
     def passed(self, window: Window, pulls: Pulls, arrived: int, waits: Floats) -> None:
         """A window is over, for every source; the first `arrived` of its pulls have come to their end."""
-        if window.start >= 0:
+        if window.start >= 0 and self._with_pulls:
             self._pulls(window, pulls.times[pulls.sent :], pulls.pairs[pulls.sent :])
         self._arrivals(pulls.times[:arrived], pulls.pairs[:arrived], waits)
         self._brought.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ def unknown(why: object) -> Formula:
     return Formula(None, note=f"no formula: {why}")
 
 
-def mean(parts: dict[Prediction, int]) -> Formula:
+def mean(parts: Mapping[Prediction, float]) -> Formula:
     """Predictions averaged with weights: as strong as the weakest, sources named once."""
     whole = sum(parts.values())
     words = [

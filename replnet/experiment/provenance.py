@@ -7,6 +7,7 @@ import json
 import platform
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,15 @@ def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         "specification": hashlib.sha256(text.encode()).hexdigest()[:16],
         "python": sys.version.split()[0],
         "machine": f"{platform.system()} {platform.machine()}",
-        "libraries": {name: metadata.version(name) for name in LIBRARIES},
+        "libraries": dict(_libraries()),
         **more,
     }
+
+
+@cache
+def _libraries() -> tuple[tuple[str, str], ...]:
+    """Looked up once: that takes longer than a small cell."""
+    return tuple((name, metadata.version(name)) for name in LIBRARIES)
 
 
 def commit() -> str | None:

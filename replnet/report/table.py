@@ -17,7 +17,14 @@ WORST = 8  # shown where the rest is folded away
 BRIEF, MOST_REMARKS = 24, 12  # letters of words that stay in their row; longer ones that a list can hold
 LINE = 32  # letters of an axis that are not broken
 MOST = 1000  # rows of a page; files hold the rest
-VERDICTS = {"agree": ("good", "✓"), "unresolved": ("open", "?"), "differ": ("bad", "✗")}
+VERDICTS = {
+    "agree": ("good", "✓"),
+    "unresolved": ("open", "?"),
+    "differ": ("bad", "✗"),
+    "failed": ("bad", "✗"),
+    "contradicts": ("open", "≠"),
+}
+AGREEING = {("differ", True): "differs", ("contradicts", False): "contradict"}  # by word, and whether it is one
 Row = dict[str, Any]
 
 
@@ -39,7 +46,7 @@ def word(verdict: str) -> Html:
 
 
 def counts(words: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {'differs' if (one, count) == ('differ', 1) else one}" for one, count in words.items())
+    return ", ".join(f"{count:,} {AGREEING.get((one, count == 1), one)}" for one, count in words.items())
 
 
 def tables(section: Section) -> Html:

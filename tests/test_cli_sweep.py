@@ -1,0 +1,167 @@
+"""The commands about experiments, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+SMALL = """\
+title: a few cells
+vary: {rate: [1, 2]}
+network: {kind: single, updates: exponential(rate=1), downloads: "exponential(rate=${rate})"}
+run: {estimator: conditional, precision: 0.01}
+claims:
+  - {text: more downloads are better, rises: freshness, over: rate}
+printed:
+  - {at: {rate: 1}, group: level 1, metric: freshness, value: 0.5, within: 0.005}
+  - {at: {rate: 2}, group: level 1, metric: freshness, value: 0.7, within: 0.005, note: a slip}
+figure: {x: rate}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+def replnet(*arguments, cwd=None):
+    command = [sys.executable, "-m", "replnet", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd)
+
+
+def test_sweep_status_report_and_compare(file, tmp_path):
+    folder = tmp_path / "run"
+    run = replnet("sweep", file, "-o", folder, "--workers", 0)
+    assert run.returncode == 0, run.stderr
+    head, _, first, second = run.stdout.splitlines()
+    assert head.split()[:4] == ["rate", "group", "metric", "measured"]
+    assert head.endswith("verdict  printed  against print")
+    assert first.endswith("agree    0.5      agree")
+    assert second.endswith("agree    0.7      contradicts")
+    assert "claim: more downloads are better: holds measured, holds predicted" in run.stderr
+    assert "print: rate = 2: level 1, freshness: 0.7 is printed, 0.66667 predicted" in run.stderr
+
+    again = replnet("sweep", "--resume", folder, "--format", "json", "--workers", 0)
+    found = json.loads(again.stdout)
+    assert (found["verdict"], len(found["rows"]), found["incomplete"]) == ("agree", 2, "")
+
+    status = replnet("status", folder)
+    assert status.returncode == 0
+    assert "2 of 2 cells are finished" in status.stdout
+
+    report = replnet("report", folder)
+    assert report.returncode == 0, report.stderr
+    page = folder / "report" / "report.html"
+    assert report.stdout.strip() == str(page)
+    assert "a few cells" in page.read_text()
+    assert {file.suffix for file in (folder / "report").rglob("*.*")} == {".html", ".svg", ".csv"}
+
+    other = tmp_path / "other"
+    assert replnet("sweep", file, "-o", other, "--workers", 0, "-s", "run.seed=2").returncode == 0
+    both = replnet("compare", folder, other, "--format", "csv")
+    assert both.returncode == 0, both.stderr
+    rows = list(csv.DictReader(io.StringIO(both.stdout)))
+    assert [row["rate"] for row in rows] == ["1", "2"]
+    assert float(rows[0]["difference"]) == float(rows[0]["first"]) - float(rows[0]["second"]) != 0
+
+
+def test_overrides_make_axes_and_tables_are_data(file):
+    run = replnet("sweep", file, "--workers", 0, "-s", "rate=1:3", "-s", "run.precision=0.05", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run.stdout)))
+    assert [row["rate"] for row in rows] == ["1", "2", "3"]
+    assert [float(row["predicted"]) for row in rows] == pytest.approx([1 / 2, 2 / 3, 3 / 4])
+
+
+def test_a_dry_run_runs_nothing(file, tmp_path):
+    run = replnet("sweep", file, "--dry-run", "-o", tmp_path / "run")
+    assert run.returncode == 0, run.stderr
+    assert [line.split(":")[0] for line in run.stdout.splitlines()] == ["rate", "cells", "events", "time", "memory"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_with_another_seed_is_refused(file, tmp_path):
+    assert replnet("sweep", file, "-o", tmp_path / "run", "--workers", 0).returncode == 0
+    run = replnet("sweep", file, "-o", tmp_path / "run", "--workers", 0, "-s", "run.seed=7")
+    assert run.returncode == 2
+    assert "run.seed: 1 -> 7" in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sweep"], "give an EXPERIMENT, or --resume with a run directory"),
+        (["sweep", "p2p/fig333"], "did you mean p2p/fig3?"),
+        (["sweep", "p2p/fig3", "-s", "rate"], "is not key=value"),
+        (["sweep", "--resume", "/nowhere"], "there is no header.json"),
+        (["status", "/nowhere"], "there is no header.json"),
+        (["report", "/nowhere"], "there is no header.json"),
+        (["compare", "/nowhere", "/nowhere"], "there is no header.json"),
+        (["reproduce", "p2p/table9"], "there is no 'p2p/table9'"),
+        (["init", "cascad"], "did you mean cascade?"),
+        (["size", "single", "--target", "freshness"], "--target: 'freshness' is not a demand"),
+        (["size", "single", "--target", "freshness < 0.5"], "is not a freshness to reach"),
+        (["size", "single", "--target", "freshness > 0.5", "--vary", "kind"], "kind is no number of this network"),
+        (["size", "single", "--target", "nobody: freshness > 0.5"], "there is no group nobody (one of level 1)"),
+        (["size", "cooperative", "--target", "freshness > 0.99"], "out of reach of polls.rate"),
+        (["size", "cooperative", "--target", "freshness > 0.8", "--vary", "replicas"], "out of reach of replicas"),
+    ],
+)
+def test_stupid_inputs_are_named(arguments, said):
+    run = replnet(*arguments)
+    assert run.returncode == 2, run.stdout
+    assert said in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_check_tells_all_that_is_wrong(file):
+    assert replnet("check", file).stdout.endswith("small.yaml: fine, an experiment of 2 cells\n")
+    file.write_text(
+        SMALL.replace("rises", "rise").replace("within: 0.005}", "within: no}").replace("x: rate", "x: rat")
+    )
+    run = replnet("check", file)
+    assert run.returncode == 2
+    for said in ("claims[1].rise", "printed[1].within", "figure.x", "problems"):
+        assert said in run.stderr, run.stderr
+    assert replnet("check", "cascade").stdout == "cascade: fine, a network: 121 nodes, cascade\n"
+
+
+def test_init_writes_files_that_run(tmp_path):
+    kinds = replnet("init").stdout.split()
+    assert {"cascade", "cooperative", "experiment"} <= set(kinds)
+    assert replnet("init", "experiment", "-o", tmp_path / "mine.yaml").returncode == 0
+    assert replnet("check", tmp_path / "mine.yaml").returncode == 0
+    again = replnet("init", "cascade", "-o", tmp_path / "mine.yaml")
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("what", ["network", "experiment"])
+def test_schemas(what):
+    assert "$defs" in json.loads(replnet("schema", what).stdout)
+
+
+def test_size_by_formula_and_by_emulation():
+    """lambda / (lambda + mu) = 0.9 at lambda = 18, mu = 2 in the file that ships; recent selection has no formula."""
+    found = json.loads(replnet("size", "single", "--target", "freshness >= 0.9", "-s", "updates=exponential(rate=2)",
+                               "-s", "downloads=exponential(rate=1)", "--format", "json").stdout)  # fmt: skip
+    assert (found["vary"], found["how"]) == ("downloads.rate", "by formula")
+    assert found["value"] == pytest.approx(18, rel=1e-5)
+    run = replnet("size", "cooperative-recent", "--target", "freshness >= 0.6", "--precision", "0.01")
+    assert run.returncode == 0, run.stderr
+    assert "by emulation with common random numbers" in run.stdout
+
+
+def test_reproduce_writes_one_report(tmp_path):
+    run = replnet("reproduce", "p2p/fig3", "p2p/fig9", "--quick", "--workers", 0, "-o", tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert [line.split()[0] for line in run.stdout.splitlines()[2:]] == ["p2p/fig3", "p2p/fig9"]
+    page = (tmp_path / "report.html").read_text()
+    assert "Freshness of a single replica" in page
+    assert "Freshness in a cascade by level" in page
