@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from networks import networks, troubled
 from test_cli import replnet
@@ -43,7 +43,8 @@ def both(network: rn.Network, seed: int, horizon: float = 8.0, sampled: bool = T
     """The rows of either engine, from one measured path."""
     compiled, ours, theirs = plan(network), list[Columns](), list[Columns]()
     path = array.run_path(array.Program(compiled, sampled), seed, 0, horizon)
-    assume(path.depth * compiled.asking < DEEPEST)
+    if path.depth * compiled.asking > DEEPEST:
+        reject()
     back = looks(compiled, path, horizon)
     array.record_path(array.Program(compiled, False), seed, 0, horizon, ours.append, back)
     step.record_path(compiled, seed, 0, horizon, theirs.append, back)
@@ -68,7 +69,7 @@ def test_they_write_the_same_rows_when_things_go_wrong(network, seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(network=networks() | troubled(), seed=st.integers(0, 2**32))
 def test_they_write_the_same_rows_of_many_networks(network, seed):
     assert_same(network, seed)

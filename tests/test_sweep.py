@@ -21,6 +21,7 @@ from replnet.experiment.specification import Experiment, load_experiment
 from replnet.experiment.store import RefusedError
 from replnet.experiment.sweep import Sweep, longer
 from replnet.network.network import Network
+from replnet.report.sections import section
 
 SMALL = {
     "name": "small",
@@ -199,6 +200,16 @@ def test_metrics_and_groups_are_chosen():
     data = {"title": "t", "network": {"kind": "cascade", "depth": 3, **laws}, "run": {"horizon": 100}}
     assert list(rn.sweep(data, workers=0).table["group"]) == ["level 1", "level 2", "level 3"]
     assert list(rn.sweep({**data, "groups": ["level 2"]}, workers=0).table["group"]) == ["level 2"]
+
+
+def test_the_predicted_curve_is_finer_than_the_cells():
+    """Between rates there is something, and predicted there; between whole numbers of peers there is nothing."""
+    rates = section(rn.sweep("p2p/fig4a", quick=True, overrides=["run.precision=0.02"], workers=0)).figure
+    assert len(rates.curve) > 3 * 9
+    at = {(row["downloads"], row["rate"]): row["predicted"] for row in rates.curve.to_dict("records")}
+    assert at["exponential", 2.0] == pytest.approx(0.5)
+    assert all(rate / (rate + 2) == pytest.approx(p) for (law, rate), p in at.items() if law == "exponential")
+    assert section(rn.sweep(small(), workers=0)).figure.curve is None
 
 
 def test_precision_is_reached_by_a_short_run():

@@ -88,6 +88,8 @@ def sweep(
     from replnet.experiment import sweep as sweeps
 
     asked = _asked(experiment, resume, overrides, zips, quick)
+    if output is not None and resume is not None:
+        raise click.UsageError("--resume is the run directory: leave out -o")
     folder = output or resume
     if dry_run:
         return _plan(asked, folder, workers)
@@ -111,7 +113,7 @@ def _asked(experiment: str | None, resume: Path | None, overrides: Any, zips: An
         loaded = load_experiment(experiment, overrides, zips)
         return loaded.quick() if quick else loaded
     if overrides or zips or quick:
-        raise click.UsageError("--resume says itself what was asked: leave out -s, --zip and --quick")
+        raise click.UsageError("a run directory says itself what was asked: leave out -s, --zip and --quick")
     assert resume is not None
     return Sweep.read(resume).experiment
 

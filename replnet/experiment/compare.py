@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 from replnet.experiment.axes import Axis, same
@@ -143,6 +144,10 @@ def _printed(line: Line, printed: Sequence[Printed]) -> Printed | None:
     return _about(line.row["group"], line.row["metric"], printed, line.is_about)
 
 
+def _meets(row: Mapping[str, Any], at: Mapping[str, Any]) -> bool:
+    return all(same(row[name], value) for name, value in at.items())
+
+
 def _about(
     group: str, metric: str, printed: Sequence[Printed], meets: Callable[[Mapping[str, Any]], bool]
 ) -> Printed | None:
@@ -178,7 +183,7 @@ def contradictions(rows: Iterable[Mapping[str, Any]], axes: Sequence[Axis], prin
         if row["printed_verdict"] != CONTRADICTS or row["verdict"] == "differ":
             continue
         where = ", ".join(f"{axis.name} = {row[axis.name]}" for axis in axes)
-        one = _about(row["group"], row["metric"], printed, lambda at: all(same(row[n], v) for n, v in at.items()))
+        one = _about(row["group"], row["metric"], printed, partial(_meets, row))
         found = [f"{row['predicted']:.5g} predicted"] if row["predicted"] is not None else []
         if row["measured"] is not None:
             half = 0.0 if row["ci_low"] is None else (row["ci_high"] - row["ci_low"]) / 2
