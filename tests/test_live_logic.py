@@ -190,7 +190,9 @@ def test_what_is_planned_to_go_wrong_does_so_as_in_step(network, seed, hosts):
     if compiled.faults.crashes:
         there = [theirs.shares[group, "availability"][0] for g, group in enumerate(compiled.groups) if held[g]]
         assert np.allclose(present, there, rtol=1e-9, atol=ROUNDING)
-    if compiled.faults and compiled.bandwidth is None and compiled.clients.any():  # else some wait in line beyond the horizon
+    if (
+        compiled.faults and compiled.bandwidth is None and compiled.clients.any()
+    ):  # else some wait in line beyond the horizon
         answers = totals(ours, "answers"), totals(ours, "answers") - totals(ours, "empty")
         group = int(compiled.group[compiled.clients][0])
         assert (answers[1][group], answers[0][group]) == theirs.shares[compiled.groups[group], "answered"]

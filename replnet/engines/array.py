@@ -93,8 +93,8 @@ class _Run:
                 self._apply(pulls, contents, window)
         return self._finish(contents, depth, unproven)
 
-    def record(self, keep: Keep, looks: Iterable[float], pulls: bool) -> None:
-        self._recorder = Recorder(self._program, self._run, self._horizon, keep, pulls)
+    def record(self, keep: Keep, looks: Iterable[float], sent: bool) -> None:
+        self._recorder = Recorder(self._program, self._run, self._horizon, keep, sent)
         pulls, contents, *_ = self._proven(looks)
         self._recorder.start(self._updates.age, [content.copies for content in contents[: len(self._plan.sources)]])
         while self._wakes.now < self._horizon:
