@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from replnet.experiment.optimise import Choice, System, _search, predict_size, solve
+from replnet.experiment.optimise import predict_size, solve
 from replnet.experiment.spec_cells import Settings
+from replnet.experiment.systems import Choice, Found, System, search
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Cell, verdicts
@@ -107,8 +108,6 @@ def test_errors_follow_the_slope():
     """d R / d r of R = B^2 / r - B / k."""
     system = System("redundant", 0.5, 10.0, "exponential(rate=1)", "exponential", ask=4)
     assert system.service(2.0) == 100 / 2 - 10 / 4
-    from replnet.experiment.optimise import Found
-
     rate = Estimate(2.0, 0.01, 32)
     derived = Found(Choice(2.0), rate, rate).derived(system.service)
     assert derived.error == pytest.approx(0.01 * 100 / 4, rel=1e-6)
@@ -120,4 +119,15 @@ def test_the_search_finds_the_peak_within_its_bounds(best):
         return -abs(math.log(replicas / best)) - peers
 
     plan = {"over": {"replicas": [3, 60], "peers": [1, 3]}}
-    assert _search(plan, 2.5, value) == (min(best, 60), 1)
+    assert search(plan, 2.5, value) == (min(best, 60), 1)
+
+
+def test_the_accuracy_of_a_formula_reaches_the_service_rate():
+    """Constant polls have an approximation, whose doubt is of the poll rate too: d R = m k d nu."""
+    plan = {**CLUSTER, "polls": "constant", "replicas": 20, "over": {}}
+    rows = found({"rows": predict_size(plan)})
+    assert rows["cooperative", "freshness"]["accuracy"] > 0
+    polls, rate = rows["cooperative", "polls"], rows["cooperative", "service_rate"]
+    assert rate["accuracy"] > 0
+    assert rate["accuracy"] == pytest.approx(20 * polls["accuracy"], rel=1e-9)
+    assert rows["cooperative", "service_rate_gain"]["accuracy"] == pytest.approx(rate["accuracy"] / (170 / 3), rel=1e-6)
