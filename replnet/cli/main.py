@@ -8,12 +8,11 @@ from typing import Any
 
 import click
 
+from replnet.cli.codes import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, RAY_LOST
 from replnet.cli.sweeps import COMMANDS
 from replnet.cli.traces import audit, trace
 from replnet.version import __version__
 
-# Exit codes that scripts rely on.
-FINE, DIFFERS, BAD_INPUT, INCOMPLETE, RAY_LOST = 0, 1, 2, 3, 4
 
 EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray."
 
