@@ -13,7 +13,6 @@ from replnet.cli.sweeps import COMMANDS
 from replnet.cli.traces import audit, trace
 from replnet.version import __version__
 
-
 EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray."
 
 
