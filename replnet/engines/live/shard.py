@@ -69,7 +69,7 @@ class Shard:
         if hazards.lines and lines:
             hazards.lines.resume(lines)
         for at, turn, i, empties in hazards.outages.turns:
-            if part.at[i] == part.me and part.since < at < part.horizon:
+            if part.at[i] == part.me and part.since <= at < part.horizon:
                 self._agenda.turn(at, self._replication, names[i], turn, empties)
         return hazards
 
