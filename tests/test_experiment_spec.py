@@ -321,7 +321,7 @@ def test_a_key_is_the_same_everywhere(load):
     from hashlib import sha256
 
     cell = load(BASE).cells()[0]
-    settings = {"estimator": "sampled", "seed": 1, "resolution": 0.02}
+    settings = {"estimator": "sampled", "seed": 1, "resolution": 0.02, "measure": []}
     settings |= dict.fromkeys(("engine", "horizon", "precision", "replications"))
     whole = {"network": cell.network, "settings": settings}
     assert cell.key == sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

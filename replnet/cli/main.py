@@ -63,16 +63,24 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+MEASURE = click.option(
+    "--measure", multiple=True, metavar="NAME",
+    help="How far copies are behind: staleness, staleness_age, change_age, information_age, missing_updates, lag, "
+         "'currency(0.4)', 'source_penalty(x)', 'update_penalty(1/(1+x))'. Repeatable.",
+)  # fmt: skip
+
+
 @commands.command(epilog=EPILOG)
 @network_options
+@MEASURE
 @format_option
-def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
+def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], form: str) -> int:
     """What the formulas say of NETWORK."""
     from replnet.cli.output import write
     from replnet.experiment.predict import predict as formulas
     from replnet.network.network import load
 
-    write(formulas(load(network, overrides)), form)
+    write(formulas(load(network, overrides), measure), form)
     return FINE
 
 
@@ -97,6 +105,7 @@ def predict(network: str, overrides: tuple[str, ...], form: str) -> int:
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
 @click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
+@MEASURE
 @format_option
 def run(
     network: str,
@@ -118,6 +127,7 @@ def run(
 
     demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
     check(demands, loaded)
+    options["measure"] += tuple(demand.metric for demand in demands)
     if engine == "live":
         how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
         result = live(loaded, options, how)
@@ -141,8 +151,11 @@ def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
     """A live run; what becomes of Ray is for the exit code."""
     from replnet.cli.watch import watching
     from replnet.experiment.event_log import event_log
+    from replnet.experiment.metrics import metrics
     from replnet.experiment.on_the_clock import LiveLost, Unreachable, run_for_real
 
+    if asked := metrics(options.pop("measure")):
+        raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")
     if options.pop("precision") is not None:
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     try:

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import click
 
-from replnet.experiment.result import METRICS, Emulated, Row
+from replnet.experiment.metrics import is_beyond, metric
+from replnet.experiment.result import METRICS, ON_REQUEST, Emulated, Row
+from replnet.laws import FieldError
 from replnet.network.network import Network
 
-FORM = re.compile(r"^(?:(?P<group>[^:<>=]+):)?\s*(?P<metric>\w+)\s*(?P<sign>>=?|<=?)\s*(?P<bound>[-+\d.eE]+)$")
+FORM = re.compile(
+    r"^(?:(?P<group>[^:<>=]+):)?\s*(?P<metric>\w+(?:\s*\(.*\))?)\s*(?P<sign>>=?|<=?)\s*(?P<bound>[-+\d.eE]+)$"
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,10 @@ def parse(text: str) -> Demand:
         if found is None:
             raise ValueError
         group = found["group"].strip() if found["group"] else None
-        return Demand(text.strip(), group, found["metric"], found["sign"].startswith(">"), float(found["bound"]))
+        name = metric(found["metric"]).name if is_beyond(found["metric"]) else found["metric"]
+        return Demand(text.strip(), group, name, found["sign"].startswith(">"), float(found["bound"]))
+    except FieldError as error:
+        raise ValueError(f"--threshold: {error.wrong} ({error.right})") from None
     except ValueError:
         raise ValueError(
             f"--threshold: {text!r} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')"
@@ -48,8 +55,9 @@ def check(demands: list[Demand], network: Network) -> None:
     nodes = network.graph.nodes(data=True) if demands else ()
     groups = list(dict.fromkeys(about["group"] for _, about in nodes))
     for demand in demands:
-        if demand.metric not in METRICS:
-            raise ValueError(f"--threshold: {demand.metric!r} is not measured (one of {', '.join(METRICS)})")
+        if demand.metric not in METRICS and not is_beyond(demand.metric):
+            known = ", ".join((*METRICS, *ON_REQUEST))
+            raise ValueError(f"--threshold: {demand.metric!r} is not measured (one of {known})")
         if demand.group not in (None, *groups):
             there = ", ".join(f"'{group}: {demand.metric}'" for group in groups)
             raise ValueError(f"--threshold: nothing will match {demand.text!r} (there is {there})")

@@ -71,6 +71,7 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
         replications=settings.replications,
         resolution=settings.resolution,
         confirm=longer,
+        measure=settings.measure,
     )
     if result.incomplete.startswith(INTERRUPTED):
         raise KeyboardInterrupt
@@ -92,7 +93,7 @@ def predicted(cell: Cell) -> list[Record]:
         return predict_size(cell.optimise)
     from replnet.experiment.predict import predict
 
-    return [_row(row, None) for row in predict(Network.from_data(cell.network)).rows]
+    return [_row(row, None) for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]
 
 
 def _row(row: Row, estimate: Estimate | None) -> Record:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, final
 
 from replnet.experiment.axes import Axis, same
-from replnet.experiment.findings import SHARES
+from replnet.experiment.findings import is_share
 from replnet.experiment.spec_cells import Cell
 from replnet.experiment.spec_models import Printed
 from replnet.measure import verdict
@@ -52,7 +52,7 @@ class Line:
     @property
     def judged(self) -> verdict.Cell:
         estimate = self.estimate
-        scale = 1.0 if self.row["metric"] in SHARES else estimate.value
+        scale = 1.0 if is_share(self.row["metric"]) else estimate.value
         predicted = self.row["predicted"] if self.is_measured else None
         return verdict.Cell(estimate, predicted, self.row["accuracy"] or 0.0, scale)
 
@@ -168,7 +168,7 @@ def _against_print(found: Sequence[Line], verdicts: Sequence[str], prints: Seque
             beyond = abs(predicted - one.value) - one.within - (line.row["accuracy"] or 0.0)
             said[i] = CONTRADICTS if beyond > verdict.ROUNDING else "agree"
         elif line.row["error"] is not None:
-            scale = 1.0 if line.row["metric"] in SHARES else one.value
+            scale = 1.0 if is_share(line.row["metric"]) else one.value
             measured.append((i, verdict.Cell(line.estimate, one.value, one.within, scale)))
     answers = verdict.verdicts([cell for _, cell in measured])
     for (i, _), word in zip(measured, answers, strict=True):

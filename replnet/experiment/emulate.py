@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.experiment.findings import Findings
 from replnet.experiment.formula import Formula
+from replnet.experiment.metrics import Metric, metrics
 from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Emulated
@@ -21,6 +22,7 @@ from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network
 
 if TYPE_CHECKING:
+    from replnet.experiment.behind import Follow
     from replnet.experiment.event_log import Again, EventLog, File
 
 REPLICATIONS = 32
@@ -55,6 +57,7 @@ def emulate(
     confirm: bool | None = None,
     progress: Progress | None = None,
     trace: File | None = None,
+    measure: Iterable[str] = (),
 ) -> Emulated:
     """Run the network and compare it with its predictions.
 
@@ -62,11 +65,15 @@ def emulate(
     more if they would take long. With `precision`, replications are added until every interval of freshness has a
     half-width of at most that. Rows that differ from their prediction are run four times longer
     before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what there is.
-    `trace` names a Parquet file for all that happens.
+    `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not
+    that are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`.
     """
     from replnet.experiment.event_log import event_log
 
     _check(engine, seed, horizon, precision, estimator, replications, resolution)
+    asked = metrics(measure)
+    if asked and estimator != "sampled":
+        raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
     begun = time.perf_counter()
     compiled = plan(network)
     if horizon is None:
@@ -80,8 +87,9 @@ def emulate(
         horizon / replications,
         estimator == "sampled",
         resolution,
-        formulas(compiled),
+        formulas(compiled, asked),
         progress,
+        asked,
     )
     with event_log(trace, network, seed, engine) as run.log:
         run.all(replications, precision, confirm)
@@ -158,6 +166,7 @@ class _Replications:
     resolution: float
     formulas: dict[tuple[str, str], Formula]
     progress: Progress | None
+    asked: tuple[Metric, ...] = ()
     paths: list[Path] = field(default_factory=list)
     incomplete: str = ""
     log: EventLog | None = None
@@ -170,6 +179,13 @@ class _Replications:
         from replnet.experiment.event_log import again
 
         return again(self.plan, self.engine, self.seed, self.length)
+
+    @cached_property
+    def _follow(self) -> Follow:
+        from replnet.experiment.behind import following
+
+        questions = {one.name: one.question for one in self.asked}
+        return following(self.plan, self.engine, self.seed, self.length, questions)
 
     def all(self, replications: int, precision: float | None, confirm: bool | None) -> None:
         """What `emulate` says."""
@@ -190,6 +206,8 @@ class _Replications:
                 self.progress(len(self.paths) / replications, words + first)
             replication = len(self.paths)
             path = self._run(replication)
+            if self.asked:
+                path = self._follow(replication, path)
             if self.log:
                 self._again(replication, path, self.log.keep(replication))
             self.paths.append(path)
@@ -211,4 +229,4 @@ class _Replications:
 
     @property
     def found(self) -> Findings:
-        return Findings(self.plan, self.formulas, self.paths, self.sampled, self.resolution)
+        return Findings(self.plan, self.formulas, self.paths, self.sampled, self.resolution, asked=self.asked)

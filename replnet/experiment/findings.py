@@ -14,20 +14,29 @@ from replnet.engines.path import Path
 from replnet.engines.plan import Plan, Process
 from replnet.experiment.doubts import behind, heavy, locked
 from replnet.experiment.formula import Formula
+from replnet.experiment.metrics import Metric
 from replnet.experiment.result import Row
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Cell, verdicts
 
-SHARES = ("freshness", "availability", "answered", "rejected")  # judged as they are; others relative to their size
+# Judged as they are; others relative to their size.
+SHARES = ("freshness", "availability", "answered", "rejected", "staleness", "currency")
 
 Key = tuple[str, str]
 """Group and metric."""
 
 
+def is_share(metric: str) -> bool:
+    return metric.partition("(")[0] in SHARES
+
+
 @final
 @dataclass(frozen=True)
 class Findings:
-    """`spoilt` says by group why it cannot be judged, `said` is what else is to be noted of its freshness."""
+    """`spoilt` says by group why it cannot be judged, `said` is what else is to be noted of its freshness.
+
+    `asked` are the metrics that paths have besides those that they always do.
+    """
 
     plan: Plan
     formulas: dict[Key, Formula]
@@ -36,6 +45,7 @@ class Findings:
     resolution: float
     spoilt: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
+    asked: Sequence[Metric] = ()
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -69,13 +79,13 @@ class Findings:
         return [self._cell(*both) for both in zip(self.keys, self.estimates, strict=True)]
 
     def _cell(self, key: Key, estimate: Estimate) -> Cell:
-        f, scale = self.formulas.get(key), 1.0 if key[1] in SHARES else estimate.value
+        f, scale = self.formulas.get(key), 1.0 if is_share(key[1]) else estimate.value
         if f is None or key[0] in self.spoilt:
             return Cell(estimate, None, 0.0, scale)
         return Cell(estimate, f.value, f.accuracy, scale)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
-        doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled)
+        doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled) or self._doubt(group, metric)
         if metric != "freshness":
             shares = np.array([path.shares[group, metric] for path in self.paths])
             return ratio(shares[:, 0], shares[:, 1], doubt=doubt)
@@ -87,6 +97,17 @@ class Findings:
             return ratio(np.where(held > 0, fresh, 0.0) * held, held, doubt=doubt)
         answers = np.array([float(path.answers[g]) for path in self.paths])
         return ratio(np.array([float(path.good[g]) for path in self.paths]), answers, doubt=doubt)
+
+    def _doubt(self, group: str, metric: str) -> str:
+        """What there is against an interval of one of the metrics that were asked for."""
+        asked = next((one for one in self.asked if one.name == metric), None)
+        if asked is None:
+            return ""
+        if lost := max(path.undated.get(group, 0.0) for path in self.paths):
+            return (
+                f"no interval: of up to {lost:.2g} of a replication nobody knows how old copies were, so it is left out"
+            )
+        return asked.doubt(self.plan, self._behind[group])
 
     @cached_property
     def _behind(self) -> dict[str, list[Process]]:

@@ -18,30 +18,44 @@ import numpy as np
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.experiment.capacity import Capacity
 from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
+from replnet.experiment.metrics import Metric, metrics
 from replnet.experiment.presence import churned, freshness_in_churn, presence, require_steady, successful
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Predicted
 from replnet.laws.base import Law
 from replnet.network.network import Network
 from replnet.theory.cluster import NO_RECENT, cluster
-from replnet.theory.information_age import InformationAge, best_of, delayed, direct, never, pull
+from replnet.theory.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.theory.prediction import STRENGTH, Prediction
 
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
-def predict(network: Network) -> Predicted:
-    """What the formulas say, group by group."""
-    rows = tuple(formula.row(*key) for key, formula in formulas(plan(network)).items())
+def predict(network: Network, measure: Iterable[str] = ()) -> Predicted:
+    """What the formulas say, group by group; of `measure` as well (metrics.py)."""
+    found = formulas(plan(network), metrics(measure))
+    rows = tuple(formula.row(*key) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))
 
 
-def formulas(compiled: Plan) -> dict[tuple[str, str], Formula]:
-    """By (group, metric), in the order of the groups of a network."""
+def formulas(compiled: Plan, asked: Iterable[Metric] = ()) -> dict[tuple[str, str], Formula]:
+    """By (group, metric), in the order of the groups of a network, and then what else is asked for."""
     ages = [_Ages(compiled, row) for row in range(len(compiled.sources))]
     found = {(group, "freshness"): _of_group(compiled, ages, g) for g, group in enumerate(compiled.groups)}
     found |= presence(compiled) if compiled.strict else {}
-    return found if compiled.bandwidth is None else limited(found, Capacity(compiled))
+    beyond = {
+        (name, metric.name): _beyond(compiled, ages, g, metric)
+        for g, name in enumerate(compiled.groups)
+        for metric in asked
+        if compiled.reached[:, compiled.group == g].any()
+    }
+    if compiled.bandwidth is not None:
+        capacity = Capacity(compiled)
+        if capacity.crowded or capacity.turned_away:
+            why = capacity.crowded or "lines that overflow now and then"
+            beyond = dict.fromkeys(beyond, unknown(why))
+        found = limited(found, capacity)
+    return found | beyond
 
 
 def limited(found: dict[tuple[str, str], Formula], capacity: Capacity) -> dict[tuple[str, str], Formula]:
@@ -70,6 +84,21 @@ def _of_group(compiled: Plan, ages: list[_Ages], g: int) -> Formula:
     return mean(parts)
 
 
+def _beyond(compiled: Plan, ages: list[_Ages], g: int, metric: Metric) -> Formula:
+    """The mean over the copies, or clients, of a group, each by the first source that it can hear of."""
+    parts: dict[tuple[InformationAge, Law], float] = {}
+    try:
+        for i in (compiled.group == g).nonzero()[0].tolist():
+            if compiled.reached[:, i].any():
+                own = ages[int(compiled.reached[:, i].argmax())]
+                held = own.held(i)
+                for age in held:
+                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + 1 / len(held)
+    except NoFormulaError as why:
+        return unknown(why)
+    return metric.formula(parts)
+
+
 class _Ages:
     """The age of every node's copy of one source."""
 
@@ -85,11 +114,8 @@ class _Ages:
     def freshness(self, node: int) -> Prediction:
         queries = self._of.get((node, QUERIES))
         if queries is None:
-            return self._held(node)
-        if self._plan.faults:
-            raise NoFormulaError("answers of which some do not arrive")
-        if self._plan.bandwidth is not None and np.isfinite(self._plan.bandwidth[queries.candidates]).any():
-            raise NoFormulaError("answers that wait in line")
+            found = self._copy(node)
+            return found if isinstance(found, Prediction) else self._fresh(found)
         parts: dict[Prediction, int] = {}
         for age in self._answers(queries):
             prediction = self._fresh(age)
@@ -98,18 +124,35 @@ class _Ages:
         assert f.value is not None
         return Prediction(f.value, max((p.kind for p in parts), key=STRENGTH.index), f.source, f.assumes, f.accuracy)
 
-    def _held(self, node: int) -> Prediction:
-        """Of a replica, while it has a copy."""
+    @property
+    def updates(self) -> Law:
+        return self._updates
+
+    def held(self, node: int) -> list[InformationAge]:
+        """The age of a copy, or the ages that an answer to a client may have, all equally likely."""
+        queries = self._of.get((node, QUERIES))
+        if queries is not None:
+            found = self._answers(queries)
+            if any(isinstance(age, Never) for age in found):
+                raise NoFormulaError("answers by replicas that nothing reaches")
+            return found
+        copy = self._copy(node)
+        if isinstance(copy, Prediction):
+            raise NoFormulaError("how far copies are behind that are kept through a crash")
+        return [copy]
+
+    def _copy(self, node: int) -> InformationAge | Prediction:
+        """Of a replica, while it has a copy: its age, or only how fresh it is."""
         crash = churned(self._plan, node)
         if crash is None:
-            return self._fresh(self._age(node))
+            return self._age(node)
         downloads = self._of.get((node, DOWNLOADS))
         if downloads is None or (node, POLLS) in self._of:
             raise NoFormulaError("nodes that crash and poll one another")
         for upstream in downloads.candidates:
             require_steady(self._plan, upstream)
         found = freshness_in_churn(self._plan, crash, self._updates, downloads)
-        return found if isinstance(found, Prediction) else self._fresh(self._share((crash, downloads.law), found))
+        return found if isinstance(found, Prediction) else self._share((crash, downloads.law), found)
 
     def _fresh(self, age: InformationAge) -> Prediction:
         if age not in self._predicted:
@@ -210,6 +253,10 @@ class _Ages:
 
     def _answers(self, queries: Process) -> list[InformationAge]:
         """The ages that a query may get, all equally likely."""
+        if self._plan.faults:
+            raise NoFormulaError("answers of which some do not arrive")
+        if self._plan.bandwidth is not None and np.isfinite(self._plan.bandwidth[queries.candidates]).any():
+            raise NoFormulaError("answers that wait in line")
         asked, k = list(queries.candidates), queries.ask
         delay = {self._delay(i, queries.node) for i in asked}
         if len(delay) > 1:

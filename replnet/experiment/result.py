@@ -49,6 +49,19 @@ METRICS = {
 }
 """What there may be rows of, with the unit."""
 
+ON_REQUEST = {
+    "staleness": "share of time (copies) or of answers (clients) that miss an update",
+    "staleness_age": "units of time since the first missed update, 0 while fresh (Sync 2.1)",
+    "change_age": "units of time since the last update, 0 while fresh (Sync 2.1 read by the last change)",
+    "information_age": "units of time since the data left the source, fresh or not",
+    "missing_updates": "updates that happened since the data left the source",
+    "lag": "units of time since the first missed update, over stale time only",
+    "currency": "share of time or of answers that is fresh, or stale by less than the lag in brackets",
+    "source_penalty": "weight of the time since the first missed update, 0 while fresh",
+    "update_penalty": "sum of the weights of the ages of all missed updates",
+}
+"""And of what else where it is asked for (metrics.py); the last three have an argument in brackets."""
+
 PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
 COMPARED = tuple(f.name for f in fields(Row))
 
@@ -70,7 +83,7 @@ class Result:
         frame = pd.DataFrame([asdict(row) for row in self.rows], columns=list(self.columns))
         numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
-        frame.attrs["units"] = dict(METRICS)
+        frame.attrs["units"] = METRICS | ON_REQUEST
         return frame
 
     def data(self) -> dict[str, Any]:

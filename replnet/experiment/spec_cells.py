@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
 from replnet.experiment.axes import Place, Point, points
 from replnet.experiment.expressions import Scalar, is_template, template
+from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec_checks import RUN, mentioned, subject
 from replnet.experiment.spec_models import Run, Sections
 from replnet.experiment.spec_names import names_of
@@ -36,6 +37,7 @@ class Settings:
     precision: float | None
     replications: int | None
     resolution: float
+    measure: tuple[str, ...] = ()
 
 
 @final
@@ -57,8 +59,9 @@ def key_of(what: Mapping[str, Any], settings: Settings) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def settings_of(run: Run) -> Settings:
-    return Settings(**run.model_dump())
+def settings_of(run: Run, measure: Iterable[str] = ()) -> Settings:
+    """Of the metrics to keep, those that are measured only if they are asked for are part of how a cell is run."""
+    return Settings(**run.model_dump(), measure=tuple(filter(is_beyond, measure)))
 
 
 @final
@@ -70,7 +73,7 @@ class Cells:
         self._axes = tuple(sections.vary.values())
         self._names, _ = names_of(self._axes, sections.values)
         self._subject = document.at(subject(sections))
-        self._settings = settings_of(sections.run)
+        self._settings = settings_of(sections.run, sections.measure)
         used = mentioned(sections)
         varied = [axis.name for axis in self._axes if axis.name not in used]
         self._run_axes = [name for name in varied if name.startswith(RUN)]
@@ -159,7 +162,7 @@ class Cells:
             axis, i = self._sections.vary[name], point[name]
             node = self._document.at("vary", name, *axis.places[i]).root
             document = put(document, name.removeprefix(RUN), Node(axis.meanings[i], node.mark, node.key))
-        return settings_of(checked(Run, document.data, document))
+        return settings_of(checked(Run, document.data, document), self._sections.measure)
 
     def _told(self, bad: list[tuple[Point, InputError]]) -> Iterator[Problem]:
         """Each place once, with the values of its cell unless the cell farthest from it has the same problem."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from replnet.experiment.axes import MOST, Axis, Place, count, groups_of
 from replnet.experiment.expressions import FUNCTIONS, canonical, template
+from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec_models import GROUP, Claim, Printed, Quick, Run, Sections
 from replnet.experiment.spec_names import names_of, texts, unknown
 from replnet.experiment.spec_optimise import Optimise
@@ -195,8 +196,9 @@ def _listed(axis: Axis) -> str:
 
 
 def _metric(metric: str | None, sections: Sections, path: Place) -> Iterator[Fault]:
-    if metric is not None and sections.measure and metric not in sections.measure:
-        yield path, f"{metric} is not measured", f"one of measure: {', '.join(sections.measure)}", False
+    if metric is not None and metric not in sections.measure and (sections.measure or is_beyond(metric)):
+        right = f"one of measure: {', '.join(sections.measure)}" if sections.measure else f"measure: {metric}"
+        yield path, f"{metric} is not measured", right, False
 
 
 def _axis(name: str, sections: Sections, path: Place) -> Iterator[Fault]:

@@ -13,7 +13,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 
 from replnet.experiment.axes import Axis, axis, scalar
 from replnet.experiment.expressions import LARGEST, Scalar
-from replnet.experiment.result import METRICS
+from replnet.experiment.metrics import PLAIN, is_beyond
+from replnet.experiment.metrics import metric as beyond
+from replnet.experiment.result import METRICS, ON_REQUEST
 from replnet.laws import FieldError
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.errors import FieldsError, shown, suggestion
@@ -50,7 +52,12 @@ def _positive(value: object) -> float:
 
 
 def _metric(value: object) -> str:
-    known = (*METRICS, *SIZES, *GAINS)
+    if is_beyond(value):
+        try:
+            return beyond(str(value)).name
+        except FieldError as error:
+            raise FieldError("", error.wrong, error.right) from None
+    known = (*METRICS, *ON_REQUEST, *SIZES, *GAINS)
     if value not in known:
         raise FieldError("", f"{shown(value)} is not a metric", suggestion(str(value), set(known)))
     return str(value)
@@ -107,7 +114,13 @@ def _subject(value: object) -> Any:
 Number = Annotated[float, BeforeValidator(_number)]
 Positive = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
 Seed = Annotated[int, BeforeValidator(whole(0, LARGEST_SEED)), Field(ge=0)]
-METRIC = {"enum": [*dict.fromkeys((*METRICS, *SIZES, *GAINS))]}
+CALLS = [name for name in ON_REQUEST if name not in PLAIN]
+METRIC = {
+    "anyOf": [
+        {"enum": [*dict.fromkeys((*METRICS, *PLAIN, *SIZES, *GAINS))]},
+        {"type": "string", "pattern": rf"^({'|'.join(CALLS)})\(.+\)$"},
+    ]
+}
 Metric = Annotated[str, BeforeValidator(_metric), WithJsonSchema(METRIC)]
 Value = Annotated[Any, BeforeValidator(scalar), WithJsonSchema(SCALAR)]
 Axes = Annotated[

@@ -132,7 +132,7 @@ def _made(asked: _Asked) -> Experiment:
         paper=sections.paper,
         axes=tuple(sections.vary.values()),
         zips=sections.zip,
-        settings=settings_of(sections.run),
+        settings=settings_of(sections.run, sections.measure),
         measure=sections.measure,
         groups=sections.groups,
         printed=sections.printed,

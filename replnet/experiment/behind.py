@@ -1,0 +1,303 @@
+"""How far copies fell behind on a path: its record (engines/record.py) played back against the updates that happened.
+
+The path is walked once more, from so far back that every copy dates from the replayed past, which freshness
+does not take; with limited bandwidth lines may then differ a little from those of the path that was measured.
+What still cannot be dated is left out and counted in `Path.undated`. Of several sources a copy is
+that of the first that its node can hear of; nodes that hear of none have no copy that could be behind.
+
+What a node holds is the freshest that it was brought since it last lost its copy, so in a batch of rows, sorted
+by node and instant, it is a running maximum; a row where it changes ends a stretch (measure/staleness.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.outages import DOWN, Outages
+from replnet.engines.path import Path, Shares
+from replnet.engines.plan import UPDATES, Plan
+from replnet.engines.record import ANSWER, REPLY, START, Columns, first_heard
+from replnet.engines.wiring import renewals
+from replnet.laws.streams import Words, seed_words
+from replnet.measure.staleness import Answers, Question, Stretches
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Questions = Mapping[str, Question]
+Follow = Callable[[int, Path], Path]
+
+NONE, UNKNOWN = -np.inf, -np.finfo(float).max  # in the place of the instant at which a copy left its source
+BATCH = 1 << 16  # rows
+MOST_UPDATES = 1e7  # of the past; older copies count as unknown
+MOST_PULLS = {"array": 1e6, "step": 1e4}  # of a past that is looked up, if the path has fewer
+
+
+def following(plan: Plan, engine: str, seed: int, horizon: float, questions: Questions) -> Follow:
+    """Gives the path of a replication its shares of what `questions` ask."""
+    record = _recorder(plan, engine, seed, horizon)
+
+    def follow(replication: int, path: Path) -> Path:
+        replay = Replay(plan, seed_words(seed, replication), horizon, questions)
+        record(replication, path, replay.keep)
+        return replace(path, shares=path.shares | replay.shares(), undated=replay.undated)
+
+    return follow
+
+
+def _recorder(
+    plan: Plan, engine: str, seed: int, horizon: float
+) -> Callable[[int, Path, Callable[[Columns], None]], None]:
+    if engine == "array":
+        from replnet.engines import array
+        from replnet.engines.program import Program
+
+        program = Program(plan, sampled=False)
+        return lambda replication, path, keep: array.record_path(
+            program, seed, replication, horizon, keep, looks(plan, path, horizon, engine), pulls=False
+        )
+    from replnet.engines import step
+
+    return lambda replication, path, keep: step.record_path(
+        plan, seed, replication, horizon, keep, looks(plan, path, horizon, engine)
+    )
+
+
+def looks(plan: Plan, path: Path, horizon: float, engine: str) -> Iterator[float]:
+    """How far back to begin: until every copy can be dated, but not for much longer than the path itself."""
+    most = max(horizon, MOST_PULLS[engine] / max(plan.asking, 1e-300))
+    depth = path.depth if plan.bandwidth is not None else max(path.depth, 4 * plan.quiet)
+    yield depth
+    while path.unproven == 0 and 0 < depth < most:
+        depth *= 2
+        yield depth
+
+
+class _Rows(NamedTuple):
+    """What nodes were brought: when it left its source, or NONE or UNKNOWN."""
+
+    at: Floats
+    node: Ints
+    left: Floats
+
+
+@final
+class Replay:
+    """Adds up, per group, what copies and answers of one path cost, as its rows come in."""
+
+    def __init__(self, plan: Plan, run: Words, horizon: float, questions: Questions) -> None:
+        first = np.where(plan.reached.any(axis=0), first_heard(plan), -1)
+        turns = Outages(plan.names, plan.faults, run, 0.0, horizon).turns
+        self._plan, self._size = plan, 0
+        self._sources = [
+            _Source(plan, run, row, first == row, horizon, questions, turns) for row in range(len(plan.sources))
+        ]
+        self._first, self._questions = first, questions
+
+    def keep(self, rows: Columns) -> None:
+        for source in self._sources:
+            source.take(rows)
+        self._size += rows.at.size
+        if self._size >= BATCH:
+            self._size = 0
+            for source in self._sources:
+                source.settle()
+
+    @cached_property
+    def _sums(self) -> list[_Sums]:
+        return [source.finished() for source in self._sources]
+
+    def shares(self) -> Shares:
+        found: Shares = {}
+        wholes, stale = (sum(getattr(sums, name) for sums in self._sums) for name in ("whole", "stale"))
+        for g in self._groups:
+            for name, question in self._questions.items():
+                cost, whole = float(sum(sums.costs[name][g] for sums in self._sums)), float(wholes[g])
+                match question.over:
+                    case "time":
+                        share = cost, whole
+                    case "stale":
+                        share = cost, float(stale[g])
+                    case "rest":
+                        share = whole - cost, whole
+                found[self._plan.groups[g], name] = share
+        return found
+
+    @property
+    def undated(self) -> dict[str, float]:
+        """Per group, the share of copy-time, or of answers, that had to be left out."""
+        lost, wholes = (sum(getattr(sums, name) for sums in self._sums) for name in ("undated", "whole"))
+        return {self._plan.groups[g]: float(lost[g] / (lost[g] + wholes[g])) for g in self._groups if lost[g] > 0}
+
+    @property
+    def _groups(self) -> list[int]:
+        heard = self._plan.group[(self._plan.group >= 0) & (self._first >= 0)]
+        return list(dict.fromkeys(heard.tolist()))
+
+
+class _Sums:
+    """Per group."""
+
+    def __init__(self, groups: int, questions: Questions) -> None:
+        self.whole, self.stale, self.undated = np.zeros(groups), np.zeros(groups), np.zeros(groups)
+        self.costs = {name: np.zeros(groups) for name in questions}
+
+
+@final
+class _Source:
+    """The updates of one source, and the nodes that are judged by it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: Words,
+        row: int,
+        mine: npt.NDArray[np.bool_],
+        horizon: float,
+        questions: Questions,
+        turns: list[tuple[float, int, int, bool]],
+    ) -> None:
+        self._plan, self._run, self._row, self._horizon, self._questions = plan, run, row, horizon, questions
+        self._source, self._oldest = plan.sources[row], -MOST_UPDATES / plan.processes[row].law.rate
+        # A group without copies is one of clients.
+        self._copies, self._clients = mine & ~plan.clients, mine & plan.clients & (plan.copies[plan.group] == 0)
+        n = len(plan.names)
+        self._since, self._left, self._up = np.zeros(n), np.full(n, NONE), np.ones(n, np.bool_)
+        self._turns = [turn for turn in turns if self._copies[turn[2]]]
+        self._updates, self._begins = np.empty(0), 0.0  # all updates from here on
+        self._new = list[Floats]()
+        self._brought, self._answers = list[_Rows](), list[_Rows]()
+        self._sums = _Sums(len(plan.groups), questions)
+
+    def take(self, rows: Columns) -> None:
+        updates = (rows.event == UPDATES) & (rows.node == self._source)
+        if updates.any():
+            self._new.append(rows.at[updates])
+        brought = ((rows.event == REPLY) | (rows.event == START)) & self._copies[rows.node]
+        if brought.any():
+            self._brought.append(self._dated(rows, brought))
+        answers = (rows.event == ANSWER) & self._clients[rows.node]
+        if answers.any():
+            self._answers.append(self._dated(rows, answers))
+
+    def _dated(self, rows: Columns, of: npt.NDArray[np.bool_]) -> _Rows:
+        left = rows.left[of]
+        nothing = np.isnan(left)
+        left[left < self._oldest] = UNKNOWN
+        left[nothing] = NONE
+        return _Rows(rows.at[of], rows.node[of].astype(np.int64), left)
+
+    def settle(self, end: float | None = None) -> None:
+        """Account for the rows so far; up to `end`, after which nothing comes."""
+        self._updates = np.concatenate([self._updates, *self._new])
+        self._new.clear()
+        brought = self._batch(self._brought)
+        if brought.at.size or (end is not None and self._turns):
+            self._walk(brought, float(brought.at.max()) if end is None else end)
+        answers = self._batch(self._answers)
+        # Some wait in line beyond the updates that are known.
+        known = np.full(answers.at.size, end is not None) | (answers.at <= self._updates[-1:].max(initial=-np.inf))
+        self._answer(_Rows(*(column[known] for column in answers)))
+        self._answers.append(_Rows(*(column[~known] for column in answers)))
+
+    @staticmethod
+    def _batch(rows: list[_Rows]) -> _Rows:
+        empty = _Rows(np.empty(0), np.empty(0, np.int64), np.empty(0))
+        found = _Rows(*map(np.concatenate, zip(empty, *rows, strict=True)))
+        rows.clear()
+        return found
+
+    def finished(self) -> _Sums:
+        self.settle(self._horizon)
+        nodes = np.flatnonzero(self._copies & self._up)
+        self._add(self._since[nodes], np.full(nodes.size, self._horizon), nodes, self._left[nodes])
+        return self._sums
+
+    def _walk(self, brought: _Rows, upto: float) -> None:
+        """Every stretch that ends with a row of this batch."""
+        at, node, left, up = self._sorted(brought, upto)
+        change = np.ones(at.size, np.bool_)
+        change[1:] = (node[1:] != node[:-1]) | (left[1:] != left[:-1]) | (up[1:] != up[:-1])
+        at, node, left, up = at[change], node[change], left[change], up[change]
+        last = np.append(node[1:] != node[:-1], True)
+        self._since[node[last]], self._left[node[last]], self._up[node[last]] = at[last], left[last], up[last]
+        ends = np.flatnonzero(~last & up)
+        self._add(at[ends], at[ends + 1], node[ends], left[ends])
+
+    def _sorted(self, brought: _Rows, upto: float) -> tuple[Floats, Ints, Floats, npt.NDArray[np.bool_]]:
+        """Rows by node and instant, each with what the node holds from there on, and whether it is up."""
+        nodes = np.flatnonzero(self._copies)
+        turns = np.array([turn for turn in self._turns if turn[0] <= upto]).reshape(-1, 4)
+        self._turns = self._turns[len(turns) :]
+        # What a node goes into the batch with, then who goes down or comes back, then what is brought.
+        at = np.concatenate([self._since[nodes], np.maximum(turns[:, 0], 0.0), brought.at])
+        node = np.concatenate([nodes, turns[:, 2].astype(np.int64), brought.node])
+        left = np.concatenate([self._left[nodes], np.full(len(turns), NONE), brought.left])
+        begins, up = np.zeros(at.size, np.bool_), np.ones(at.size, np.bool_)
+        begins[: nodes.size], up[: nodes.size] = True, self._up[nodes]
+        told = nodes.size + len(turns)
+        begins[nodes.size : told] = (turns[:, 1] == DOWN) & (turns[:, 3] == 1)
+        up[nodes.size : told] = turns[:, 1] != DOWN
+        in_order = not len(turns) and (np.diff(brought.at) >= 0).all()
+        order = _by_node(node, len(self._left)) if in_order else np.lexsort((at, node))
+        up = up[order]
+        if not up.all():
+            up = up[np.maximum.accumulate(np.where(order < told, np.arange(order.size), 0))]
+        return at[order], node[order], _freshest(left[order], begins[order]), up
+
+    def _add(self, begin: Floats, end: Floats, node: Ints, left: Floats) -> None:
+        """Stretches of nodes that are up."""
+        held = (left > NONE) & (begin < end)
+        dated = np.flatnonzero(held & (left > UNKNOWN))
+        undated = held & (left == UNKNOWN)
+        groups = self._sums.whole.size
+        if undated.any():
+            lost = np.bincount(self._plan.group[node[undated]], (end - begin)[undated], groups)
+            self._sums.undated += lost
+        stretches = Stretches(begin[dated], end[dated], left[dated], self._since_oldest(left[dated]))
+        self._sum(stretches, stretches.length, self._plan.group[node[dated]])
+
+    def _answer(self, rows: _Rows) -> None:
+        dated, group = rows.left > UNKNOWN, self._plan.group[rows.node]
+        self._sums.undated += np.bincount(group[rows.left == UNKNOWN], minlength=self._sums.whole.size)
+        left = rows.left[dated]
+        self._sum(Answers(rows.at[dated], left, self._since_oldest(left)), np.ones(left.size), group[dated])
+
+    def _sum(self, measured: Stretches | Answers, wholes: Floats, group: Ints) -> None:
+        if not group.size:
+            return
+        sums, n = self._sums, self._sums.whole.size
+        sums.whole += np.bincount(group, wholes, n)
+        sums.stale += np.bincount(group, measured.stale, n)
+        for name, question in self._questions.items():
+            sums.costs[name] += np.bincount(group, measured.cost(question), n)
+
+    def _since_oldest(self, left: Floats) -> Floats:
+        """The updates after the oldest of these copies, looked up in the past where it is from there."""
+        oldest = float(left.min(initial=np.inf))
+        if oldest < self._begins:
+            past = renewals(self._plan, self._run, [self._row]).past(-oldest).of(0)
+            self._updates = np.concatenate([past[past < self._begins], self._updates])
+            self._begins = oldest
+        return self._updates[np.searchsorted(self._updates, oldest, side="right") :]
+
+
+def _by_node(node: Ints, names: int) -> Ints:
+    """Rows by node, as they come; numbers of 16 bits are sorted in linear time."""
+    return np.argsort(node.astype(np.uint16) if names <= 1 << 16 else node, kind="stable")
+
+
+def _freshest(left: Floats, starts: npt.NDArray[np.bool_]) -> Floats:
+    """The running maximum, which begins anew where `starts` says."""
+    if (starts[1:] | (left[1:] >= left[:-1])).all():
+        return left
+    order = np.argsort(left, kind="stable")
+    rank = np.empty(left.size, np.int64)
+    rank[order] = np.arange(left.size)
+    highest = np.maximum.accumulate(np.cumsum(starts) * left.size + rank)
+    return np.asarray(left[order][highest % left.size])

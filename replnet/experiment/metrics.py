@@ -1,0 +1,172 @@
+"""Metrics of staleness beyond fresh or not, by name: what is measured for each, and what is predicted beside it.
+
+    name                 mean over time (of clients: over answers) of                    prediction
+    staleness            1 while an update is missed                                     Staleness eq. 36
+    staleness_age        the time since the first missed update, 0 while fresh           Sync Def. 2, eq. 42 with w = x
+    change_age           the time since the last update, 0 while fresh                   Sync Def. 2, read that way
+    information_age      the age of the copy's data, fresh or not                        E[X]
+    missing_updates      how many updates are missed                                     eq. 54
+    lag                  the time since the first missed update, over stale time only    Thm 5
+    currency(t)          1 while fresh or stale by less than t                           eq. 41
+    source_penalty(w)    w(time since the first missed update), 0 while fresh            eq. 42
+    update_penalty(w)    the sum of w(age) over all missed updates                       eq. 50
+
+They are measured where they are asked for. An interval needs more than that the mean
+exists: what a pull interval D of any process behind a copy adds up to, w2(D) or, of
+all missed updates, w3(D), must have a variance,
+
+    E[w2(D)^2] < inf,  that is E[w2(A) w(A)] < inf  for the age A of D                   (1)
+    E[w3(D)^2] < inf,  that is E[w3(A) w2(A)] < inf                                      (2)
+
+which for w = 1 are E[D^2] and E[D^4]. That is cautious: a copy that has fast and slow ways
+to its source may well do with less.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
+from replnet.experiment.formula import Formula, mean
+from replnet.experiment.result import METRICS, ON_REQUEST
+from replnet.laws.base import Law
+from replnet.laws.check import FieldError
+from replnet.laws.spelling import number
+from replnet.measure.staleness import About, Question
+from replnet.network.errors import suggestion
+from replnet.theory import penalties
+from replnet.theory.half_line import exists, half_line
+from replnet.theory.information_age import InformationAge, direct
+from replnet.theory.prediction import Prediction
+from replnet.theory.weights import Power, Threshold, Weight, weight
+
+ONE, AGE = Power(0.0), Power(1.0)
+CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+Predict = Callable[[InformationAge, Law], Prediction]
+
+
+@final
+@dataclass(frozen=True)
+class Metric:
+    """`name` is the same however it was spelled; `whole` is predicted for what the mean is taken over, if not all."""
+
+    name: str
+    question: Question
+    weight: Weight
+    predict: Predict
+    whole: Predict | None = None
+
+    def doubt(self, plan: Plan, behind: Iterable[Process]) -> str:
+        """Why its interval could not be trusted, by (1) and (2); or nothing."""
+        order = 2 if self.question.about in ("every", "count") else 1
+        low, high = self.weight.order(order), self.weight.order(order + 1)
+        laws = [p.law for p in behind if p.purpose not in (QUERIES, UPDATES)]
+        faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
+        laws += [fault.down for fault in faults if fault.down is not None]
+        for law in dict.fromkeys(laws):
+            if not exists(half_line(direct(law)), lambda x: np.asarray(low(x)) * np.asarray(high(x)), 0):
+                return f"no interval: infinite variance of {self.name} under {law}"
+        return ""
+
+    def formula(self, parts: dict[tuple[InformationAge, Law], float]) -> Formula:
+        """The mean over copies, or answers, of these ages, so many of each."""
+        found = _mean(self.predict, parts)
+        if self.whole is None or found.value is None:
+            return found
+        whole = _mean(self.whole, parts)
+        assert whole.value is not None
+        if whole.value == 0:
+            return Formula(None, note="no formula: it is never stale")
+        value = found.value / whole.value
+        return replace(found, value=value, accuracy=(found.accuracy + value * whole.accuracy) / whole.value)
+
+
+def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> Formula:
+    said: dict[Prediction, float] = {}
+    for (copy, updates), share in parts.items():
+        prediction = predict(copy, updates)
+        said[prediction] = said.get(prediction, 0) + share
+    for prediction in said:
+        if math.isinf(prediction.value):
+            return Formula(None, prediction.kind, prediction.source, note=prediction.assumes.split("; ")[-1])
+    return mean(said)
+
+
+def _plain(name: str, about: About, by: Weight, predict: Predict, whole: Predict | None = None) -> Metric:
+    return Metric(name, Question(about, by, by.integral, "stale" if whole else "time"), by, predict, whole)
+
+
+PLAIN = {
+    one.name: one
+    for one in (
+        _plain("staleness", "first", ONE, penalties.staleness),
+        _plain("staleness_age", "first", AGE, penalties.since_first_missed),
+        _plain("change_age", "last", AGE, penalties.since_last_change),
+        _plain("information_age", "data", AGE, lambda copy, _: penalties.data_age(copy)),
+        _plain("missing_updates", "count", ONE, penalties.missing_updates),
+        _plain("lag", "first", AGE, penalties.since_first_missed, penalties.staleness),
+    )
+}
+CALLS = {
+    "currency": "a lag in brackets, such as currency(0.4)",
+    "source_penalty": "a weight in brackets, such as source_penalty(x)",
+    "update_penalty": "a weight in brackets, such as update_penalty(1/(1+x))",
+}
+assert {*PLAIN, *CALLS} == ON_REQUEST.keys()
+
+
+def is_beyond(text: object) -> bool:
+    """Whether this names one of these metrics, however badly."""
+    found = CALL.fullmatch(text) if isinstance(text, str) else None
+    return found is not None and found[1] in ON_REQUEST
+
+
+def metric(text: str) -> Metric:
+    """The metric of this name."""
+    found = CALL.fullmatch(text)
+    if found is None or found[1] not in ON_REQUEST:
+        raise FieldError("measure", f"{text!r} is not a metric", suggestion(text, ON_REQUEST))
+    name, inside = found[1], (found[2] or "").strip()
+    if name in PLAIN:
+        if found[2] is not None:
+            raise FieldError("measure", f"{text!r} takes nothing in brackets", name)
+        return PLAIN[name]
+    if not inside:
+        raise FieldError("measure", f"{text!r} does not say of what", CALLS[name])
+    return _currency(text, inside) if name == "currency" else _penalty(name, text, inside)
+
+
+def _currency(text: str, inside: str) -> Metric:
+    try:
+        lag = float(inside)
+        assert 0 <= lag < math.inf
+    except (ValueError, AssertionError):
+        raise FieldError("measure", f"{text!r} has no lag of 0 or more", CALLS["currency"]) from None
+    late = Threshold(lag)
+    question = Question("first", late, late.integral, "rest")
+    return Metric(f"currency({number(lag)})", question, late, lambda copy, law: penalties.currency(copy, law, lag))
+
+
+def _penalty(name: str, text: str, inside: str) -> Metric:
+    try:
+        by = weight(inside)
+    except FieldError as error:
+        raise FieldError("measure", f"{text!r}: {error.wrong}", error.right) from None
+    if name == "source_penalty":
+        question, predict = Question("first", by, by.integral), penalties.source_penalty
+    else:
+        question, predict = Question("every", by, by.integral), penalties.update_penalty
+    return Metric(f"{name}({by})", question, by, lambda copy, law: predict(copy, law, by))
+
+
+def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
+    """Those of these names that are measured only where they are asked for."""
+    asked = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
+    return tuple({one.name: one for one in map(metric, asked)}.values())
