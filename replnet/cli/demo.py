@@ -37,18 +37,10 @@ def show() -> bool:
 
 
 def _table(virtual: Emulated, live: Emulated) -> None:
-    heads = [
-        "group",
-        "metric",
-        "predicted",
-        "emulated (array)",
-        "for real (Ray)",
-        "predicted with its delay",
-        "verdicts",
-    ]
+    heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
     both = zip(virtual.rows, live.rows, strict=False)
-    aligned(heads, [[a.group, a.metric, number(a.predicted), _shown(a), _shown(b), number(b.predicted),
-                     f"{a.verdict}, {b.verdict}"] for a, b in both])  # fmt: skip
+    aligned(heads, [[a.group, a.metric, number(a.predicted), _shown(a), _shown(b), f"{a.verdict}, {b.verdict}"]
+                    for a, b in both])  # fmt: skip
     delay = live.provenance["reply_delay"]["mean"] * live.provenance["time_scale"]
     click.echo(
         f"emulated: {virtual.events:,} events in {virtual.seconds:.1f} s. For real: {live.events:,} events and "

@@ -205,7 +205,9 @@ class Losses:
 
     def __init__(self, of: Faults, run: Words, names: Words, purpose: Ints) -> None:
         self._of = of
-        self.streams = streams(run, names, purpose, LOSSES)
+        # Most networks lose nothing, and streams of many processes take time to make.
+        some = slice(None) if of.losses else slice(0)
+        self.streams = streams(run, names[some], purpose[some], LOSSES)
 
     def share(self, a: int, b: int) -> float:
         """Of the messages between two nodes."""

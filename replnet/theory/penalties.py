@@ -45,7 +45,6 @@ from replnet.theory.weights import Power, Threshold, Weight, weight
 
 INDEPENDENT = "update age independent of the copy's age"
 STALENESS = Basis("exact", "Staleness eq. 36", INDEPENDENT)
-LAG = Basis("exact", "Staleness eq. 38", INDEPENDENT)
 CURRENCY = Basis("exact", "Staleness eq. 41", INDEPENDENT)
 SOURCE = Basis("exact", "Staleness eq. 42", INDEPENDENT)
 UPDATE = Basis("exact", "Staleness eq. 50", INDEPENDENT)

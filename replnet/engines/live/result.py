@@ -133,10 +133,6 @@ class Live:
         return self.messages / self.seconds
 
     @property
-    def events_per_second(self) -> float:
-        return self.events / self.seconds
-
-    @property
     def slip(self) -> Summary:
         """Of the host that was latest."""
         return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)
