@@ -59,8 +59,8 @@ HOMES = {
         "engines/kernels.py",
         "engines/general.py",
         "engines/trees.py",
-        "engines/crawl_kernels.py",
-        "engines/schedule_kernels.py",
+        "engines/crawl/kernels.py",
+        "engines/sync/kernels.py",
     },
     "networkx": {"network"},
     "ray": {"engines/live/cluster.py", "engines/pool.py"},
@@ -68,7 +68,7 @@ HOMES = {
     "pandas": {"experiment"},
     "click": {"cli"},
     "rich": {"cli"},
-    "pydantic": {"network", "experiment/spec_"},
+    "pydantic": {"network", "experiment/spec"},
     "ruamel": {"network"},
 }
 

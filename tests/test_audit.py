@@ -17,9 +17,9 @@ from scipy.stats import binom
 from replnet.cli.trace_tables import duration
 from replnet.cli.traces import audit as audit_command
 from replnet.cli.traces import trace as trace_command
-from replnet.experiment.audit import audit, measures, window
-from replnet.experiment.trace_fit import study
-from replnet.experiment.waste import PHASES, curve, needs, replays
+from replnet.experiment.recorded.audit import audit, measures, window
+from replnet.experiment.recorded.trace_fit import study
+from replnet.experiment.recorded.waste import PHASES, curve, needs, replays
 from replnet.laws import Constant, Empirical, Exponential, Pareto
 from replnet.measure.events import History
 from replnet.theory.information_age import direct
@@ -311,7 +311,7 @@ def test_pictures_are_the_same_twice(files):
     from replnet.report.trace_plots import draw
 
     folder, _, _ = files
-    from replnet.experiment.trace_import import recorded
+    from replnet.experiment.recorded.trace_import import recorded
 
     found = study(recorded(folder / "u.csv"))
     for name in ("a.svg", "b.svg", "a.png"):

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from replnet.engines.carousel import Carousel
-from replnet.engines.crawl import Draws, Renewing, Round, crawl
-from replnet.engines.crawl_kernels import fresh_time
-from replnet.engines.crawl_refreshes import CHUNK, chunks, renewals
+from replnet.engines.crawl.carousel import Carousel
+from replnet.engines.crawl.kernels import fresh_time
+from replnet.engines.crawl.pages import Draws, Renewing, Round, crawl
+from replnet.engines.crawl.refreshes import CHUNK, chunks, renewals
 from replnet.laws import FieldError, constant, exponential, pareto, uniform
 from replnet.laws.streams import PURPOSES, seed_words
 from replnet.theory.crawl_policies import order_freshness

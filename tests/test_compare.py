@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.experiment.axes import axis
-from replnet.experiment.claims import checked
-from replnet.experiment.compare import contradictions, differing, frame, lines, table
-from replnet.experiment.spec_cells import Cell, Settings
-from replnet.experiment.spec_models import Claim, Printed
-from replnet.experiment.sweep import Sweep
-from replnet.experiment.two_runs import differences
+from replnet.experiment.spec.axes import axis
+from replnet.experiment.spec.cells import Cell, Settings
+from replnet.experiment.spec.models import Claim, Printed
+from replnet.experiment.sweeps.claims import checked
+from replnet.experiment.sweeps.compare import contradictions, differing, frame, lines, table
+from replnet.experiment.sweeps.sweep import Sweep
+from replnet.experiment.sweeps.two_runs import differences
 from replnet.measure import verdict
 from replnet.measure.estimate import Estimate
 

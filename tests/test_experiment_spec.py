@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import networks
 
-from replnet.experiment.axes import axis, points_of
-from replnet.experiment.expressions import expression, template
-from replnet.experiment.spec_groups import groups_of
-from replnet.experiment.spec_optimise import family_of
-from replnet.experiment.spec_schema import experiment_schema
-from replnet.experiment.specification import Experiment, load_experiment
+from replnet.experiment.spec.axes import axis, points_of
+from replnet.experiment.spec.expressions import expression, template
+from replnet.experiment.spec.groups import groups_of
+from replnet.experiment.spec.optimise import family_of
+from replnet.experiment.spec.schema import experiment_schema
+from replnet.experiment.spec.specification import Experiment, load_experiment
 from replnet.laws import FieldError, law
 from replnet.network.errors import FieldsError, InputError
 from replnet.network.files import parse_yaml, read_yaml

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
-from replnet.experiment.fitting import (
+from replnet.experiment.recorded.fitting import (
     FAMILIES,
     NoFitError,
     Sample,
@@ -20,7 +20,7 @@ from replnet.experiment.fitting import (
     log_density,
     p_value,
 )
-from replnet.experiment.tails import tail_index
+from replnet.experiment.recorded.tails import tail_index
 from replnet.laws import Exponential, Gamma, Hyperexponential, Lognormal, Pareto, Weibull
 from tests.chance import FALSE_ALARM
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from replnet.experiment.optimise import predict_size, solve
-from replnet.experiment.spec_cells import Settings
-from replnet.experiment.systems import Choice, Found, System, search
+from replnet.experiment.spec.cells import Settings
+from replnet.experiment.sweeps.optimise import predict_size, solve
+from replnet.experiment.sweeps.systems import Choice, Found, System, search
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Cell, verdicts

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from replnet.engines.schedules import ORDERS, Schedule, intervals, picks, rounds, schedule
-from replnet.engines.upkeep import execute
+from replnet.engines.sync.schedules import ORDERS, Schedule, intervals, picks, rounds, schedule
+from replnet.engines.sync.upkeep import execute
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Pareto
 from replnet.measure.estimate import ratio
 from replnet.theory.information_age import direct
@@ -152,7 +152,7 @@ def by_hand(syncs, changes, horizon: float) -> tuple[float, float]:
 
 def test_measured_as_by_hand():
     """The kernel beside its plain twin."""
-    from replnet.engines.schedule_kernels import watch
+    from replnet.engines.sync.kernels import watch
 
     rng = np.random.default_rng(7)
     for _ in range(50):
@@ -171,7 +171,7 @@ def test_measured_as_by_hand():
 
 
 def test_a_shortage_of_intervals_is_noticed():
-    from replnet.engines.schedule_kernels import watch
+    from replnet.engines.sync.kernels import watch
 
     out = np.empty(1), np.empty(1), np.empty(1, np.int64), np.empty(1, np.bool_)
     watch(5.0, np.array([-1.0, 2.0]), np.array([2]), np.array([1.5]), np.array([1.0, 1.0]), np.array([2]), *out)
@@ -196,7 +196,7 @@ def test_blocks_do_not_matter(monkeypatch):
     rates = np.linspace(0, 5, 30)
     for law in (Exponential(rate=1.0), Pareto(1.2, rate=3.0)):
         whole = execute(made, rates, 6, changes=law)
-        monkeypatch.setattr("replnet.engines.upkeep.BLOCK", 500)
+        monkeypatch.setattr("replnet.engines.sync.upkeep.BLOCK", 500)
         parts = execute(made, rates, 6, changes=law)
         monkeypatch.undo()
         np.testing.assert_array_equal(whole.fresh, parts.fresh)

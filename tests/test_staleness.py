@@ -22,7 +22,7 @@ from replnet.engines.wiring import renewals
 from replnet.experiment import behind
 from replnet.experiment.behind import following, looks
 from replnet.experiment.metrics import metric
-from replnet.experiment.specification import Experiment
+from replnet.experiment.spec.specification import Experiment
 from replnet.laws.streams import seed_words
 
 UPDATE = EVENTS.index("update")

@@ -16,9 +16,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from replnet.experiment import journal as journals
-from replnet.experiment.durable import write_whole
-from replnet.experiment.store import DiskError, RefusedError, Store, differences, read
+from replnet.experiment.storage import journal as journals
+from replnet.experiment.storage.durable import write_whole
+from replnet.experiment.storage.store import DiskError, RefusedError, Store, differences, read
 
 HEADER = {"network": {"kind": "cooperative", "peers": 1}, "seed": 1, "replnet": "0.1.0"}
 CELLS = [f"cell-{i}" for i in range(30)]
@@ -183,7 +183,7 @@ def test_reading_nothing_says_so(tmp_path):
 
 
 def test_another_format_is_refused(tmp_path):
-    from replnet.experiment.durable import sealed
+    from replnet.experiment.storage.durable import sealed
 
     filled(tmp_path, 1)
     content = json.loads((tmp_path / "header.json").read_text()) | {"format": 2}
@@ -407,7 +407,7 @@ def test_the_kernel_refuses_to_let_the_journal_grow(tmp_path, small_files):
 
 FULL = """
 import json, sys
-from replnet.experiment.store import DiskError, Store, read
+from replnet.experiment.storage.store import DiskError, Store, read
 cells = [f"cell-{i}" for i in range(1000)]
 def go(where):
     with Store.writing(where, {}, cells) as store:
@@ -461,7 +461,7 @@ def test_a_file_is_written_whole_or_stays_what_it_was(tmp_path, monkeypatch):
 
 WRITER = """
     import sys
-    from replnet.experiment.store import Store
+    from replnet.experiment.storage.store import Store
     cells = [f"cell-{i}" for i in range(100_000)]
     with Store.writing(sys.argv[1], {}, cells) as store:
         for i in range(len(store.finished), 100_000):

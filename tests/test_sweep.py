@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import replnet as rn
-from replnet.experiment import cell as cells
-from replnet.experiment import sweep as sweeps
-from replnet.experiment.specification import Experiment, load_experiment
-from replnet.experiment.store import RefusedError
-from replnet.experiment.sweep import Sweep, longer
+from replnet.experiment.spec.specification import Experiment, load_experiment
+from replnet.experiment.storage.store import RefusedError
+from replnet.experiment.sweeps import cell as cells
+from replnet.experiment.sweeps import sweep as sweeps
+from replnet.experiment.sweeps.sweep import Sweep, longer
 from replnet.network.network import Network
 from replnet.report.sections import section
 
@@ -222,7 +222,7 @@ def test_precision_is_reached_by_a_short_run():
 
 PROGRAM = """
 import sys, replnet as rn
-from replnet.experiment.specification import load_experiment
+from replnet.experiment.spec.specification import load_experiment
 print("begun", flush=True)
 rn.sweep(load_experiment(sys.argv[1]), sys.argv[2], workers=0, progress=lambda g: print(g.done, flush=True))
 """

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import replnet as rn
-from replnet.experiment.sweep import Sweep
+from replnet.experiment.sweeps.sweep import Sweep
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
@@ -54,7 +54,7 @@ def test_kills_of_the_driver_on_ray(straight, tmp_path):
 
 
 def test_shuffled_cells_on_ray(straight, tmp_path):
-    from replnet.experiment import sweep as sweeps
+    from replnet.experiment.sweeps import sweep as sweeps
 
     chance = random.Random(1)
     found = sweeps.sweep(NAME, tmp_path, quick=True, workers=2, order=lambda cell: chance.random())

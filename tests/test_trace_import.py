@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replnet.cli.traces import trace as trace_command
-from replnet.experiment.trace_import import import_trace, recorded
+from replnet.experiment.recorded.trace_import import import_trace, recorded
 from replnet.laws import trace
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()

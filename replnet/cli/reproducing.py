@@ -11,8 +11,8 @@ import click
 
 from replnet.cli.sweep_tables import data, print_table, say, write
 from replnet.cli.sweep_view import span, watched
-from replnet.experiment.specification import load_experiment
-from replnet.experiment.sweep import Sweep
+from replnet.experiment.spec.specification import load_experiment
+from replnet.experiment.sweeps.sweep import Sweep
 from replnet.network.errors import suggestion
 from replnet.network.shipped import shipped_names
 
@@ -34,7 +34,7 @@ def run_all(
     names: Sequence[str], quick: bool, folder: Path, workers: int | None, address: str | None, form: str
 ) -> list[Sweep]:
     """Each in a directory of its own, which a later call carries on with; stdout gets a line for each."""
-    from replnet.experiment import sweep as sweeps
+    from replnet.experiment.sweeps import sweep as sweeps
     from replnet.report import write as write_report
     from replnet.report.sections import section
 

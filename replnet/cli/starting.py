@@ -53,7 +53,7 @@ def init(kind: str | None, output: Path | None) -> int:
 @click.argument("file")
 def check(file: str) -> int:
     """Check FILE, a network or an experiment: all that is wrong with it, at once."""
-    from replnet.experiment.specification import load_experiment
+    from replnet.experiment.spec.specification import load_experiment
     from replnet.network.errors import InputError
     from replnet.network.network import load
 
@@ -98,7 +98,7 @@ def schema(what: str) -> int:
     In VS Code or any editor with the YAML language server, begin a file with
     `# yaml-language-server: $schema=network.schema.json`.
     """
-    from replnet.experiment.spec_schema import experiment_schema
+    from replnet.experiment.spec.schema import experiment_schema
     from replnet.network.spec import schema as network_schema
 
     click.echo(json.dumps(experiment_schema() if what == "experiment" else network_schema(), indent=1))
@@ -118,7 +118,7 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
     from replnet.cli.output import write
     from replnet.cli.progress import progress
     from replnet.cli.thresholds import parse
-    from replnet.experiment.sizing import size as find
+    from replnet.experiment.sweeps.sizing import size as find
 
     try:
         demand = parse(target)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from replnet.experiment.sweep import Sweep
+from replnet.experiment.sweeps.sweep import Sweep
 
 COLOURS = {"agree": "green", "differ": "red", "failed": "red", "unresolved": "yellow", "contradicts": "yellow"}
 FORMS = ("table", "json", "csv", "markdown")

@@ -11,8 +11,8 @@ from typing import Any, final
 
 import click
 
-from replnet.experiment.compare import Line
-from replnet.experiment.sweep import Glimpse, Progress
+from replnet.experiment.sweeps.compare import Line
+from replnet.experiment.sweeps.sweep import Glimpse, Progress
 
 EVERY = 10.0  # seconds between lines
 FRAMES = 4  # a second, on a terminal

@@ -36,7 +36,7 @@ def safely(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def guarded(*args: Any, **options: Any) -> int:
-        from replnet.experiment.sweep import DiskError, RayLost
+        from replnet.experiment.sweeps.sweep import DiskError, RayLost
 
         try:
             return command(*args, **options)
@@ -85,7 +85,7 @@ def sweep(
     """
     from replnet.cli.sweep_tables import say, write
     from replnet.cli.sweep_view import watched
-    from replnet.experiment import sweep as sweeps
+    from replnet.experiment.sweeps import sweep as sweeps
 
     asked = _asked(experiment, resume, overrides, zips, quick)
     if output is not None and resume is not None:
@@ -104,8 +104,8 @@ def sweep(
 
 def _asked(experiment: str | None, resume: Path | None, overrides: Any, zips: Any, quick: bool) -> Any:
     """The experiment of a file with its overrides, or of a run directory."""
-    from replnet.experiment.specification import load_experiment
-    from replnet.experiment.sweep import Sweep
+    from replnet.experiment.spec.specification import load_experiment
+    from replnet.experiment.sweeps.sweep import Sweep
 
     if (experiment is None) == (resume is None):
         raise click.UsageError("give an EXPERIMENT, or --resume with a run directory")
@@ -121,8 +121,8 @@ def _asked(experiment: str | None, resume: Path | None, overrides: Any, zips: An
 def _plan(asked: Any, folder: Path | None, workers: int | None) -> int:
     """Of a dry run, on stdout."""
     from replnet.cli.sweep_view import span
-    from replnet.experiment.outlook import outlook
-    from replnet.experiment.sweep import known
+    from replnet.experiment.sweeps.outlook import outlook
+    from replnet.experiment.sweeps.sweep import known
 
     cells = asked.cells()
     found = outlook(cells, known(folder, asked) if folder else {})
@@ -150,8 +150,8 @@ def _code(*found: Any) -> int:
 def status(folder: Path) -> int:
     """How far the sweep in FOLDER is."""
     from replnet.cli.sweep_tables import say
-    from replnet.experiment.store import read
-    from replnet.experiment.sweep import Sweep
+    from replnet.experiment.storage.store import read
+    from replnet.experiment.sweeps.sweep import Sweep
 
     contents, found = read(folder), Sweep.read(folder)
     click.echo(f"{found.experiment.name}: {found.experiment.title}")
@@ -192,8 +192,8 @@ def compare(first: Path, second: Path, form: str) -> int:
     import sys
 
     from replnet.cli.sweep_tables import number, print_table, text
-    from replnet.experiment.sweep import Sweep
-    from replnet.experiment.two_runs import COLUMNS, differences
+    from replnet.experiment.sweeps.sweep import Sweep
+    from replnet.experiment.sweeps.two_runs import COLUMNS, differences
 
     axes, rows, verdict = differences(Sweep.read(first), Sweep.read(second))
     columns = [*axes, *COLUMNS]

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from replnet.experiment.audit import Audit, Check
-from replnet.experiment.trace_fit import Study
+from replnet.experiment.recorded.audit import Audit, Check
+from replnet.experiment.recorded.trace_fit import Study
 
 Rows = Sequence[Sequence[object]]
 

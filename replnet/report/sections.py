@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, final
 
-from replnet.experiment import sweep as sweeps
-from replnet.experiment.axes import Axis
-from replnet.experiment.cell import predicted
-from replnet.experiment.compare import frame
-from replnet.experiment.spec_models import GROUP
-from replnet.experiment.specification import Experiment
-from replnet.experiment.sweep import Progress, Sweep
+from replnet.experiment.spec.axes import Axis
+from replnet.experiment.spec.models import GROUP
+from replnet.experiment.spec.specification import Experiment
+from replnet.experiment.sweeps import sweep as sweeps
+from replnet.experiment.sweeps.cell import predicted
+from replnet.experiment.sweeps.compare import frame
+from replnet.experiment.sweeps.sweep import Progress, Sweep
 from replnet.network.errors import InputError
 from replnet.report.figure import plot
 from replnet.report.page import notebook

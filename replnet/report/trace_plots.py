@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from replnet.experiment.trace_fit import Study
+from replnet.experiment.recorded.trace_fit import Study
 from replnet.measure.events import tail
 from replnet.report.style import light
 

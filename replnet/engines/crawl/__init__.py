@@ -1,0 +1,1 @@
+"""Crawlers at work: pages that change, and the order in which they are refreshed."""

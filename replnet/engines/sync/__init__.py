@@ -1,0 +1,1 @@
+"""Synchronisation policies at work: schedules that are executed."""

@@ -1,0 +1,1 @@
+"""Experiments as files: what they say, checked, and the cells that follow."""

@@ -1,0 +1,1 @@
+"""Experiments run cell by cell, and what their tables say."""

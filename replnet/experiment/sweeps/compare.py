@@ -1,0 +1,220 @@
+"""The finished table: every cell's rows judged together, beside what a paper prints.
+
+Verdicts are those of `measure.verdict` over all rows of all cells, so that the
+chance of any false alarm in the whole table is at most FAMILY. What a paper
+prints is held against the prediction, if the measurement does not speak against
+that, and else against the measurement by the same procedure: it contradicts only
+what lies beyond its own rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+from replnet.experiment.findings import is_share
+from replnet.experiment.spec.axes import Axis, same
+from replnet.experiment.spec.cells import Cell
+from replnet.experiment.spec.models import Printed
+from replnet.measure import verdict
+from replnet.measure.estimate import Estimate
+
+NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed")
+COLUMNS = (
+    "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict", "kind", "source", "accuracy",
+    "note", "printed", "printed_verdict",
+)  # fmt: skip
+CONTRADICTS, FAILED = "contradicts", "failed"
+
+
+@final
+@dataclass(frozen=True)
+class Line:
+    """One row of the table before it is judged: a row of the record of a cell."""
+
+    cell: Cell
+    row: Mapping[str, Any]
+
+    @property
+    def estimate(self) -> Estimate:
+        def number(name: str) -> float:
+            return math.nan if self.row[name] is None else float(self.row[name])
+
+        return Estimate(number("measured"), number("error"), self.row["replications"] or 0, doubt=self.row["doubt"])
+
+    @property
+    def is_measured(self) -> bool:
+        return self.row["replications"] is not None
+
+    @property
+    def judged(self) -> verdict.Cell:
+        estimate = self.estimate
+        scale = 1.0 if is_share(self.row["metric"]) else estimate.value
+        predicted = self.row["predicted"] if self.is_measured else None
+        return verdict.Cell(estimate, predicted, self.row["accuracy"] or 0.0, scale)
+
+    @property
+    def z(self) -> float | None:
+        """Standard errors between measured and predicted, where there is more error than rounding."""
+        return self.judged.z if self.is_measured and self.estimate.error > verdict.ROUNDING else None
+
+    def is_about(self, at: Mapping[str, Any]) -> bool:
+        return all(same(self.cell.values.get(name, self.row.get(name)), value) for name, value in at.items())
+
+
+def lines(cells: Iterable[Cell], records: Mapping[str, Any]) -> list[Line]:
+    """The rows of the cells that are finished, in the order of the cells."""
+    return [Line(cell, row) for cell in cells if cell.key in records for row in records[cell.key]["rows"]]
+
+
+def words(found: Sequence[Line]) -> list[str]:
+    """A verdict per row, all judged together."""
+    judged = [line.judged for line in found]
+    answers = {
+        resolution: verdict.verdicts(judged, resolution)
+        for resolution in dict.fromkeys(line.cell.settings.resolution for line in found)
+    }
+    return [answers[line.cell.settings.resolution][i] if line.is_measured else "" for i, line in enumerate(found)]
+
+
+def differing(cells: Iterable[Cell], records: Mapping[str, Any]) -> list[str]:
+    """The keys of the cells with a row that differs."""
+    found = lines(cells, records)
+    return list(
+        dict.fromkeys(line.cell.key for line, word in zip(found, words(found), strict=True) if word == "differ")
+    )
+
+
+def table(
+    cells: Sequence[Cell],
+    records: Mapping[str, Any],
+    failures: Mapping[str, str],
+    printed: Sequence[Printed],
+    measure: Sequence[str] = (),
+    groups: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """The rows of the finished table; of the metrics in `measure` and the groups in `groups`, or of all."""
+    kept = [
+        line
+        for line in lines(cells, records)
+        if (not measure or line.row["metric"] in measure) and (not groups or line.row["group"] in groups)
+    ]
+    found, prints = words(kept), [_printed(line, printed) for line in kept]
+    said = _against_print(kept, found, prints)
+    rows = {
+        id(line): _row(line, word, one, against)
+        for line, word, one, against in zip(kept, found, prints, said, strict=True)
+    }
+    by_cell: dict[int, list[dict[str, Any]]] = {}
+    for line in kept:
+        by_cell.setdefault(id(line.cell), []).append(rows[id(line)])
+    table = []
+    for cell in cells:
+        table += by_cell.get(id(cell), [])
+        if cell.key in failures:
+            table.append(_failed(cell, failures[cell.key]))
+    return table
+
+
+def _row(line: Line, word: str, printed: Printed | None, against: str) -> dict[str, Any]:
+    row = line.row
+    return {
+        **line.cell.values,
+        **{name: row[name] for name in ("group", "metric", "measured", "ci_low", "ci_high", "predicted")},
+        "z": line.z,
+        "verdict": word,
+        **{name: row[name] for name in ("kind", "source", "accuracy", "note")},
+        "printed": printed.value if printed else None,
+        "printed_verdict": against,
+    }
+
+
+def _failed(cell: Cell, why: str) -> dict[str, Any]:
+    empty = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS)}
+    return {**cell.values, **empty, "verdict": FAILED, "note": why}
+
+
+# ---- What a paper prints
+
+
+def _printed(line: Line, printed: Sequence[Printed]) -> Printed | None:
+    return _about(line.row["group"], line.row["metric"], printed, line.is_about)
+
+
+def _meets(row: Mapping[str, Any], at: Mapping[str, Any]) -> bool:
+    return all(same(row[name], value) for name, value in at.items())
+
+
+def _about(
+    group: str, metric: str, printed: Sequence[Printed], meets: Callable[[Mapping[str, Any]], bool]
+) -> Printed | None:
+    """What a paper says of a row; the most particular if it says several things."""
+    about = [one for one in printed if (one.group, one.metric) == (group, metric) and meets(one.at)]
+    return max(about, key=lambda one: len(one.at)) if about else None
+
+
+def _against_print(found: Sequence[Line], verdicts: Sequence[str], prints: Sequence[Printed | None]) -> list[str]:
+    """`agree` or `contradicts` where something is printed; `unresolved` where only a wide interval could tell."""
+    said = [""] * len(found)
+    measured = []
+    for i, (line, word, one) in enumerate(zip(found, verdicts, prints, strict=True)):
+        if one is None:
+            continue
+        predicted = line.row["predicted"]
+        if predicted is not None and word != "differ":
+            beyond = abs(predicted - one.value) - one.within - (line.row["accuracy"] or 0.0)
+            said[i] = CONTRADICTS if beyond > verdict.ROUNDING else "agree"
+        elif line.row["error"] is not None:
+            scale = 1.0 if is_share(line.row["metric"]) else one.value
+            measured.append((i, verdict.Cell(line.estimate, one.value, one.within, scale)))
+    answers = verdict.verdicts([cell for _, cell in measured])
+    for (i, _), word in zip(measured, answers, strict=True):
+        said[i] = CONTRADICTS if word == "differ" else word
+    return said
+
+
+def contradictions(rows: Iterable[Mapping[str, Any]], axes: Sequence[Axis], printed: Sequence[Printed]) -> list[str]:
+    """Printed values that contradict a prediction with which the measurement agrees, cell by cell, in words."""
+    said = []
+    for row in rows:
+        if row["printed_verdict"] != CONTRADICTS or row["verdict"] == "differ":
+            continue
+        where = ", ".join(f"{axis.name} = {row[axis.name]}" for axis in axes)
+        one = _about(row["group"], row["metric"], printed, partial(_meets, row))
+        found = [f"{row['predicted']:.5g} predicted"] if row["predicted"] is not None else []
+        if row["measured"] is not None:
+            half = 0.0 if row["ci_low"] is None else (row["ci_high"] - row["ci_low"]) / 2
+            width = f" ± {half:.2g}" if 0 < half < 10 else f" ± {half:.0f}" if half else ""
+            found.append(f"{row['measured']:.5g}{width} measured")
+        head = f"{where}: " if where else ""
+        tail = f" ({one.note})" if one and one.note else ""
+        name = f"{row['group']}, {row['metric'].replace('_', ' ')}"
+        said.append(f"{head}{name}: {row['printed']:g} is printed, {', '.join(found)}{tail}")
+    return said
+
+
+# ---- As a DataFrame
+
+
+def frame(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
+    """The rows as a DataFrame; what does not exist is NaN or empty."""
+    import pandas as pd
+
+    columns = list(dict.fromkeys([*(axis.name for axis in axes), *(COLUMNS if not rows else rows[0])]))
+    found = pd.DataFrame([dict(row) for row in rows], columns=columns)
+    for axis in axes:
+        # A column is of one kind, or no file could hold it.
+        kinds = {type(value) for value in axis.values}
+        if kinds - {int, float}:
+            found[axis.name] = [str(value) for value in found[axis.name]]
+        elif kinds == {int}:
+            found[axis.name] = found[axis.name].astype("int64")
+        else:
+            found[axis.name] = found[axis.name].astype(float)
+    for name in found.columns:
+        if name in NUMBERS:
+            found[name] = found[name].astype(float)
+    return found
