@@ -126,7 +126,7 @@ class _Run:
         known = [self._know(content, depth) for content in contents]
         for content in contents:
             content.updates.prepend(past.of(content.row))
-        pulls = Pulls(self._program, self._choices, self._losses)
+        pulls = Pulls(self._program.askers, self._choices, self._losses, self._program.scratch)
         window = self._wakes.past(depth)
         pulls.add(window)
         self._apply(pulls, contents, window)

@@ -11,6 +11,7 @@ from replnet.engines.general import Changes, Rules, general_pass
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
 from replnet.engines.weather import Weather
+from replnet.laws.base import Law
 from replnet.laws.renewal import CHUNK, Window
 from replnet.laws.scratch import Floats, Ints
 
@@ -182,11 +183,15 @@ class Content:
 
     def _harvest(self, changes: Changes, changed: int, answers: int) -> None:
         """Sum what a pass wrote down for (3)."""
-        law = self._age
-        for q in range(0, changed, CHUNK):
-            some = slice(q, min(q + CHUNK, changed))
-            gained = law.integrated_tail(changes.before[some]) - law.integrated_tail(changes.after[some])
-            self._integral += np.bincount(changes.who[some], gained, self._integral.size)
+        gained(self._age, changes, changed, self._integral)
         got = np.isfinite(changes.answer[:answers])
-        fresh = law.tail(changes.answer[:answers][got])
+        fresh = self._age.tail(changes.answer[:answers][got])
         self._answered += np.bincount(changes.client[:answers][got], fresh, self._answered.size)
+
+
+def gained(law: Law, changes: Changes, changed: int, integral: Floats) -> None:
+    """Add (3) of some changes of copies, by group; `law` is that of the age of the updates."""
+    for q in range(0, changed, CHUNK):
+        some = slice(q, min(q + CHUNK, changed))
+        gain = law.integrated_tail(changes.before[some]) - law.integrated_tail(changes.after[some])
+        integral += np.bincount(changes.who[some], gain, integral.size)

@@ -7,9 +7,8 @@ from typing import final
 import numpy as np
 
 from replnet.engines import kernels
-from replnet.engines.program import Program
 from replnet.laws.renewal import Window
-from replnet.laws.scratch import Floats, Ints
+from replnet.laws.scratch import Floats, Ints, Scratch
 from replnet.laws.streams import Streams
 
 SLICE = 1 << 17  # pulls sorted at once
@@ -22,9 +21,9 @@ class Pulls:
     The first `sent` were sent in earlier windows, the first `answered` of these are on their way back.
     """
 
-    def __init__(self, program: Program, choices: Streams, losses: kernels.Losses) -> None:
-        self._askers, self._choices, self._losses, self._scratch = program.askers, choices, losses, program.scratch
-        self._chosen = np.empty(max(int(program.askers.pulls.max(initial=1)), 1), np.int64)
+    def __init__(self, askers: kernels.Askers, choices: Streams, losses: kernels.Losses, scratch: Scratch) -> None:
+        self._askers, self._choices, self._losses, self._scratch = askers, choices, losses, scratch
+        self._chosen = np.empty(max(int(askers.pulls.max(initial=1)), 1), np.int64)
         self.times, self.pairs = np.empty(0), np.empty(0, np.int64)
         self.sent = self.answered = 0
 

@@ -19,6 +19,7 @@ path says how many copies are unproven, each wrong by at most P(update age > dep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from replnet.engines.plan import Plan
@@ -27,12 +28,13 @@ MOST_EVENTS = 10_000_000
 MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
 
 
-def depths(plan: Plan, update_age: float, delay: float, sampled: bool) -> Iterator[float]:
-    """Depths to try in turn; `update_age` is the largest over the sources."""
+def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int = 1) -> Iterator[float]:
+    """Depths to try in turn; `update_age` is the largest over the sources, `sets` of nodes are run side by side."""
     quiet, asking = plan.quiet, plan.asking
     enough = update_age + 2 * delay
-    most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / asking if asking else 0.0
-    depth = 4 * quiet + 4 * delay
+    most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / (sets * asking) if asking else 0.0
+    # Of exponential waits the longest of n is on average log(n) of their mean.
+    depth = (4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay
     while depth < most:
         if sampled and enough <= depth and plan.swept:
             yield enough

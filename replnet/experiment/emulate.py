@@ -33,6 +33,7 @@ INTERRUPTED = "interrupted"  # how `incomplete` begins after Ctrl-C
 MOST_EVENTS = 1e11  # where a search for a precision gives up
 ESTIMATORS = ("sampled", "conditional")
 
+Runner = Callable[[range], list[Path]]
 Progress = Callable[[float, str], None]
 """Called with the share that is done and a word about it."""
 
@@ -142,16 +143,19 @@ def _round(x: float) -> float:
     return float(f"{round(x / digits) * digits:.6g}")
 
 
-def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool) -> Callable[[int], Path]:
+def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool) -> tuple[Runner, int]:
+    """What runs some replications, and how many of them at most at a time."""
     if engine == "array":
-        from replnet.engines import array
+        from replnet.engines import abreast, array
         from replnet.engines.program import Program
 
         program = Program(compiled, sampled)
-        return lambda replication: array.run_path(program, seed, replication, length)
+        if abreast.suits(program):
+            return lambda some: abreast.run_paths(program, seed, some, length), abreast.room(program, length)
+        return lambda some: [array.run_path(program, seed, one, length) for one in some], 1
     from replnet.engines import step
 
-    return lambda replication: step.run_path(compiled, seed, replication, length, sampled)
+    return lambda some: [step.run_path(compiled, seed, one, length, sampled) for one in some], 1
 
 
 @dataclass
@@ -172,7 +176,7 @@ class _Replications:
     log: EventLog | None = None
 
     def __post_init__(self) -> None:
-        self._run = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
+        self._run, self._room = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
 
     @cached_property
     def _again(self) -> Again:
@@ -204,13 +208,17 @@ class _Replications:
                 words = f"replication {len(self.paths) + 1} of {replications}"
                 first = "" if self.paths else " (the very first run compiles the kernels)"
                 self.progress(len(self.paths) / replications, words + first)
-            replication = len(self.paths)
-            path = self._run(replication)
-            if self.asked:
-                path = self._follow(replication, path)
-            if self.log:
-                self._again(replication, path, self.log.keep(replication))
-            self.paths.append(path)
+            some = range(len(self.paths), min(len(self.paths) + self._room, replications))
+            for replication, path in zip(some, self._run(some), strict=True):
+                self.paths.append(self._complete(replication, path))
+
+    def _complete(self, replication: int, path: Path) -> Path:
+        """With what else is asked for."""
+        if self.asked:
+            path = self._follow(replication, path)
+        if self.log:
+            self._again(replication, path, self.log.keep(replication))
+        return path
 
     def reach(self, precision: float) -> None:
         """Add replications until every interval that there is has at most this half-width."""
