@@ -86,7 +86,7 @@ def test_a_run_is_made_of_full_passes_and_a_rest(monkeypatch):
     network = Network.from_data(
         {"kind": "single", "updates": "exponential(rate=1)", "downloads": "exponential(rate=1)"}
     )
-    monkeypatch.setattr(abreast, "MOST_NODES", 2 * 3)
+    monkeypatch.setattr(abreast, "SLICE", 3.5 * (100 / 7 + 4))
     seen = []
 
     def passes(of, seed, some, horizon):

@@ -53,7 +53,7 @@ def test_all_problems_of_a_file_in_order_with_carets(tmp_path):
         polls: true
         """)
     assert messages(tmp_path, text) == dedent("""\
-        net.yaml:3:8: peers: 10 is not below replicas = 10 (1 to 9)
+        net.yaml:3:8: peers: 10 is not below replicas = 10 (0 to 9)
             peers: 10
                    ^
         net.yaml:4:1: selekt: unknown field (did you mean select?)
@@ -156,7 +156,7 @@ def test_problems_of_a_graph(tmp_path):
         ({"replicas": "10"}, "replicas: '10' is not a number (a whole number from 2 to 10,000,000)"),
         ({"replicas": float("nan")}, "replicas: nan is out of range (a whole number from 2 to 10,000,000)"),
         ({"replicas": 1e8}, "replicas: 100000000.0 is out of range (a whole number from 2 to 10,000,000)"),
-        ({"replicas": 2, "peers": 2}, "peers: 2 is not below replicas = 2 (1)"),
+        ({"replicas": 2, "peers": 2}, "peers: 2 is not below replicas = 2 (0 to 1)"),
         ({"select": "best"}, "select: 'best' is unknown here (random or recent)"),
         ({"bandwidth": 0}, "bandwidth: 0 is not a finite number above 0 (a number above 0)"),
         ({"bandwidth": float("inf")}, "bandwidth: inf is not a finite number above 0 (a number above 0)"),

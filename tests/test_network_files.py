@@ -123,7 +123,7 @@ def overridden(assignment: str) -> Network:
         ("name=[1", "-s name=[1: -s: expected ',' or ']', but got '<stream end>' (a value as in YAML)"),
         ("tierz=1", "-s tierz=1: tierz: unknown field (did you mean tiers?)"),
         ("tiers.2.replicaz=1", "-s tiers.2.replicaz=1: tiers[2].replicaz: unknown field (did you mean replicas?)"),
-        ("tiers.2.peers=3", "-s tiers.2.peers=3: tiers[2].peers: 3 is not below replicas = 3 (1 to 2)"),
+        ("tiers.2.peers=3", "-s tiers.2.peers=3: tiers[2].peers: 3 is not below replicas = 3 (0 to 2)"),
         ("updates.rate=0", "-s updates.rate=0: updates.rate: 0 is not above 0 (a number above 0)"),
     ],
 )

@@ -19,14 +19,12 @@ from replnet.engines.content import gained
 from replnet.engines.general import Changes
 from replnet.engines.path import Path, there
 from replnet.engines.program import Program
-from replnet.engines.queue import Pulls
+from replnet.engines.queue import SLICE, Pulls
 from replnet.engines.start import depths
 from replnet.laws.renewal import Renewals, Window
 from replnet.laws.scratch import Ints, Scratch
 from replnet.laws.streams import CHOICES, Words, seed_words, streams
 
-MOST_NODES = 1 << 14  # in one pass: copies that stay in the cache
-MOST_EVENTS = 2e6  # about a second, which is what Ctrl-C can lose
 WINDOW = 1 << 16  # wakes that a window aims at
 NO_LOSSES = kernels.Losses(np.empty(0), np.empty((0, 0), np.uint8), np.empty(0, np.uint64), np.empty(0, np.uint64))
 
@@ -38,9 +36,9 @@ def suits(program: Program) -> bool:
 
 
 def room(program: Program, horizon: float) -> int:
-    """How many replications make a pass."""
+    """How many replications make a pass: as many pulls as are sorted in one step."""
     plan = program.plan
-    return max(1, min(MOST_NODES // len(plan.names), int(MOST_EVENTS / (horizon * max(plan.asking, 1e-300)))))
+    return max(1, int(SLICE / (plan.asking * (horizon + 4 * plan.quiet))))
 
 
 def run_paths(program: Program, seed: int, replications: range, horizon: float) -> list[Path]:

@@ -208,7 +208,7 @@ def _processes(graph: Any, name: str, number: dict[str, int], pools: dict[str, l
     about, i = graph.nodes[name], number[name]
 
     def linked(kind: str) -> list[int]:
-        return [number[a] for a, _, k in graph.in_edges(name, data="kind") if k == kind]
+        return [number[a] for a, link in graph.pred[name].items() if link.get("kind") == kind]
 
     if about["role"] == "source":
         yield Process(i, UPDATES, about["updates"], (), 0)

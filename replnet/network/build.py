@@ -102,7 +102,9 @@ def add_shape(
     group = "level 1"
     if shape.kind == "cooperative":
         group = "cluster"
-        own.update(polls=shape.polls, peers=shape.peers, select=shape.select, pool=pool)
+        if shape.peers:
+            own.update(polls=shape.polls, peers=shape.peers, select=shape.select)
+        own.update(pool=pool)
         graph.graph["pools"][pool] = names
     graph.add_nodes_from(names, role="replica", group=tier or group, **own, **common)
     link(graph, dealt(above, names))
