@@ -18,7 +18,7 @@ from replnet.version import __version__
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
     "replnet.network.network": (
-        "Network", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
+        "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
     ),
     "replnet.network.errors": ("InputError",),
     "replnet.experiment.predict": ("predict",),
@@ -27,6 +27,7 @@ _HOMES = {
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
+        "alternating", "correlated", "diurnal", "longrange", "modulated", "shuffled", "superposition",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

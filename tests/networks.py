@@ -1,4 +1,4 @@
-"""Random networks of every kind, small enough for `step`."""
+"""Networks small enough for `step`: one of every kind by name, and random ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import networkx as nx
 from hypothesis import strategies as st
 
 import replnet as rn
+
+NAMED = {
+    "tree": rn.cascade(depth=3, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)"),
+    "cluster": rn.cooperative(
+        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
+        polls="exponential(rate=4)",
+    ),
+    "recent": rn.cooperative(
+        replicas=10, peers=3, select="recent", updates="exponential(rate=1)", downloads="exponential(rate=1)",
+        polls="constant(rate=4)",
+    ),
+    "redundant": rn.redundant(
+        replicas=10, ask=3, updates="exponential(rate=1)", downloads="constant(rate=1)", queries="exponential(rate=5)"
+    ),
+}  # fmt: skip
 
 RATES = st.sampled_from([0.5, 1.0, 2.0, 3.7])
 

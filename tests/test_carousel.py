@@ -1,4 +1,4 @@
-"""The deterministic schedule against its definition, and crawls that are emulated against predictions."""
+"""The deterministic schedule against its definition."""
 
 from __future__ import annotations
 
@@ -9,26 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import stdtrit
 
-from replnet.engines.crawl.carousel import Carousel
-from replnet.engines.crawl.kernels import fresh_time
-from replnet.engines.crawl.pages import Draws, Renewing, Round, crawl
-from replnet.engines.crawl.refreshes import CHUNK, chunks, renewals
-from replnet.laws import FieldError, constant, exponential, pareto, uniform
-from replnet.laws.streams import PURPOSES, seed_words
-from replnet.theory.crawl_policies import order_freshness
-from replnet.theory.crawling import (
-    Pages,
-    fixed_freshness,
-    optimal_random,
-    optimal_slotted,
-    random_freshness,
-    slotted_freshness,
-)
-from replnet.theory.information_age import direct
-
-FALSE_ALARM = 1e-6
+from replnet.engines.aggregate.carousel import Carousel
+from replnet.laws import FieldError
 
 
 def earliest_deadline_first(weights: list[int], slots: int) -> list[int]:
@@ -118,153 +101,9 @@ def test_a_rare_page_does_come():
         (lambda: Carousel([1e308, 1e308]), "rates: they add up to inf"),
         (lambda: Carousel([]), "rates: not a plain list of numbers"),
         (lambda: Carousel([1]).take(0), "slots: 0 is out of range"),
-        (lambda: run(Draws(np.array([0.5, 0.4]), 1.0)), "refreshes.shares: they add up to 0.9"),
-        (lambda: run(Round(np.array([0, 2]), 1.0)), "refreshes.order: not a list of pages"),
-        (lambda: run(Round(np.array([0, 1]), 0.0)), "refreshes.slot: 0.0 is not above 0"),
-        (lambda: run(Renewing(constant(rate=1), np.array([1.0]))), "refreshes.rates: 1 numbers for 2 pages"),
-        (lambda: crawl(exponential(rate=1), [1], [-1], EVERY, horizon=1, seed=1, replications=1), "utilities: not a"),
-        (
-            lambda: crawl(exponential(rate=1), [1], [0], EVERY, horizon=1, seed=1, replications=1),
-            "utilities: all are 0",
-        ),
-        (lambda: crawl(exponential(rate=1), [1], [1], EVERY, horizon=0, seed=1, replications=1), "horizon: 0 is not"),
-        (lambda: crawl(exponential(rate=1), [1], [1], EVERY, horizon=1, seed=1, replications=0), "replications: 0 is"),
     ],
 )
 def test_errors_name_the_field(make, words):
     with pytest.raises(FieldError) as caught:
         make()
     assert str(caught.value).startswith(words)
-
-
-EVERY = Renewing(constant(rate=1), np.array([1.0]))
-
-
-def run(refreshes):
-    return crawl(exponential(rate=1), [1, 1], [1, 1], refreshes, horizon=1.0, seed=1, replications=1)
-
-
-# ---- emulated crawls
-
-
-def plain_fresh_time(horizon, changes, change_age, refreshes, refresh_age):
-    """The twin of the kernel, interval by interval: fresh from a refresh to the next change."""
-    past = [(-change_age, 0), (-refresh_age, 1)]
-    events = [(t, 0) for t in changes if t < horizon] + [(t, 1) for t in refreshes]
-    time, fresh, total = 0.0, sorted(past)[-1][1], 0.0
-    for t, kind in [*sorted(events), (horizon, 0)]:
-        total += (t - time) * fresh
-        time, fresh = t, kind
-    return total
-
-
-def test_the_kernel_does_as_its_plain_twin():
-    rng = np.random.default_rng(5)
-    for _ in range(100):
-        n, horizon = int(rng.integers(1, 5)), 10.0
-        # On a lattice, so that changes and refreshes meet.
-        changes = np.cumsum(rng.integers(1, 5, (n, 40)), axis=1) / 4
-        changes[:, -1] = 99
-        refreshes = [np.unique(rng.integers(1, 40, rng.integers(0, 9))) / 4 for _ in range(n)]
-        ages = rng.integers(0, 4, (2, n)).astype(float)
-        begin, out = np.concatenate([[0], np.cumsum([r.size for r in refreshes])]), np.empty(n)
-        fresh_time(horizon, changes, ages[0], begin, np.concatenate(refreshes), ages[1], out)
-        expected = [plain_fresh_time(horizon, changes[k], ages[0, k], refreshes[k], ages[1, k]) for k in range(n)]
-        assert out.tolist() == pytest.approx(expected, abs=1e-12)
-
-
-def pages(size: int = 300) -> Pages:
-    rng = np.random.default_rng(size)
-    u, d = rng.random(size), rng.random(size)
-    u[0], d[1], d[2] = 0, 0, 20
-    return Pages(u, d)
-
-
-def assert_crawled(refreshes, expected, *, resolution, changes=None, of=None, horizon=20.0):
-    """Weighted freshness over 300 replications of `horizon`, each a mean over hundreds of independent pages.
-
-    So Student's law holds for their mean, and right code fails with chance 1e-6; what is wrong by
-    `resolution` is seen with chance above 0.999.
-    """
-    of = of or pages()
-    law = changes or exponential(rate=3)
-    found = crawl(law, of.changes, of.utilities, refreshes, horizon=horizon, seed=7, replications=300).fresh
-    error = found.std(ddof=1) / np.sqrt(found.size)
-    allowed = error * stdtrit(found.size - 1, 1 - FALSE_ALARM / 2)
-    assert allowed + 3.2 * error <= resolution, f"{found.size} replications resolve {allowed + 3.2 * error:.2g}"
-    assert abs(found.mean() - expected) <= allowed
-
-
-BUDGET = 30.0
-
-
-def test_random_refreshes_are_as_fresh_as_equation_5_says():
-    rates = optimal_random(pages(), BUDGET).rates
-    assert_crawled(Renewing(exponential(rate=1), rates), random_freshness(pages(), rates), resolution=0.006)
-
-
-def test_fixed_intervals_are_as_fresh_as_equation_6_says():
-    rates = optimal_random(pages(), BUDGET).rates
-    assert_crawled(Renewing(constant(rate=1), rates), fixed_freshness(pages(), rates), resolution=0.006)
-
-
-@pytest.mark.parametrize("horizon", [0.5, 20.0])
-def test_the_carousel_is_as_fresh_as_its_intervals_say(horizon):
-    """From time zero on, however short the horizon is beside the round."""
-    order = Carousel(optimal_random(pages(), BUDGET).rates).take(3000)
-    expected = order_freshness(pages(), order, 1 / BUDGET)
-    assert_crawled(Round(order, 1 / BUDGET), expected, horizon=horizon, resolution=0.012)
-
-
-def test_an_uneven_order_is_as_fresh_as_its_intervals_say():
-    """Two slots of every page in a row, then none for long."""
-    order = np.repeat(np.arange(300), 2)
-    expected = order_freshness(pages(), order, 0.01)
-    assert expected < fixed_freshness(pages(), np.full(300, 100 / 300)) - 0.05
-    assert_crawled(Round(order, 0.01), expected, resolution=0.006)
-
-
-def test_draws_in_slots_are_as_fresh_as_equation_3_says_over_a_slot():
-    """Few pages and many changes in a slot, where continuous time is another thing."""
-    few = Pages([1.0, 2.0, 3.0], [2.0, 1.0, 0.5])
-    shares = optimal_slotted(few).rates
-    found = slotted_freshness(few, shares)
-    assert abs(found - random_freshness(few, shares)) > 0.05
-    assert_crawled(Draws(shares, 1.0), found, of=few, horizon=500.0, resolution=0.01)
-
-
-def test_changes_of_another_law():
-    """Alike pages, so that the age of one download says it: Pareto changes, uniform intervals of refreshes."""
-    changes, downloads = pareto(alpha=3, rate=1), uniform(low=0, high=1)
-    alike = Pages(np.ones(300), np.ones(300))
-    expected = direct(downloads).freshness(changes).value
-    assert_crawled(Renewing(downloads, np.full(300, 2.0)), expected, of=alike, changes=changes, resolution=0.006)
-
-
-def test_pages_without_changes_or_refreshes():
-    """What never changes is fresh, refreshed or not; what changes and is never refreshed is not."""
-    rates, law = np.array([0.0, 1.0, 0.0]), exponential(rate=1)
-    found = crawl(law, [0, 0, 1], [1, 1, 1], Renewing(law, rates), horizon=5.0, seed=1, replications=3)
-    assert found.fresh == pytest.approx(2 / 3, abs=1e-15)
-    assert random_freshness(Pages([1, 1, 1], [0, 0, 1]), rates) == pytest.approx(2 / 3, abs=1e-15)
-
-
-def test_a_page_does_not_depend_on_the_others():
-    """Its stream is named by its number: more pages behind it change nothing."""
-    law, run = exponential(rate=1), seed_words(3, 0)
-    some, more = np.arange(3), np.arange(5)
-    first = renewals(law, np.full(3, 2.0), run, some, PURPOSES["updates"], 9.0)
-    second = renewals(law, np.full(5, 2.0), run, more, PURPOSES["updates"], 9.0)
-    assert first.age.tolist() == second.age[:3].tolist()
-    assert all(row.min() > 9 for row in (first.rows[:, -1], second.rows[:, -1]))
-    known = min(first.rows.shape[1], second.rows.shape[1])
-    assert first.rows[:, :known].tolist() == second.rows[:3, :known].tolist()
-
-
-def test_chunks_are_all_pages_once_and_little_waste():
-    rates = np.random.default_rng(1).pareto(0.5, 30_000)
-    horizon, seen = 100.0, []
-    for chunk in chunks(rates, horizon):
-        seen += chunk.tolist()
-        assert chunk.size == 1 or horizon * rates[chunk].max() * chunk.size <= 2 * CHUNK
-    assert sorted(seen) == list(range(rates.size))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import resource
 import subprocess
 import sys
 
@@ -31,9 +33,9 @@ def file(tmp_path):
     return path
 
 
-def replnet(*arguments, cwd=None):
+def replnet(*arguments, cwd=None, **more):
     command = [sys.executable, "-m", "replnet", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd, **more)
 
 
 def test_sweep_status_report_and_compare(file, tmp_path):
@@ -86,6 +88,32 @@ def test_a_dry_run_runs_nothing(file, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_full_disk_ends_in_a_message_and_the_same_command_carries_on(file, tmp_path):
+    """No file may grow beyond half of what the journal takes."""
+    straight, folder = tmp_path / "straight", tmp_path / "run"
+    arguments = ["sweep", file, "-s", "rate=1:12", "-s", "run.precision=0.05", "--workers", 0, "-o"]
+    assert replnet(*arguments, straight).returncode == 0
+    room = (straight / "journal").stat().st_size // 2
+    assert (straight / "header.json").stat().st_size < room
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    full = replnet(*arguments, folder, preexec_fn=limited)
+    assert (full.returncode, full.stdout) == (3, "")
+    said = re.search(
+        r"File too large; (\d+) finished cells are kept \(make room, then the same command carries on\)", full.stderr
+    )
+    assert said, full.stderr
+    assert "Traceback" not in full.stderr
+    kept = int(said[1])
+    assert 0 < kept < 12
+    assert f"{kept} of 12 cells are finished" in replnet("status", folder).stdout
+    assert replnet(*arguments, folder).returncode == 0
+    for name in ("table.parquet", "journal"):
+        assert (folder / name).read_bytes() == (straight / name).read_bytes()
+
+
 def test_a_run_with_another_seed_is_refused(file, tmp_path):
     assert replnet("sweep", file, "-o", tmp_path / "run", "--workers", 0).returncode == 0
     run = replnet("sweep", file, "-o", tmp_path / "run", "--workers", 0, "-s", "run.seed=7")
@@ -102,6 +130,11 @@ def test_a_run_with_another_seed_is_refused(file, tmp_path):
         (["sweep", "p2p/fig3", "-s", "rate"], "is not key=value"),
         (["sweep", "--resume", "/nowhere"], "there is no header.json"),
         (["status", "/nowhere"], "there is no header.json"),
+        (["status", f"{__file__}/run"], "run/header.json: Not a directory"),
+        (
+            ["sweep", "p2p/fig3", "--quick", "--workers", "0", "-o", f"{__file__}/run"],
+            "cannot be written: Not a directory",
+        ),
         (["report", "/nowhere"], "there is no header.json"),
         (["compare", "/nowhere", "/nowhere"], "there is no header.json"),
         (["reproduce", "p2p/table9"], "there is no 'p2p/table9'"),

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import networks, troubled
+from networks import NAMED, networks, troubled
 
 import replnet as rn
 from replnet.engines import array, step
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
+from replnet.laws.renewal import Renewals
 
 # Integrals over a path add the same terms in different orders.
 ROUNDING = 1e-9
@@ -71,26 +72,15 @@ def test_they_agree_on_many_networks(network, seed, sampled):
     assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
 
 
-NAMED = {
+FEW = {
     "single": rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
     "heavy": rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)"),
-    "tree": rn.cascade(depth=3, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)"),
-    "cluster": rn.cooperative(
-        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
-        polls="exponential(rate=4)",
-    ),
-    "recent": rn.cooperative(
-        replicas=10, peers=3, select="recent", updates="exponential(rate=1)", downloads="exponential(rate=1)",
-        polls="constant(rate=4)",
-    ),
-    "redundant": rn.redundant(
-        replicas=10, ask=3, updates="exponential(rate=1)", downloads="constant(rate=1)", queries="exponential(rate=5)"
-    ),
-}  # fmt: skip
+    **NAMED,
+}
 
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
-@pytest.mark.parametrize("network", NAMED.values(), ids=NAMED)
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
 def test_they_agree_over_many_seeds(network, sampled):
     compiled = plan(network)
     for seed in range(20):
@@ -105,6 +95,21 @@ def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
     assert np.array_equal(whole.copies, parts.copies)
     assert whole.counts == parts.counts
     assert np.allclose(whole.fresh, parts.fresh, rtol=0, atol=ROUNDING)
+
+
+def test_an_instant_far_off_is_not_waited_for(monkeypatch):
+    """Nobody's instants are made up to the first query, which comes after a hundred million updates or so."""
+    made, window = [], Renewals.window
+
+    def counted(*asked):
+        made.append(1)
+        assert len(made) < 100
+        return window(*asked)
+
+    monkeypatch.setattr(Renewals, "window", counted)
+    often, rare = rn.exponential(rate=1), {"level": "last", "queries": "constant(period=1e9)"}
+    compiled = plan(rn.cascade(depth=1, updates=often, downloads=often, clients=rare))
+    assert_same(compiled, *both(compiled, 1, 8.0, False), False)
 
 
 def test_another_node_disturbs_no_one():

@@ -486,8 +486,8 @@ def test_numbers_match_up_to_rounding(load):
     ("text", "said"),
     [
         ("", "exp.yaml: file: is empty (a mapping of fields, such as kind: cascade)"),
-        ("title: t\n", "exp.yaml:1:1: network: missing (one of network and optimise)"),
-        (BASE + "optimise: {}\n", "exp.yaml:7:3: network: given together with optimise (one of network and optimise)"),
+        ("title: t\n", "exp.yaml:1:1: network: missing (one of network, optimise, formula)"),
+        (BASE + "optimise: {}\n", "exp.yaml:7:3: network: given together with optimise (one of network, optimise, formula)"),
         (with_("title", "claim: c\ntittle: t\ntitle"), "exp.yaml:2:1: tittle: unknown field (did you mean title?)"),
         (with_("4 / k", "4 / q"), "exp.yaml:3:7: values.nu: q is unknown"),
         (with_("4 / k", "4 /"), "exp.yaml:3:7: values.nu: '4 /' is not an expression (such as 4 / k)"),
@@ -617,7 +617,7 @@ def test_bad_cells_are_told_once_with_their_values(messages):
     text = with_("k: 1:9", "select: [random, recent]\n  k: 1:5000")
     begun = time.perf_counter()
     assert messages(text) == dedent("""\
-        exp.yaml:10:10: network.peers: 10 is not below replicas = 10, where select = random, k = 10 (1 to 9)
+        exp.yaml:10:10: network.peers: 10 is not below replicas = 10, where select = random, k = 10 (0 to 9)
               peers: ${k}
                      ^""")
     assert time.perf_counter() - begun < 5
@@ -664,7 +664,7 @@ def test_places_in_the_file_of_the_network(messages, tmp_path):
 )
 def test_overrides_that_are_wrong(messages, override, said):
     if override == "replicas=5":
-        said = "exp.yaml:9:10: network.peers: 5 is not below replicas = 5, where k = 5 (1 to 4)"
+        said = "exp.yaml:9:10: network.peers: 5 is not below replicas = 5, where k = 5 (0 to 4)"
     assert messages(BASE, override).startswith(said), messages(BASE, override)
 
 

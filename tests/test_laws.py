@@ -35,6 +35,8 @@ TEXTS = [
     "scipy(name=invgauss, mu=0.5)",
     "scipy(name=lomax, c=2.5, scale=3)",
     "scipy(name=triang, c=0.3, loc=1)",
+    "shuffled(diurnal(rate=3, swing=0.9, period=2))",
+    "shuffled(superposition(laws=[pareto(alpha=3, rate=1), uniform(low=0, high=3)]))",
 ]
 AGES = [f"age({text})" for text in TEXTS if "1.4" not in text]
 EVERY = TEXTS + AGES

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from networks import NAMED
 
 import replnet as rn
 from replnet.engines import step
@@ -27,21 +28,6 @@ from replnet.laws.streams import PURPOSES, seed_words
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
-
-NAMED = {
-    "cascade": rn.cascade(depth=3, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)"),
-    "cluster": rn.cooperative(
-        replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
-        polls="exponential(rate=4)",
-    ),
-    "recent": rn.cooperative(
-        replicas=10, peers=3, select="recent", updates="exponential(rate=1)", downloads="exponential(rate=1)",
-        polls="constant(rate=4)",
-    ),
-    "redundant": rn.redundant(
-        replicas=10, ask=3, updates="exponential(rate=1)", downloads="constant(rate=1)", queries="exponential(rate=5)"
-    ),
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -126,7 +112,7 @@ def test_a_lone_host_sends_nothing_and_may_be_watched():
 def test_the_clock_of_another_machine_is_found_by_asking(monkeypatch):
     """As if the driver were elsewhere: the estimate may not be off by more than it says."""
     monkeypatch.setattr(driver, "machine", lambda: "elsewhere")
-    live = run_live(plan(NAMED["cascade"]), 1, 2.0, hosts=2, time_scale=0.2)
+    live = run_live(plan(NAMED["tree"]), 1, 2.0, hosts=2, time_scale=0.2)
     for host in live.hosts:
         assert abs(host.offset.seconds) <= host.offset.error < 0.05
 
@@ -337,7 +323,7 @@ def test_ctrl_c_ends_a_run_of_its_own_beside_another(tmp_path):
     alone = subprocess.Popen([sys.executable, "-c", ALONE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env=environment, umask=0o022, start_new_session=True)  # fmt: skip
     try:
-        compiled = plan(NAMED["cascade"])
+        compiled = plan(NAMED["tree"])
         beside = run_live(compiled, 1, 10.0, hosts=2, time_scale=0.5)
         assert_near(compiled, 1, 10.0, beside)
         assert alone.stdout.readline() == "up\n"

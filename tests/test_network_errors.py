@@ -13,7 +13,7 @@ from textwrap import dedent
 
 import pytest
 
-from replnet.network import InputError, cascade, compose, cooperative, graph, load, redundant, single
+from replnet.network import InputError, cascade, compose, cooperative, graph, load, redundant, room, single
 from replnet.network.errors import suggestion
 from replnet.network.files import parse_yaml, read_yaml
 
@@ -68,6 +68,31 @@ def test_all_problems_of_a_file_in_order_with_carets(tmp_path):
         net.yaml:7:8: polls: True is not a law (a law such as exponential(rate=2))
             polls: true
                    ^""")
+
+
+@pytest.mark.parametrize("digits", [400, 4000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_of_many_digits(digits, sign):
+    """Whole numbers that no float holds."""
+    for field in ("bandwidth", "delay", "replicas", "queue"):
+        fields = {"replicas": 5, "updates": LAW, "downloads": LAW, "polls": LAW, field: sign * 10**digits}
+        said = refused(cooperative, **fields)
+        assert said.startswith(f"{field}: {'' if sign > 0 else '-'}1000"), said
+        assert "is not a finite" in said or "is out of range" in said
+
+
+def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
+    monkeypatch.setattr(room, "memory", lambda: 5 * 10**8)
+    laws = {"updates": LAW, "downloads": LAW}
+    right = r"network: .* nodes take about .* GB of memory, and this machine has 0.5 \(at most 454,545 nodes\)"
+    for network in (
+        cooperative(replicas=10**6, polls=LAW, **laws),
+        redundant(replicas=10**6, ask=1, queries=LAW, **laws),
+        cascade(depth=4, branching=30, **laws),
+    ):
+        with pytest.raises(ValueError, match=right):
+            _ = network.graph
+    assert room.memory_said(100_000) == "memory: about 0.11 GB, 0.65 GB to emulate it"
 
 
 def test_places_in_lists_count_from_one_as_levels_do(tmp_path):

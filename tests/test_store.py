@@ -177,6 +177,19 @@ def test_a_directory_that_is_no_run_is_left_alone(tmp_path, name, words):
         read(tmp_path)
 
 
+def test_a_place_where_nothing_can_be_written_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    assert "cannot be written: Not a directory (give a directory" in refused(tmp_path / "file" / "run")
+    assert "cannot be written: File exists" in refused(tmp_path / "file")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(DiskError, match=r"No space left on device \(make room"), Store.writing(tmp_path, HEADER, CELLS):
+        pass
+
+
 def test_reading_nothing_says_so(tmp_path):
     with pytest.raises(RefusedError, match=r"there is no header\.json"):
         read(tmp_path / "nowhere")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform
-from replnet.theory.sync_allocation import Allocation, Elements, optimal, proportional, uniform
+from replnet.theory.sync_allocation import Allocation, Elements, at_multiplier, optimal, proportional, uniform
 from replnet.theory.sync_order import FIXED, ORDERS, PURELY_RANDOM, RANDOM, PurelyRandom, RandomOrder
 from replnet.theory.sync_rates import (
     gamma_proportional_age,
@@ -28,17 +29,11 @@ from replnet.theory.sync_rates import (
     uniform_average,
 )
 from replnet.theory.synchronization import (
-    best_share,
-    figure_6,
-    figure_7,
-    figure_9,
-    figure_10,
-    figure_17,
-    figure_18_peak,
+    at_equal_gain,
+    benefit,
+    best_division,
+    gain_peak,
     largest_ratio,
-    table_4,
-    table_4_best,
-    table_5,
     table_6,
     table_6_fits,
 )
@@ -202,13 +197,12 @@ def test_ratio_for_a_freshness():
 
 
 def test_figure_6():
-    curves = figure_6(np.linspace(0, 5, 51))
-    assert list(curves) == ["fixed order", "random order", "purely random"]
-    for fresh, age in curves.values():
-        assert fresh.y[0] == 1
-        assert age.y[0] == 0
-        assert (np.diff(fresh.y) < 0).all()
-        assert (np.diff(age.y) > 0).all()
+    r = np.linspace(0, 5, 51)
+    for order in ORDERS:
+        fresh, age = order.freshness_at(r), order.age_at(r)
+        assert (fresh[0], age[0]) == (1, 0)
+        assert (np.diff(fresh) < 0).all()
+        assert (np.diff(age) > 0).all()
 
 
 # ---- Table 3
@@ -311,7 +305,9 @@ def test_mean_interval_between_changes_is_infinite_where_slow_elements_are_commo
 
 def test_figure_7():
     """Below 1 everywhere off delta = 0; freshness depends on r, age hardly does."""
-    freshness, age = figure_7(np.geomspace(0.01, 10, 20), np.linspace(0, 2, 21))
+    r, delta = np.meshgrid(np.geomspace(0.01, 10, 20), np.linspace(0, 2, 21), indexing="ij")
+    freshness = FIXED.freshness_at(r) / gamma_uniform_freshness(r, delta)
+    age = gamma_uniform_age(r, delta) / gamma_proportional_age(r, delta)
     np.testing.assert_allclose(freshness[:, 0], 1, rtol=1e-12)
     np.testing.assert_allclose(age[:, 0], 1, rtol=1e-12)
     assert (freshness[:, 1:] < 1).all()
@@ -319,8 +315,6 @@ def test_figure_7():
     assert (np.diff(freshness, axis=1) < 0).all()
     assert (age[:, 10:] == 0).all()
     assert np.ptp(age[:, 5]) < 0.05 < np.ptp(freshness[:, 5])
-    with pytest.raises(FieldError, match="ratios"):
-        figure_7([0.0], [1.0])
 
 
 # ---- Tables 4 and 5, Figures 9, 10, 17, 18
@@ -339,31 +333,51 @@ TABLE_4 = {
 }
 
 
-@pytest.mark.parametrize(("pair", "benefit"), TABLE_4.items(), ids=str)
-def test_table_4(pair, benefit):
-    assert table_4((9, 1), pair) == Fraction(benefit)
+@pytest.mark.parametrize(("pair", "printed"), TABLE_4.items(), ids=str)
+def test_table_4(pair, printed):
+    assert benefit((9, 1), pair) == Fraction(printed)
 
 
 def test_table_4_best():
-    assert [table_4_best((9, 1), budget) for budget in (1, 2, 5, 10)] == [(0, 1), (0, 2), (2, 3), (7, 3)]
+    assert [best_division((9, 1), budget) for budget in (1, 2, 5, 10)] == [(0, 1), (0, 2), (2, 3), (7, 3)]
+
+
+@pytest.mark.parametrize("parts", [(9, 1), (1, 1, 4), (2, 3, 5)])
+def test_no_other_division_is_better(parts):
+    for budget in range(9):
+        others = (pair for pair in product(range(budget + 1), repeat=len(parts)) if sum(pair) == budget)
+        assert benefit(parts, best_division(parts, budget)) == max(benefit(parts, other) for other in others)
+
+
+def best_share(budget: float) -> float:
+    """Of the slow one of two elements that change 9 times and once: the star in Fig. 9."""
+    return float(optimal(Elements.listed([9.0, 1.0]), budget / 2).frequencies[1] / budget)
 
 
 def test_figure_9():
     """sync-fig9: the paper does not say its budgets; the share is 0.3 at 10 to 12, and 1/4 in the end (f ~ root)."""
     shares = np.linspace(0, 1, 1001)
     for budget in (1, 2, 5, 10, 20, 40):
-        graph = figure_9((9.0, 1.0), budget, shares)
-        assert graph.y[500] == pytest.approx(1, rel=1e-14)
-        assert graph.y[100] < 1  # proportional, the dot
-        assert graph.x[graph.y.argmax()] == pytest.approx(best_share((9.0, 1.0), budget), abs=1e-3)
-    assert best_share((9.0, 1.0), 1) == 1
-    assert best_share((9.0, 1.0), 10) == pytest.approx(0.311422, abs=1e-6)
-    assert best_share((9.0, 1.0), 1e6) == pytest.approx(0.25, abs=1e-5)
+        whole = np.asarray(FIXED.freshness(9.0, budget * (1 - shares))) + np.asarray(
+            FIXED.freshness(1.0, budget * shares)
+        )
+        assert whole[100] < whole[500]  # proportional, the dot
+        assert shares[whole.argmax()] == pytest.approx(best_share(budget), abs=1e-3)
+    assert best_share(1) == 1
+    assert best_share(10) == pytest.approx(0.311422, abs=1e-6)
+    assert best_share(1e6) == pytest.approx(0.25, abs=1e-5)
+
+
+EXAMPLE = [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def example(goal: str) -> Allocation:
+    return optimal(Elements.listed(EXAMPLE), 1.0, goal=goal)
 
 
 def test_table_5():
     """The age of the first element is printed 0.84; the equations give 0.8349. With 0.83 the row would not add to 5."""
-    freshness, age = table_5([1, 2, 3, 4, 5], 1.0)
+    freshness, age = (example(goal).frequencies for goal in ("freshness", "age"))
     np.testing.assert_array_equal(np.round(freshness, 2), [1.15, 1.36, 1.35, 1.14, 0.00])
     np.testing.assert_array_equal(np.round(age, 2), [0.83, 0.97, 1.03, 1.07, 1.09])
     assert age[0] == pytest.approx(0.834870, abs=1e-6)
@@ -373,29 +387,29 @@ def test_table_5():
 
 def test_figure_10():
     """The curves go through Table 5; the freshness one peaks near 2.5 and ends near 5, the age one rises."""
-    example = [1.0, 2.0, 3.0, 4.0, 5.0]
-    for goal, table in zip(("freshness", "age"), table_5(example, 1.0), strict=True):
-        np.testing.assert_allclose(figure_10(example, 1.0, goal, np.array(example)).y, table, rtol=1e-12)
+    for goal in ("freshness", "age"):
+        np.testing.assert_allclose(at_equal_gain(example(goal), goal, EXAMPLE), example(goal).frequencies, rtol=1e-12)
     grid = np.linspace(0.01, 6, 600)
-    freshness, age = (figure_10(example, 1.0, goal, grid) for goal in ("freshness", "age"))
-    assert freshness.x[freshness.y.argmax()] == pytest.approx(2.47, abs=0.02)
-    assert 4.5 < freshness.x[freshness.y > 0].max() < 5
-    assert (np.diff(age.y) > 0).all()
+    freshness, age = (at_equal_gain(example(goal), goal, grid) for goal in ("freshness", "age"))
+    assert grid[freshness.argmax()] == pytest.approx(2.47, abs=0.02)
+    assert 4.5 < grid[freshness > 0].max() < 5
+    assert (np.diff(age) > 0).all()
 
 
 def test_figure_17_and_18():
     """sync-fig18, by the printed derivative; and Thm 5: the graph of mu is that of 1, scaled."""
-    r = np.geomspace(0.01, 30, 50)
-    graph, half = figure_17(1.0, r), figure_17(2.0, r)
-    derivative = -np.exp(-graph.x / graph.y) / graph.y - np.expm1(-graph.x / graph.y) / graph.x
-    np.testing.assert_allclose(derivative, 1, rtol=1e-10)
-    np.testing.assert_allclose(np.array(half) * 2, np.array(graph), rtol=1e-14)
-    assert graph.x[-1] == pytest.approx(1, abs=1e-11)
-    rate, frequency = figure_18_peak(1.0)
-    assert (round(rate, 2), round(frequency, 1)) == (0.54, 0.3)  # printed 0.53
-    assert rate == pytest.approx(0.535161, abs=1e-6)
-    assert figure_18_peak(2.0) == pytest.approx((rate / 2, frequency / 2), rel=1e-12)
-    assert frequency >= figure_17(1.0, np.linspace(1, 3, 2001)).y.max() - 1e-12
+    rate = np.linspace(0.01, 0.999, 500)
+    frequency = at_multiplier(rate, 1.0)
+    derivative = -np.exp(-rate / frequency) / frequency - np.expm1(-rate / frequency) / rate
+    np.testing.assert_allclose(derivative, 1, rtol=1e-9)
+    np.testing.assert_allclose(at_multiplier(rate / 2, 2.0) * 2, frequency, rtol=1e-12)
+    assert at_multiplier(np.array([1.0]), 1.0) == 0
+    peak, highest = gain_peak(1.0)
+    assert (round(peak, 2), round(highest, 1)) == (0.54, 0.3)  # printed 0.53
+    assert peak == pytest.approx(0.535161, abs=1e-6)
+    assert gain_peak(2.0) == pytest.approx((peak / 2, highest / 2), rel=1e-12)
+    assert at_multiplier(np.array([peak]), 1.0) == pytest.approx([highest], rel=1e-12)
+    assert highest >= frequency.max() - 1e-12
 
 
 # ---- allocations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from replnet.cli.sweeps import COMMANDS
 from replnet.cli.traces import audit, trace
 from replnet.version import __version__
 
+MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
 EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray."
 
 
@@ -35,6 +37,13 @@ def main() -> None:
         code = FINE
     except ValueError as error:
         click.echo(error, err=True)
+        code = BAD_INPUT
+    except OSError as error:
+        # A full disk may be made room on; any other file was named by the user.
+        click.echo(f"{error.filename or 'a file'}: {error.strerror or error}", err=True)
+        code = INCOMPLETE if error.errno in (errno.ENOSPC, errno.EDQUOT) else BAD_INPUT
+    except MemoryError:
+        click.echo("out of memory (a smaller network, or a machine with more)", err=True)
         code = BAD_INPUT
     sys.exit(code if isinstance(code, int) else FINE)
 
@@ -124,9 +133,11 @@ def run(
     from replnet.cli.thresholds import check, judge, parse
     from replnet.experiment.emulate import emulate, suited
     from replnet.network.network import load
+    from replnet.network.room import COPIES, EMULATED, require_room
 
     demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
     check(demands, loaded)
+    require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
     if engine == "live":
         how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
@@ -179,8 +190,9 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     loaded = load(network, overrides)
     click.echo(loaded.describe())
     if output is None:
-        click.echo()
-        click.echo(sketch(loaded.graph))
+        if loaded.kind != "aggregate" or loaded.size <= MOST_SKETCHED:
+            click.echo()
+            click.echo(sketch(loaded.graph))
     else:
         from replnet.network.draw import draw
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import click
 
-from replnet.experiment.emulate import Progress
+from replnet.experiment.replications import Progress
 
 PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
 EVERY = 10.0  # seconds between lines after that

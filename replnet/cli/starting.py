@@ -64,7 +64,7 @@ def check(file: str) -> int:
             words = f"an experiment of {len(loaded.cells()):,} cells"
         else:
             network = load(file)
-            words = f"a network: {network.graph.number_of_nodes():,} nodes, {network.kind}"
+            words = f"a network: {network.size:,} nodes, {network.kind}"
     except InputError as error:
         click.echo(error, err=True)
         count = len(error.problems)
@@ -87,7 +87,7 @@ def _is_experiment(file: str) -> bool:
         data = read_yaml(path).data
     except InputError:
         return False
-    return "kind" not in data and bool(data.keys() & {"title", "vary", "network", "optimise", "run", "claims"})
+    return "kind" not in data and bool(data.keys() & {"title", "vary", "network", "optimise", "formula", "run", "claims"})
 
 
 @click.command()

@@ -52,8 +52,7 @@ def parse(text: str) -> Demand:
 
 def check(demands: list[Demand], network: Network) -> None:
     """Before anything runs: every demand is about something that will be measured."""
-    nodes = network.graph.nodes(data=True) if demands else ()
-    groups = list(dict.fromkeys(about["group"] for _, about in nodes))
+    groups = _groups(network) if demands else []
     for demand in demands:
         if demand.metric not in METRICS and not is_beyond(demand.metric):
             known = ", ".join((*METRICS, *ON_REQUEST))
@@ -61,6 +60,14 @@ def check(demands: list[Demand], network: Network) -> None:
         if demand.group not in (None, *groups):
             there = ", ".join(f"'{group}: {demand.metric}'" for group in groups)
             raise ValueError(f"--threshold: nothing will match {demand.text!r} (there is {there})")
+
+
+def _groups(network: Network) -> list[str]:
+    if network.kind == "aggregate":
+        from replnet.experiment.spec.groups import groups_of
+
+        return sorted(groups_of(network.data()))
+    return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))
 
 
 def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:

@@ -10,6 +10,7 @@ from replnet.engines import kernels, trees
 from replnet.engines.general import Changes, Rules, general_pass
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
+from replnet.engines.stretch_kernels import changed_pass
 from replnet.engines.weather import Weather
 from replnet.laws.base import Law
 from replnet.laws.renewal import CHUNK, Window
@@ -131,6 +132,14 @@ class Content:
             changed = kernels.conditional_pass(pulls.times, pulls.pairs, self.source, copy, group, changes)
             self._harvest(changes, changed, 0)
         self.updates.drop(self.updates.instants.size - 1)
+
+    def changed(self, pulls: Pulls) -> tuple[Floats, Ints, Floats]:
+        """The same by `conditional`; instants, nodes and what they hold from there on, change by change."""
+        n, of = pulls.times.size, self._scratch
+        found = of.floats("changed at", n), of.ints("changed who", n), of.floats("changed to", n)
+        changed = changed_pass(pulls.times, pulls.pairs, self.source, self.state.copy, *found)
+        self.updates.drop(self.updates.instants.size - 1)
+        return found[0][:changed], found[1][:changed], found[2][:changed]
 
     def tree(self, window: Window) -> None:
         """A window of a tree, replica by replica."""

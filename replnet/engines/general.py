@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from replnet.compiler import njit
 
 # What goes with the number of who is asked, in the lower half of a pair.
 NODE = (1 << 28) - 1

@@ -29,8 +29,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from replnet.compiler import njit
 from replnet.engines.general import GONE, MUTE, RECENT
 from replnet.laws.compiled import word
 

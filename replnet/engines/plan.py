@@ -35,7 +35,7 @@ UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "do
 
 @dataclass(frozen=True)
 class Process:
-    """One renewal process of one node, and whom it asks."""
+    """One process of one node, and whom it asks."""
 
     node: int
     purpose: int
@@ -168,6 +168,8 @@ class Plan:
 
 
 def plan(network: Network) -> Plan:
+    if network.kind == "aggregate":
+        raise ValueError("engine: many sources are emulated by array alone (engine: array)")
     graph = network.graph
     names = tuple(graph)
     number = {name: i for i, name in enumerate(names)}

@@ -245,9 +245,10 @@ class _Team:
 
 
 def _cause(error: Exception) -> str:
-    """Ray tells a long story: its last line, without the advice."""
-    last = str(error).strip().splitlines()[-1:] or [""]
-    return printable(f"{type(error).__name__}: {last[0].split(' Some common causes')[0].strip()}", LONGEST)
+    """Ray tells a long story: its last line, without the advice; of too little memory its first, the rest is advice."""
+    lines = str(error).strip().splitlines() or [""]
+    line = lines[0 if type(error).__name__ == "OutOfMemoryError" else -1]
+    return printable(f"{type(error).__name__}: {line.split(' Some common causes')[0].strip()}", LONGEST)
 
 
 @contextmanager

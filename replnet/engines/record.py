@@ -161,6 +161,13 @@ class Recorder:
         """What the answers that have arrived in a window hold of one source; the sources one after the other."""
         self._brought.append(copies.copy())
 
+    def change(self, row: int, changes: tuple[Floats, Ints, Floats]) -> None:
+        """What became of the copies of one source in a window."""
+        at, node, left = changes
+        mine = self._first[node] == row if len(self._plan.sources) > 1 else np.ones(node.size, np.bool_)
+        self._add(columns(at[mine], REPLY, node[mine], left=self._known(left[mine])))
+        self._hand_on()
+
     def passed(self, window: Window, pulls: Pulls, arrived: int, waits: Floats) -> None:
         """A window is over, for every source; the first `arrived` of its pulls have come to their end."""
         if window.start >= 0 and self._with_pulls:
@@ -168,9 +175,12 @@ class Recorder:
         self._arrivals(pulls.times[:arrived], pulls.pairs[:arrived], waits)
         self._brought.clear()
         if window.start >= 0:
-            for rows in self._rows:
-                self._keep(rows)
-            self._rows.clear()
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        for rows in self._rows:
+            self._keep(rows)
+        self._rows.clear()
 
     def _pulls(self, window: Window, times: Floats, pairs: Ints) -> None:
         """(1)"""

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from replnet.compiler import njit
 
 
 class Tree(NamedTuple):

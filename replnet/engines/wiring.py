@@ -38,15 +38,25 @@ class Instants:
         past = renewals.past(depth)
         self._coming = [deque(past.of(p)) for p in range(renewals.age.size)]
         self.before = [len(coming) for coming in self._coming]
+        self._next = renewals.next_instants()
 
     def of(self, process: int) -> Iterator[float]:
         coming = self._coming[process]
         while True:
-            while not coming:
-                window = self._renewals.window()
-                for p, waiting in enumerate(self._coming):
-                    waiting.extend(window.of(p))
-            yield float(coming.popleft())
+            if not coming:
+                # It may lie far off: the others' instants up to it are made once it is over, if ever.
+                yield float(self._next[process])
+                while not coming:
+                    self._more()
+                coming.popleft()
+            else:
+                yield float(coming.popleft())
+
+    def _more(self) -> None:
+        window = self._renewals.window()
+        for p, waiting in enumerate(self._coming):
+            waiting.extend(window.of(p))
+        self._next = self._renewals.next_instants()
 
 
 @final

@@ -5,8 +5,8 @@ does not take; with limited bandwidth lines may then differ a little from those 
 What still cannot be dated is left out and counted in `Path.undated`. Of several sources a copy is
 that of the first that its node can hear of; nodes that hear of none have no copy that could be behind.
 
-What a node holds is the freshest that it was brought since it last lost its copy, so in a batch of rows, sorted
-by node and instant, it is a running maximum; a row where it changes ends a stretch (measure/staleness.py).
+What a node holds is the freshest that it was brought since it last lost its copy; a row where that changes ends a
+stretch (measure/staleness.py).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Path, Shares
 from replnet.engines.plan import UPDATES, Plan
 from replnet.engines.record import ANSWER, REPLY, START, Columns, first_heard
+from replnet.engines.stretch_kernels import stretches
 from replnet.engines.wiring import renewals
 from replnet.laws.streams import Words, seed_words
 from replnet.measure.staleness import Answers, Question, Stretches
@@ -173,6 +174,7 @@ class _Source:
         self._new = list[Floats]()
         self._brought, self._answers = list[_Rows](), list[_Rows]()
         self._sums = _Sums(len(plan.groups), questions)
+        self._share_stale = any(question.over == "stale" for question in questions.values())
 
     def take(self, rows: Columns) -> None:
         updates = (rows.event == UPDATES) & (rows.node == self._source)
@@ -214,53 +216,34 @@ class _Source:
 
     def finished(self) -> _Sums:
         self.settle(self._horizon)
-        nodes = np.flatnonzero(self._copies & self._up)
+        nodes = np.flatnonzero(self._copies & self._up & (self._left > NONE) & (self._since < self._horizon))
         self._add(self._since[nodes], np.full(nodes.size, self._horizon), nodes, self._left[nodes])
         return self._sums
 
     def _walk(self, brought: _Rows, upto: float) -> None:
         """Every stretch that ends with a row of this batch."""
-        at, node, left, up = self._sorted(brought, upto)
-        change = np.ones(at.size, np.bool_)
-        change[1:] = (node[1:] != node[:-1]) | (left[1:] != left[:-1]) | (up[1:] != up[:-1])
-        at, node, left, up = at[change], node[change], left[change], up[change]
-        last = np.append(node[1:] != node[:-1], True)
-        self._since[node[last]], self._left[node[last]], self._up[node[last]] = at[last], left[last], up[last]
-        ends = np.flatnonzero(~last & up)
-        self._add(at[ends], at[ends + 1], node[ends], left[ends])
-
-    def _sorted(self, brought: _Rows, upto: float) -> tuple[Floats, Ints, Floats, npt.NDArray[np.bool_]]:
-        """Rows by node and instant, each with what the node holds from there on, and whether it is up."""
-        nodes = np.flatnonzero(self._copies)
-        turns = np.array([turn for turn in self._turns if turn[0] <= upto]).reshape(-1, 4)
+        if (np.diff(brought.at) < 0).any():
+            order = np.argsort(brought.at, kind="stable")
+            brought = _Rows(brought.at[order], brought.node[order], brought.left[order])
+        turns = [turn for turn in self._turns if turn[0] <= upto]
         self._turns = self._turns[len(turns) :]
-        # What a node goes into the batch with, then who goes down or comes back, then what is brought.
-        at = np.concatenate([self._since[nodes], np.maximum(turns[:, 0], 0.0), brought.at])
-        node = np.concatenate([nodes, turns[:, 2].astype(np.int64), brought.node])
-        left = np.concatenate([self._left[nodes], np.full(len(turns), NONE), brought.left])
-        begins, up = np.zeros(at.size, np.bool_), np.ones(at.size, np.bool_)
-        begins[: nodes.size], up[: nodes.size] = True, self._up[nodes]
-        told = nodes.size + len(turns)
-        begins[nodes.size : told] = (turns[:, 1] == DOWN) & (turns[:, 3] == 1)
-        up[nodes.size : told] = turns[:, 1] != DOWN
-        in_order = not len(turns) and (np.diff(brought.at) >= 0).all()
-        order = _by_node(node, len(self._left)) if in_order else np.lexsort((at, node))
-        up = up[order]
-        if not up.all():
-            up = up[np.maximum.accumulate(np.where(order < told, np.arange(order.size), 0))]
-        return at[order], node[order], _freshest(left[order], begins[order]), up
+        at, down, node, empties = np.array(turns, dtype=float).reshape(-1, 4).T
+        told = np.maximum(at, 0.0), node.astype(np.int64), down == DOWN, empties == 1
+        size = brought.at.size + len(turns)
+        found = np.empty(size), np.empty(size), np.empty(size, np.int64), np.empty(size)
+        n = stretches(tuple(brought), told, self._since, self._left, self._up, NONE, found)
+        begin, end, who, left = found
+        self._add(begin[:n], end[:n], who[:n], left[:n])
 
     def _add(self, begin: Floats, end: Floats, node: Ints, left: Floats) -> None:
-        """Stretches of nodes that are up."""
-        held = (left > NONE) & (begin < end)
-        dated = np.flatnonzero(held & (left > UNKNOWN))
-        undated = held & (left == UNKNOWN)
-        groups = self._sums.whole.size
-        if undated.any():
-            lost = np.bincount(self._plan.group[node[undated]], (end - begin)[undated], groups)
-            self._sums.undated += lost
-        stretches = Stretches(begin[dated], end[dated], left[dated], self._since_oldest(left[dated]))
-        self._sum(stretches, stretches.length, self._plan.group[node[dated]])
+        """Stretches of nodes that are up and have a copy."""
+        dated = left > UNKNOWN
+        if not dated.all():
+            lost = self._plan.group[node[~dated]]
+            self._sums.undated += np.bincount(lost, (end - begin)[~dated], self._sums.whole.size)
+            begin, end, node, left = begin[dated], end[dated], node[dated], left[dated]
+        lasting = Stretches(begin, end, left, self._since_oldest(left))
+        self._sum(lasting, lasting.length, self._plan.group[node])
 
     def _answer(self, rows: _Rows) -> None:
         dated, group = rows.left > UNKNOWN, self._plan.group[rows.node]
@@ -273,7 +256,8 @@ class _Source:
             return
         sums, n = self._sums, self._sums.whole.size
         sums.whole += np.bincount(group, wholes, n)
-        sums.stale += np.bincount(group, measured.stale, n)
+        if self._share_stale:
+            sums.stale += np.bincount(group, measured.stale, n)
         for name, question in self._questions.items():
             sums.costs[name] += np.bincount(group, measured.cost(question), n)
 
@@ -285,19 +269,3 @@ class _Source:
             self._updates = np.concatenate([past[past < self._begins], self._updates])
             self._begins = oldest
         return self._updates[np.searchsorted(self._updates, oldest, side="right") :]
-
-
-def _by_node(node: Ints, names: int) -> Ints:
-    """Rows by node, as they come; numbers of 16 bits are sorted in linear time."""
-    return np.argsort(node.astype(np.uint16) if names <= 1 << 16 else node, kind="stable")
-
-
-def _freshest(left: Floats, starts: npt.NDArray[np.bool_]) -> Floats:
-    """The running maximum, which begins anew where `starts` says."""
-    if (starts[1:] | (left[1:] >= left[:-1])).all():
-        return left
-    order = np.argsort(left, kind="stable")
-    rank = np.empty(left.size, np.int64)
-    rank[order] = np.arange(left.size)
-    highest = np.maximum.accumulate(np.cumsum(starts) * left.size + rank)
-    return np.asarray(left[order][highest % left.size])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import inf
 
 from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
 from replnet.laws.base import Law
+from replnet.theory.phase_lock import ratio
 
 FELT = 0.01
 
@@ -50,7 +50,8 @@ def locked(processes: Iterable[Process], sampled: bool, replications: int) -> st
     for a, b in combinations_with_replacement(list(count), 2):
         if (a is not b or count[a] > 1) and commensurable(a.span, b.span):  # type: ignore[attr-defined]
             pair = f"{a} and {b} keep" if a is not b else f"processes with {a} keep"
-            return f"phase-lock: {pair} their phases; averaged over {replications} random ones"
+            over = f"averaged over {replications} random ones" if replications > 1 else "this is a random one"
+            return f"phase-lock: {pair} their phases; {over}"
     return ""
 
 
@@ -60,5 +61,4 @@ def coarse(law: Law) -> bool:
 
 
 def commensurable(a: float, b: float) -> bool:
-    ratio = Fraction(a / b).limit_denominator(10_000)
-    return abs(float(ratio) * b - a) <= 1e-12 * a
+    return ratio(a, b) is not None

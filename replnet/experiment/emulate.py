@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
+from replnet.experiment.dependence import depends
 from replnet.experiment.findings import Findings
 from replnet.experiment.formula import Formula
 from replnet.experiment.metrics import Metric, metrics
 from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
+from replnet.experiment.replications import Progress, Replications
 from replnet.experiment.result import Emulated
 from replnet.measure.estimate import FEWEST
 from replnet.measure.verdict import RESOLUTION
@@ -28,18 +30,15 @@ if TYPE_CHECKING:
 REPLICATIONS = 32
 EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
-LONGER = 4  # times the replications of a run whose rows differ
-INTERRUPTED = "interrupted"  # how `incomplete` begins after Ctrl-C
-MOST_EVENTS = 1e11  # where a search for a precision gives up
 ESTIMATORS = ("sampled", "conditional")
 
 Runner = Callable[[range], list[Path]]
-Progress = Callable[[float, str], None]
-"""Called with the share that is done and a word about it."""
 
 
 def suited(network: Network) -> str:
     """The fastest engine that takes the network."""
+    if network.kind == "aggregate":
+        return "array"
     compiled = plan(network)
     odd = compiled.constant_delay is None or (compiled.recent and bool(compiled.faults))
     return "step" if odd else "array"
@@ -75,39 +74,37 @@ def emulate(
     asked = metrics(measure)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
+    if network.kind == "aggregate":
+        from replnet.experiment.aggregates.emulated import emulate_aggregate, require_array
+
+        require_array(engine, estimator, trace)
+        return emulate_aggregate(network, asked, seed, horizon, precision, replications, resolution, confirm, progress)
     begun = time.perf_counter()
     compiled = plan(network)
     if horizon is None:
         horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
     if replications is None:
         replications = max(REPLICATIONS, math.ceil(horizon * compiled.rate / LONGEST[engine]))
-    run = _Replications(
-        compiled,
-        engine,
-        seed,
-        horizon / replications,
-        estimator == "sampled",
-        resolution,
-        formulas(compiled, asked),
-        progress,
-        asked,
-    )
+    length, sampled = horizon / replications, estimator == "sampled"
+    run = _Run(compiled, engine, seed, length, sampled, resolution, formulas(compiled, asked), asked)
+    made = Replications(run.paths, run.found, compiled.rate * length, run.room, progress)
     with event_log(trace, network, seed, engine) as run.log:
-        run.all(replications, precision, confirm)
+        made.all(replications, precision, confirm)
+    found = run.found(made.paths)
     return Emulated(
         network=network.data(),
-        rows=tuple(run.found.rows()) if run.paths else (),
+        rows=tuple(found.rows()) if made.paths else (),
         provenance=provenance(network.data(), seed=seed, engine=engine),
         engine=engine,
         estimator=estimator,
         seed=seed,
-        horizon=run.length * len(run.paths),
-        replications=len(run.paths),
-        events=sum(sum(path.counts[:3]) for path in run.paths),
-        queries=sum(path.counts[3] for path in run.paths),
+        horizon=length * len(made.paths),
+        replications=len(made.paths),
+        events=sum(sum(path.counts[:3]) for path in made.paths),
+        queries=sum(path.counts[3] for path in made.paths),
         seconds=time.perf_counter() - begun,
-        incomplete=run.incomplete,
-        estimates=tuple(run.found.estimates) if run.paths else (),
+        incomplete=made.incomplete,
+        estimates=tuple(found.estimates) if made.paths else (),
     )
 
 
@@ -159,8 +156,8 @@ def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool
 
 
 @dataclass
-class _Replications:
-    """Paths so far, and what they amount to."""
+class _Run:
+    """How replications are made, and what they amount to."""
 
     plan: Plan
     engine: str
@@ -169,14 +166,11 @@ class _Replications:
     sampled: bool
     resolution: float
     formulas: dict[tuple[str, str], Formula]
-    progress: Progress | None
     asked: tuple[Metric, ...] = ()
-    paths: list[Path] = field(default_factory=list)
-    incomplete: str = ""
     log: EventLog | None = None
 
     def __post_init__(self) -> None:
-        self._run, self._room = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
+        self._make, self.room = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
 
     @cached_property
     def _again(self) -> Again:
@@ -191,26 +185,8 @@ class _Replications:
         questions = {one.name: one.question for one in self.asked}
         return following(self.plan, self.engine, self.seed, self.length, questions)
 
-    def all(self, replications: int, precision: float | None, confirm: bool | None) -> None:
-        """What `emulate` says."""
-        try:
-            self.until(replications)
-            if precision is not None:
-                self.reach(precision)
-            if confirm or (confirm is None and "differ" in self.found.words):
-                self.until(LONGER * len(self.paths))
-        except KeyboardInterrupt:
-            self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"
-
-    def until(self, replications: int) -> None:
-        while len(self.paths) < replications:
-            if self.progress:
-                words = f"replication {len(self.paths) + 1} of {replications}"
-                first = "" if self.paths else " (the very first run compiles the kernels)"
-                self.progress(len(self.paths) / replications, words + first)
-            some = range(len(self.paths), min(len(self.paths) + self._room, replications))
-            for replication, path in zip(some, self._run(some), strict=True):
-                self.paths.append(self._complete(replication, path))
+    def paths(self, some: range) -> list[Path]:
+        return [self._complete(*both) for both in zip(some, self._make(some), strict=True)]
 
     def _complete(self, replication: int, path: Path) -> Path:
         """With what else is asked for."""
@@ -220,21 +196,13 @@ class _Replications:
             self._again(replication, path, self.log.keep(replication))
         return path
 
-    def reach(self, precision: float) -> None:
-        """Add replications until every interval that there is has at most this half-width."""
-        if len(self.paths) < FEWEST:
-            self.until(FEWEST)
-        most = int(MOST_EVENTS / max(self.plan.rate * self.length, 1))
-        while (widest := self.found.widest) > precision:
-            if len(self.paths) >= most:
-                self.incomplete = (
-                    f"precision {precision:g} not reached: half-width {widest:.2g} after {MOST_EVENTS:g} events"
-                )
-                return
-            # The half-width falls with the root of their number; a little more saves another round.
-            need = math.ceil(len(self.paths) * 1.05 * (widest / precision) ** 2)
-            self.until(min(need, 16 * len(self.paths), most))
+    def found(self, paths: Sequence[Path]) -> Findings:
+        about = (self.plan, self.formulas, paths, self.sampled, self.resolution)
+        return Findings(*about, asked=self.asked, depends=self._depends)
 
-    @property
-    def found(self) -> Findings:
-        return Findings(self.plan, self.formulas, self.paths, self.sampled, self.resolution, asked=self.asked)
+    @cached_property
+    def _depends(self) -> dict[str, str]:
+        """By group; what is averaged over updates does not depend on how they meet downloads."""
+        predicted = {group for (group, _), formula in self.formulas.items() if formula.value is not None}
+        groups = enumerate(self.plan.groups) if self.sampled else ()
+        return {name: depends(self.plan, g, self.seed) for g, name in groups if name in predicted}

@@ -20,7 +20,7 @@ from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Cell, verdicts
 
 # Judged as they are; others relative to their size.
-SHARES = ("freshness", "availability", "answered", "rejected", "staleness", "currency")
+SHARES = ("freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency")
 
 Key = tuple[str, str]
 """Group and metric."""
@@ -33,7 +33,8 @@ def is_share(metric: str) -> bool:
 @final
 @dataclass(frozen=True)
 class Findings:
-    """`spoilt` says by group why it cannot be judged, `said` is what else is to be noted of its freshness.
+    """By group, `spoilt` says why it cannot be judged, `said` is what else is to be noted of its freshness, and
+    `depends` of all that rests on ages that are independent.
 
     `asked` are the metrics that paths have besides those that they always do.
     """
@@ -46,6 +47,7 @@ class Findings:
     spoilt: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     asked: Sequence[Metric] = ()
+    depends: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -124,8 +126,9 @@ class Findings:
         estimate = cell.estimate if measured else Estimate(math.nan, math.nan, cell.estimate.replications)
         notes = [estimate.doubt]
         if metric == "freshness":
-            phases = locked(self._behind[group], self.sampled, len(self.paths))
-            notes += [self.said.get(group, ""), self._unproven, phases]
+            notes += [self.said.get(group, ""), self._unproven]
+        if metric == "freshness" or any(one.name == metric for one in self.asked):
+            notes += [locked(self._behind[group], self.sampled, len(self.paths)), self.depends.get(group, "")]
         notes.append(formula.note if formula else "")
         return Row(
             group=group,

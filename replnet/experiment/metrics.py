@@ -65,11 +65,14 @@ class Metric:
 
     def doubt(self, plan: Plan, behind: Iterable[Process]) -> str:
         """Why its interval could not be trusted, by (1) and (2); or nothing."""
-        order = 2 if self.question.about in ("every", "count") else 1
-        low, high = self.weight.order(order), self.weight.order(order + 1)
         laws = [p.law for p in behind if p.purpose not in (QUERIES, UPDATES)]
         faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
-        laws += [fault.down for fault in faults if fault.down is not None]
+        return self.doubt_of([*laws, *(fault.down for fault in faults if fault.down is not None)])
+
+    def doubt_of(self, laws: Iterable[Law]) -> str:
+        """The same of copies that these laws of intervals are behind."""
+        order = 2 if self.question.about in ("every", "count") else 1
+        low, high = self.weight.order(order), self.weight.order(order + 1)
         for law in dict.fromkeys(laws):
             if not exists(half_line(direct(law)), lambda x: np.asarray(low(x)) * np.asarray(high(x)), 0):
                 return f"no interval: infinite variance of {self.name} under {law}"

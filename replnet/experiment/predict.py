@@ -23,6 +23,7 @@ from replnet.experiment.presence import churned, freshness_in_churn, presence, r
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Predicted
 from replnet.laws.base import Law
+from replnet.laws.ordered import Ordered, shuffled
 from replnet.network.network import Network
 from replnet.theory.cluster import NO_RECENT, cluster
 from replnet.theory.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
@@ -33,6 +34,10 @@ MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is average
 
 def predict(network: Network, measure: Iterable[str] = ()) -> Predicted:
     """What the formulas say, group by group; of `measure` as well (metrics.py)."""
+    if network.kind == "aggregate":
+        from replnet.experiment.aggregates.emulated import predict_aggregate
+
+        return predict_aggregate(network, measure)
     found = formulas(plan(network), metrics(measure))
     rows = tuple(formula.row(*key) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))
@@ -104,7 +109,7 @@ class _Ages:
 
     def __init__(self, compiled: Plan, row: int) -> None:
         self._plan, self._row, self._source = compiled, row, compiled.sources[row]
-        self._updates = compiled.processes[row].law
+        self._updates = shuffled(compiled.processes[row].law)
         self._of: dict[tuple[int, int], Process] = {(p.node, p.purpose): p for p in compiled.processes}
         self._known: dict[int, InformationAge | NoFormulaError] = {}
         self._same: dict[object, InformationAge] = {}
@@ -193,7 +198,7 @@ class _Ages:
             require_steady(self._plan, other)
         if (node, POLLS) in self._of:
             return self._cluster(node, 1)
-        return self._pulled(node, successful(self._plan, self._of[node, DOWNLOADS]))
+        return self._pulled(node, shuffled(successful(self._plan, self._of[node, DOWNLOADS])))
 
     def _pulled(self, node: int, own: Law | InformationAge) -> InformationAge:
         """`own` on top of what the upstreams of a node hold."""
@@ -225,6 +230,8 @@ class _Ages:
             raise NoFormulaError(NO_RECENT.removeprefix("no formula "))
         if downloads is None or len(downloads.candidates) != 1:
             raise NoFormulaError("polls by replicas without exactly one upstream")
+        if isinstance(polls.law, Ordered) or isinstance(downloads.law, Ordered):
+            raise NoFormulaError("clusters whose downloads or polls come at intervals that depend on one another")
         # Members share one list of candidates, so that they are compared once and not by each of them.
         if id(members) not in self._clusters:
             alike = all(self._alike(i, polls, downloads) for i in members)

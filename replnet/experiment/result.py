@@ -41,6 +41,9 @@ class Row:
 
 METRICS = {
     "freshness": "share of time (copies) or of answers (clients)",
+    "any_fresh": "share of time in which at least one of the sources is fresh",
+    "all_fresh": "share of time in which all sources are fresh",
+    "download_rate": "downloads of a source per unit of time",
     "availability": "share of time with a copy",
     "answered": "share of queries that brought a copy",
     "service_rate": "queries per unit of time that the group can serve",

@@ -58,12 +58,17 @@ class Stretches:
     @cached_property
     def _first(self) -> Ints:
         """The place of the first update that is missed."""
-        return np.searchsorted(self.updates, self.left, side="right")
+        return _places(self.updates, self.left, right=True)
+
+    @cached_property
+    def _before(self) -> Ints:
+        """How many updates there are so far at the begin, and no fewer than are not missed."""
+        return np.maximum(_places(self.updates, self.begin, right=True), self._first)
 
     @cached_property
     def _upto(self) -> Ints:
-        """How many updates there are before the end."""
-        return np.searchsorted(self.updates, self.end, side="left")
+        """How many updates there are before the end, and no fewer than at the begin."""
+        return np.maximum(_places(self.updates, self.end, right=False), self._before)
 
     @cached_property
     def _late(self) -> tuple[Ints, Floats, Floats, Floats]:
@@ -106,11 +111,15 @@ class Stretches:
 
     def _every(self, w2: Cost) -> Floats:
         """(2)"""
+        from replnet.measure.staleness_kernels import add_up, missed
+
         found = np.zeros(self.begin.size)
-        for some, owner, at in _pairs(self._first, self._upto):
-            updates, own = self.updates[at], some.start + owner
-            cost = w2(self.end[own] - updates) - w2(np.maximum(self.begin[own] - updates, 0.0))
-            found[some] = np.bincount(owner, cost, some.stop - some.start)
+        for some in _slices(self._upto - self._first):
+            first, before, upto = self._first[some], self._before[some], self._upto[some]
+            late, early = np.empty(int((upto - first).sum())), np.empty(int((before - first).sum()))
+            missed(self.begin[some], self.end[some], self.updates, first, before, upto, late, early)
+            add_up(w2(late), upto - first, 1.0, found[some])
+            add_up(w2(early), before - first, -1.0, found[some])
         return found
 
     def _count(self) -> Floats:
@@ -119,15 +128,14 @@ class Stretches:
             return np.zeros(self.begin.size)
         origin = self.updates[0]
         sums = np.append(0.0, np.cumsum(self.updates - origin))
-        before = np.clip(np.searchsorted(self.updates, self.begin, side="right"), self._first, None)
-        upto = np.maximum(self._upto, before)
+        before, upto = self._before, self._upto
         inside = (upto - before) * (self.end - origin) - (sums[upto] - sums[before])
         return np.asarray((before - self._first) * self.length + inside)
 
     def _updates_age(self, t: Floats) -> Floats:
         """P of (4) from the first update to every t after it."""
         squares = np.append(0.0, np.cumsum(np.diff(self.updates) ** 2 / 2))
-        last = np.searchsorted(self.updates, t, side="right") - 1
+        last = _places(self.updates, t, right=True) - 1
         return np.asarray(squares[last] + (t - self.updates[last]) ** 2 / 2)
 
 
@@ -142,12 +150,12 @@ class Answers:
 
     @cached_property
     def _first(self) -> Ints:
-        return np.searchsorted(self.updates, self.left, side="right")
+        return _places(self.updates, self.left, right=True)
 
     @cached_property
     def _upto(self) -> Ints:
         """How many updates there are so far."""
-        return np.searchsorted(self.updates, self.at, side="right")
+        return np.maximum(_places(self.updates, self.at, right=True), self._first)
 
     @cached_property
     def stale(self) -> Floats:
@@ -161,9 +169,7 @@ class Answers:
             case "first":
                 found[late] = question.w(self.at[late] - self.updates[self._first[late]])
             case "every":
-                for some, owner, place in _pairs(self._first, self._upto):
-                    cost = question.w(self.at[some.start + owner] - self.updates[place])
-                    found[some] = np.bincount(owner, cost, some.stop - some.start)
+                found = self._every(question.w)
             case "count":
                 found[late] = self._upto[late] - self._first[late]
             case "last":
@@ -172,17 +178,33 @@ class Answers:
                 found = self.at - self.left
         return found
 
+    def _every(self, w: Cost) -> Floats:
+        """The sum of w(t - u) over what is missed at t."""
+        from replnet.measure.staleness_kernels import add_up, missed
 
-def _pairs(first: Ints, upto: Ints) -> Iterator[tuple[slice, Ints, Ints]]:
-    """Every owner with every place from its `first` to before its `upto`: a slice of owners, places in it, places."""
-    count = np.maximum(upto - first, 0)
-    ends = np.cumsum(count)
-    begin = 0
+        found = np.zeros(self.at.size)
+        for some in _slices(self._upto - self._first):
+            at, first, upto = self.at[some], self._first[some], self._upto[some]
+            late = np.empty(int((upto - first).sum()))
+            missed(at, at, self.updates, first, first, upto, late, np.empty(0))
+            add_up(w(late), upto - first, 1.0, found[some])
+        return found
+
+
+def _places(updates: Floats, instants: Floats, right: bool) -> Ints:
+    """As np.searchsorted, and faster where instants are nearly in order."""
+    from replnet.measure.staleness_kernels import places
+
+    found = np.empty(instants.size, np.int64)
+    places(updates, instants, right, found)
+    return found
+
+
+def _slices(count: Ints) -> Iterator[slice]:
+    """Stretches, or answers, that miss about PAIRS updates together."""
+    ends, begin = np.cumsum(count), 0
     while begin < count.size:
         done = int(ends[begin - 1]) if begin else 0
         stop = max(int(np.searchsorted(ends, done + PAIRS, side="right")), begin + 1)
-        mine = count[begin:stop]
-        owner = np.repeat(np.arange(stop - begin), mine)
-        within = np.arange(owner.size) - np.repeat(np.cumsum(mine) - mine, mine)
-        yield slice(begin, stop), owner, within + np.repeat(first[begin:stop], mine)
+        yield slice(begin, stop)
         begin = stop

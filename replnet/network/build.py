@@ -15,8 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from replnet.laws import Law
+from replnet.laws import Exponential, Law
+from replnet.network.aggregate import Aggregate
 from replnet.network.graph_spec import Graph
+from replnet.network.room import require_room
+from replnet.network.sources import sources
 from replnet.network.spec import Clients, Compose, Redundant, Spec, TierClients
 from replnet.network.wiring import wire
 
@@ -26,6 +29,9 @@ SOURCE = "source"
 def build(spec: Spec) -> Any:
     """The DiGraph of a specification."""
     import networkx as nx
+
+    if isinstance(spec, Aggregate):
+        return _aggregate(nx.DiGraph(kind=spec.kind, name=spec.name or spec.kind, pools={}), spec)
 
     graph = nx.DiGraph(
         kind=spec.kind, name=spec.name or spec.kind, delay=spec.delay, pools={},
@@ -50,11 +56,25 @@ def build(spec: Spec) -> Any:
     return graph
 
 
+def _aggregate(graph: Any, spec: Aggregate) -> Any:
+    """Every replica downloads from every source; how often is not in the graph."""
+    of = sources(spec)
+    for i, rate in enumerate(of.rates.tolist(), 1):
+        law = spec.updates[i - 1 if len(spec.updates) > 1 else 0]
+        law = Exponential(rate=rate) if of.poisson and rate else law
+        graph.add_node(f"source {i}", role="source", group="sources", **({"updates": law} if rate else {}))
+    replicas = [f"replica {i}" for i in range(1, spec.replicas + 1)]
+    graph.add_nodes_from(replicas, role="replica", group="copies")
+    link(graph, ((f"source {i}", replica) for i in range(1, of.size + 1) for replica in replicas))
+    return graph
+
+
 def _bandwidth(spec: Any) -> dict[str, float]:
     return {} if spec.bandwidth is None else {"bandwidth": spec.bandwidth}
 
 
 def _redundant(graph: Any, spec: Redundant) -> None:
+    require_room(spec.replicas + spec.clients)
     names = [f"replica {i}" for i in range(1, spec.replicas + 1)]
     graph.add_nodes_from(names, role="replica", group="level 1", downloads=spec.downloads, **_bandwidth(spec))
     link(graph, ((SOURCE, name) for name in names))
@@ -96,6 +116,7 @@ def add_shape(
     if shape.kind == "cascade":
         return list(_tree(graph, shape, above, prefix, tier, common))
     count = shape.sizes(vars(shape))[0]
+    require_room(count)
     word = prefix or "replica "
     names = [f"{word}{i}" for i in range(1, count + 1)]
     own: dict[str, Any] = {"downloads": shape.downloads}
@@ -129,5 +150,6 @@ def _tree(
         link(graph, pairs)
         yield row
         if level < shape.depth:
+            require_room(len(row) * shape.branching)
             pairs = [(parent, f"{parent}.{i}") for parent in row for i in range(1, shape.branching + 1)]
             row = [child for _, child in pairs]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from replnet.network.aggregate import Aggregate
+from replnet.network.room import memory_said
+
 if TYPE_CHECKING:
     from replnet.network.network import Network
 
@@ -13,6 +16,8 @@ MOST_LAWS = 3  # of one process in one group
 
 
 def describe(network: Network) -> str:
+    if isinstance(network.spec, Aggregate):
+        return _aggregate(network.name, network.spec)
     graph = network.graph
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _, attributes in graph.nodes(data=True):
@@ -30,6 +35,35 @@ def describe(network: Network) -> str:
         lines.append(f"  every message takes {graph.graph['delay']}")
     lines += [f"  {fault}" for fault in graph.graph["faults"]]
     lines.append(f"  events per unit of time: {_rates(groups)}")
+    if said := memory_said(network.size):
+        lines.append(f"  {said}")
+    return "\n".join(lines)
+
+
+def _aggregate(name: str, spec: Aggregate) -> str:
+    """Without a graph, which for many sources would take longer than all else."""
+    from replnet.network.sources import sources
+
+    of = sources(spec)
+    counts = f"{_counted(of.size, 'source')}, {_counted(spec.replicas, 'replica')}"
+    lines = [f"{name}: {counts}" if name == spec.kind else f"{name} ({spec.kind}): {counts}"]
+    lines += [spec.title] if spec.title else []
+    laws = list(dict.fromkeys(map(str, spec.updates if spec.rates is None else of.shapes)))
+    shapes = " or ".join(laws[:MOST_LAWS]) + (f" and {len(laws) - MOST_LAWS} more" if len(laws) > MOST_LAWS else "")
+    updates = f"updates {shapes}" if spec.rates is None else f"updates of the shape {shapes}"
+    rates = f", rates from {of.rates.min():.4g} to {of.rates.max():.4g}"
+    weights = "" if spec.weights is None else f", weights up to {of.weights.max() * of.size:.4g} times the mean"
+    budget = spec.budget if isinstance(spec.allocate, str) else sum(spec.allocate)
+    between = f" (intervals of the shape {spec.downloads or 'constant'})" if spec.order == "independent" else ""
+    allocate = spec.allocate if isinstance(spec.allocate, str) else "as listed"
+    lines.append(f"  sources   {updates}{rates}{weights}")
+    order = f"order {spec.order}{between}"
+    lines.append(f"  copies    downloads {budget:,.6g} per unit of time, {order}, allocation {allocate}")
+    if spec.replicas > 1:
+        share = "in turns" if spec.share == "turns" else "independently of one another"
+        lines.append(f"  clients   ask {_counted(spec.ask, 'replica')}; replicas download {share}")
+    rate = of.rates.sum()
+    lines.append(f"  events per unit of time: {rate + budget:,.6g} (updates {rate:,.6g}, downloads {budget:,.6g})")
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from replnet.laws import FieldError
 from replnet.network.errors import FieldsError, shown, suggestion
-from replnet.network.fields import Instant, LawField, text
+from replnet.network.fields import Instant, PlainLawField, text
 from replnet.network.parts import Part
 
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
@@ -74,8 +74,8 @@ class Fault(Part):
     between: Sides | None = Field(None, description="lose: only of messages between these two sides")
     at: Instant | None = Field(None, description="when it begins, from the start of a replication")
     lasts: Instant | None = Field(None, description="how long it lasts; for ever if left out")
-    up: LawField | None = Field(None, description="instead of `at`, the law of the times without the fault")
-    down: LawField | None = Field(None, description="and of the times with it")
+    up: PlainLawField | None = Field(None, description="instead of `at`, the law of the times without the fault")
+    down: PlainLawField | None = Field(None, description="and of the times with it")
     copy_: Literal["kept", "empty"] | None = Field(
         None, alias="copy", description="crash: whether a replica comes back with its copy kept or empty (default)"
     )

@@ -6,6 +6,7 @@ A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Annotated, Any
@@ -13,11 +14,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from replnet.laws import FieldError, Law, law
-from replnet.network.errors import shown
+from replnet.laws.ordered import independent
+from replnet.network.errors import FieldsError, shown
+from replnet.network.overrides import CALL, SPEED, at_commas, with_parameter
 
 LARGEST = 10_000_000  # replicas of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
+BARE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 
 
 def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
@@ -36,10 +40,19 @@ def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
 
 
 def positive(value: object) -> float:
-    number = _number(value, "a number above 0")
+    number = _float(value, "a number above 0")
     if not 0 < number < math.inf:
         raise FieldError("", f"{shown(value)} is not a finite number above 0", "a number above 0")
-    return float(number)
+    return number
+
+
+def _float(value: object, right: str) -> float:
+    """Infinite where a whole number has more digits than a float takes."""
+    number = _number(value, right)
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _number(value: object, right: str) -> Any:
@@ -67,6 +80,11 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
     return result
 
 
+def plain_law(value: object, info: ValidationInfo) -> Law:
+    """A law that is drawn from again and again, each time by itself."""
+    return independent("", interval_law(value, info))
+
+
 def _require_finite_mean(result: Law) -> None:
     try:
         result.require_finite_mean()
@@ -77,15 +95,59 @@ def _require_finite_mean(result: Law) -> None:
 def time_or_law(value: object, info: ValidationInfo) -> float | Law:
     """A delay: a time of 0 or more, or the law of one."""
     if isinstance(value, (str, Mapping, Law)):
-        return interval_law(value, info)
+        return plain_law(value, info)
     return time_of(value, "0, a time, or a law such as exponential(mean=0.01)")
 
 
 def time_of(value: object, right: str = "0 or a time") -> float:
-    number = _number(value, right)
+    number = _float(value, right)
     if not 0 <= number < math.inf:
         raise FieldError("", f"{shown(value)} is not a finite time of 0 or more", right)
-    return float(number)
+    return number
+
+
+def amount(value: object) -> float:
+    number = _float(value, "0, or a number above 0")
+    if not 0 <= number < math.inf:
+        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", "0, or a number above 0")
+    return number
+
+
+def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...]:
+    """A list of numbers of 0 or more."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, (list, tuple)) or not value:
+        raise FieldError("", f"{shown(value)} is not a list of numbers", right)
+    faults = []
+    for place, one in enumerate(value):
+        try:
+            amount(one)
+        except FieldError as error:
+            faults.append(((place,), error.wrong, error.right))
+    if faults:
+        raise FieldsError(faults)
+    return tuple(map(float, value))
+
+
+def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | Law:
+    """Numbers, or a law that they are the quantiles of."""
+    if isinstance(value, (str, Mapping, Law)):
+        return plain_law(value, info)
+    return numbers(value, "a list of numbers, or a law such as gamma(shape=2, mean=1)")
+
+
+def shape(value: object, info: ValidationInfo) -> Law:
+    """A law whose rate does not count, and may be left out."""
+    if isinstance(value, str) and (call := CALL.fullmatch(value) or BARE.fullmatch(value)):
+        given = {part.partition("=")[0].strip() for part in at_commas(call[2])} if call.re is CALL else set()
+        rated = with_parameter(call[1], call[2] if call.re is CALL else "", "rate", "1")
+        if not SPEED & given:
+            try:
+                return plain_law(rated, info)
+            except FieldError as error:
+                if error.field != "rate":
+                    raise
+    return plain_law(value, info)
 
 
 def last_or_number(value: object) -> str | int:
@@ -120,16 +182,21 @@ LAW_SCHEMA: dict[str, Any] = {
 }
 
 LawField = Annotated[Law, BeforeValidator(interval_law), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
+PlainLawField = Annotated[Law, BeforeValidator(plain_law), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
+LAWS_SCHEMA: dict[str, Any] = {"anyOf": [LAW_SCHEMA, {"type": "array", "items": LAW_SCHEMA, "minItems": 1}]}
 Laws = Annotated[
-    tuple[LawField, ...],
-    BeforeValidator(_listed),
-    PlainSerializer(_unlisted),
-    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": LAW_SCHEMA, "minItems": 1}]}),
+    tuple[LawField, ...], BeforeValidator(_listed), PlainSerializer(_unlisted), WithJsonSchema(LAWS_SCHEMA)
+]
+PlainLaws = Annotated[
+    tuple[PlainLawField, ...], BeforeValidator(_listed), PlainSerializer(_unlisted), WithJsonSchema(LAWS_SCHEMA)
 ]
 Depth = Annotated[int, BeforeValidator(whole(high=DEEPEST)), Field(ge=1, le=DEEPEST)]
 Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=LARGEST)]
+CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=LARGEST)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=LARGEST)]
 Bandwidth = Annotated[float, BeforeValidator(positive), Field(gt=0)]
+Amount = Annotated[float, BeforeValidator(amount), Field(ge=0)]
+Shape = Annotated[Law, BeforeValidator(shape), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
 Delay = Annotated[
     Any,
     BeforeValidator(time_or_law),

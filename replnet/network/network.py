@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from replnet.laws import FieldError
+from replnet.network.aggregate import Aggregate
 from replnet.network.errors import InputError, suggestion
 from replnet.network.faults import named
 from replnet.network.files import Document, Mark, file_error, node_of, read_yaml
@@ -61,6 +62,13 @@ class Network:
         """Plain data that gives the same network again, laws as text."""
         return {"kind": self.kind, **self.spec.model_dump(mode="json", exclude_none=True, by_alias=True)}
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        if isinstance(self.spec, Aggregate):
+            return self.spec.count + self.spec.replicas
+        return int(self.graph.number_of_nodes())
+
     def describe(self) -> str:
         """Groups, their laws and how much happens per unit of time."""
         from replnet.network.describe import describe
@@ -81,6 +89,8 @@ class Network:
 
     def checked(self, document: Document | None = None) -> Network:
         """Itself; what only the whole graph can tell is that every fault strikes someone."""
+        if isinstance(self.spec, Aggregate):
+            return self
         problems = []
         for at, fault in enumerate(self.spec.faults):
             for key, names in fault.struck():
@@ -104,7 +114,7 @@ class Network:
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(self.describe())}</pre>"
-        if self.graph.number_of_nodes() > MOST_INLINE:
+        if self.size > MOST_INLINE:
             return text
         from replnet.network.draw import svg
 
@@ -142,6 +152,11 @@ def cooperative(**fields: Any) -> Network:
 def redundant(**fields: Any) -> Network:
     """Clients who ask several replicas: replicas, ask, clients, updates, downloads, queries."""
     return _made("redundant", fields)
+
+
+def aggregate(**fields: Any) -> Network:
+    """Copies of many sources within a budget: sources, updates, rates, weights, budget, order, allocate, replicas."""
+    return _made("aggregate", fields)
 
 
 def graph(source: Any = None, **fields: Any) -> Network:

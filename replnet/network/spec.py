@@ -12,8 +12,19 @@ from typing import Annotated, Any, Literal, final
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
 
 from replnet.laws import FieldError, Law
+from replnet.network.aggregate import Aggregate
 from replnet.network.errors import FieldsError, InputError, Problem, shown, suggestion
-from replnet.network.fields import LARGEST, AtLeastTwo, Bandwidth, Count, Depth, LastOrNumber, LawField, Laws
+from replnet.network.fields import (
+    LARGEST,
+    AtLeastTwo,
+    Bandwidth,
+    Count,
+    CountOrNone,
+    Depth,
+    LastOrNumber,
+    LawField,
+    Laws,
+)
 from replnet.network.files import Document
 from replnet.network.graph_spec import Graph
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
@@ -82,7 +93,9 @@ class CooperativeShape(Part):
 
     kind: Literal["cooperative"] = Field(description="cooperative: a cluster of replicas that poll one another")
     replicas: AtLeastTwo = Field(description="m, the number of replicas in the cluster, 2 or more")
-    peers: Count = Field(1, description="k, how many other replicas a poll asks; fewer than replicas")
+    peers: CountOrNone = Field(
+        1, description="k, how many other replicas a poll asks; fewer than replicas, 0: no polls"
+    )
     select: Literal["random", "recent"] = Field(
         "random",
         description="which peers: random, or recent, the latest to contact the source as it told at the last download",
@@ -95,7 +108,7 @@ class CooperativeShape(Part):
     def _others(cls, peers: int, info: ValidationInfo) -> int:
         replicas = info.data.get("replicas", LARGEST + 1)
         if peers >= replicas:
-            right = f"1 to {replicas - 1}" if replicas > 2 else "1"
+            right = f"0 to {replicas - 1}"
             raise FieldError("", f"{peers} is not below replicas = {replicas}", right)
         return peers
 
@@ -245,12 +258,13 @@ def tree_size(depth: int, branching: int) -> int:
     return sum(branching**level for level in range(1, depth + 1))
 
 
-Spec = Single | Cascade | Cooperative | Redundant | Graph | Compose
+Spec = Single | Cascade | Cooperative | Redundant | Aggregate | Graph | Compose
 KINDS: dict[str, type[Spec]] = {
     "single": Single,
     "cascade": Cascade,
     "cooperative": Cooperative,
     "redundant": Redundant,
+    "aggregate": Aggregate,
     "graph": Graph,
     "compose": Compose,
 }

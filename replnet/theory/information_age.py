@@ -38,7 +38,7 @@ NEGLIGIBLE = 1e-10  # what the part of (3) beyond the horizon may amount to
 ROUGH = 1e-7  # resolution where a tail has more bends than are worth resolving
 MANY = 800  # panels of such a tail
 
-DIRECT = Basis("exact", "P2P eq. 8", "renewal updates and downloads, independent and stationary")
+DIRECT = Basis("exact", "P2P eq. 8", "updates and downloads independent of one another and stationary")
 CASCADE = Basis("exact", "P2P eq. 28", "levels independent of one another")
 REDUNDANT = Basis("exact", "P2P VII-A", "asked copies independent of one another")
 DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")

@@ -1,7 +1,6 @@
-"""Tables 4 to 6 and Figures 6, 7, 9, 10, 17 and 18 of Sync, as data.
+"""What Sync asks of orders and allocations: Tables 4 and 6, and the graphs of Fig. 10, 17 and 18.
 
-Table 2 is `sync_order`, Table 3 `sync_rates`, allocations are `sync_allocation`. What
-is here puts them together at the paper's parameters, which are arguments.
+Table 2 is `sync_order`, Table 3 `sync_rates`, allocations are `sync_allocation`.
 
 Table 4 has a model of its own: an element changes once in each of n equal parts of
 the day, at an even time in it. A part with m synchronisations at equal distances, the
@@ -11,6 +10,10 @@ j-th at j / (m + 1) of it, gains the time from the first that sees the change, o
 
 The paper calls it crude: what the copy was worth before the change is left out.
 
+All elements of an optimal allocation gain as much from one synchronisation more,
+dF/df = mu or -dA/df = mu, and a graph of f over lambda at one mu is that of any other,
+scaled (Sync Thm 5).
+
 Table 6 is a histogram of change intervals of which the text names two bars and the
 length of the others. Which heights of these fit the printed values is `table_6_fits`.
 """
@@ -19,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,22 +29,10 @@ from replnet.laws.base import Array
 from replnet.laws.check import FieldError
 from replnet.theory.inverse import increasing_root
 from replnet.theory.sync_allocation import Allocation, Elements, Goal, at_multiplier, optimal, proportional, uniform
-from replnet.theory.sync_order import FIXED, ORDERS, Floats, SyncOrder
-from replnet.theory.sync_rates import (
-    Pair,
-    gamma_proportional_age,
-    gamma_uniform_age,
-    gamma_uniform_freshness,
-)
+from replnet.theory.sync_order import FIXED, Floats, SyncOrder
+from replnet.theory.sync_rates import Pair
 
 DAY, WEEK, YEAR = 1.0, 7.0, 365.0
-
-
-class Graph(NamedTuple):
-    """A curve: y over x."""
-
-    x: Floats
-    y: Floats
 
 
 def largest_ratio(freshness: float, order: SyncOrder = FIXED) -> float:
@@ -59,29 +49,18 @@ def largest_ratio(freshness: float, order: SyncOrder = FIXED) -> float:
     return increasing_root(lambda r: (freshness - float(order.freshness_at(r))) / scale, low / 2, high * 2)
 
 
-def figure_6(ratios: Array) -> dict[str, tuple[Graph, Graph]]:
-    """Freshness, and age in units of I, over r, by order."""
-    r = np.asarray(ratios, dtype=float)
-    return {str(order): (Graph(r, order.freshness_at(r)), Graph(r, order.age_at(r))) for order in ORDERS}
-
-
-def figure_7(ratios: Array, spreads: Array) -> tuple[Floats, Floats]:
-    """F_p / F_u and A_u / A_p over r > 0 (rows) and delta (columns); at most 1, the second 0 from delta = 1 on."""
-    if not np.all(np.asarray(ratios) > 0):
-        raise FieldError("ratios", "a ratio that is not above 0", "ratios above 0, as without changes there is no age")
-    r, delta = np.meshgrid(np.asarray(ratios, dtype=float), np.asarray(spreads, dtype=float), indexing="ij")
-    freshness = np.asarray(FIXED.freshness_at(r)) / gamma_uniform_freshness(r, delta)
-    return freshness, gamma_uniform_age(r, delta) / gamma_proportional_age(r, delta)
-
-
-def table_4(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
+def benefit(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
     """Benefit of so many synchronisations of elements that change once in each of so many parts of the day; (1)."""
     return sum((_benefit(n, k) for n, k in zip(parts, synchronisations, strict=True)), Fraction(0))
 
 
-def table_4_best(parts: tuple[int, int], budget: int) -> tuple[int, int]:
-    """How to divide a budget between two elements; the last column of Table 4."""
-    return max(((budget - k, k) for k in range(budget + 1)), key=lambda pair: table_4(parts, pair))
+def best_division(parts: Sequence[int], budget: int) -> tuple[int, ...]:
+    """How to divide a budget among elements. As (1) is concave in every number, one after the other will do."""
+    found = [0] * len(parts)
+    for _ in range(budget):
+        gains = [_benefit(n, k + 1) - _benefit(n, k) for n, k in zip(parts, found, strict=True)]
+        found[gains.index(max(gains))] += 1
+    return tuple(found)
 
 
 def _benefit(parts: int, synchronisations: int) -> Fraction:
@@ -90,52 +69,26 @@ def _benefit(parts: int, synchronisations: int) -> Fraction:
     return ((parts - more) * gains[0] + more * gains[1]) / parts
 
 
-def figure_9(rates: tuple[float, float], budget: float, shares: Array) -> Graph:
-    """Freshness over the share of a budget f1 + f2 that the second element gets, over that at equal shares."""
-    x = np.asarray(shares, dtype=float)
-    fast, slow = rates
-    freshness = np.asarray(FIXED.freshness(fast, budget * (1 - x))) + np.asarray(FIXED.freshness(slow, budget * x))
-    return Graph(x, freshness / (2 * uniform(Elements.listed(rates), budget / 2).freshness.value))
-
-
-def best_share(rates: tuple[float, float], budget: float) -> float:
-    """Where Fig. 9 is highest: the star."""
-    return float(optimal(Elements.listed(rates), budget / 2).frequencies[1] / budget)
-
-
-def table_5(rates: Sequence[float], frequency: float) -> tuple[Floats, Floats]:
-    """Best frequencies for freshness, and for age (Sync Example 4)."""
-    elements = Elements.listed(rates)
-    return optimal(elements, frequency).frequencies, optimal(elements, frequency, goal="age").frequencies
-
-
-def figure_10(example: Sequence[float], frequency: float, goal: Goal, rates: Array) -> Graph:
-    """The best frequency of elements of any rate, at the mu that is right for `example`."""
-    elements, x = Elements.listed(example), np.asarray(rates, dtype=float)
-    best = optimal(elements, frequency, goal=goal).frequencies
-    # The gain of the slowest that changes: it is the last to be given up.
+def at_equal_gain(best: Allocation, goal: Goal, rates: Array) -> Floats:
+    """The frequencies of elements of any rates that gain as much from one more as those of an optimal allocation."""
+    elements = best.elements
+    # The slowest that changes is the last to be given up.
     at = int(np.argmin(np.where(elements.rates > 0, elements.rates, np.inf)))
-    rate, ratio = float(elements.rates[at]), float(elements.rates[at] / best[at])
-    gain = FIXED.freshness_gain(ratio) / rate if goal == "freshness" else FIXED.age_gain(ratio) / rate**2
-    return Graph(x, at_multiplier(x, float(gain), FIXED, goal))
+    rate, ratio = float(elements.rates[at]), float(elements.rates[at] / best.frequencies[at])
+    order = best.order
+    gain = order.freshness_gain(ratio) / rate if goal == "freshness" else order.age_gain(ratio) / rate**2
+    return at_multiplier(np.asarray(rates, dtype=float), float(gain), order, goal)
 
 
-def figure_17(multiplier: float, ratios: Array, order: SyncOrder = FIXED) -> Graph:
-    """Points (lambda, f) with dF/df = mu, by their lambda / f (Sync eq. 16); Fig. 18 has mu = 1 and 2."""
-    r = np.asarray(ratios, dtype=float)
-    rate = np.asarray(order.freshness_gain(r)) / multiplier
-    return Graph(rate, rate / r)
-
-
-def figure_18_peak(multiplier: float, order: SyncOrder = FIXED) -> tuple[float, float]:
-    """The highest point (lambda, f) of Fig. 17, where K(r) / r is largest: r K' = K."""
+def gain_peak(multiplier: float, order: SyncOrder = FIXED) -> tuple[float, float]:
+    """The (lambda, f) with the highest f among those with dF/df = mu, where K(r) / r is largest: r K' = K."""
 
     def falling(r: float) -> float:
         return float(order.freshness_gain(r)) - r * float(order.freshness_gain_slope(r))
 
     ratio = increasing_root(falling, 0.5, 20.0)
-    graph = figure_17(multiplier, np.array([ratio]), order)
-    return float(graph.x[0]), float(graph.y[0])
+    rate = float(order.freshness_gain(ratio)) / multiplier
+    return rate, rate / ratio
 
 
 def web(heights: Sequence[float], month: float = 30.0) -> Elements:

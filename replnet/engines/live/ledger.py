@@ -45,6 +45,11 @@ class Updates:
             known.append(next(self._coming))
         return known[bisect_right(known, left)]
 
+    def upto(self, now: float) -> float:
+        """The latest one that is not after `now`."""
+        self.after(now)
+        return self._known[bisect_right(self._known, now) - 1]
+
 
 @final
 class Ledger:
@@ -61,6 +66,10 @@ class Ledger:
         self._fresh, self._absent, self._copies = [0.0] * n, [0.0] * n, np.zeros(n, np.int64)
         self.answers, self.empty = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.good, self.good_when_due = np.zeros(n), np.zeros(n)
+
+    def last_update(self, row: int, now: float) -> float:
+        """Of the source in this row."""
+        return self._updates[row].upto(now)
 
     def hold(self, node: int, copies: Copies) -> None:
         """What a replica holds to begin with."""

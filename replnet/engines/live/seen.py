@@ -18,8 +18,11 @@ Ints = npt.NDArray[np.int64]
 LogRow: TypeAlias = tuple[int, float, str, NodeId, NodeId | None, float | None]
 """Replication, at, event, node, peer, left.
 
+    start                    at time zero, and after its process was replaced: what a replica holds, or of a source,
+                             when it last changed
     update                   a source changes, at the planned instant
-    download, poll, query    a pull; at is the planned instant, peer who is asked (None: nobody)
+    download, poll, query    a pull that gets on its way; at is the planned instant, peer who is asked (None: nobody)
+    failed                   a pull that does not, at the planned instant
     reply                    at is its arrival, peer who sent it
     answer                   a client has all the replies to a query
 

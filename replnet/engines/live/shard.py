@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+from replnet.engines import record
 from replnet.engines.hazards import Hazards
 from replnet.engines.lines import load
 from replnet.engines.live.agenda import Agenda
@@ -37,7 +38,7 @@ from replnet.network.messages import (
     Silence,
     Wake,
 )
-from replnet.network.nodes import Client, Node, Replica, remember
+from replnet.network.nodes import Client, Node, Replica, Source, remember
 
 BEFORE = -1.0  # when messages were sent that time zero finds under way: their delays do not count
 
@@ -57,6 +58,7 @@ class Shard:
         self._hazards = self._forecast(run) if plan.strict else None
         self._wakes: dict[int, int] = {}  # the number of the next one, by process
         self._heard_of = self._reachable() if seen.rows is not None else {}
+        self._undecided = record.undecided(plan)
         self._nodes = self._made(run)
         for due, to, sender, said, mark in present.under_way:
             agenda.arrival(due, replication, to, sender, BEFORE, mark, said)
@@ -108,6 +110,7 @@ class Shard:
                     down = self._hazards is not None and self._hazards.outages.down(i, part.since)
                     self.ledger.hold(i, {} if down else node.copies)
                 nodes[name] = node
+                self._log_start(name, node)
                 self._do(name, part.since, node.start())
         return nodes
 
@@ -120,34 +123,37 @@ class Shard:
             self._do(name, now, [command for command in commands if type(command) is Wake])
             return
         self.counts[PURPOSES[purpose]] += 1
-        if self._seen.rows is not None:
-            asked: list[NodeId | None] = [command.to for command in commands if type(command) is Send]
-            self._seen.rows += [
-                (self._replication, planned, EVENTS[purpose], name, peer, None) for peer in asked or [None]
-            ]
+        if not any(type(command) is Send for command in commands):
+            self._log(EVENTS[purpose], planned, name, None, {})
         if type(node) is Client:
             # All pulls of a query carry its number.
             queries = {c.message.query for c in commands if type(c) is Send}
             self._due.update(((name, query), planned) for query in queries)
-        self._do(name, now, commands, q, number)
+        self._do(name, now, commands, q, number, planned)
 
-    def _do(self, name: NodeId, now: float, commands: list[Command], q: int = 0, wake: int = 0) -> None:
+    def _do(
+        self, name: NodeId, now: float, commands: list[Command], q: int = 0, wake: int = 0, planned: float = 0.0
+    ) -> None:
         """`commands` of a node; pulls among them come from this wake of this process."""
         pull = wake * self._plan.processes[q].ask
         for command in commands:
             if type(command) is Send:
-                self._pull(name, command.to, now, command.message, q, pull)
+                goes, mute = self._goes(name, command.to, now, q, pull)
+                self._log_pull(goes, q, planned, name, command.to)
+                self._pull(name, command.to, now, command.message, goes, mute)
                 pull += 1
             elif type(command) is Wake and command.at < self.horizon:
                 process = self._wiring.process[name, PURPOSES[command.purpose]]
                 self._agenda.wake(command.at, self._replication, process, name, command.purpose)
 
-    def _pull(self, asker: NodeId, asked: NodeId, now: float, said: Message, q: int, pull: int) -> None:
+    def _goes(self, asker: NodeId, asked: NodeId, now: float, q: int, pull: int) -> tuple[bool, bool]:
+        """Whether a pull gets on its way, and whether its reply gets lost."""
         if self._hazards is None:
-            self._say(asker, asked, now, said, 0.0)
-            return
+            return True, False
         number = self._wiring.number
-        goes, mute = self._hazards.goes(q, pull, number[asker], number[asked], now)
+        return self._hazards.goes(q, pull, number[asker], number[asked], now)
+
+    def _pull(self, asker: NodeId, asked: NodeId, now: float, said: Message, goes: bool, mute: bool) -> None:
         if goes:
             self._say(asker, asked, now, said, float(mute))
         else:
@@ -227,6 +233,22 @@ class Shard:
         if self._seen.rows is not None:
             left = first_left(self._heard_of[node], copies)
             self._seen.rows.append((self._replication, now, event, node, peer, left))
+
+    def _log_start(self, name: NodeId, node: Node) -> None:
+        """What it holds from now on; of a source, when it last changed."""
+        if isinstance(node, Replica):
+            self._log("start", self._part.since, name, None, node.copies)
+        elif isinstance(node, Source) and self._seen.rows is not None:
+            row = self._plan.sources.index(self._wiring.number[name])
+            left = self.ledger.last_update(row, self._part.since)
+            self._seen.rows.append((self._replication, self._part.since, "start", name, None, left))
+
+    def _log_pull(self, goes: bool, q: int, planned: float, asker: NodeId, asked: NodeId) -> None:
+        if goes:
+            purpose = self._plan.processes[q].purpose
+            self._log(record.EVENTS[purpose], planned, asker, asked, {})
+        elif not self._undecided[q]:
+            self._log("failed", planned, asker, None, {})
 
     def cut(self, horizon: float) -> None:
         self.horizon = self.ledger.horizon = horizon

@@ -1,4 +1,4 @@
-"""The cells of an experiment: one checked network, with its settings, per point of the axes."""
+"""The cells of an experiment: one checked network, or what stands in its place, with its settings, per point."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
+from replnet.experiment.computed.registry import computation
 from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec.axes import Place, Point, points
 from replnet.experiment.spec.checks import RUN, mentioned, subject
@@ -43,13 +44,14 @@ class Settings:
 @final
 @dataclass(frozen=True)
 class Cell:
-    """One network to run, or one system to optimise, as plain data; cells with equal keys have equal results."""
+    """A network to run, a system to optimise or a formula, as plain data; cells with equal keys have equal results."""
 
     key: str
     values: dict[str, Scalar]
     network: dict[str, Any]
     settings: Settings
     optimise: dict[str, Any] | None = None
+    formula: dict[str, Any] | None = None
 
 
 def key_of(what: Mapping[str, Any], settings: Settings) -> str:
@@ -114,6 +116,9 @@ class Cells:
         if self._sections.optimise is not None:
             plan = checked(Optimise, document.data, document).model_dump(mode="json", exclude_none=True)
             return Cell(key_of({"optimise": plan}, settings), values, {}, settings, plan)
+        if self._sections.formula is not None:
+            given = computation(document.data, document).model_dump(mode="json", exclude_none=True)
+            return Cell(key_of({"formula": given}, settings), values, {}, settings, formula=given)
         network = Network.from_data(document.data, document).data()
         return Cell(key_of({"network": network}, settings), values, network, settings)
 

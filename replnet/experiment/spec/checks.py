@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from replnet.experiment.computed.computation import Computation
+from replnet.experiment.computed.registry import COMPUTATIONS
 from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec.axes import MOST, Axis, Place, count, groups_of
 from replnet.experiment.spec.expressions import FUNCTIONS, canonical, template
-from replnet.experiment.spec.models import GROUP, Claim, Printed, Quick, Run, Sections
+from replnet.experiment.spec.models import GROUP, SUBJECTS, Claim, Printed, Quick, Run, Sections
 from replnet.experiment.spec.names import names_of, texts, unknown
 from replnet.experiment.spec.optimise import Optimise
 from replnet.laws import FieldError
@@ -31,6 +33,8 @@ def faults(sections: Sections) -> Iterator[Fault]:
     yield from _zips(sections)
     if (total := count(axes, sections.zip)) > MOST:
         yield ("vary",), f"makes {total:,} cells", f"at most {MOST:,}", True
+    for i, metric in enumerate(sections.measure):
+        yield from _metric(metric, sections, ("measure", i))
     for i, printed in enumerate(sections.printed):
         yield from mismatches(printed, sections, ("printed", i))
     for i, claim in enumerate(sections.claims):
@@ -76,7 +80,7 @@ def _holes(sections: Sections) -> Iterator[tuple[Place, str]]:
 
 def subject(sections: Sections) -> str:
     """The section that the cells are made from."""
-    return "network" if sections.network is not None else "optimise"
+    return next(name for name in SUBJECTS if getattr(sections, name) is not None)
 
 
 def mentioned(sections: Sections) -> set[str]:
@@ -125,10 +129,19 @@ def fields_of(sections: Sections) -> set[str] | None:
     """The fields that the network may have, if its kind is known."""
     if sections.optimise is not None:
         return set(Optimise.model_fields)
+    if sections.formula is not None:
+        computation = computation_of(sections)
+        return None if computation is None else set(computation.model_fields)
     kind = sections.set.get("kind", sections.network.get("kind"))
     if "kind" in sections.vary or not isinstance(kind, str) or kind not in KINDS:
         return None
     return set(KINDS[kind].model_fields)
+
+
+def computation_of(sections: Sections) -> type[Computation] | None:
+    """The formula that all cells share, if its name is known."""
+    name = sections.set.get("name", (sections.formula or {}).get("name"))
+    return COMPUTATIONS.get(name) if isinstance(name, str) and "name" not in sections.vary else None
 
 
 def _says(sections: Sections, name: str) -> bool:
@@ -196,7 +209,10 @@ def _listed(axis: Axis) -> str:
 
 
 def _metric(metric: str | None, sections: Sections, path: Place) -> Iterator[Fault]:
-    if metric is not None and metric not in sections.measure and (sections.measure or is_beyond(metric)):
+    computation = computation_of(sections)
+    if metric is not None and computation is not None and metric not in computation.metrics:
+        yield path, f"{metric} does not follow from this formula", ", ".join(computation.metrics), False
+    elif metric is not None and metric not in sections.measure and (sections.measure or is_beyond(metric)):
         right = f"one of measure: {', '.join(sections.measure)}" if sections.measure else f"measure: {metric}"
         yield path, f"{metric} is not measured", right, False
 

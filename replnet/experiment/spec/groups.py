@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from replnet.experiment.aggregates.system import MOST_SHOWN
+from replnet.experiment.computed.registry import COMPUTATIONS
 from replnet.experiment.spec.axes import Place
 from replnet.experiment.spec.cells import Cell
 from replnet.experiment.spec.models import GROUP, Sections
@@ -21,6 +23,11 @@ def groups_of(network: Mapping[str, Any]) -> set[str]:
         nodes = network["nodes"]
         named = {node["group"] for node in nodes.values() if "group" in node}
         return found | named | {"by polls", "unreached"} | {f"level {i}" for i in range(1, len(nodes) + 1)}
+    if network["kind"] == "aggregate":
+        lists = (network[name] for name in ("updates", "rates", "weights", "allocate") if name in network)
+        count = network.get("sources") or max((len(one) for one in lists if isinstance(one, list | tuple)), default=1)
+        shown = {f"source {i}" for i in range(1, int(count) + 1)} if count <= MOST_SHOWN else set()
+        return shown | {"copies"} | ({"clients"} if network.get("replicas", 1) > 1 else set())
     if network["kind"] == "cooperative":
         return found | {"cluster"}
     return found | {f"level {i}" for i in range(1, network.get("depth", 1) + 1)}
@@ -38,7 +45,10 @@ def unknown_groups(sections: Sections, cells: Iterable[Cell]) -> Iterator[Fault]
         return
     there: set[str] = set()
     for cell in cells:
-        there |= {"independent", cell.optimise["system"]} if cell.optimise else groups_of(cell.network)
+        if cell.formula:
+            there.update(COMPUTATIONS[cell.formula["name"]].groups)
+        else:
+            there |= {"independent", cell.optimise["system"]} if cell.optimise else groups_of(cell.network)
     for path, name in named:
         if name not in there:
             yield path, f"no cell has a group {name}", suggestion(str(name), there), False

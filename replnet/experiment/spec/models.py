@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
+from replnet.experiment.computed.registry import METRICS as COMPUTED
 from replnet.experiment.metrics import PLAIN, is_beyond
 from replnet.experiment.metrics import metric as beyond
 from replnet.experiment.result import METRICS, ON_REQUEST
@@ -25,6 +26,7 @@ from replnet.network.parts import Part
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # of optimised systems
 GAINS = ("service_rate_gain", "replicas_gain")  # of those, over an independent system
 LARGEST_SEED = 2**63 - 1
+SUBJECTS = ("network", "optimise", "formula")  # what cells are made from
 GROUP = "group"  # stands beside the axes: the group of a row
 
 SCALAR: dict[str, Any] = {"type": ["number", "string", "boolean"]}
@@ -57,7 +59,7 @@ def _metric(value: object) -> str:
             return beyond(str(value)).name
         except FieldError as error:
             raise FieldError("", error.wrong, error.right) from None
-    known = (*METRICS, *ON_REQUEST, *SIZES, *GAINS)
+    known = (*METRICS, *ON_REQUEST, *SIZES, *GAINS, *COMPUTED)
     if value not in known:
         raise FieldError("", f"{shown(value)} is not a metric", suggestion(str(value), set(known)))
     return str(value)
@@ -117,7 +119,7 @@ Seed = Annotated[int, BeforeValidator(whole(0, LARGEST_SEED)), Field(ge=0)]
 CALLS = [name for name in ON_REQUEST if name not in PLAIN]
 METRIC = {
     "anyOf": [
-        {"enum": [*dict.fromkeys((*METRICS, *PLAIN, *SIZES, *GAINS))]},
+        {"enum": [*dict.fromkeys((*METRICS, *PLAIN, *SIZES, *GAINS, *COMPUTED))]},
         {"type": "string", "pattern": rf"^({'|'.join(CALLS)})\(.+\)$"},
     ]
 }
@@ -256,6 +258,9 @@ class Sections(Part):
     optimise: Annotated[Any, BeforeValidator(lambda value: _mapping(value, "fields such as system: cooperative"))] = (
         Field(None, description="in the place of a network: a system whose best size is sought")
     )
+    formula: Annotated[Any, BeforeValidator(lambda value: _mapping(value, "name: and arguments"))] = Field(
+        None, description="in the place of a network: a formula that is looked at by itself, with its arguments"
+    )
     set: dict[str, Any] = Field({}, description="fields of the network and what they become, such as polls.rate: ${nu}")
     run: Run = Field({}, validate_default=True, description="how long a cell is run, and how")
     quick: Quick | None = Field(None, description="what --quick changes")
@@ -269,7 +274,8 @@ class Sections(Part):
 
     @model_validator(mode="after")
     def _one_subject(self) -> Sections:
-        if (self.network is None) == (self.optimise is None):
-            wrong = "missing" if self.network is None else "given together with optimise"
-            raise FieldsError([(("network",), wrong, "one of network and optimise")])
+        given = [name for name in SUBJECTS if getattr(self, name) is not None]
+        if len(given) != 1:
+            wrong = f"given together with {given[1]}" if given else "missing"
+            raise FieldsError([((given[0] if given else "network",), wrong, f"one of {', '.join(SUBJECTS)}")])
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from replnet.experiment.computed import registry
 from replnet.experiment.spec.models import Sections
 from replnet.experiment.spec.optimise import Optimise
 from replnet.network.spec import schema
@@ -14,8 +15,8 @@ HOLE = {"type": "string", "pattern": r"\$\{.*\}"}
 def experiment_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of an experiment file; `load_experiment` checks more, such as the names of axes."""
     whole = Sections.model_json_schema(by_alias=True)
-    network, system = schema(), Optimise.model_json_schema()
-    definitions = {**network.pop("$defs"), "Optimise": system}
+    network, system, formula = schema(), Optimise.model_json_schema(), registry.schema()
+    definitions = {**network.pop("$defs"), **formula.pop("$defs"), "Optimise": system}
     open_ = {name: _open(part) for name, part in definitions.items()}
     whole["$defs"] = {**whole.get("$defs", {}), **open_}
     fields = whole["properties"]
@@ -23,6 +24,7 @@ def experiment_schema() -> dict[str, Any]:
     fast["run"] = {**_said(fast["run"]), "$ref": "#/$defs/Run"}
     fields["network"] = {**_said(fields["network"]), "anyOf": [{"type": "string"}, network]}
     fields["optimise"] = {**_said(fields["optimise"]), "$ref": "#/$defs/Optimise"}
+    fields["formula"] = {**_said(fields["formula"]), **formula}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole}
 
 
@@ -37,8 +39,8 @@ def _open(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     kept = {key: _open(below) for key, below in part.items() if key != "required"}
-    if "kind" in part.get("required", ()):
-        kept["required"] = ["kind"]
+    if tags := [tag for tag in ("kind", "name") if "const" in part.get("properties", {}).get(tag, {})]:
+        kept["required"] = tags
     if kept.get("type") in ("integer", "number", "boolean") or ("enum" in kept and "const" not in kept):
         words = {key: kept.pop(key) for key in ("title", "description", "default") if key in kept}
         return {**words, "anyOf": [kept, HOLE]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -90,9 +91,26 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
+def _begun(folder: Path) -> Iterator[None]:
+    """A place in which nothing can begin is refused in words."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskError(f"{folder}: {why} (make room, then the same command carries on)") from error
+        raise RefusedError(f"{folder}: cannot be written: {why} (give a directory where you may write)") from error
+
+
+@contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """The kernel gives the lock back when its holder ends, however that ends."""
-    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    """In this folder, which is made if it is not there.
+
+    The kernel gives the lock back when its holder ends, however that ends.
+    """
+    with _begun(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _locked(fd):
             raise RefusedError(

@@ -89,7 +89,6 @@ class Store:
         """
         folder = Path(folder)
         content = _content(header, about or {}, cells)
-        folder.mkdir(parents=True, exist_ok=True)
         with only_writer(folder):
             old = _header(folder, new=True)
             if old is None:

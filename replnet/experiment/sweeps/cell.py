@@ -13,15 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from replnet.engines.plan import UPDATES, plan
-from replnet.experiment.emulate import EVENTS, INTERRUPTED, REPLICATIONS, emulate, suited
+from replnet.engines.plan import UPDATES, Plan, plan
+from replnet.experiment.aggregates.emulated import pilot
+from replnet.experiment.computed.registry import computation
+from replnet.experiment.emulate import EVENTS, REPLICATIONS, emulate, suited
+from replnet.experiment.replications import INTERRUPTED
 from replnet.experiment.result import Emulated, Row
 from replnet.experiment.spec.cells import Cell, Settings
 from replnet.measure.estimate import Estimate
 from replnet.network.network import Network
 
 PILOT = {"array": 1e5, "step": 5e3}  # events after which a run that has a precision to reach looks at it
-SPELLS = 20.0  # mean intervals of the updates in a replication, at least: the past of its start costs several
+# What a replication lasts at least, as the past of its start costs half as much: mean intervals of the updates, or
+# with the conditional estimator mean times between the pulls of the replica that pulls least.
+SPELLS = 20.0
+QUIETS = 16.0
 CENTURY = 100.0  # records of that many replicas are about as dear as all else in a cell
 
 Record = dict[str, Any]
@@ -44,6 +50,8 @@ def run(job: Job) -> Record:
         from replnet.experiment.sweeps.optimise import solve
 
         return solve(cell.optimise, cell.settings, job.longer)
+    if cell.formula is not None:
+        return {"rows": predicted(cell), "events": 0, "incomplete": ""}
     network = Network.from_data(cell.network)
     result = emulated(network, cell.settings, job.longer)
     known: list[Estimate | None] = [*result.estimates]
@@ -60,7 +68,8 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
     engine = settings.engine or suited(network)
     horizon = settings.horizon
     if horizon is None and settings.precision is not None:
-        horizon = _pilot(network, engine)
+        aggregate = network.kind == "aggregate"
+        horizon = pilot(network) if aggregate else _pilot(plan(network), engine, settings.estimator)
     result = emulate(
         network,
         engine,
@@ -78,11 +87,13 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
     return result
 
 
-def _pilot(network: Network, engine: str) -> float:
-    """A horizon after which there is an interval to go by."""
-    compiled = plan(network)
-    spell = max(p.law.mean for p in compiled.processes if p.purpose == UPDATES)
-    return max(PILOT[engine] / compiled.rate, SPELLS * spell * REPLICATIONS)
+def _pilot(compiled: Plan, engine: str, estimator: str) -> float:
+    """A horizon after which there is an interval to go by, and each replication was longer than its start."""
+    if estimator == "conditional":
+        least = QUIETS * compiled.quiet
+    else:
+        least = SPELLS * max(p.law.mean for p in compiled.processes if p.purpose == UPDATES)
+    return max(PILOT[engine] / compiled.rate, least * REPLICATIONS)
 
 
 def predicted(cell: Cell) -> list[Record]:
@@ -91,6 +102,8 @@ def predicted(cell: Cell) -> list[Record]:
         from replnet.experiment.sweeps.optimise import predict_size
 
         return predict_size(cell.optimise)
+    if cell.formula is not None:
+        return [{**measured(None), **row} for row in computation(cell.formula).rows()]
     from replnet.experiment.predict import predict
 
     return [_row(row, None) for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]
@@ -115,6 +128,8 @@ def measured(estimate: Estimate | None) -> Record:
 def size(cell: Cell) -> float:
     """Roughly what a cell costs beside other cells, from its data alone: who is largest begins first."""
     settings = cell.settings
+    if cell.formula is not None:
+        return 0.0
     if cell.optimise is not None:
         return 100.0 * _nodes(cell.optimise) / (settings.precision or 0.001)
     work = _nodes(cell.network) * (1 + _number(cell.network, "peers", 0))
@@ -130,7 +145,7 @@ def _nodes(data: Mapping[str, Any]) -> float:
         return sum(_nodes(tier) for tier in tiers)
     branching, depth = _number(data, "branching", 1), int(_number(data, "depth", 1))
     tree = sum(min(branching, 1e6) ** min(level, 20) for level in range(1, min(depth, 20) + 1))
-    return _number(data, "replicas", 1) * tree + len(data.get("nodes", ()))
+    return _number(data, "sources", 1) * _number(data, "replicas", 1) * tree + len(data.get("nodes", ()))
 
 
 def _number(data: Mapping[str, Any], name: str, otherwise: float) -> float:

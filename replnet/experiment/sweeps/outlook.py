@@ -9,12 +9,17 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
+from replnet.experiment.aggregates.emulated import PILOT, pilot
+from replnet.experiment.result import Emulated
 from replnet.experiment.spec.cells import Cell
 from replnet.experiment.sweeps.cell import Job, emulated, run, size
 from replnet.measure.estimate import FEWEST
 from replnet.network.network import Network
 
-SAMPLE = 4  # cells that are looked at, the largest among them
+SAMPLE = 5  # cells that are looked at, the smallest and the largest among them
+SHORT = 1.0  # seconds up to which a cell is simply run
 BRIEF = 3e4  # events of a look
 COARSE = 0.005  # half-width of a look at a system to optimise
 
@@ -35,37 +40,46 @@ class Outlook:
 def outlook(cells: Sequence[Cell], finished: Container[str]) -> Outlook:
     """Of the cells that are not finished; a few are emulated briefly."""
     left = sorted((cell for cell in cells if cell.key not in finished), key=size)
-    count = min(SAMPLE, len(left))
-    places = [round((i + 0.5) * len(left) / count - 0.5) for i in range(count - 1)] + [len(left) - 1] if left else []
-    looks = []
-    for i in dict.fromkeys(places):
-        if left[i].optimise is None:
-            _look(left[i], brief=True)  # compiles what it needs
-        looks.append(_look(left[i]))
-    scale = len(left) / len(looks) if looks else 0.0
+    sizes = np.array([size(cell) for cell in left])
+    places = np.unique(np.linspace(0, len(left) - 1, min(SAMPLE, len(left))).round().astype(int))
+    looks = np.array([_look(left[i]) for i in places]).reshape(-1, 2)
+    # What lies between two sizes that were looked at costs what lies between their costs.
+    events, seconds = (np.interp(sizes, sizes[places], part).sum() if left else 0.0 for part in looks.T)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    events, seconds = (scale * sum(part) for part in zip(*looks, strict=True)) if looks else (0.0, 0.0)
-    return Outlook(len(cells), len(cells) - len(left), events, seconds, memory, len(looks))
+    return Outlook(len(cells), len(cells) - len(left), float(events), float(seconds), memory, len(looks))
 
 
-def _look(cell: Cell, brief: bool = False) -> tuple[float, float]:
-    """Events and seconds of a cell, from a short run of it."""
-    settings = cell.settings
+def _look(cell: Cell) -> tuple[float, float]:
+    """Events and seconds of a cell: from a short run of it, and if it is short itself from all of it."""
+    if cell.network:
+        _brief(cell, 1.0)  # compiles what it needs
+    about = (0.0, 0.0) if cell.formula is not None else _extrapolated(cell)
+    if about[1] > SHORT:
+        return about
     begun = time.perf_counter()
+    events = run(Job(cell.key, cell))["events"]
+    return events, time.perf_counter() - begun
+
+
+def _extrapolated(cell: Cell) -> tuple[float, float]:
+    settings, begun = cell.settings, time.perf_counter()
     if cell.optimise is not None:
         short = replace(settings, precision=COARSE, horizon=None)
         events = run(Job(cell.key, replace(cell, settings=short)))["events"]
         more = max((COARSE / (settings.precision or 0.001)) ** 2, 1.0)
         return more * events, more * (time.perf_counter() - begun)
-    network = Network.from_data(cell.network)
-    rate = sum(1.0 for _ in network.replicas) or 1.0
-    short = replace(settings, precision=None, horizon=(1.0 if brief else BRIEF / rate), replications=FEWEST)
-    begun = time.perf_counter()
-    result = emulated(network, short)
-    spent = time.perf_counter() - begun
+    result = _brief(cell, BRIEF)
     if settings.precision is not None:
         widths = [e.half_width for e in result.estimates if not e.doubt]
         more = max((max(widths, default=0.0) / settings.precision) ** 2, 1.0)
     else:
         more = (settings.horizon or result.horizon * 1e7 / max(result.events, 1)) / result.horizon
-    return more * result.events, more * spent
+    return more * result.events, more * result.seconds
+
+
+def _brief(cell: Cell, events: float) -> Emulated:
+    """The network of a cell for about so many events."""
+    network = Network.from_data(cell.network)
+    aggregate = network.kind == "aggregate"
+    rate = PILOT / pilot(network) if aggregate else sum(1.0 for _ in network.replicas) or 1.0
+    return emulated(network, replace(cell.settings, precision=None, horizon=events / rate, replications=FEWEST))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from replnet.experiment.emulate import Progress
 from replnet.experiment.predict import predict
+from replnet.experiment.replications import Progress
 from replnet.experiment.result import Emulated, Row
 from replnet.experiment.spec.cells import Settings
 from replnet.experiment.sweeps.cell import emulated
@@ -27,7 +27,7 @@ COARSE = 1e-3  # and by emulation
 FARTHEST = 1e6  # from where the search begins, either way
 STEP = 2.0
 HARDLY = 0.01  # of what is missing, by a step
-USUAL = ("polls.rate", "downloads.rate")  # what is varied if nobody says: the first that the network has
+USUAL = ("budget", "polls.rate", "downloads.rate")  # what is varied if nobody says: the first that the network has
 
 
 @final
@@ -58,7 +58,8 @@ def size(
     if not 0 < target < 1:
         raise ValueError(f"--target: {target:g} is not a freshness to reach (above 0 and below 1)")
     key, start = _field(source, overrides, vary)
-    settings = Settings(None, "conditional", seed, None, precision, None, 0.02)
+    estimator = "sampled" if load(source, overrides).kind == "aggregate" else "conditional"
+    settings = Settings(None, estimator, seed, None, precision, None, 0.02)
     tell = progress or (lambda share, words: None)
 
     def at(value: float | int) -> Network:
@@ -99,7 +100,8 @@ def _field(source: str | Path, overrides: tuple[str, ...], vary: str | None) -> 
             raise ValueError("--vary: which field is to be found? (such as downloads.rate)")
     value = _value(data, vary)
     if value is None:
-        raise ValueError(f"--vary: {vary} is no number of this network (such as downloads.rate, polls.rate or peers)")
+        right = "such as downloads.rate, polls.rate, budget or peers"
+        raise ValueError(f"--vary: {vary} is no number of this network ({right})")
     return vary, value
 
 

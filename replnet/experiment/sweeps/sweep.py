@@ -23,6 +23,7 @@ from replnet.engines import pool
 from replnet.engines.live import LiveLost, Unreachable
 from replnet.experiment.provenance import commit
 from replnet.experiment.spec.cells import Cell
+from replnet.experiment.spec.models import SUBJECTS
 from replnet.experiment.spec.specification import Experiment, load_experiment
 from replnet.experiment.storage.durable import DiskError, canonical, sealed, write_whole
 from replnet.experiment.storage.store import RefusedError, Store, differences, read
@@ -78,11 +79,13 @@ def sweep(
     progress: Progress | None = None,
     order: Callable[[Cell], float] = size,
 ) -> Sweep:
-    """Run what is not yet there of an experiment: an object, a file, the name of one, or plain data.
+    """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
 
     With `out` into that directory, where an earlier run of the same is carried on with; else in memory.
-    `workers` of 0 run it in this process, without Ray; if not said, Ray is started on all CPUs for what
-    is left after some seconds. Ctrl-C ends it with what there is.
+    `workers` of 0 run it in this process, without Ray; if not said, Ray is started on all CPUs for what is
+    left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run the
+    largest by `order` first, and share their random numbers. Ctrl-C ends it with what there is. The result
+    has `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`.
     """
     asked = _experiment(experiment, overrides, zips)
     asked = asked.quick() if quick else asked
@@ -140,7 +143,7 @@ def _stored(folder: Path, experiment: Experiment, keys: Sequence[str]) -> Iterat
 
 def _header(experiment: Experiment) -> dict[str, Any]:
     """What records depend on beside the values of their axes."""
-    parts = {name: experiment.data.get(name) for name in ("values", "network", "optimise", "set")}
+    parts = {name: experiment.data.get(name) for name in ("values", *SUBJECTS, "set")}
     said = {name: part for name, part in parts.items() if part}
     return {"replnet": __version__, **said, "run": asdict(experiment.settings)}
 
@@ -276,9 +279,9 @@ def _samples(jobs: Sequence[Job]) -> list[Job]:
     """A short job per kind of network, to compile what they need."""
     found: dict[Any, Job] = {}
     for job in jobs[:HEAD]:
-        data = job.cell.optimise or job.cell.network
+        data = job.cell.network
         kind = (job.cell.settings.estimator, job.cell.settings.engine, data.get("kind"), data.get("select"))
-        if kind not in found and job.cell.optimise is None:
+        if data and kind not in found:
             brief = replace(job.cell.settings, horizon=1.0, precision=None, replications=1)
             found[kind] = Job("warm", replace(job.cell, settings=brief))
     return list(found.values())

@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.crawl.kernels import assign, release, sort_by_last
+from replnet.engines.aggregate.kernels import assign, release, sort_by_last
 from replnet.laws.check import FieldError
 
 Ints = npt.NDArray[np.int64]

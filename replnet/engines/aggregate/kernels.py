@@ -1,4 +1,4 @@
-"""The compiled loops of the crawler: slots for jobs, and what refreshes are worth.
+"""The compiled loops: slots for jobs of a carousel, and what refreshes are worth.
 
 The jobs of a stretch of slots are put in order of their last slot by a radix sort,
 and each in turn takes the first slot from its own first one on that is still free.
@@ -10,7 +10,8 @@ point on to the next that may be free.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from replnet.compiler import njit
 
 DIGIT = 11  # bits of a sort key per pass: 2048 buckets fit the cache
 
@@ -90,7 +91,7 @@ def assign(n, slots, total, weight, whole, part, who, first, out):
 
 @njit(cache=True)
 def fresh_time(horizon, changes, change_age, begin, refreshes, refresh_age, out):
-    """out[k]: for how long of [0, horizon) the copy of page k was fresh.
+    """out[k]: for how long of [0, horizon) the copy of source k was fresh.
 
     changes[k] ascends beyond the horizon; refreshes of k are refreshes[begin[k] : begin[k + 1]]. The ages
     are those of the last change and the last refresh before time zero. Of the two at one instant the

@@ -1,1 +1,0 @@
-"""Synchronisation policies at work: schedules that are executed."""

@@ -1,0 +1,1 @@
+"""Formulas that are looked at by themselves: no network stands behind them that could be emulated."""

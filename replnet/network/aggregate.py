@@ -1,0 +1,201 @@
+"""The specification of an aggregate: many sources, and replicas that keep copies of all of them.
+
+Downloads are limited by a budget for all sources together. Who gets how much of it is
+the allocation, when downloads happen the order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, final
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from replnet.laws import Constant, Exponential, FieldError, Law
+from replnet.network.errors import FieldsError, shown, suggestion
+from replnet.network.fields import LAW_SCHEMA, Amount, Count, Name, PlainLaws, Shape, numbers, numbers_or_law
+from replnet.network.parts import Part
+
+Order = Literal["independent", "fixed", "random", "purely random", "carousel"]
+POLICIES = (
+    "uniform", "proportional", "weights", "freshness", "age", "missing_updates", "change_directed",
+    "algorithm1", "algorithm2",
+)  # fmt: skip
+PENALTY = re.compile(r"\s*(source|update)_penalty\s*\((.+)\)\s*", re.DOTALL)
+OPTIMAL = ("freshness", "age")  # whose best rates depend on what lies between downloads
+POISSON = Exponential(rate=1.0)
+
+ALLOCATE = (
+    "who gets how much of the budget: uniform; proportional, to the rates of change; weights, in proportion to them; "
+    "freshness or age, optimal for the order; missing_updates, the square-root law; change_directed, as if all weights "
+    "were equal; algorithm1 or algorithm2 (Crawl); source_penalty(w) or update_penalty(w), optimal at constant "
+    "intervals; or a list of downloads per unit of time, one per source"
+)
+
+
+def _allocation(value: object) -> str | tuple[float, ...]:
+    """A policy by its name, or rates."""
+    if not isinstance(value, str):
+        return numbers(value, f"a list of rates, or {', '.join(POLICIES)}")
+    if value not in POLICIES and PENALTY.fullmatch(value) is None:
+        raise FieldError("", f"{shown(value)} is unknown", suggestion(value, [*POLICIES, "update_penalty(x)"]))
+    return value
+
+
+Allocate = Annotated[
+    Any,
+    BeforeValidator(_allocation),
+    PlainSerializer(lambda given: given if isinstance(given, str) else list(given)),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(POLICIES)},
+                {"type": "string", "pattern": "^(source|update)_penalty"},
+                {"type": "array", "items": {"type": "number", "minimum": 0}, "minItems": 1},
+            ]
+        }
+    ),
+]
+Sourced = Annotated[
+    Any,
+    BeforeValidator(numbers_or_law),
+    PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
+    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
+]
+
+
+@final
+class Aggregate(Part):
+    """Many sources, and one replica or several that keep copies of all of them."""
+
+    kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
+    name: Name | None = Field(None, description="a short name, for tables; the name of the file if left out")
+    title: str | None = Field(None, description="one line that says what the network is")
+    sources: Count | None = Field(None, description="M, how many; left out where another field is a list of one each")
+    updates: PlainLaws = Field(
+        (POISSON,),
+        description="the law of the times between updates of a source, or a list of one per source; "
+        "beside rates, their shape only, exponential if left out",
+    )
+    rates: Sourced | None = Field(
+        None,
+        description="how often sources are updated: a list, or a law whose quantiles (i - 1/2) / M they are, "
+        "such as gamma(shape=2, mean=1); 0 is never",
+    )
+    weights: Sourced | None = Field(
+        None,
+        description="what sources count, equal if left out: a list, or a law whose quantiles are dealt to them in an "
+        "order that is shuffled once for all",
+    )
+    budget: Amount | None = Field(
+        None, description="downloads per unit of time, all sources and replicas together; the sum of a list in allocate"
+    )
+    order: Order = Field(
+        "independent",
+        description="independent: each source at its own intervals, of the law `downloads`; fixed: in rounds, always "
+        "in one order; random: a new order every round; purely random: each drawn afresh (Sync); carousel: the order "
+        "that keeps to all rates within one download at any time (Crawl)",
+    )
+    downloads: Shape | None = Field(
+        None,
+        description="order independent: the law of the times between downloads of a source, whose rate does not count: "
+        "constant if left out, exponential, pareto(alpha=3), ...",
+    )
+    allocate: Allocate = Field("uniform", description=ALLOCATE)
+    replicas: Count = Field(1, description="m, how many keep copies of all sources and share the budget")
+    ask: Count = Field(1, description="j, how many of the replicas a query asks, drawn at random, all different")
+    share: Literal["turns", "independently"] = Field(
+        "turns",
+        description="how replicas share the downloads of a source: in turns, or each at its own independent times",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Aggregate:
+        faults = [*self._sizes(), *self._speeds(), *self._shares(), *self._solvable()]
+        if faults:
+            raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
+        return self
+
+    def _lists(self) -> dict[str, int]:
+        """The fields that are lists of one per source, and how long they are."""
+        fields = {"updates": self.updates, "rates": self.rates, "weights": self.weights, "allocate": self.allocate}
+        lists = {name: len(value) for name, value in fields.items() if isinstance(value, tuple)}
+        if lists["updates"] == 1:  # one law for all
+            del lists["updates"]
+        return lists
+
+    def _sizes(self) -> Iterator[tuple[str, str, str]]:
+        lists = self._lists()
+        if self.sources is None and not lists:
+            yield "sources", "missing", "how many there are, or lists of rates, weights or updates"
+            return
+        count = next(iter(lists.values())) if self.sources is None else self.sources
+        first = next(iter(lists), "sources") if self.sources is None else "sources"
+        for name, size in lists.items():
+            if size != count:
+                yield name, f"has {size:,} entries for {count:,} of {first}", "one per source"
+
+    def _speeds(self) -> Iterator[tuple[str, str, str]]:
+        if self.rates is None and "updates" not in self.model_fields_set:
+            yield "updates", "missing", "the law of the times between updates, or rates"
+        if self.rates is not None and len(self.updates) > 1:
+            yield "rates", "are given, and the list of updates has rates of its own", "one law of updates, or no rates"
+        if isinstance(self.weights, tuple) and not any(self.weights):
+            yield "weights", "are all 0", "at least one source that counts"
+        if isinstance(self.allocate, str):
+            if self.budget is None:
+                yield "budget", "missing", "downloads per unit of time, all sources together"
+        elif self.budget is not None and abs(sum(self.allocate) - self.budget) > 1e-9 * self.budget:
+            wrong = f"{self.budget:g} is not the sum of the rates in allocate, {sum(self.allocate):g}"
+            yield "budget", wrong, "their sum, or left out"
+
+    def _shares(self) -> Iterator[tuple[str, str, str]]:
+        if self.ask > self.replicas:
+            yield "ask", f"{self.ask} is more than replicas = {self.replicas}", f"1 to {self.replicas}"
+        if self.order != "independent":
+            if self.downloads is not None:
+                yield "downloads", f"follow from order: {self.order}", "left out, or order: independent"
+            if self.replicas > 1:
+                yield "replicas", f"{self.replicas} cannot share a {self.order} order", "1, or order: independent"
+
+    def _solvable(self) -> Iterator[tuple[str, str, str]]:
+        """The best rates are known at constant intervals, and for others only in part."""
+        if self.allocate not in OPTIMAL or self.constant:
+            return
+        between = self.downloads if self.order == "independent" else self.order
+        if self.order == "independent" and not isinstance(self.downloads, Exponential):
+            yield (
+                "allocate",
+                f"the best rates for {self.allocate} under {between} downloads are not known",
+                ("constant or exponential downloads, or another allocation"),
+            )
+        elif not self.poisson:
+            yield (
+                "allocate",
+                f"the best rates for {self.allocate} under {between} downloads are not known",
+                ("exponential updates, or constant downloads"),
+            )
+        elif self.weights is not None and (self.allocate == "age" or self.order == "random"):
+            yield (
+                "allocate",
+                f"the best rates for {self.allocate} under {between} downloads are not known",
+                ("equal weights, or constant downloads"),
+            )
+
+    @property
+    def count(self) -> int:
+        """M."""
+        return self.sources or next(iter(self._lists().values()))
+
+    @property
+    def constant(self) -> bool:
+        """Whether a source is downloaded at constant intervals, or as nearly as can be."""
+        if self.order == "independent":
+            return self.downloads is None or isinstance(self.downloads, Constant)
+        return self.order in ("fixed", "carousel")
+
+    @property
+    def poisson(self) -> bool:
+        """Whether all updates are Poisson processes."""
+        return all(isinstance(law, Exponential) for law in self.updates)
