@@ -46,24 +46,16 @@ class Case:
     estimator: str = "sampled"
 
 
+def single(updates: str, downloads: str) -> rn.Network:
+    return rn.single(updates=updates, downloads=downloads)
+
+
 def cases() -> list[Case]:
     return [
-        Case(
-            "single, exponential / exponential",
-            rn.single(updates="exponential(rate=2)", downloads="exponential(rate=3)"),
-        ),
-        Case(
-            "single, Pareto(3) / constant",
-            rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
-        ),
-        Case(
-            "single, constant / exponential",
-            rn.single(updates="constant(rate=2)", downloads="exponential(rate=3)"),
-        ),
-        Case(
-            "single, constant / constant, phases locked",
-            rn.single(updates="constant(rate=2)", downloads="constant(rate=2)"),
-        ),
+        Case("single, exponential / exponential", single("exponential(rate=2)", "exponential(rate=3)")),
+        Case("single, Pareto(3) / constant", single("pareto(alpha=3, rate=2)", "constant(rate=3)")),
+        Case("single, constant / exponential", single("constant(rate=2)", "exponential(rate=3)")),
+        Case("single, constant / constant, phases locked", single("constant(rate=2)", "constant(rate=2)")),
         Case(
             "second level, Weibull(0.6) / gamma(2)",
             rn.cascade(depth=2, branching=2, updates="weibull(shape=0.6, rate=1)", downloads="gamma(shape=2, rate=2)"),
@@ -72,10 +64,7 @@ def cases() -> list[Case]:
         Case(
             "cluster of 10, all exponential",
             rn.cooperative(
-                replicas=10,
-                peers=1,
-                updates="exponential(rate=1)",
-                downloads="exponential(rate=1)",
+                replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
                 polls="exponential(rate=4)",
             ),
             group="cluster",
@@ -83,27 +72,20 @@ def cases() -> list[Case]:
         Case(
             "cluster of 5, uniform / exponential, two peers",
             rn.cooperative(
-                replicas=5,
-                peers=2,
-                updates="uniform(low=0, high=2)",
-                downloads="exponential(rate=1)",
+                replicas=5, peers=2, updates="uniform(low=0, high=2)", downloads="exponential(rate=1)",
                 polls="exponential(rate=1)",
             ),
-            group="cluster",
-            estimator="conditional",
+            group="cluster", estimator="conditional",
         ),
         Case(
             "clients of 3 in 10, lognormal(1) / constant",
             rn.redundant(
-                replicas=10,
-                ask=3,
-                updates="lognormal(sigma=1, rate=1)",
-                downloads="constant(rate=1)",
+                replicas=10, ask=3, updates="lognormal(sigma=1, rate=1)", downloads="constant(rate=1)",
                 queries="exponential(rate=20)",
             ),
             group="clients",
         ),
-    ]
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
