@@ -1,9 +1,12 @@
-"""The compiled loops of renewal processes: words to uniforms, intervals to instants."""
+"""The compiled loops of processes: words to uniforms and intervals, intervals to instants."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numba import njit
+
+from replnet.compiler import njit
 
 
 @njit(cache=True, inline="always")
@@ -15,6 +18,12 @@ def word(key, gamma, n):
     return z ^ (z >> np.uint64(31))
 
 
+@njit(cache=True, inline="always")
+def uniform(key, gamma, n):
+    """The n-th word of a stream as a number in (0, 1]."""
+    return (np.float64(np.int64(word(key, gamma, n) >> np.uint64(11))) + 1.0) * 2.0**-53
+
+
 @njit(cache=True)
 def fill(key, gamma, used, rows, out):
     """The next out.shape[1] uniforms of every stream in `rows`."""
@@ -22,7 +31,7 @@ def fill(key, gamma, used, rows, out):
         p = rows[q]
         k, g, first = key[p], gamma[p], used[p]
         for j in range(out.shape[1]):
-            out[q, j] = (np.float64(np.int64(word(k, g, first + j) >> np.uint64(11))) + 1.0) * 2.0**-53
+            out[q, j] = uniform(k, g, first + j)
         used[p] = first + out.shape[1]
 
 
@@ -81,3 +90,72 @@ def turn(times, counts, offset, points):
     for q in range(counts.size):
         for j in range(counts[q]):
             points[offset[q] + j] = times[q, counts[q] - 1 - j]
+
+
+@njit(cache=True)
+def remember(rows, normals, decay, kick, summands, out):
+    """Sums of autoregressions (gaussian.py, eq. 3), a normal for each of them at every step."""
+    n = decay.size
+    for q in range(rows.size):
+        p = rows[q]
+        for j in range(out.shape[1]):
+            total = 0.0
+            for i in range(n):
+                summands[p, i] = decay[i] * summands[p, i] + kick[i] * normals[q, j * n + i]
+                total += summands[p, i]
+            out[q, j] = total
+
+
+@njit(cache=True)
+def race(key, gamma, used, rows, rates, leave, state, out):
+    """Events against changes of state, two words for each of both (modulated.py)."""
+    for q in range(rows.size):
+        p = rows[q]
+        n, s = used[p], state[p]
+        for j in range(out.shape[1]):
+            wait = 0.0
+            while True:
+                both = rates[s] + leave[s]
+                wait -= math.log(uniform(key[p], gamma[p], n)) / both
+                excess = uniform(key[p], gamma[p], n + 1) * both - rates[s]
+                n += 2
+                if excess <= 0.0:
+                    break
+                other = min(int(excess / leave[s] * (rates.size - 1)), rates.size - 2)
+                s = other + (other >= s)
+            out[q, j] = wait
+        used[p], state[p] = n, s
+
+
+@njit(cache=True)
+def by_the_clock(key, gamma, used, rows, rate, swing, period, phase, out):
+    """Solves (1) of diurnal.py for interval after interval; `phase` is that of the last event."""
+    per_period = rate * period
+    reach = swing * per_period / math.pi
+    for q in range(rows.size):
+        p = rows[q]
+        n, at = used[p], phase[p]
+        for j in range(out.shape[1]):
+            e = -math.log(uniform(key[p], gamma[p], n + j))
+            whole = math.floor(e / per_period)
+            e -= whole * per_period
+            # In units of a period; Newton's method, held inside a bracket, as the rate may touch zero.
+            low, high, y = 0.0, 1.0, min(e / per_period, 1.0)
+            for _ in range(100):
+                middle = 2 * math.pi * (at + y / 2)
+                excess = per_period * y + reach * math.sin(math.pi * y) * math.cos(middle) - e
+                if excess > 0:
+                    high = y
+                else:
+                    low = y
+                slope = per_period * (1 + swing * math.cos(2 * math.pi * (at + y)))
+                step = y - excess / slope if slope > 0 else low
+                if not low < step < high:
+                    step = (low + high) / 2
+                done = abs(step - y) <= 1e-15 * step
+                y = step
+                if done:
+                    break
+            at = (at + y) % 1.0
+            out[q, j] = (whole + y) * period
+        used[p], phase[p] = n + out.shape[1], at

@@ -42,7 +42,7 @@ class Age(Law):
 
     @property
     def second_moment(self) -> float:
-        return 2 * self.law.rate * _integral(self.law).weighted() if math.isfinite(self.mean) else math.inf
+        return 2 * self.law.rate * excess_integral(self.law).weighted() if math.isfinite(self.mean) else math.inf
 
     def tail(self, x: Array) -> Array:
         return self.law.rate * self.law.excess(x)
@@ -65,10 +65,10 @@ class Age(Law):
     def excess(self, x: Array) -> Array:
         if math.isinf(self.mean):
             return np.full_like(np.asarray(x, dtype=float), math.inf)[()]
-        return self.law.rate * _integral(self.law).beyond(x)
+        return self.law.rate * excess_integral(self.law).beyond(x)
 
     def integrated_tail(self, x: Array) -> Array:
-        return self.law.rate * _integral(self.law).before(x)
+        return self.law.rate * excess_integral(self.law).before(x)
 
     @property
     def age(self) -> Age:
@@ -80,6 +80,6 @@ class Age(Law):
 
 
 @lru_cache(maxsize=256)
-def _integral(law: Law) -> TailIntegral:
+def excess_integral(law: Law) -> TailIntegral:
     """The integrals of the law's excess."""
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))

@@ -1,6 +1,6 @@
-"""Renewal processes in equilibrium, generated outwards from time zero.
+"""Processes in equilibrium, generated outwards from time zero.
 
-At time zero a stationary process has an age a and a residual r that belong to
+At time zero a renewal process has an age a and a residual r that belong to
 one interval. a follows the law of the age; given a, the interval that covers
 it solves hazard(a + r) = hazard(a) + e. (Drawing r alone would lose the link
 between the two and bias every start.) From there the future runs forwards and
@@ -9,7 +9,8 @@ the past backwards, each in independent intervals:
     ... , -a - x2, -a - x1, -a, | r, r + y1, r + y1 + y2, ...               (1)
 
 so the past can be looked up as far back as a start needs it, without touching
-the future.
+the future. Processes whose intervals depend on one another do the same in their
+own way (ordered.py).
 
 `Renewals` holds many processes at once. It keeps a stock of coming instants
 per process and refills it in blocks, one vectorised draw per law; every word of
@@ -22,13 +23,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from replnet.laws.base import Law
 from replnet.laws.compiled import append, fill, short_of, spend, turn
-from replnet.laws.streams import FUTURE, PAST, START, Words, exponentials, streams
+from replnet.laws.ordered import Chance, Flow, Ordered, Walk
+from replnet.laws.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,7 +61,7 @@ class Window:
 
 
 class Renewals:
-    """Stationary renewal processes of given laws and names."""
+    """Stationary processes of given laws and names."""
 
     def __init__(
         self,
@@ -96,16 +99,26 @@ class Renewals:
         start = streams(self._run, self._names, self._purpose, START)
         first, second = exponentials(start, 0), exponentials(start, 1)
         self.age, self.residual = np.empty(which.size), np.empty(which.size)
+        self._flows: list[Flow | None] = []
         for law, rows in zip(self._laws, self._members, strict=True):
+            self._flows.append(self._flow(law, rows))
+            if flow := self._flows[-1]:
+                self.age[rows], self.residual[rows] = flow.age, flow.residual
+                continue
             age = np.asarray(law.age.draw(first[rows]), dtype=float)
             self.age[rows] = age
             self.residual[rows] = np.maximum(law.covering(age, second[rows]) - age, 0.0)
 
+    def _flow(self, law: Law, rows: Ints) -> Flow | None:
+        """What draws the intervals of these processes if they depend on one another."""
+        chance = Chance(self._run, self._names[rows], self._purpose[rows])
+        return law.order.flow(chance) if isinstance(law, Ordered) else None
+
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
         end = min(self.now + self.length, horizon)
-        for law, rows, block in zip(self._laws, self._members, self._blocks, strict=True):
-            end = self._stock(law, rows, int(block), end)
+        for g, block in enumerate(self._blocks.tolist()):
+            end = self._stock(g, block, end)
         first, last = self._head.copy(), np.empty_like(self._head)
         total = spend(end, self._offset, self._head, self._tail, self._points, last)
         made = Window(self.now, end, self._points, self._offset, first, last, self._serial.copy(), total)
@@ -122,8 +135,9 @@ class Renewals:
         """The first instant of every process that is not in a window yet."""
         return self._points[self._offset + self._head]
 
-    def _stock(self, law: Law, rows: Ints, block: int, end: float) -> float:
-        """Have instants of `rows` up to `end`, or as far as there is room; returns how far."""
+    def _stock(self, g: int, block: int, end: float) -> float:
+        """Have instants of the g-th law up to `end`, or as far as there is room; returns how far."""
+        rows = self._members[g]
         while True:
             n = short_of(end, rows, self._offset, self._tail, self._points, self._short)
             short = self._short[:n].copy()
@@ -135,17 +149,21 @@ class Renewals:
                 return float(min(end, self._points[self._offset[short] + self._tail[short] - 1].min()))
             at_once = max(CHUNK // block, 1)
             for q in range(0, n, at_once):
-                self._append(law, short[q : q + at_once], block)
+                self._append(g, short[q : q + at_once], block)
 
-    def _append(self, law: Law, rows: Ints, block: int) -> None:
-        """One block of instants more for each of these rows, which follow one law."""
-        uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
-        fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
-        append(draw(law, uniforms), rows, self._offset, self._head, self._tail, self._points)
+    def _append(self, g: int, rows: Ints, block: int) -> None:
+        """One block of instants more for each of these rows, which follow the g-th law."""
+        if flow := self._flows[g]:
+            intervals = flow.ahead.next(np.searchsorted(self._members[g], rows), block)
+        else:
+            uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
+            fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
+            intervals = draw(self._laws[g], uniforms)
+        append(intervals, rows, self._offset, self._head, self._tail, self._points)
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
-        rows = [self._backwards(law, members, depth) for law, members in zip(self._laws, self._members, strict=True)]
+        rows = [self._backwards(g, depth) for g in range(len(self._laws))]
         counts = np.zeros(self.age.size, np.int64)
         for members, (_, n) in zip(self._members, rows, strict=True):
             counts[members] = n
@@ -156,21 +174,33 @@ class Renewals:
         zero = np.zeros_like(counts)
         return Window(-depth, 0.0, points, offset, zero, counts, -counts, int(counts.sum()))
 
-    def _backwards(self, law: Law, rows: Ints, depth: float) -> tuple[Floats, Ints]:
-        """Instants back to -depth, latest first, and how many of each row count."""
+    def _backwards(self, g: int, depth: float) -> tuple[Floats, Ints]:
+        """Instants of the g-th law back to -depth, latest first, and how many of each row count."""
+        law, rows, flow = self._laws[g], self._members[g], self._flows[g]
         past = streams(self._run, self._names[rows], self._purpose[rows], PAST)
-        everyone, used = np.arange(rows.size), np.zeros(rows.size, np.int64)
+        walk, everyone = flow.behind() if flow else _Renewing(law, past), np.arange(rows.size)
         times = -self.age[rows][:, None]
         while times.size and times[:, -1].max() >= -depth:
             missing = (times[:, -1].max() + depth) * law.rate
             block = int(min(missing + 2 * math.sqrt(missing) + 8, 4096))
-            more = np.empty((rows.size, block))
-            fill(past.key, past.gamma, used, everyone, more)
-            more = draw(law, more)
+            more = walk.next(everyone, block)
             more[:, 0] = times[:, -1] - more[:, 0]
             more[:, 1:] *= -1
             times = np.hstack([times, np.cumsum(more, axis=1)])
         return times, (times >= -depth).sum(axis=1)
+
+
+@final
+class _Renewing(Walk):
+    """Independent intervals, a word each."""
+
+    def __init__(self, law: Law, chance: Streams) -> None:
+        self._law, self._chance, self._used = law, chance, np.zeros(chance.key.size, np.int64)
+
+    def next(self, rows: Ints, block: int) -> Floats:
+        uniforms = np.empty((rows.size, block))
+        fill(self._chance.key, self._chance.gamma, self._used, rows, uniforms)
+        return draw(self._law, uniforms)
 
 
 def draw(law: Law, uniforms: Floats) -> Floats:

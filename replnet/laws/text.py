@@ -20,10 +20,16 @@ from typing import Any
 from replnet.laws.base import Law
 from replnet.laws.check import FieldError
 from replnet.laws.discrete import Empirical, Lattice
+from replnet.laws.diurnal import diurnal
 from replnet.laws.families import Constant, Exponential, Pareto, Uniform
 from replnet.laws.foreign import Scipy
+from replnet.laws.gaussian import correlated, longrange
 from replnet.laws.mixtures import Hyperexponential
+from replnet.laws.modulated import modulated
+from replnet.laws.ordered import shuffled
+from replnet.laws.pattern import alternating
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
+from replnet.laws.superposition import superposition
 from replnet.laws.trace import trace
 
 LONGEST = 10_000
@@ -57,6 +63,13 @@ FAMILIES: dict[str, tuple[Maker, str]] = {
     "trace": (trace, "trace(file=updates.csv)"),
     "scipy": (Scipy, "scipy(name=invgauss, mu=0.5)"),
     "age": (age, "age(weibull(shape=0.6, rate=2))"),
+    "alternating": (alternating, "alternating(values=[1, 3])"),
+    "correlated": (correlated, "correlated(law=pareto(alpha=3, rate=2), rho=0.9)"),
+    "longrange": (longrange, "longrange(law=pareto(alpha=3, rate=2), hurst=0.8)"),
+    "modulated": (modulated, "modulated(rates=[10, 1], means=[1, 5])"),
+    "diurnal": (diurnal, "diurnal(rate=10, swing=0.8, period=24)"),
+    "superposition": (superposition, "superposition(law=pareto(alpha=3, rate=2), count=20)"),
+    "shuffled": (shuffled, "shuffled(alternating(values=[1, 3]))"),
 }
 
 
@@ -106,14 +119,22 @@ def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Pat
     arguments = _bound(name, maker, example, positional, named)
     if maker is trace and folder is not None and isinstance(arguments["file"], str):
         arguments["file"] = folder / arguments["file"]
-    if maker is age and isinstance(arguments["law"], (str, Mapping)):
-        arguments["law"] = _law(arguments["law"], folder)
+    if name in FAMILIES:
+        _understand(arguments, folder)
     if name in FAMILIES:
         return maker(**arguments)
     try:
         return maker(**arguments)
     except (TypeError, ValueError) as error:
         raise error if isinstance(error, FieldError) else FieldError(name, str(error), "see its package") from error
+
+
+def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
+    """Laws among the arguments of a family may be texts or mappings too."""
+    if isinstance(arguments.get("law"), (str, Mapping)):
+        arguments["law"] = _law(arguments["law"], folder)
+    if isinstance(arguments.get("laws"), (list, tuple)):
+        arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in arguments["laws"]]
 
 
 def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:

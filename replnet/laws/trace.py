@@ -15,26 +15,35 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from replnet.laws.base import Law
 from replnet.laws.check import FieldError
 from replnet.laws.discrete import Empirical
+from replnet.laws.ordered import Ordered
+from replnet.laws.pattern import Cycle
 from replnet.laws.spelling import number
 
 TIME_COLUMNS = ("timestamp", "time", "date", "datetime", "instant")
 Line = tuple[int, str]  # its number in the file, from 1
 
 
-def trace(file: str | Path, *, column: str | int | None = None) -> Empirical:
-    """The intervals between the events recorded in `file`.
+def trace(file: str | Path, *, column: str | int | None = None, order: str = "shuffled") -> Law:
+    """The intervals between the events recorded in `file`, each as likely as any other, or as they follow one another.
 
     `column` is a header's name or a number from 1; without it, the column called timestamp, time or
-    date, else the first.
+    date, else the first. With `order` "recorded" the record is played over and over, from anywhere in it.
     """
     path = _path(file)
+    if order not in ("shuffled", "recorded"):
+        raise FieldError("order", f"{order!r} is no order", "shuffled or recorded")
     _, times = read_times(path, column)
     intervals = np.diff(times)
     if not intervals.any():
         raise FieldError("file", f"{path} has fewer than 2 instants with an event", "2 or more")
-    return Empirical.recorded(intervals, _text(str(path), column))
+    text = _text(str(path), column)
+    law = Empirical.recorded(intervals, text)
+    if order == "shuffled":
+        return law
+    return Ordered(Cycle(intervals[intervals > 0], law, f"{text[:-1]}, order=recorded)"))
 
 
 def read_times(path: Path, column: str | int | None = None) -> tuple[list[int], NDArray[np.float64]]:

@@ -210,7 +210,9 @@ def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) ->
     handles = []
     for i in shown:
         line = "-" if plan.labels[i] in predicted and not plan.names else "none"
-        style = _measured_style(colours[i], _shape(plan, i)) | {"linestyle": line, "linewidth": 1.3}
+        shape = _shape(plan, i) if plan.has("measured") else "_" if plan.names else ""
+        rim = {"markeredgecolor": colours[i], "markersize": 12} if shape == "_" else {}
+        style = _measured_style(colours[i], shape) | {"linestyle": line, "linewidth": 1.3, **rim}
         handles.append(Line2D([], [], **style))
     labels = [_short(plan.labels[i]) for i in shown]
     look = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("ink"), "borderaxespad": 0.3}

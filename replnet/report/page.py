@@ -184,6 +184,8 @@ def _claims(claims: Sequence[ClaimResult]) -> Html:
 def _claim(claim: ClaimResult) -> Html:
     sides = []
     for what, holds in (("measured", claim.measured), ("predicted", claim.predicted)):
+        if what == "measured" and holds is None and claim.predicted is not None and "measured:" not in claim.detail:
+            continue  # a claim about formulas alone
         kind, says = HOLDS[holds]
         sides.append(element("span", element("span", says, class_=f"word {kind}".strip()), f" {what}"))
     detail = [element("span", claim.detail, class_="quiet")] if claim.detail else []

@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ParamSpec, final
 
 from replnet.experiment.spec.axes import Axis
-from replnet.experiment.spec.models import GROUP
+from replnet.experiment.spec.models import GROUP, SUBJECTS
 from replnet.experiment.spec.specification import Experiment
 from replnet.experiment.sweeps import sweep as sweeps
 from replnet.experiment.sweeps.cell import predicted
 from replnet.experiment.sweeps.compare import frame
-from replnet.experiment.sweeps.sweep import Progress, Sweep
+from replnet.experiment.sweeps.sweep import Sweep
 from replnet.network.errors import InputError
 from replnet.report.figure import plot
 from replnet.report.page import notebook
 from replnet.report.section import ClaimResult, FigureSpec, Section
 
+P = ParamSpec("P")
+
 FINEST, BUDGET = 60, 150  # points of a predicted curve, and of all curves of a figure
 
 
-def sweep(
-    experiment: Experiment | str | Path | Mapping[str, Any],
-    out: str | Path | None = None,
-    *,
-    workers: int | None = None,
-    address: str | None = None,
-    overrides: Iterable[str] = (),
-    zips: Iterable[str] = (),
-    quick: bool = False,
-    progress: Progress | None = None,
-) -> Sweep:
-    """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
+def _drawn(run: Callable[P, Sweep]) -> Callable[P, Sweep]:
+    """The same, whose sweep draws itself."""
 
-    With `out` into that directory, where an earlier run of the same is carried on with; else in memory.
-    `workers` of 0 run it in this process, without Ray; if not said, Ray is started on all CPUs for what is
-    left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`. The result has
-    `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`. Cells share their random numbers.
-    """
-    how: dict[str, Any] = {"workers": workers, "address": address, "quick": quick, "progress": progress}
-    return replace(sweeps.sweep(experiment, out, overrides=overrides, zips=zips, **how), view=Drawn())
+    @wraps(run)
+    def with_view(*given: P.args, **options: P.kwargs) -> Sweep:
+        return replace(run(*given, **options), view=Drawn())
+
+    return with_view
+
+
+sweep = _drawn(sweeps.sweep)
 
 
 def opened(folder: str | Path) -> Sweep:
@@ -81,7 +75,7 @@ def section(sweep: Sweep) -> Section:
 
 def _about(sweep: Sweep) -> dict[str, Any]:
     e = sweep.experiment
-    said = ("values", "vary", "zip", "network", "optimise", "set", "measure", "groups")
+    said = ("values", "vary", "zip", *SUBJECTS, "set", "measure", "groups")
     parts = {name: e.data[name] for name in said if e.data.get(name)}
     run = {name: value for name, value in asdict(e.settings).items() if value is not None}
     counted = {"events emulated": sweep.events, "table": sweep.hash} if sweep.records else {}
@@ -109,7 +103,7 @@ def _curve(experiment: Experiment, figure: FigureSpec) -> Any:
     points = _between(axis, BUDGET * len(axis.values) // max(len(experiment.cells()), 1), "x" in figure.log)
     if len(points) <= len(axis.values):
         return None
-    kept = ("name", "title", "values", "vary", "zip", "network", "optimise", "set", "run")
+    kept = ("name", "title", "values", "vary", "zip", *SUBJECTS, "set", "run")
     data = {name: experiment.data[name] for name in kept if name in experiment.data}
     data["vary"] = {**data["vary"], axis.name: points}
     try:

@@ -60,13 +60,12 @@ def tables(section: Section) -> Html:
     columns, remarks = _remarks(columns, shown)
     if len(rows) <= LONG:
         return joined([_scroll(columns, rows, same, section.title), remarks])
-    pieces = []
-    if worst:
-        said = joined([f"The {len(worst)} rows furthest from their prediction, of {len(rows):,}. ", same])
-        pieces.append(_scroll(columns, worst, said, section.title))
     held = f"All {len(rows):,} rows" if len(rows) <= MOST else f"The first {MOST:,} of {len(rows):,} rows"
-    fold = _scroll(columns, rows[:MOST], same, section.title)
-    return joined([*pieces, remarks, element("details", element("summary", held), fold)])
+    summary, whole = element("summary", held), _scroll(columns, rows[:MOST], same, section.title)
+    if not worst:
+        return element("details", summary, whole, remarks)
+    said = joined([f"The {len(worst)} rows furthest from their prediction, of {len(rows):,}. ", same])
+    return joined([_scroll(columns, worst, said, section.title), remarks, element("details", summary, whole)])
 
 
 def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html]:

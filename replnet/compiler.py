@@ -1,0 +1,68 @@
+"""Numba's `njit`, with a cache that no change of replnet can mislead.
+
+Numba keeps what it has compiled by the file of each function. It does not see that
+a function of another file, which a kernel calls, has changed, and goes on running the
+old one; and where a type that a kernel was called with has another name since, it
+cannot read its own notes any more. So the kernels of this package are kept where Numba
+would keep them, but in a folder named by the digest of all sources that they depend on.
+Every part may import this, and only this imports Numba.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+from numba import njit
+from numba.core import caching
+
+__all__ = ["njit"]
+
+PACKAGE = Path(__file__).parent
+PARTS = ("laws", "measure", "engines")  # where kernels are, and the types that they are called with
+
+
+@cache
+def _digest() -> str:
+    """Of every source with a kernel or a type of one."""
+    found = hashlib.sha256()
+    for part in PARTS:
+        for path in sorted((PACKAGE / part).rglob("*.py")):
+            source = path.read_bytes()
+            if b"njit" in source or b"NamedTuple" in source:
+                found.update(str(path.relative_to(PACKAGE)).encode() + source)
+    return found.hexdigest()[:16]
+
+
+@final
+class _Kept:
+    """Says where a kernel is kept; `usual` is Numba's own answer."""
+
+    def __init__(self, usual: Any) -> None:
+        self._usual = usual
+        self.get_source_stamp, self.get_disambiguator = usual.get_source_stamp, usual.get_disambiguator
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> _Kept | None:
+        """None for functions of others."""
+        if not file.startswith(f"{PACKAGE}{os.sep}"):
+            return None
+        found = (locator.from_function(function, file) for locator in _USUAL)
+        return next((cls(usual) for usual in found if usual is not None), None)
+
+    def get_cache_path(self) -> str:
+        return os.path.join(self._usual.get_cache_path(), f"replnet-{_digest()}")
+
+    def ensure_cache_path(self) -> None:
+        os.makedirs(self.get_cache_path(), exist_ok=True)
+
+
+# Private to Numba, and of another name in its older versions. Without it, kernels are kept as Numba does it.
+_LOCATORS: list[Any] = getattr(
+    getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None), "_locator_classes", []
+)
+_USUAL = tuple(_LOCATORS)
+_LOCATORS.insert(0, _Kept)
