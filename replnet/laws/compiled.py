@@ -152,7 +152,7 @@ def by_the_clock(key, gamma, used, rows, rate, swing, period, phase, out):
                 step = y - excess / slope if slope > 0 else low
                 if not low < step < high:
                     step = (low + high) / 2
-                done = abs(step - y) <= 1e-15 * step
+                done = abs(step - y) <= 1e-12 * step  # it doubles the digits at every step
                 y = step
                 if done:
                     break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from replnet.experiment.computed.computation import Computation, Positive, Value
 from replnet.network.aggregate import Aggregate, Sourced
 from replnet.network.fields import Count
+from replnet.network.network import Network
 from replnet.network.sources import sources
 from replnet.theory.crawl_fixed import optimal_fixed
 from replnet.theory.crawl_policies import POLICIES
@@ -19,8 +20,9 @@ from replnet.theory.prediction import Basis, Prediction
 
 POISSON = "Poisson changes"
 FIXED = Basis("exact", "Crawl eq. 6", f"{POISSON}; every page at fixed intervals")
+ROUND = Basis("exact", "Crawl eq. 6 over the intervals of Algorithm 3", POISSON)
 RANDOM = Basis("exact", "Crawl eq. 5", f"{POISSON}; every page at exponential intervals")
-RANDOMISED = "new algorithm, randomised"
+RANDOMISED, CAROUSEL = "new algorithm, randomised", "new algorithm, carousel"
 
 
 class _OfPages(Computation):
@@ -36,19 +38,25 @@ class _OfPages(Computation):
         self._pages()
         return self
 
-    def _pages(self) -> Pages:
+    def _aggregate(self, **how: Any) -> Aggregate:
         given = {name: getattr(self, name) for name in ("sources", "rates", "weights", "budget")}
-        found = sources(Aggregate(kind="aggregate", **given))
+        return Aggregate(kind="aggregate", **given, **how)
+
+    def _pages(self) -> Pages:
+        found = sources(self._aggregate())
         return Pages(found.weights * found.size, found.rates)
 
 
 @final
 class Policies(_OfPages):
-    """Weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is."""
+    """Weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
+
+    The new algorithm has its rates at exponential intervals, too, and in a carousel of one page at a time.
+    """
 
     name: Literal["crawl-policies"]
 
-    groups: ClassVar = (*POLICIES, RANDOMISED)
+    groups: ClassVar = (*POLICIES, CAROUSEL, RANDOMISED)
     metrics: ClassVar = ("freshness", "share_of_optimum")
 
     def values(self) -> Iterator[Value]:
@@ -56,10 +64,19 @@ class Policies(_OfPages):
         rates = {name: policy(pages, self.budget) for name, policy in POLICIES.items()}
         best = fixed_freshness(pages, rates["optimum"])
         found = {name: (fixed_freshness(pages, one), FIXED) for name, one in rates.items()}
+        found[CAROUSEL] = self._carousel(), ROUND
         found[RANDOMISED] = random_freshness(pages, rates["new algorithm"]), RANDOM
         for name, (value, basis) in found.items():
             yield name, "freshness", Prediction.of(value, basis)
             yield name, "share_of_optimum", Prediction.of(value / best, basis)
+
+    def _carousel(self) -> float:
+        from replnet.experiment.predict import predict
+
+        network = Network(self._aggregate(order="carousel", allocate="algorithm2"))
+        row = next(row for row in predict(network).rows if (row.group, row.metric) == ("copies", "freshness"))
+        assert row.predicted is not None
+        return row.predicted
 
 
 OPTIMA: dict[str, tuple[Callable[[Pages, float], Allocation], Basis]] = {
