@@ -44,10 +44,12 @@ def test_same_copies_one_by_one(name):
         for first, size in zip((0, SIZES[0]), SIZES, strict=True)
         for path in abreast.run_paths(of, 3, range(first, first + size), horizon)
     ]
+    all_at_once = abreast.run_paths(of, 3, range(sum(SIZES)), horizon)
+    assert [path.fresh.tobytes() for path in together] == [path.fresh.tobytes() for path in all_at_once]
     replicas = np.flatnonzero(of.plan.reached[0])
     for one, other in zip(alone, together, strict=True):
         assert np.array_equal(one.copies[0, replicas], other.copies[0, replicas])
-        # Sums of the same numbers in another order.
+        # Here the sums are by window, so they are of the same numbers in another order.
         np.testing.assert_allclose(other.fresh, one.fresh, rtol=1e-12)
         assert other.counts[1:3] == one.counts[1:3]
         assert one.unproven == other.unproven == 0

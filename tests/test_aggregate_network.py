@@ -12,7 +12,6 @@ from scipy.special import stdtrit
 import replnet as rn
 from replnet.engines.aggregate.processes import before, named, renewals
 from replnet.engines.plan import plan
-from replnet.experiment.aggregates.emulated import pilot
 from replnet.experiment.aggregates.paths import path
 from replnet.experiment.aggregates.system import System
 from replnet.experiment.metrics import metrics
@@ -363,7 +362,7 @@ def test_runs_repeat_and_go_on():
 
 def test_a_precision_is_reached_and_ctrl_c_leaves_what_there_is():
     net = rn.aggregate(sources=100, rates="gamma(shape=2, mean=1)", budget=100)
-    found = rn.emulate(net, horizon=pilot(net), precision=0.002, confirm=False)
+    found = rn.emulate(net, horizon=500, precision=0.002, confirm=False)
     assert found.estimates[0].half_width <= 0.002
 
     def interrupt(done: float, words: str) -> None:

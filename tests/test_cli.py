@@ -130,3 +130,29 @@ def test_doctor_finds_nothing_wrong_here():
     done = replnet("doctor")
     assert done.returncode == FINE
     assert "FAIL" not in done.stdout
+
+
+MANY = ("-s", "sources=2", "-s", "rates=[1, 9]", "-s", "weights=[1, 1]", "-s", "budget=10", "-s", "allocate=uniform")
+
+
+def test_of_many_sources_the_mean_is_demanded_unless_one_is_named():
+    """At 5 downloads a unit of time they are fresh to (1 - exp(-1/5)) 5 = 0.906 and (1 - exp(-9/5)) 5/9 = 0.464."""
+    asked = ("--horizon", "5000", "--threshold", "freshness > 0.6", "--threshold", "source 2: freshness > 0.6")
+    done = replnet("run", "aggregate", *MANY, *asked)
+    assert done.returncode == DIFFERS
+    assert "\nfreshness > 0.6: holds\n" in f"\n{done.stderr}"
+    assert "source 2: freshness > 0.6: failed" in done.stderr
+    found = [
+        json.loads(replnet("size", "aggregate", *MANY, "--target", target, "--format", "json").stdout)["value"]
+        for target in ("freshness >= 0.6", "source 2: freshness >= 0.464")
+    ]
+    assert found[0] < found[1] == pytest.approx(10, rel=0.01)
+
+
+def test_no_path_counts_part_of_a_download():
+    """Paths of a schedule in rounds may all count the same, though a share of a download more is due in each."""
+    fields = ("-s", "sources=5", "-s", "rates=[1, 2, 3, 4, 5]", "-s", "weights=[1, 1, 1, 1, 1]", "-s", "order=fixed")
+    most = ("--horizon", "6115.46", "--replications", "65", "-s", "budget=18.215", "--format", "json")
+    rows = json.loads(replnet("run", "aggregate", *fields, *most).stdout)["rows"]
+    row = next(row for row in rows if (row["group"], row["metric"]) == ("source 1", "download_rate"))
+    assert row["ci_low"] < row["predicted"] < row["ci_high"]

@@ -45,7 +45,7 @@ def made(rows, axes=(K,)):
 
 def words(rows, printed=()):
     cells, records = made(rows)
-    return [(one["verdict"], one["printed_verdict"]) for one in table(cells, records, {}, printed)]
+    return [(one["verdict"], one["printed_verdict"]) for one in table(cells, lines(cells, records), {}, printed)]
 
 
 def test_all_cells_are_judged_together():
@@ -55,7 +55,7 @@ def test_all_cells_are_judged_together():
     assert [word for word, _ in words([far, near, near])] == ["differ", "agree", "agree"]
     assert [word for word, _ in words([row(0.5029, 0.5), near, near])] == ["agree", "agree", "agree"]
     cells, records = made([far, near, row(0.6, 0.5)])
-    assert differing(cells, records) == ["0", "2"]
+    assert differing(lines(cells, records)) == ["0", "2"]
 
 
 @settings(max_examples=50, deadline=None)
@@ -68,7 +68,7 @@ def test_verdicts_are_those_of_holm_over_all_rows(values):
 
 def test_unfinished_and_failed_cells():
     cells, records = made([row(0.5, 0.5), None, row(0.6, 0.6)])
-    rows = table(cells, records, {"1": "out of memory"}, ())
+    rows = table(cells, lines(cells, records), {"1": "out of memory"}, ())
     found = [(one["k"], one["verdict"], one["note"]) for one in rows]
     assert found == [(1, "agree", ""), (2, "failed", "out of memory"), (3, "agree", "")]
     assert frame(rows, [K])["measured"].isna().tolist() == [False, True, False]
@@ -77,7 +77,7 @@ def test_unfinished_and_failed_cells():
 def test_columns_are_of_one_kind():
     mixed = axis("x", [1, "auto"])
     cells = [Cell(str(i), {"x": value}, {}, SETTINGS) for i, value in enumerate(mixed.values)]
-    rows = table(cells, {str(i): {"rows": [row(0.5)]} for i in range(2)}, {}, ())
+    rows = table(cells, lines(cells, {str(i): {"rows": [row(0.5)]} for i in range(2)}), {}, ())
     assert frame(rows, [mixed])["x"].tolist() == ["1", "auto"]
     assert frame([], [mixed]).columns.tolist()[:3] == ["x", "group", "metric"]
 
@@ -108,7 +108,7 @@ def test_the_most_particular_print_counts():
     prints = [printed(0.5), printed(0.6, k=2)]
     assert [said for _, said in words([near, near, near], prints)] == ["agree", "contradicts", "agree"]
     cells, records = made([near, near, near])
-    told = contradictions(table(cells, records, {}, prints), [K], prints)
+    told = contradictions(table(cells, lines(cells, records), {}, prints), [K], prints)
     assert told == ["k = 2: cluster, freshness: 0.6 is printed, 0.5 predicted, 0.5 ± 0.002 measured (Table 1)"]
 
 
@@ -186,7 +186,7 @@ def test_the_difference_of_two_runs():
     half = Estimate(0, math.hypot(0.001, 0.001), 32).half_width
     assert rows[1]["ci_high"] - rows[1]["ci_low"] == pytest.approx(2 * half)
     assert word == "differ"
-    with pytest.raises(ValueError, match="a and b: have no row in common"):
+    with pytest.raises(ValueError, match="a and b: have no measured row in common"):
         differences(Run([row(0.5), None, None], "a"), Run([None, row(0.5), None], "b"))
 
 

@@ -50,7 +50,6 @@ def replace(copy: Path, file: str, old: str, new: str) -> None:
 def test_a_type_with_another_name_is_no_obstacle(copy):
     first, hits = ran(copy)
     assert hits == "0 0"
-    assert ran(copy) == [first, "1 1"]
     replace(copy, "engines/kernels.py", "class Losses", "class Misses")
     assert ran(copy, "Misses") == [first, "0 0"]
     assert ran(copy, "Misses") == [first, "1 1"]

@@ -26,7 +26,13 @@ def intervals() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["single, Pareto(3) / constant", "cluster of 10, all exponential"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "single, Pareto(3) / constant",
+        pytest.param("cluster of 10, all exponential", marks=pytest.mark.slow),
+    ],
+)
 def test_the_interval_covers_the_prediction_in_95_of_100_runs(intervals, name):
     """Fails intervals that cover 95 % with chance below FALSE_ALARM: 1 to 37 of 300 may miss.
 

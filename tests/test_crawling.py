@@ -17,14 +17,13 @@ from replnet.theory.crawl_fixed import optimal_fixed
 from replnet.theory.crawl_policies import POLICIES, order_freshness, proportional_to_changes, uniform
 from replnet.theory.crawling import (
     Pages,
-    discrete_freshness,
     fixed_freshness,
     optimal_discrete,
     optimal_random,
     optimal_slotted,
     random_freshness,
-    slotted_freshness,
 )
+from replnet.theory.sync_order import PurelyRandom
 
 # ---- another solver: an interior point method that knows only the objective and its derivatives
 
@@ -113,6 +112,12 @@ def case(number: int) -> tuple[Pages, float]:
         case "apart":
             u, d = 10 ** rng.uniform(-4, 4, n), 10 ** rng.uniform(-2, 2, n)
     return Pages(u, d), budget
+
+
+def discrete_freshness(pages: Pages, p: np.ndarray) -> float:
+    """(3) by utility; 1 for a page that never changes."""
+    u, d, whole = pages.utilities, pages.changes, p + pages.changes - p * pages.changes
+    return float(u @ np.where(d > 0, p / np.where(d > 0, whole, 1), 1)) / float(u.sum())
 
 
 def solved(gain: Gain, pages: Pages, budget: float) -> float:
@@ -292,11 +297,17 @@ def test_an_uneven_order_is_worth_the_mean_over_its_intervals():
 # ---- Remark 4
 
 
+def slotted_freshness(pages: Pages, p: np.ndarray) -> float:
+    """(5) by utility."""
+    u, d, q = pages.utilities, pages.changes, -np.expm1(-pages.changes)
+    return float(u @ (q / d * p / (p + q - p * q))) / float(u.sum())
+
+
 def test_decay_in_discrete_time_is_not_what_algorithm_2_optimises():
     """Remark 4 has it that Algorithm 2 finds that optimum. With few pages it loses up to some per cent."""
     pages = Pages([10.0, 1.0], [3.0, 0.1])
     right, said = optimal_slotted(pages).rates, optimal_random(pages, 1.0).rates
-    best = max(slotted_freshness(pages, [share, 1 - share]) for share in np.linspace(0, 1, 2001))
+    best = max(slotted_freshness(pages, np.array([share, 1 - share])) for share in np.linspace(0, 1, 2001))
     assert slotted_freshness(pages, right) == pytest.approx(best, abs=1e-7)
     assert slotted_freshness(pages, right) > best - 1e-15
     assert slotted_freshness(pages, said) < slotted_freshness(pages, right) * 0.999
@@ -317,7 +328,8 @@ def test_decay_is_the_sum_over_ages():
     d, p = 0.7, 0.3
     whole_slots = sum(p * (1 - p) ** j * math.exp(-d * j) for j in range(200))
     part = -math.expm1(-d) / d
-    assert slotted_freshness(Pages([2.0], [d]), [p]) == pytest.approx(whole_slots * part, rel=1e-14)
+    assert slotted_freshness(Pages([2.0], [d]), np.array([p])) == pytest.approx(whole_slots * part, rel=1e-14)
+    assert PurelyRandom(p).freshness(d, p) == pytest.approx(whole_slots * part, rel=1e-14)
 
 
 # ---- properties, and the ends of the scale
@@ -377,7 +389,6 @@ def test_a_page_that_changes_in_every_slot():
     # At u = 1 its slope 0.5 / (p / 2 + 1 / 2)^2 is 1 where p = sqrt(2) - 1.
     share = optimal_discrete(Pages([1.0, 1.0], [1.0, 0.5])).rates
     assert share == pytest.approx([2 - math.sqrt(2), math.sqrt(2) - 1], rel=1e-12)
-    assert discrete_freshness(Pages([1.0], [1.0]), [0.3]) == pytest.approx(0.3)
 
 
 def test_a_budget_that_only_logarithms_can_say():
@@ -401,7 +412,6 @@ def test_a_budget_that_only_logarithms_can_say():
         (lambda: uniform(Pages([1], [1]), math.nan), "budget: nan is not finite"),
         (lambda: random_freshness(Pages([1], [1]), [1, 2]), "rates: 2 numbers for 1 pages"),
         (lambda: optimal_discrete(Pages([1], [1.5])), "changes[0]: 1.5 is above 1"),
-        (lambda: discrete_freshness(Pages([1, 1], [1, 1]), [0.7, 0.7]), "shares: they add up to 1.4"),
         (lambda: order_freshness(Pages([1], [1]), [0, 1], 1.0), "order: names pages 0 to 1"),
         (lambda: order_freshness(Pages([1], [1]), [0.5], 1.0), "order: not a plain list of pages"),
     ],

@@ -83,6 +83,24 @@ def test_precision_is_reached_by_more_replications():
     assert fine.replications > coarse.replications == 32
 
 
+@pytest.mark.parametrize("rates", [(100, 1), (1, 100)])
+def test_what_is_rare_is_measured_more_precisely_than_asked(rates):
+    """Freshness of 1 or 99 %: a half-width of 0.1 would be reached at once, and says nothing."""
+    network = rn.single(updates=f"exponential(rate={rates[0]})", downloads=f"exponential(rate={rates[1]})")
+    found = rn.emulate(network, seed=1, horizon=320, precision=0.1, confirm=False)
+    (estimate,) = found.estimates
+    assert estimate.half_width <= 0.05 * min(estimate.value, 1 - estimate.value)
+    assert found.replications > 32
+    assert found.events < 1e7
+
+
+def test_what_is_too_rare_ends_no_later_than_a_run_of_the_usual_length():
+    network = rn.single(updates="exponential(rate=1)", downloads="exponential(rate=1)", delay=20)
+    found = rn.emulate(network, "step", seed=1, horizon=320, precision=0.1, confirm=False)
+    assert found.events <= 2.2e5
+    assert found.incomplete == ""
+
+
 def test_a_difference_is_looked_at_again(monkeypatch):
     """A wrong prediction still differs after four times as many replications; nothing is shown before."""
     from replnet.experiment import emulate as module

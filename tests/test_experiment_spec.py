@@ -525,6 +525,8 @@ def test_numbers_match_up_to_rounding(load):
         (BASE + "quick: {vary: {k: [0, 1]}}\n", None),
         (BASE + "measure: fresness\n", "exp.yaml:13:10: measure: 'fresness' is not a metric (did you mean freshness?)"),
         (BASE + "groups: [clusters]\n", "exp.yaml:13:10: groups[1]: no cell has a group clusters (did you mean cluster?)"),
+        (BASE + "groups: cluster\nclaims: [{text: t, rises: freshness, over: k, where: {group: clients}}]\n", "exp.yaml:14:62: claims[1].where.group: no cell has a group clients"),
+        (BASE + "  clients: {ask: 2, queries: exponential(rate=1)}\ngroups: cluster\nprinted: [{group: clients, value: 1, within: 1}]\n", "exp.yaml:15:19: printed[1].group: clients is not kept (one of groups: cluster)"),
         (BASE + "figure: {x: kk}\n", "exp.yaml:13:13: figure.x: kk is not an axis (did you mean k?)"),
         (BASE + "figure: {x: k, series: k}\n", "exp.yaml:13:24: figure.series: k is x already (an axis of its own)"),
         (BASE + "figure: {x: k, log: [z]}\n", "exp.yaml:13:22: figure.log[1]: 'z' is unknown here (x or y)"),

@@ -260,7 +260,7 @@ def test_pages_below_a_threshold():
 # ---- Those that ship
 
 SAID = {  # by experiment, how many of its printed values contradict the paper's own equations
-    "crawl/fig1-shares": 1,  # 99 %, which a carousel does not always reach
+    "crawl/fig1-shares": 2,  # 99 %, which is 99.6 % for one data set, and 96.8 % in a carousel
     "sync/fig10": 1,  # 0.84, which is 0.8349
     "sync/fig18": 2,  # 0.53, which is 0.535
     "sync/fig7b": 1,  # an age below zero

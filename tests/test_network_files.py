@@ -111,6 +111,13 @@ def overridden(assignment: str) -> Network:
     return Network.from_data(document.data, document)
 
 
+def test_files_of_an_override_count_from_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "times.csv").write_text("1\n2\n4\n")
+    monkeypatch.chdir(tmp_path)
+    spec = load("single", ["updates=trace(file=times.csv)", "downloads={trace: {file: times.csv}}"]).spec
+    assert spec.updates.mean == spec.downloads.mean == 1.5
+
+
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
@@ -121,6 +128,11 @@ def overridden(assignment: str) -> Network:
         ("tiers.0.replicas=1", "-s tiers.0.replicas=1: tiers: has no item 0 (1 to 2, counted from 1)"),
         ("kind.rate=1", "-s kind.rate=1: kind: has no field rate (-s kind=...)"),
         ("name=[1", "-s name=[1: -s: expected ',' or ']', but got '<stream end>' (a value as in YAML)"),
+        (
+            "updates=[lattice(values=[1])]",
+            "-s updates=[lattice(values=[1])]: -s: expected ',' or ']', but got '['"
+            " (laws in a list that have brackets of their own in quotes)",
+        ),
         ("tierz=1", "-s tierz=1: tierz: unknown field (did you mean tiers?)"),
         ("tiers.2.replicaz=1", "-s tiers.2.replicaz=1: tiers[2].replicaz: unknown field (did you mean replicas?)"),
         ("tiers.2.peers=3", "-s tiers.2.peers=3: tiers[2].peers: 3 is not below replicas = 3 (0 to 2)"),

@@ -110,6 +110,8 @@ def test_other_ways_to_write(source: object, same: str) -> None:
         ("modulated(rates=[1, 2], means=[1])", "means", "one mean time per rate"),
         ("modulated(rates=[0, 0], means=[1, 1])", "rates", "above 0"),
         ("modulated(rates=[1, -2], means=[1, 1])", r"rates\[1\]", "above 0"),
+        ("modulated(rates=[1e-20, 0], means=[1, 1])", "rates", r"exponential\(rate=5e-21\)"),
+        ("modulated(rates=[1e-30, 1e-31], means=[1, 1])", "rates", "no difference"),
         ("diurnal(rate=1, swing=1.5, period=1)", "swing", "at most 1"),
         ("diurnal(rate=1, swing=0.5, period=0)", "period", "above 0"),
         ("diurnal(swing=0.5, period=1)", "rate", "exactly one of"),
@@ -121,6 +123,7 @@ def test_other_ways_to_write(source: object, same: str) -> None:
         ("superposition(laws=[exponential(rate=1), exponential(rate=1)], count=2)", "count", "law and count"),
         ("shuffled(2)", "law", "a law"),
         ("trace(file=x, order=backwards)", "order", "shuffled or recorded"),
+        ("diurnal(rate=10, swing=0.8)", "period", "missing"),
     ],
 )
 def test_errors_name_the_field(text: str, field: str, right: str) -> None:

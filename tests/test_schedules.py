@@ -23,7 +23,6 @@ from replnet.theory.crawling import (
     optimal_random,
     optimal_slotted,
     random_freshness,
-    slotted_freshness,
 )
 from replnet.theory.information_age import direct
 from replnet.theory.stretched import at_rate
@@ -325,7 +324,8 @@ def test_draws_in_slots_are_as_fresh_as_equation_3_says_over_a_slot():
     """Few sources and many changes in a slot, where continuous time is another thing."""
     few = Pages([1.0, 2.0, 3.0], [2.0, 1.0, 0.5])
     shares = optimal_slotted(few).rates
-    expected = slotted_freshness(few, shares)
+    each = [PurelyRandom(p).freshness(d, p) for p, d in zip(shares, few.changes, strict=True)]
+    expected = float(few.utilities @ each) / float(few.utilities.sum())
     assert abs(expected - random_freshness(few, shares)) > 0.05
     fresh = worth(Draws(shares, 1.0), few.changes, 500.0, weights=few.utilities, replications=300)
     assert_agrees(fresh, expected, resolution=0.01)

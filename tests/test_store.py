@@ -508,8 +508,8 @@ def kill_many(folder: Path, times: int, seed: int) -> None:
         assert keys == list(store.finished)  # no doubles
 
 
-def test_what_was_acknowledged_survives_15_kills(tmp_path):
-    kill_many(tmp_path, 15, seed=3)
+def test_what_was_acknowledged_survives_5_kills(tmp_path):
+    kill_many(tmp_path, 5, seed=3)
 
 
 @pytest.mark.slow

@@ -202,6 +202,31 @@ def test_metrics_and_groups_are_chosen():
     assert list(rn.sweep({**data, "groups": ["level 2"]}, workers=0).table["group"]) == ["level 2"]
 
 
+def test_what_is_not_kept_is_as_if_it_were_not_there(monkeypatch):
+    """A level that differs is neither judged nor run longer nor claimed about where another one is kept."""
+    run = cells.run
+
+    def wrong(job):
+        record = run(job)
+        for row in record["rows"]:
+            row["predicted"] += 0.2 if row["group"] == "level 3" else 0.0
+        return record
+
+    monkeypatch.setattr(sweeps, "run", wrong)
+    laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=${rate})"}
+    # Predicted, level 3 is made to rise above level 2.
+    claim = {"text": "freshness falls with depth", "falls": "freshness", "over": "group"}
+    data = {
+        "title": "t", "vary": {"rate": [1, 2]}, "network": {"kind": "cascade", "depth": 3, **laws},
+        "run": {"horizon": 1e4}, "claims": [claim],
+    }  # fmt: skip
+    all_of_them = rn.sweep(data, workers=0)
+    kept = rn.sweep({**data, "groups": ["level 1", "level 2"]}, workers=0)
+    assert (all_of_them.verdict, len(all_of_them.records)) == ("differ", 4)
+    assert (kept.verdict, len(kept.records)) == ("agree", 2)
+    assert [claim.predicted for claim in all_of_them.claims + kept.claims] == [False, True]
+
+
 def test_the_predicted_curve_is_finer_than_the_cells():
     """Between rates there is something, and predicted there; between whole numbers of peers there is nothing."""
     rates = section(rn.sweep("p2p/fig4a", quick=True, overrides=["run.precision=0.02"], workers=0)).figure
@@ -228,8 +253,8 @@ rn.sweep(load_experiment(sys.argv[1]), sys.argv[2], workers=0, progress=lambda g
 """
 
 
-def begin(file: Path, folder: Path, hash_seed: str = "random") -> subprocess.Popen:
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+def begin(file: Path, folder: Path) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONHASHSEED": "random"}
     command = [sys.executable, "-c", PROGRAM, str(file), str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
 
@@ -242,23 +267,18 @@ def file(tmp_path):
 
 
 def test_kills_and_resumes_end_in_the_same_table(tmp_path, file):
-    """Three kills as soon as a cell is acknowledged; then it ends with other hash seeds."""
+    """Two kills as soon as a cell is acknowledged, under hash seeds of their own; then it ends with another one."""
     straight, folder = tmp_path / "straight", tmp_path / "killed"
-    with begin(file, straight, "0") as process:
-        process.communicate(timeout=60)
-    assert process.returncode == 0
-    for kill in range(3):
+    for kill in (1, 2):
         with begin(file, folder) as process:
             for line in process.stdout:
-                if line.strip() == str(2 * (kill + 1)).encode():
+                if line.strip() == str(2 * kill).encode():
                     process.send_signal(signal.SIGKILL)
         assert process.returncode == -signal.SIGKILL
-        assert Sweep.read(folder).done >= 2 * (kill + 1)
-    with begin(file, folder) as process:
-        process.communicate(timeout=60)
-    assert process.returncode == 0
+        assert Sweep.read(folder).done >= 2 * kill
+    whole, resumed = (sweeps.sweep(load_experiment(file), out, workers=0) for out in (straight, folder))
     assert parquet(folder) == parquet(straight)
-    assert Sweep.read(folder).hash == sweeps.sweep(load_experiment(file), workers=0).hash
+    assert resumed.hash == whole.hash
 
 
 @pytest.mark.slow

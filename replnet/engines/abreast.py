@@ -4,7 +4,8 @@ A replication costs a millisecond before its first event. Sweeps run thousands o
 networks, thirty replications each, so they would do little else. With the conditional
 estimator only the ages of copies count, and of whatever source a copy is, it had no age
 when it left. So R replications are one network of R sets of replicas around one source,
-every process named as in its own replication: the copies are those of `array`, one by one.
+every process named as in its own replication: the copies are those of `array`, one by one, and what
+adds up does not depend on who else is in the pass.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from replnet.engines import kernels
 from replnet.engines.array import run_path
-from replnet.engines.content import gained
+from replnet.engines.content import gains
 from replnet.engines.general import Changes
 from replnet.engines.path import Path, there
 from replnet.engines.program import Program
@@ -80,7 +81,9 @@ class _Run:
         depth, unproven = self._start()
         while self._wakes.now < self._horizon:
             changed = self._pass(self._wakes.window(self._horizon))
-            gained(self._law, self._changes, changed, self._integral)
+            for groups, gain in gains(self._law, self._changes, changed):
+                # One after the other: a sum does not depend on how many replications share the window.
+                np.add.at(self._integral, groups, gain)
         return self._finish(depth, unproven)
 
     def _start(self) -> tuple[float, Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import final
 
 import numpy as np
@@ -192,15 +193,15 @@ class Content:
 
     def _harvest(self, changes: Changes, changed: int, answers: int) -> None:
         """Sum what a pass wrote down for (3)."""
-        gained(self._age, changes, changed, self._integral)
+        for groups, gain in gains(self._age, changes, changed):
+            self._integral += np.bincount(groups, gain, self._integral.size)
         got = np.isfinite(changes.answer[:answers])
         fresh = self._age.tail(changes.answer[:answers][got])
         self._answered += np.bincount(changes.client[:answers][got], fresh, self._answered.size)
 
 
-def gained(law: Law, changes: Changes, changed: int, integral: Floats) -> None:
-    """Add (3) of some changes of copies, by group; `law` is that of the age of the updates."""
+def gains(law: Law, changes: Changes, changed: int) -> Iterator[tuple[Ints, Floats]]:
+    """What changes of copies add to (3), and to which group; `law` is that of the age of the updates."""
     for q in range(0, changed, CHUNK):
         some = slice(q, min(q + CHUNK, changed))
-        gain = law.integrated_tail(changes.before[some]) - law.integrated_tail(changes.after[some])
-        integral += np.bincount(changes.who[some], gain, integral.size)
+        yield changes.who[some], law.integrated_tail(changes.before[some]) - law.integrated_tail(changes.after[some])

@@ -28,9 +28,9 @@ from replnet.laws.streams import (
     Streams,
     Words,
     exponentials,
-    mix,
     name_words,
     streams,
+    words,
 )
 from replnet.network.faults import Fault, named
 
@@ -223,7 +223,7 @@ class Losses:
         share = self.share(a, b)
         if share == 0.0:
             return False, False
-        key, gamma = self.streams.key[process : process + 1], self.streams.gamma[process : process + 1]
-        words = mix(key + np.array([2 * pull + 1, 2 * pull + 2]).astype(np.uint64) * gamma)
-        request, reply = ((words >> np.uint64(11)) * 2.0**-53 < share).tolist()
+        of = Streams(self.streams.key[process : process + 1], self.streams.gamma[process : process + 1])
+        chance = words(of, np.array([2 * pull, 2 * pull + 1]))
+        request, reply = ((chance >> np.uint64(11)) * 2.0**-53 < share).tolist()
         return request, reply

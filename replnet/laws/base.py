@@ -48,9 +48,10 @@ class Law(ABC):
     def tail(self, x: Array) -> Array:
         """P(X > x), for x >= 0."""
 
-    @abstractmethod
     def isf(self, q: Array) -> Array:
-        """The smallest x with tail(x) <= q, for q in [0, 1]."""
+        """The smallest x with tail(x) <= q, for q in [0, 1]. A law has a formula for this or for `solve`."""
+        with np.errstate(divide="ignore"):
+            return self.solve(-np.log(q))
 
     @abstractmethod
     def excess(self, x: Array) -> Array:

@@ -108,10 +108,6 @@ class DayGap(Law):
     def excess(self, x: Array) -> Array:
         return self._bessel(x)[0] / self.of.rate
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         return solved(self, e, around=self.mean)
 

@@ -102,10 +102,6 @@ class Scipy(Law):
         with np.errstate(all="ignore"):
             return _frozen(self).cdf(x)
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         return solved(self, e, around=self.mean, end=float(_frozen(self).support()[1]))
 

@@ -63,10 +63,6 @@ class Hyperexponential(Law):
     def integrated_tail(self, x: Array) -> Array:
         return self._mixed(-np.expm1(-self._decay(x)) / np.array(self.rates))
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         from replnet.laws.inverse import solved
 

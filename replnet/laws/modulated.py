@@ -29,6 +29,7 @@ from replnet.laws.spelling import listed
 from replnet.laws.streams import FUTURE, PAST, Streams
 
 NEGLIGIBLE = 1e-14  # weight of a mode that rounding alone may have made
+DIGITS = 1e-6  # relative error of the rate from which on too little is left of the modes
 
 
 @final
@@ -42,9 +43,14 @@ class Modulated(Order):
     def __str__(self) -> str:
         return f"modulated(rates={listed(self.rates)}, means={listed(self.means)})"
 
+    @property
+    def rate(self) -> float:
+        """Events per unit of time: the mean over the states."""
+        return float(np.dot(self.rates, self.means)) / sum(self.means)
+
     @cached_property
-    def marginal(self) -> Hyperexponential:
-        """(1)."""
+    def modes(self) -> tuple[Floats, Floats]:
+        """The weights that the law of an interval gives to the exponentials of (1), and their rates."""
         n, share = len(self.rates), np.array(self.means) / sum(self.means)
         flow = (1 / np.array(self.means))[:, None] * (1 - np.eye(n)) / (n - 1)
         flow -= np.diag(flow.sum(axis=1) + np.array(self.rates))
@@ -52,7 +58,13 @@ class Modulated(Order):
         decay, modes = np.linalg.eigh(-flow * root[:, None] / root)
         weight = (root @ modes) ** 2 * decay
         kept = weight > NEGLIGIBLE * weight.sum()
-        return Hyperexponential(weight[kept].tolist(), decay[kept].tolist())
+        return weight[kept], decay[kept]
+
+    @cached_property
+    def marginal(self) -> Hyperexponential:
+        """The law of an interval."""
+        weight, decay = self.modes
+        return Hyperexponential(weight.tolist(), decay.tolist())
 
     def flow(self, chance: Chance) -> Flow:
         upto = np.cumsum(self.means) / sum(self.means)
@@ -90,4 +102,9 @@ def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
         raise FieldError("means", f"{len(means)} means for {len(rates)} rates", "one mean time per rate")
     if not any(rates):
         raise FieldError("rates", "all are 0", "one or more above 0")
-    return Ordered(Modulated(rates, means))
+    order = Modulated(rates, means)
+    # The weights add up to the rate, of which rounding leaves nothing if states last no part of an interval.
+    if not abs(float(order.modes[0].sum()) - order.rate) <= DIGITS * order.rate:
+        wrong = "states change so much faster than there are events that they make no difference"
+        raise FieldError("rates", wrong, f"exponential(rate={order.rate:g})")
+    return Ordered(order)

@@ -50,10 +50,6 @@ class Age(Law):
     def cdf(self, x: Array) -> Array:
         return self.law.rate * self.law.integrated_tail(x)
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         return solved(self, e, around=self.law.mean, end=float(self.law.isf(0.0)))
 

@@ -56,10 +56,6 @@ class Weibull(Law):
     def hazard(self, x: Array) -> Array:
         return np.power(np.asarray(x) / self.scale, self.shape)
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         return self.scale * np.power(e, 1 / self.shape)
 
@@ -210,10 +206,6 @@ class Lognormal(Law):
         from scipy.special import log_ndtr
 
         return -log_ndtr(-self._normal(x))
-
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
 
     def solve(self, e: Array) -> Array:
         from scipy.special import ndtri_exp

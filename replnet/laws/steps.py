@@ -200,10 +200,6 @@ class StepAge(Law):
     def cdf(self, x: Array) -> Array:
         return self.law.rate * self.law.integrated_tail(x)
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         """On the side of the polygon that e falls on, from its left corner for short ages, its right for long."""
         steps = self.law.steps

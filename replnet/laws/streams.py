@@ -70,10 +70,19 @@ def streams(run: Words, names: Words, purpose: npt.NDArray[np.int64], part: int)
     return Streams(key, np.where(flips < 24, gamma ^ np.uint64(0xAAAAAAAAAAAAAAAA), gamma))
 
 
+def words(of: Streams, n: int | npt.NDArray[np.int64]) -> Words:
+    """The n-th word of every stream, or many of one; n may be negative."""
+    return mix(of.key + (np.atleast_1d(n) + 1).astype(np.uint64) * of.gamma)
+
+
+def uniforms(of: Streams, n: int | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The same words as numbers in (0, 1]."""
+    return np.asarray(((words(of, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
+
+
 def exponentials(of: Streams, n: int | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The n-th standard exponential of every stream, or many of one."""
-    words = mix(of.key + (np.atleast_1d(n) + 1).astype(np.uint64) * of.gamma)
-    return np.asarray(-np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
+    """And as standard exponentials."""
+    return np.asarray(-np.log(uniforms(of, n)))
 
 
 def word(key: int, gamma: int, n: int) -> int:

@@ -156,10 +156,6 @@ class UnionGap(Law):
     def integrated_tail(self, x: Array) -> Array:
         return self.mean * -np.expm1(self._without(x, -1))
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.solve(-np.log(q))
-
     def solve(self, e: Array) -> Array:
         return solved(self, e, around=self.mean, end=self._end)
 

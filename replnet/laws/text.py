@@ -154,7 +154,7 @@ def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: 
             raise FieldError(key, f"{name} has no such argument", listing)
         arguments[key] = value
     for one in parameters:
-        if one.name in orderly and one.name not in arguments and one.default is one.empty:
+        if one.name in allowed and one.name not in arguments and one.default is one.empty:
             raise FieldError(one.name, "missing", example)
     return arguments
 

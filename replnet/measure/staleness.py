@@ -95,7 +95,9 @@ class Stretches:
                 late, since, begin, end = self._late
                 return self._spread(late, question.w2(end - since) - question.w2(begin - since))
             case "every":
-                return self._every(question.w2)
+                return _every(
+                    question.w2, self.updates, (self.begin, self.end), (self._first, self._before, self._upto)
+                )
             case "count":
                 return self._count()
             case "last":
@@ -107,19 +109,6 @@ class Stretches:
     def _spread(self, late: Ints, cost: Floats) -> Floats:
         found = np.zeros(self.begin.size)
         found[late] = cost
-        return found
-
-    def _every(self, w2: Cost) -> Floats:
-        """(2)"""
-        from replnet.measure.staleness_kernels import add_up, missed
-
-        found = np.zeros(self.begin.size)
-        for some in _slices(self._upto - self._first):
-            first, before, upto = self._first[some], self._before[some], self._upto[some]
-            late, early = np.empty(int((upto - first).sum())), np.empty(int((before - first).sum()))
-            missed(self.begin[some], self.end[some], self.updates, first, before, upto, late, early)
-            add_up(w2(late), upto - first, 1.0, found[some])
-            add_up(w2(early), before - first, -1.0, found[some])
         return found
 
     def _count(self) -> Floats:
@@ -169,7 +158,8 @@ class Answers:
             case "first":
                 found[late] = question.w(self.at[late] - self.updates[self._first[late]])
             case "every":
-                found = self._every(question.w)
+                places = self._first, self._first, self._upto
+                found = _every(question.w, self.updates, (self.at, self.at), places)
             case "count":
                 found[late] = self._upto[late] - self._first[late]
             case "last":
@@ -178,17 +168,22 @@ class Answers:
                 found = self.at - self.left
         return found
 
-    def _every(self, w: Cost) -> Floats:
-        """The sum of w(t - u) over what is missed at t."""
-        from replnet.measure.staleness_kernels import add_up, missed
 
-        found = np.zeros(self.at.size)
-        for some in _slices(self._upto - self._first):
-            at, first, upto = self.at[some], self._first[some], self._upto[some]
-            late = np.empty(int((upto - first).sum()))
-            missed(at, at, self.updates, first, first, upto, late, np.empty(0))
-            add_up(w(late), upto - first, 1.0, found[some])
-        return found
+def _every(cost: Cost, updates: Floats, span: tuple[Floats, Floats], places: tuple[Ints, Ints, Ints]) -> Floats:
+    """(2), with `cost` for w2: by the begin and the end of each span, over updates from the first that is missed.
+
+    Those before the second place are missed at the begin already, those before the third at the end.
+    """
+    from replnet.measure.staleness_kernels import add_up, missed
+
+    found = np.zeros(span[0].size)
+    for some in _slices(places[2] - places[0]):
+        (begin, end), (first, before, upto) = (one[some] for one in span), (one[some] for one in places)
+        late, early = np.empty(int((upto - first).sum())), np.empty(int((before - first).sum()))
+        missed(begin, end, updates, first, before, upto, late, early)
+        add_up(cost(late), upto - first, 1.0, found[some])
+        add_up(cost(early), before - first, -1.0, found[some])
+    return found
 
 
 def _places(updates: Floats, instants: Floats, right: bool) -> Ints:

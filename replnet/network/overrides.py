@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from replnet.laws.spelling import number
+from replnet.network.anchored import anchored
 from replnet.network.compose_yaml import compose
 from replnet.network.errors import InputError, Problem, field_name
 from replnet.network.files import Document, Mark, Node, collection, node_of
@@ -54,14 +56,19 @@ def put(document: Document, key: str, new: Node) -> Document:
 
 
 def value_of(text: str, origin: str) -> Node:
-    """What `text` means in YAML, as given by `origin`."""
+    """What `text` means in YAML, as given by `origin`; files count from the working directory."""
     try:
         node = compose(f"value: {text}", origin)
     except InputError as error:
         wrong = error.problems[0].wrong
-        raise InputError([Problem(origin, None, None, "-s", wrong, "a value as in YAML")]) from None
+        raise InputError([Problem(origin, None, None, "-s", wrong, _as_in_yaml(text))]) from None
     assert isinstance(node.value, dict)
-    return node_of(node.value["value"].plain(), Mark(None, None, origin))
+    return anchored(node_of(node.value["value"].plain(), Mark(None, None, origin)), Path())
+
+
+def _as_in_yaml(text: str) -> str:
+    listed = text.lstrip().startswith("[") and "(" in text
+    return "laws in a list that have brackets of their own in quotes" if listed else "a value as in YAML"
 
 
 def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[str | int, ...], origin: str) -> Node:

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
 
 from replnet.laws import FieldError, Law
 from replnet.network.aggregate import Aggregate
-from replnet.network.errors import FieldsError, InputError, Problem, shown, suggestion
+from replnet.network.errors import FieldsError
 from replnet.network.fields import (
     LARGEST,
     AtLeastTwo,
@@ -28,7 +28,7 @@ from replnet.network.fields import (
 from replnet.network.files import Document
 from replnet.network.graph_spec import Graph
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
-from replnet.network.validation import checked
+from replnet.network.validation import one_of
 from replnet.network.whole import Whole
 
 
@@ -272,13 +272,7 @@ KINDS: dict[str, type[Spec]] = {
 
 def specification(data: Mapping[str, Any], document: Document | None = None) -> Spec:
     """The checked specification that `data` describes; errors are placed in `document` if there is one."""
-    kind = data.get("kind")
-    if isinstance(kind, str) and kind in KINDS:
-        return checked(KINDS[kind], data, document)
-    wrong = f"{shown(kind)} is unknown" if "kind" in data else "missing"
-    right = suggestion(kind if isinstance(kind, str) else "", KINDS)
-    problem = Problem(None, None, None, "kind", wrong, right)
-    raise InputError([problem if document is None else document.problem(("kind",), wrong, right)])
+    return one_of(KINDS, "kind", data, document)
 
 
 def schema() -> dict[str, Any]:

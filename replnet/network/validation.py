@@ -35,6 +35,16 @@ def checked(model: type[Model], data: Mapping[str, Any], document: Document | No
         raise InputError(map(located(document), faults(error, model, data))) from None
 
 
+def one_of(models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None) -> Model:
+    """`data` as the model that its `field` names; an InputError as `checked` has them."""
+    name = data.get(field)
+    if isinstance(name, str) and name in models:
+        return checked(models[name], data, document)
+    wrong = f"{shown(name)} is unknown" if field in data else "missing"
+    right = suggestion(name if isinstance(name, str) else "", models)
+    raise InputError([located(document)(((field,), wrong, right, False))])
+
+
 def _context(data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
     """What a field may need to know beyond its own value."""
     # With a file the nodes are not all here yet.

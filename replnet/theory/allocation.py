@@ -44,7 +44,6 @@ from replnet.theory.weights import Expression, Power, Threshold, Weight, graded,
 
 ALLOCATION = "sources independent of one another; constant download intervals; update ages independent of downloads"
 OPTIMUM = Basis("exact", "Staleness eq. 66", ALLOCATION)
-SQUARE_ROOT = Basis("exact", "Staleness eq. 72", ALLOCATION)
 PER_DECADE = 6  # points of the table of m
 SHORTEST, LONGEST = 1e-5, 1e5  # intervals in the table, against the shortest and longest scale of the problem
 ROUNDS = 60  # of refinement after that; about five do, but where m begins at a threshold that is bisected
@@ -60,23 +59,6 @@ class Allocation:
     rates: tuple[float, ...]
     penalty: Prediction
     price: float
-
-    @property
-    def starved(self) -> tuple[int, ...]:
-        """The sources that get nothing."""
-        return tuple(i for i, rate in enumerate(self.rates) if rate == 0)
-
-
-def square_root(rates: Sequence[float], queries: Sequence[float], budget: float) -> Allocation:
-    """The best rates for the expected number of missing updates, eq. 71 and 72."""
-    cost = _shares(queries, len(rates)) * np.array([positive("rates", rate) for rate in rates])
-    roots, budget = np.sqrt(cost), _budget(budget)
-    whole = float(roots.sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = float(np.divide(whole**2, 2 * budget)) if whole else 0.0
-        price = float(np.divide(left, budget)) if whole else 0.0
-    shares = roots / whole if whole else roots
-    return Allocation(tuple((budget * shares).tolist()), Prediction.of(left, SQUARE_ROOT), price)
 
 
 def budget_for(missing: float, mean_root_rate: float, sources: float) -> float:

@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.laws.check import FieldError, positive
+from replnet.laws.families import Exponential
 from replnet.theory.crawl_fixed import optimal_fixed
 from replnet.theory.crawling import Floats, Pages, optimal_random
+from replnet.theory.many_copies import Changes, Intervals
 
 Policy = Callable[[Pages, float], Floats]
 
@@ -55,21 +57,9 @@ POLICIES: dict[str, Policy] = {
 
 def order_freshness(pages: Pages, order: npt.ArrayLike, slot: float) -> float:
     """Weighted freshness if the pages in `order` are refreshed one per `slot`, round and round, (1). Exact."""
-    turns, slot = _order(pages, order), positive("slot", slot)
-    by_page = np.argsort(turns, kind="stable")
-    page = turns[by_page]
-    interval = np.empty(turns.size)
-    interval[1:] = np.diff(by_page)
-    # The first turn of a page comes after its last one of the round before.
-    first = np.flatnonzero(np.diff(page, prepend=-1))
-    last = np.append(first[1:], turns.size) - 1
-    interval[first] = by_page[first] - by_page[last] + turns.size
-    d = pages.changes[page]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fresh = np.where(d > 0, -np.expm1(-d * slot * interval) / d, slot * interval)
-    summed = np.bincount(page, fresh, pages.size) / (slot * turns.size)
-    summed[pages.changes == 0] = 1.0
-    return float(pages.utilities @ summed) / float(pages.utilities.sum())
+    copies = Intervals.ordered(pages.size, _order(pages, order), positive("slot", slot))
+    poisson = Changes([(Exponential(rate=1.0), np.arange(pages.size))], pages.changes)
+    return float(pages.utilities @ copies.freshness(poisson)) / float(pages.utilities.sum())
 
 
 def _order(pages: Pages, order: npt.ArrayLike) -> npt.NDArray[np.int64]:

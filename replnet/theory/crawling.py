@@ -31,7 +31,8 @@ one page a slot of length 1 the mean is
 which is (3) at a change probability of q, times the mean of exp(-d x) over a slot.
 So Algorithm 1 finds its optimum, with q for d and u q / d for u; Algorithm 2 is its
 limit for rare changes. (5) is also the freshness along continuous time of pages that
-change at rate d and are refreshed at the ends of slots.
+change at rate d and are refreshed at the ends of slots, the purely random order of
+sync_order.
 
 Beyond the paper: pages without changes (fresh, whatever is done; never refreshed),
 without utility (never refreshed), and that change in every slot (d = 1 in (3)).
@@ -113,21 +114,6 @@ def fixed_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
     return _weighted(pages, np.where(d == 0, 1.0, np.where(p == 0, 0.0, fresh)))
 
 
-def discrete_freshness(pages: Pages, shares: npt.ArrayLike) -> float:
-    """Weighted freshness after every slot, one page a slot being drawn by these shares, (3). Exact."""
-    p, d = _shares(pages, shares), _probabilities(pages)
-    return _weighted(pages, _share(p, p * (1 - d) + d))
-
-
-def slotted_freshness(pages: Pages, shares: npt.ArrayLike) -> float:
-    """Weighted freshness along time, one page being drawn by these shares at the end of every slot of length 1, (5).
-
-    Exact, and also the mean worth of copies that decay at the rates `changes`.
-    """
-    p, q = _shares(pages, shares), -np.expm1(-pages.changes)
-    return _weighted(pages, _share(p, p * np.exp(-pages.changes) + q) * _over_a_slot(pages.changes))
-
-
 def optimal_random(pages: Pages, budget: float) -> Allocation:
     """The rates with the largest `random_freshness` for a total rate of `budget` (Crawl Algorithm 2).
 
@@ -137,12 +123,12 @@ def optimal_random(pages: Pages, budget: float) -> Allocation:
 
 
 def optimal_discrete(pages: Pages) -> Allocation:
-    """The shares, which add up to 1, with the largest `discrete_freshness` (Crawl Algorithm 1). Exact."""
+    """The shares, which add up to 1, with the largest mean of (3) by utility (Crawl Algorithm 1). Exact."""
     return _poured(pages.utilities, pages.changes, 1 - _probabilities(pages), 1.0)
 
 
 def optimal_slotted(pages: Pages) -> Allocation:
-    """The shares, which add up to 1, with the largest `slotted_freshness` (Crawl Remark 4, by (5)). Exact.
+    """The shares, which add up to 1, with the largest mean of (5) by utility (Crawl Remark 4). Exact.
 
     The threshold is on u / d still, as both are multiplied by the same.
     """
@@ -198,14 +184,6 @@ def _share(part: Floats, whole: Floats) -> Floats:
 def _over_a_slot(d: Floats) -> Floats:
     """q / d of (5)."""
     return np.divide(-np.expm1(-d), d, out=np.ones_like(d), where=d > 0)
-
-
-def _shares(pages: Pages, shares: npt.ArrayLike) -> Floats:
-    p = numbers("shares", shares, pages.size)
-    total = float(p.sum())
-    if total > 1 + 1e-9:
-        raise FieldError("shares", f"they add up to {total:g}", "probabilities, which add up to 1 at most")
-    return p
 
 
 def _probabilities(pages: Pages) -> Floats:

@@ -78,11 +78,6 @@ def service_rate(bandwidth: float, replicas: float, downloads: float, polls: flo
     return replicas * (bandwidth - downloads - peers * polls)
 
 
-def source_load(replicas: float, downloads: float) -> float:
-    """What the source must answer, m lambda, to be held against B (P2P eq. 30). Exact."""
-    return replicas * downloads
-
-
 def download_rate(target: float, updates: Law, downloads: Family) -> float:
     """q^-1(target): the slowest downloads that meet the target in a single hop (P2P eq. 31). Exact."""
     return rate_for(
@@ -165,29 +160,6 @@ def cooperative(
     rate = bandwidth / replicas
     nu = poll_rate(target, replicas, updates, downloads(rate), polls, peers, start=start)
     return Size(replicas, rate, nu, peers, service_rate(bandwidth, replicas, rate, nu, peers), target)
-
-
-def best_cooperative(
-    bandwidth: float, target: float, updates: Law, downloads: Family, polls: Family, peers: int = 1
-) -> Size:
-    """The number of replicas of the highest service rate under (1), P2P VI-D."""
-    plain = non_cooperative(bandwidth, target, updates, downloads)
-    known: dict[int, Size] = {}
-    last: list[float | None] = [None]  # the latest poll rate: that of other sizes is near
-
-    def value(replicas: int) -> float:
-        if replicas not in known:
-            try:
-                size = cooperative(bandwidth, target, replicas, updates, downloads, polls, peers, start=last[0])
-            except UnreachableError:
-                return -math.inf
-            known[replicas], last[0] = size, size.polls or None
-        return known[replicas].service_rate
-
-    best = peak(value, max(int(plain.replicas), peers + 1))
-    if best not in known:
-        raise UnreachableError(f"freshness {target:g} cannot be met with bandwidth {bandwidth:g}")
-    return known[best]
 
 
 def peak(value: Callable[[int], float], start: int) -> int:

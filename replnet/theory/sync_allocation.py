@@ -121,10 +121,6 @@ class Allocation:
         _require("frequencies", self.frequencies, self.frequencies >= 0, "0 or more")
 
     @property
-    def mean_frequency(self) -> float:
-        return float(self.elements.weights @ self.frequencies)
-
-    @property
     def element_freshness(self) -> Floats:
         return np.asarray(self.order.freshness(self.elements.rates, self.frequencies), dtype=float)
 

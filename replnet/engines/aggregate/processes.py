@@ -118,22 +118,10 @@ def choices(run: Words, part: int = CHOICES) -> Streams:
     return streams(run, np.zeros(1, np.uint64), np.array([PURPOSES["downloads"]]), part)
 
 
-def words(of: Streams, n: Ints) -> Words:
-    """The n-th words (streams.py, eq. 1), n of any sign."""
-    return mix(of.key + (n + 1).astype(np.uint64) * of.gamma)
-
-
-def uniforms(of: Streams, n: Ints) -> Floats:
-    """The n-th words as numbers in (0, 1]."""
-    return np.asarray(((words(of, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
-
-
-def numbers(field: str, values: npt.ArrayLike, size: int | None = None) -> Floats:
+def numbers(field: str, values: npt.ArrayLike) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array >= 0)).all():
         raise FieldError(field, "not a list of numbers that are 0 or positive", "one number per source")
-    if size is not None and array.size != size:
-        raise FieldError(field, f"{array.size} numbers for {size} sources", "one number per source")
     return array
 
 

@@ -32,12 +32,10 @@ from replnet.engines.aggregate.processes import (
     numbers,
     ranks,
     renewals,
-    uniforms,
-    words,
 )
 from replnet.laws.base import Law
 from replnet.laws.check import FieldError, positive
-from replnet.laws.streams import CHOICES, PURPOSES, START, Streams, Words, streams
+from replnet.laws.streams import CHOICES, PURPOSES, START, Streams, Words, streams, uniforms, words
 
 MOST = 1 << 28  # refreshes of a path: what fits a memory
 
