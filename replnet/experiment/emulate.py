@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
@@ -17,7 +17,7 @@ from replnet.experiment.formula import Formula
 from replnet.experiment.metrics import Metric, metrics
 from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
-from replnet.experiment.replications import Progress, Replications
+from replnet.experiment.replications import EVENTS, Progress, Replications, shared_out
 from replnet.experiment.result import Emulated
 from replnet.measure.estimate import FEWEST
 from replnet.measure.verdict import RESOLUTION
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from replnet.experiment.behind import Follow
     from replnet.experiment.event_log import Again, EventLog, File
 
-REPLICATIONS = 32
-EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
 
@@ -62,9 +60,10 @@ def emulate(
     """Run the network and compare it with its predictions.
 
     `horizon` units of time are shared out among the replications, 32 of them or
-    more if they would take long. With `precision`, replications are added until every interval of freshness has a
-    half-width of at most that. Rows that differ from their prediction are run four times longer
-    before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what there is.
+    more if they would take long. With `precision`, replications are added until every interval of freshness
+    has a half-width of at most that, and a smaller one where freshness is near 0 or 1 (replications.py).
+    Rows that differ from their prediction are run four times longer before they are called so, or always
+    or never if `confirm` says so. Ctrl-C ends the run with what there is.
     `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not
     that are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`.
     """
@@ -74,23 +73,20 @@ def emulate(
     asked = metrics(measure)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
+    made: Replications[Any]
+    begun = time.perf_counter()
     if network.kind == "aggregate":
-        from replnet.experiment.aggregates.emulated import emulate_aggregate, require_array
+        from replnet.experiment.aggregates.emulated import replicated, require_array
 
         require_array(engine, estimator, trace)
-        return emulate_aggregate(network, asked, seed, horizon, precision, replications, resolution, confirm, progress)
-    begun = time.perf_counter()
-    compiled = plan(network)
-    if horizon is None:
-        horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
-    if replications is None:
-        replications = max(REPLICATIONS, math.ceil(horizon * compiled.rate / LONGEST[engine]))
-    length, sampled = horizon / replications, estimator == "sampled"
-    run = _Run(compiled, engine, seed, length, sampled, resolution, formulas(compiled, asked), asked)
-    made = Replications(run.paths, run.found, compiled.rate * length, run.room, progress)
-    with event_log(trace, network, seed, engine) as run.log:
-        made.all(replications, precision, confirm)
-    found = run.found(made.paths)
+        made = replicated(network, asked, seed, horizon, replications, resolution)
+        made.all(precision, confirm, progress)
+    else:
+        with event_log(trace, network, seed, engine) as log:
+            sampled = estimator == "sampled"
+            made = _replicated(plan(network), engine, asked, seed, horizon, replications, resolution, sampled, log)
+            made.all(precision, confirm, progress)
+    found, (events, queries) = made.found, made.counts
     return Emulated(
         network=network.data(),
         rows=tuple(found.rows()) if made.paths else (),
@@ -98,10 +94,10 @@ def emulate(
         engine=engine,
         estimator=estimator,
         seed=seed,
-        horizon=length * len(made.paths),
+        horizon=made.length * len(made.paths),
         replications=len(made.paths),
-        events=sum(sum(path.counts[:3]) for path in made.paths),
-        queries=sum(path.counts[3] for path in made.paths),
+        events=events,
+        queries=queries,
         seconds=time.perf_counter() - begun,
         incomplete=made.incomplete,
         estimates=tuple(found.estimates) if made.paths else (),
@@ -132,6 +128,30 @@ def _check(
             isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
         ):
             raise ValueError(f"{name}: {value!r} is not a number above 0")
+
+
+def _replicated(
+    compiled: Plan,
+    engine: str,
+    asked: tuple[Metric, ...],
+    seed: int,
+    horizon: float | None,
+    replications: int | None,
+    resolution: float,
+    sampled: bool,
+    log: EventLog | None,
+) -> Replications[Path]:
+    if horizon is None:
+        horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
+    first, length = shared_out(horizon, replications, compiled.rate, LONGEST[engine])
+    run = _Run(compiled, engine, seed, length, sampled, resolution, formulas(compiled, asked), asked, log)
+    events, plenty = compiled.rate * length, EVENTS[engine]
+    return Replications(first, length, events, run.paths, run.found, _counted, plenty, run.room)
+
+
+def _counted(path: Path) -> tuple[int, int]:
+    updates, downloads, polls, queries = path.counts
+    return updates + downloads + polls, queries
 
 
 def _round(x: float) -> float:

@@ -66,10 +66,9 @@ class Findings:
         return [self._estimate(*key) for key in self.keys]
 
     @property
-    def widest(self) -> float:
-        """Half-width of freshness, of the groups that have an interval."""
-        found = [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
-        return max((e.half_width for e in found if not e.doubt), default=0.0)
+    def sought(self) -> list[Estimate]:
+        """Of freshness, which a precision is about."""
+        return [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
 
     @cached_property
     def words(self) -> list[str]:

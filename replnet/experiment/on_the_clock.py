@@ -13,11 +13,10 @@ from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import run_path
 from replnet.experiment.doubts import behind
-from replnet.experiment.emulate import REPLICATIONS
 from replnet.experiment.findings import Findings
 from replnet.experiment.predict import formulas
 from replnet.experiment.provenance import provenance
-from replnet.experiment.replications import Progress
+from replnet.experiment.replications import REPLICATIONS, Progress
 from replnet.experiment.result import Emulated
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network

@@ -89,6 +89,13 @@ class Result:
         frame.attrs["units"] = METRICS | ON_REQUEST
         return frame
 
+    def about(self, metric: str, group: str | None = None) -> list[Row]:
+        """The rows of a metric: of `group`, or of all groups, and of many sources together rather than one by one."""
+        rows = [row for row in self.rows if row.metric == metric and group in (None, row.group)]
+        if group is None and self.network["kind"] == "aggregate":
+            return [row for row in rows if not row.group.startswith("source ")] or rows
+        return rows
+
     def data(self) -> dict[str, Any]:
         """One object of plain data, as `--format json` prints it."""
         rows = [{c: getattr(row, c) for c in self.columns} for row in self.rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -21,6 +21,7 @@ from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Cell, verdicts
 from replnet.network.sources import Floats
 
+WHOLE = 0.5  # deviation of a count that is one of two neighbouring numbers, at most: paths may all show the same one
 MOST_PAIRS = 10  # sources whose two processes are looked at for a common lattice
 
 
@@ -50,12 +51,10 @@ class Found:
         return verdicts(self._cells, self.resolution)
 
     @property
-    def widest(self) -> float:
-        """Half-width of the mean freshness, where there is an interval."""
-        groups = {view.name for view in self.system.views}
-        pairs = zip(self.keys, self.estimates, strict=True)
-        found = [e for (group, metric), e in pairs if group in groups and metric == "freshness"]
-        return max((e.half_width for e in found if not e.doubt), default=0.0)
+    def sought(self) -> list[Estimate]:
+        """Of the mean freshness, which a precision is about."""
+        means = {(view.name, "freshness") for view in self.system.views}
+        return [e for key, e in zip(self.keys, self.estimates, strict=True) if key in means]
 
     @cached_property
     def _cells(self) -> list[Cell]:
@@ -74,7 +73,10 @@ class Found:
             why = formula.note if formula and formula.kind else "infinite: sources that change are never downloaded"
             return Estimate(math.inf, math.nan, len(self.paths), doubt=why)
         amounts, wholes = shares.T
-        return ratio(amounts, wholes, doubt=self._doubt(key) or self._rare(key, amounts, wholes))
+        estimate = ratio(amounts, wholes, doubt=self._doubt(key) or self._rare(key, amounts, wholes))
+        if key[1] == "download_rate" and formula is not None and formula.value:
+            return replace(estimate, error=max(estimate.error, WHOLE / float(wholes.mean()) / math.sqrt(wholes.size)))
+        return estimate
 
     def _rare(self, key: Key, amounts: Floats, wholes: Floats) -> str:
         """Why the spread of what hardly ever happens says little of its mean."""

@@ -11,12 +11,12 @@ from typing import final
 import numpy as np
 
 from replnet.engines.aggregate.copies import Chunk, followed, together
-from replnet.engines.aggregate.processes import choices, uniforms
+from replnet.engines.aggregate.processes import choices
 from replnet.engines.aggregate.refreshes import Listed, freshest
 from replnet.engines.path import Shares
 from replnet.experiment.aggregates.system import MOST_CHOICES, System
 from replnet.experiment.metrics import Metric
-from replnet.laws.streams import PAST, Words, seed_words
+from replnet.laws.streams import PAST, Words, seed_words, uniforms
 from replnet.measure.staleness import Stretches
 from replnet.network.sources import Floats
 

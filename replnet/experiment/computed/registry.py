@@ -11,9 +11,8 @@ from replnet.experiment.computed.computation import Computation
 from replnet.experiment.computed.crawl import CRAWL
 from replnet.experiment.computed.staleness import STALENESS
 from replnet.experiment.computed.sync import SYNC
-from replnet.network.errors import InputError, Problem, shown, suggestion
 from replnet.network.files import Document
-from replnet.network.validation import checked
+from replnet.network.validation import one_of
 
 COMPUTATIONS: dict[str, type[Computation]] = {
     name: one for one in (*SYNC, *CRAWL, *STALENESS) for name in get_args(one.model_fields["name"].annotation)
@@ -23,13 +22,7 @@ METRICS = tuple(dict.fromkeys(metric for one in COMPUTATIONS.values() for metric
 
 def computation(data: Mapping[str, Any], document: Document | None = None) -> Computation:
     """The checked formula that `data` describes; errors are placed in `document` if there is one."""
-    name = data.get("name")
-    if isinstance(name, str) and name in COMPUTATIONS:
-        return checked(COMPUTATIONS[name], data, document)
-    wrong = f"{shown(name)} is unknown" if "name" in data else "missing"
-    right = suggestion(name if isinstance(name, str) else "", COMPUTATIONS)
-    problem = Problem(None, None, None, "name", wrong, right)
-    raise InputError([problem if document is None else document.problem(("name",), wrong, right)])
+    return one_of(COMPUTATIONS, "name", data, document)
 
 
 def schema() -> dict[str, Any]:

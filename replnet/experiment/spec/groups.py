@@ -39,10 +39,11 @@ def _of_tier(number: int, tier: Mapping[str, Any]) -> set[str]:
 
 
 def unknown_groups(sections: Sections, cells: Iterable[Cell]) -> Iterator[Fault]:
-    """Groups that are asked for or spoken of, and that no cell has."""
+    """Groups that are asked for or spoken of, and that no cell has or the table does not keep."""
     named = list(_named(sections))
     if not named:
         return
+    kept = set(sections.groups)
     there: set[str] = set()
     for cell in cells:
         if cell.formula:
@@ -52,6 +53,8 @@ def unknown_groups(sections: Sections, cells: Iterable[Cell]) -> Iterator[Fault]
     for path, name in named:
         if name not in there:
             yield path, f"no cell has a group {name}", suggestion(str(name), there), False
+        elif kept and name not in kept:
+            yield path, f"{name} is not kept", f"one of groups: {', '.join(sections.groups)}", False
 
 
 def _named(sections: Sections) -> Iterator[tuple[Place, Any]]:

@@ -145,7 +145,10 @@ class Run(Part):
     estimator: Literal["sampled", "conditional"] = Field("sampled", description="sampled or conditional")
     seed: Seed = Field(1, description="the same seed, the same paths; shared by all cells")
     horizon: Positive | None = Field(None, description="units of time per cell, all replications together")
-    precision: Positive | None = Field(None, description="go on until every interval's half-width is at most this")
+    precision: Positive | None = Field(
+        None,
+        description="until every half-width is at most this, and less where freshness is near 0 or 1",
+    )
     replications: Count | None = Field(None, description="independent paths per cell, 30 or more for intervals")
     resolution: Positive = Field(RESOLUTION, description="half-width above which a comparison counts as unresolved")
 
@@ -265,9 +268,12 @@ class Sections(Part):
     run: Run = Field({}, validate_default=True, description="how long a cell is run, and how")
     quick: Quick | None = Field(None, description="what --quick changes")
     measure: Annotated[tuple[Metric, ...], BeforeValidator(_one_or_more), _one_or_list(METRIC)] = Field(
-        (), description="the metrics to keep; all if left out"
+        (), description="the metrics to keep; what is judged, shown and claimed is about these; all if left out"
     )
-    groups: Names = Field((), description="the groups to keep, such as cluster or level 1; all if left out")
+    groups: Names = Field(
+        (),
+        description="the groups to keep, such as cluster or level 1; the rest is not judged, as with measure",
+    )
     printed: tuple[Printed, ...] = Field((), description="values that a paper prints")
     claims: tuple[Claim, ...] = Field((), description="what a paper says about the whole table")
     figure: Figure | None = Field(None, description="what to draw")

@@ -15,17 +15,14 @@ from replnet.experiment.spec.checks import faults, mismatches
 from replnet.experiment.spec.groups import unknown_groups
 from replnet.experiment.spec.models import Claim, Figure, Printed, Sections
 from replnet.experiment.spec.overrides import overridden, quickened, with_section
+from replnet.network.anchored import anchored
 from replnet.network.errors import InputError, Problem, suggestion
-from replnet.network.files import Document, Mark, Node, collection, file_error, mapped, node_of, read_yaml
+from replnet.network.files import Document, Mark, Node, collection, file_error, node_of, read_yaml
 from replnet.network.shipped import folders, shipped, shipped_names
 from replnet.network.validation import checked, located
 
 # A fault in one of these does not keep the others from being checked.
 APART = {"title", "claim", "paper", "run", "quick", "measure", "groups", "printed", "claims", "figure"}
-# The file of trace(...), which is its first argument unless it is named.
-TRACE = re.compile(
-    r"""(\btrace\s*\(\s*(?:file\s*=\s*)?|\bfile\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,()\[\]="']++(?!\s*=))"""
-)
 
 
 @final
@@ -111,7 +108,7 @@ def _name(path: Path) -> str:
 def _made(asked: _Asked) -> Experiment:
     document = quickened(asked.document) if asked.quick else asked.document
     document, another = overridden(document, asked.overrides, asked.zips)
-    document = _anchored(document, document.directory)
+    document = replace(document, root=anchored(document.root, document.directory, document.prefix))
     if asked.overrides or asked.zips:  # which come after `quick`, so that it is of no more use
         document = with_section(document, "quick", None)
     if another:  # what a paper prints is about its own experiment
@@ -202,8 +199,7 @@ def _complete(document: Document) -> Document:
         right = f"fields, a file, or a network that comes with replnet: {suggestion(node.value, shipped_names())}"
         raise InputError([document.problem(("network",), f"{path} does not exist", right)])
     own = read_yaml(path)
-    own = _anchored(replace(own, prefix=("network",)), own.directory)
-    root = replace(_from_file(own.root, own.name), key=node.key)
+    root = replace(_from_file(anchored(own.root, own.directory, ("network",)), own.name), key=node.key)
     return replace(with_section(document, "network", root), others={own.name: own.lines})
 
 
@@ -215,21 +211,3 @@ def _from_file(node: Node, name: str) -> Node:
     if isinstance(node.value, list):
         return collection([_from_file(below, name) for below in node.value], mark, key)
     return replace(node, mark=mark, key=key)
-
-
-def _anchored(document: Document, folder: Path) -> Document:
-    """With the names of files absolute, so that the data mean the same wherever they are kept."""
-
-    def absolute(found: re.Match[str]) -> str:
-        name = found[2] if found[2][0] not in "\"'" else re.sub(r"\\(.)", r"\1", found[2][1:-1])
-        quoted = str((folder / name).resolve()).replace("\\", "\\\\").replace('"', '\\"')
-        return f'{found[1]}"{quoted}"'
-
-    def change(node: Node, path: tuple[str | int, ...]) -> Node:
-        if not isinstance(node.value, str):
-            return node
-        if path[-2:] == ("trace", "file") or (*document.prefix, *path) == ("network", "file"):
-            return replace(node, value=str((folder / node.value).resolve()))
-        return replace(node, value=TRACE.sub(absolute, node.value)) if "trace" in node.value else node
-
-    return replace(document, root=mapped(document.root, change))

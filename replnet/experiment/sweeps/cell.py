@@ -13,19 +13,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from replnet.engines.plan import UPDATES, Plan, plan
-from replnet.experiment.aggregates.emulated import pilot
+from replnet.engines.plan import UPDATES, plan
+from replnet.experiment.aggregates.system import System
 from replnet.experiment.computed.registry import computation
-from replnet.experiment.emulate import EVENTS, REPLICATIONS, emulate, suited
-from replnet.experiment.replications import INTERRUPTED
+from replnet.experiment.emulate import emulate, suited
+from replnet.experiment.replications import EVENTS, INTERRUPTED, REPLICATIONS
 from replnet.experiment.result import Emulated, Row
 from replnet.experiment.spec.cells import Cell, Settings
 from replnet.measure.estimate import Estimate
 from replnet.network.network import Network
 
 PILOT = {"array": 1e5, "step": 5e3}  # events after which a run that has a precision to reach looks at it
-# What a replication lasts at least, as the past of its start costs half as much: mean intervals of the updates, or
-# with the conditional estimator mean times between the pulls of the replica that pulls least.
+# What a replication lasts at least, as the past of its start costs half as much: mean intervals of the updates (of an
+# aggregate, of the updates and downloads of a source), or with the conditional estimator mean times between the pulls
+# of the replica that pulls least.
 SPELLS = 20.0
 QUIETS = 16.0
 CENTURY = 100.0  # records of that many replicas are about as dear as all else in a cell
@@ -68,8 +69,7 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
     engine = settings.engine or suited(network)
     horizon = settings.horizon
     if horizon is None and settings.precision is not None:
-        aggregate = network.kind == "aggregate"
-        horizon = pilot(network) if aggregate else _pilot(plan(network), engine, settings.estimator)
+        horizon = _pilot(network, engine, settings.estimator)
     result = emulate(
         network,
         engine,
@@ -87,8 +87,13 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
     return result
 
 
-def _pilot(compiled: Plan, engine: str, estimator: str) -> float:
+def _pilot(network: Network, engine: str, estimator: str) -> float:
     """A horizon after which there is an interval to go by, and each replication was longer than its start."""
+    if network.kind == "aggregate":
+        system = System.of(network)
+        events = min(max(PILOT[engine], REPLICATIONS * SPELLS * system.size), EVENTS[engine])
+        return events / max(system.rate, 1e-300)
+    compiled = plan(network)
     if estimator == "conditional":
         least = QUIETS * compiled.quiet
     else:

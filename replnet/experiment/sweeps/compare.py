@@ -65,9 +65,17 @@ class Line:
         return all(same(self.cell.values.get(name, self.row.get(name)), value) for name, value in at.items())
 
 
-def lines(cells: Iterable[Cell], records: Mapping[str, Any]) -> list[Line]:
-    """The rows of the cells that are finished, in the order of the cells."""
-    return [Line(cell, row) for cell in cells if cell.key in records for row in records[cell.key]["rows"]]
+def lines(
+    cells: Iterable[Cell], records: Mapping[str, Any], measure: Sequence[str] = (), groups: Sequence[str] = ()
+) -> list[Line]:
+    """The rows of the cells that are finished, in the order of the cells; of these metrics and groups, or of all."""
+    return [
+        Line(cell, row)
+        for cell in cells
+        if cell.key in records
+        for row in records[cell.key]["rows"]
+        if (not measure or row["metric"] in measure) and (not groups or row["group"] in groups)
+    ]
 
 
 def words(found: Sequence[Line]) -> list[str]:
@@ -80,28 +88,17 @@ def words(found: Sequence[Line]) -> list[str]:
     return [answers[line.cell.settings.resolution][i] if line.is_measured else "" for i, line in enumerate(found)]
 
 
-def differing(cells: Iterable[Cell], records: Mapping[str, Any]) -> list[str]:
+def differing(found: Sequence[Line]) -> list[str]:
     """The keys of the cells with a row that differs."""
-    found = lines(cells, records)
     return list(
         dict.fromkeys(line.cell.key for line, word in zip(found, words(found), strict=True) if word == "differ")
     )
 
 
 def table(
-    cells: Sequence[Cell],
-    records: Mapping[str, Any],
-    failures: Mapping[str, str],
-    printed: Sequence[Printed],
-    measure: Sequence[str] = (),
-    groups: Sequence[str] = (),
+    cells: Sequence[Cell], kept: Sequence[Line], failures: Mapping[str, str], printed: Sequence[Printed]
 ) -> list[dict[str, Any]]:
-    """The rows of the finished table; of the metrics in `measure` and the groups in `groups`, or of all."""
-    kept = [
-        line
-        for line in lines(cells, records)
-        if (not measure or line.row["metric"] in measure) and (not groups or line.row["group"] in groups)
-    ]
+    """The finished table, of the rows that are kept."""
     found, prints = words(kept), [_printed(line, printed) for line in kept]
     said = _against_print(kept, found, prints)
     rows = {

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.experiment.aggregates.emulated import PILOT, pilot
+from replnet.experiment.aggregates.system import System
 from replnet.experiment.result import Emulated
 from replnet.experiment.spec.cells import Cell
 from replnet.experiment.sweeps.cell import Job, emulated, run, size
@@ -80,6 +80,6 @@ def _extrapolated(cell: Cell) -> tuple[float, float]:
 def _brief(cell: Cell, events: float) -> Emulated:
     """The network of a cell for about so many events."""
     network = Network.from_data(cell.network)
-    aggregate = network.kind == "aggregate"
-    rate = PILOT / pilot(network) if aggregate else sum(1.0 for _ in network.replicas) or 1.0
+    rate = System.of(network).rate if network.kind == "aggregate" else float(sum(1 for _ in network.replicas))
+    rate = rate or 1.0
     return emulated(network, replace(cell.settings, precision=None, horizon=events / rate, replications=FEWEST))

@@ -16,7 +16,7 @@ from typing import Any, final
 
 from replnet.experiment.predict import predict
 from replnet.experiment.replications import Progress
-from replnet.experiment.result import Emulated, Row
+from replnet.experiment.result import Emulated, Result, Row
 from replnet.experiment.spec.cells import Settings
 from replnet.experiment.sweeps.cell import emulated
 from replnet.network.errors import InputError
@@ -54,7 +54,10 @@ def size(
     precision: float = 0.002,
     progress: Progress | None = None,
 ) -> Sized:
-    """The smallest value of the field `vary` at which every group, or `group`, has at least the target freshness."""
+    """The smallest value of the field `vary` at which every group, or `group`, has at least the target freshness.
+
+    Of many sources it is the mean freshness, unless `group` is one of them.
+    """
     if not 0 < target < 1:
         raise ValueError(f"--target: {target:g} is not a freshness to reach (above 0 and below 1)")
     key, start = _field(source, overrides, vary)
@@ -66,12 +69,12 @@ def size(
         return load(source, (*overrides, f"{key}={value!r}"))
 
     def by_formula(value: float | int) -> float | None:
-        found = [row.predicted for row in _about(predict(at(value)).rows, group)]
+        found = [row.predicted for row in _about(predict(at(value)), group)]
         return None if None in found else min(one for one in found if one is not None)
 
     def by_emulation(value: float | int) -> float:
         tell(0.5, f"{key} = {value:.6g}")
-        rows = _about(emulated(at(value), settings).rows, group)
+        rows = _about(emulated(at(value), settings), group)
         return min((row.measured for row in rows if row.measured is not None), default=math.nan)
 
     known = by_formula(start)
@@ -83,10 +86,10 @@ def size(
     return Sized(key, value, at(value), by_formula(value), how, result)
 
 
-def _about(rows: tuple[Row, ...], group: str | None) -> list[Row]:
-    found = [row for row in rows if row.metric == "freshness" and group in (None, row.group)]
+def _about(result: Result, group: str | None) -> list[Row]:
+    found = result.about("freshness", group)
     if not found:
-        there = ", ".join(row.group for row in rows if row.metric == "freshness")
+        there = ", ".join(row.group for row in result.rows if row.metric == "freshness")
         raise ValueError(f"--target: there is no group {group} (one of {there})")
     return found
 

@@ -27,7 +27,6 @@ from replnet.experiment.spec.models import SUBJECTS
 from replnet.experiment.spec.specification import Experiment, load_experiment
 from replnet.experiment.storage.durable import DiskError, canonical, sealed, write_whole
 from replnet.experiment.storage.store import RefusedError, Store, differences, read
-from replnet.experiment.sweeps import compare
 from replnet.experiment.sweeps.cell import Job, Record, run, size
 from replnet.experiment.sweeps.swept import FAILURES, Sweep, longer
 from replnet.version import __version__
@@ -229,7 +228,7 @@ class _Run:
     def _doubtful(self) -> list[str]:
         """The cells that differ, once all are there."""
         missing = any(key not in self._finished for key in self._cells)
-        return [] if missing else compare.differing(list(self._cells.values()), self._finished)
+        return [] if missing else self._sweep(None).differing(self._finished)
 
     def _round(self, jobs: Sequence[Job], records: _Records) -> None:
         self._finished = records.finished

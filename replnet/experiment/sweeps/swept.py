@@ -64,15 +64,22 @@ class Sweep:
         """By key, the record that counts: the longer one of a cell that differed, where there is one."""
         records = {cell.key: self.records[cell.key] for cell in self.cells if cell.key in self.records}
         if self.done == len(self.cells):
-            again = {key: self.records.get(longer(key)) for key in compare.differing(self.cells, records)}
+            again = {key: self.records.get(longer(key)) for key in self.differing(records)}
             records |= {key: record for key, record in again.items() if record is not None}
         return records
+
+    def lines(self, records: Mapping[str, Any]) -> list[compare.Line]:
+        """Of the metrics and the groups that the experiment keeps: all that is judged, shown or claimed."""
+        return compare.lines(self.cells, records, self.experiment.measure, self.experiment.groups)
+
+    def differing(self, records: Mapping[str, Any]) -> list[str]:
+        """The keys of the cells that are to be run longer."""
+        return compare.differing(self.lines(records))
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The finished table, of what is finished."""
-        e = self.experiment
-        return compare.table(self.cells, self.final, self.failures, e.printed, e.measure, e.groups)
+        return compare.table(self.cells, self.lines(self.final), self.failures, self.experiment.printed)
 
     @cached_property
     def table(self) -> Any:
@@ -81,7 +88,7 @@ class Sweep:
 
     @cached_property
     def claims(self) -> tuple[Checked, ...]:
-        found, e = compare.lines(self.cells, self.final), self.experiment
+        found, e = self.lines(self.final), self.experiment
         return tuple(checked(claim, found, e.axes, e.zips) for claim in e.claims)
 
     @property

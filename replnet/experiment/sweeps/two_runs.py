@@ -26,7 +26,8 @@ def differences(first: Sweep, second: Sweep) -> tuple[list[str], list[dict[str, 
     pairs = [(line, theirs[key]) for key, line in _by_place(first, axes).items() if key in theirs]
     if not pairs:
         raise ValueError(
-            f"{first.folder} and {second.folder}: have no row in common (runs whose axes, groups and metrics meet)"
+            f"{first.folder} and {second.folder}: have no measured row in common "
+            "(runs whose axes, groups and metrics meet)"
         )
     cells = [Cell(_difference(a.estimate, b.estimate), 0.0, scale=_scale(a)) for a, b in pairs]
     words = verdicts(cells, max(first.experiment.settings.resolution, second.experiment.settings.resolution))
@@ -36,11 +37,9 @@ def differences(first: Sweep, second: Sweep) -> tuple[list[str], list[dict[str, 
 
 def _by_place(sweep: Sweep, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
     e, found = sweep.experiment, dict[tuple[Any, ...], Line]()
-    for line in lines(sweep.cells, sweep.final):
+    for line in lines(sweep.cells, sweep.final, e.measure, e.groups):
         group, metric = line.row["group"], line.row["metric"]
-        if line.row["measured"] is None or (e.measure and metric not in e.measure):
-            continue
-        if e.groups and group not in e.groups:
+        if line.row["measured"] is None:
             continue
         key = (*(line.cell.values[name] for name in axes), group, metric)
         if key in found:
