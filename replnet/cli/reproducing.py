@@ -63,6 +63,8 @@ def run_all(
         say(one)
     page = write_report(folder, [section(one) for one in found], "The papers, reproduced", _origin(found))
     click.echo(f"report: {page}", err=True)
+    if any(one.incomplete for one in found):
+        click.echo("carry on with: the same command", err=True)
     return found
 
 

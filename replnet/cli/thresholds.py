@@ -74,7 +74,7 @@ def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
     """Whether any demand failed, and whether any is open; says so on stderr."""
     failed = open_ = False
     for demand in demands:
-        rows = [r for r in result.rows if r.metric == demand.metric and demand.group in (None, r.group)]
+        rows = result.about(demand.metric, demand.group)
         # What this network has no rows of cannot be judged either.
         answers = [demand.holds(row) for row in rows] or [None]
         failed |= False in answers

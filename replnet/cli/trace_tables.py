@@ -251,8 +251,9 @@ def _audit_text(audit: Audit, dated: bool) -> None:
         )
         rows.append([one.metric, value, "" if one.measured.doubt else f"{low} .. {high}", *said])
     _table(["metric", "measured", "95 % interval", *models], rows)
-    for doubt in dict.fromkeys(one.measured.doubt for one in audit.measures if one.measured.doubt):
-        click.echo(f"  {doubt}")
+    for one in audit.measures:
+        if one.measured.doubt:
+            click.echo(f"  {one.metric}: {one.measured.doubt}")
     click.echo()
     _table(
         ["assumption", "", "p", "seen"],
