@@ -87,7 +87,8 @@ def _is_experiment(file: str) -> bool:
         data = read_yaml(path).data
     except InputError:
         return False
-    return "kind" not in data and bool(data.keys() & {"title", "vary", "network", "optimise", "formula", "run", "claims"})
+    keys = {"title", "vary", "network", "optimise", "formula", "run", "claims"}
+    return "kind" not in data and bool(data.keys() & keys)
 
 
 @click.command()
@@ -108,7 +109,7 @@ def schema(what: str) -> int:
 @click.command()
 @click.argument("network")
 @click.option("--target", required=True, metavar="'[GROUP:]freshness >= X'", help="What is to be met.")
-@click.option("--vary", help="The field whose smallest value is sought.  [default: budget, polls.rate or downloads.rate]")
+@click.option("--vary", help="The field whose least value is sought.  [default: budget, polls.rate or downloads.rate]")
 @click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a field. Repeatable.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")

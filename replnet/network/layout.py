@@ -31,7 +31,10 @@ def layout(graph: Any) -> Layout:
     if len(trees.level) > MOST_NODES or max(trees.level.values()) > MOST_LEVELS:
         trees = forest(graph, _some(trees))
     round_ = _is_round(graph, trees)
-    places = _circle(trees, bool(clients)) if round_ else _rows(trees, bool(clients))
+    if _is_shared(graph, trees):
+        places = _two_rows(trees, bool(clients))
+    else:
+        places = _circle(trees, bool(clients)) if round_ else _rows(trees, bool(clients))
     for index, name in enumerate(clients):
         places[name] = ((index + 1) / (len(clients) + 1), 0.0)
     return Layout(places, round_, total - len(places))
@@ -61,6 +64,21 @@ def _is_round(graph: Any, trees: Forest) -> bool:
     polling = [name for name in replicas if "polls" in graph.nodes[name]]
     sources = len(trees.level) - len(replicas)
     return sources <= 1 and 2 * len(polling) >= len(replicas) > 2 and max(trees.level.values()) <= 1
+
+
+def _is_shared(graph: Any, trees: Forest) -> bool:
+    """Several sources, and replicas that pull from all of them."""
+    parents = [len(graph.pred[name]) for name, level in trees.level.items() if level]
+    return len(trees.roots) > 1 and max(trees.level.values()) == 1 and min(parents) >= len(trees.roots)
+
+
+def _two_rows(trees: Forest, clients: bool) -> dict[str, Point]:
+    """Sources above replicas, each row as wide as the picture."""
+    low, places = (0.5 if clients else 0.0), dict[str, Point]()
+    for level, y in ((0, 1.0), (1, low)):
+        row = [name for name, at in trees.level.items() if at == level]
+        places |= {name: ((index + 0.5) / len(row), y) for index, name in enumerate(row)}
+    return places
 
 
 def _circle(trees: Forest, clients: bool) -> dict[str, Point]:
