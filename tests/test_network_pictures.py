@@ -6,7 +6,18 @@ from textwrap import dedent
 
 import pytest
 
-from replnet.network import InputError, Network, cascade, compose, cooperative, graph, load, shipped_names, single
+from replnet.network import (
+    InputError,
+    Network,
+    aggregate,
+    cascade,
+    compose,
+    cooperative,
+    graph,
+    load,
+    shipped_names,
+    single,
+)
 from replnet.network.draw import draw, svg
 from replnet.network.layout import layout
 from replnet.network.sketch import sketch
@@ -89,6 +100,12 @@ def test_shipped_networks_are_drawn_whole_and_always_alike(name, tmp_path):
     assert len(set(plan.places.values())) == net.graph.number_of_nodes()
     assert all(0 <= x <= 1 and 0 <= y <= 1 for x, y in plan.places.values())
     assert svg(net) == svg(Network.from_data(net.data()))
+
+
+def test_replicas_stand_below_the_middle_of_the_sources_that_they_share():
+    places = layout(aggregate(sources=4, updates=LAW, budget=4, replicas=2).graph).places
+    assert [places[f"source {i}"] for i in range(1, 5)] == [(0.125, 1.0), (0.375, 1.0), (0.625, 1.0), (0.875, 1.0)]
+    assert [place for name, place in places.items() if "source" not in name] == [(0.25, 0.0), (0.75, 0.0)]
 
 
 def test_formats(tmp_path):

@@ -25,7 +25,8 @@ def chosen(names: Sequence[str]) -> list[str]:
         wanted = name.removeprefix("experiments/").removesuffix(".yaml").strip("/")
         mine = [one for one in known if one == wanted or one.startswith(f"{wanted}/")]
         if not mine:
-            raise ValueError(f"reproduce: there is no {name!r} ({suggestion(wanted, known)})")
+            papers = sorted({one.partition("/")[0] for one in known})
+            raise ValueError(f"reproduce: there is no {name!r} ({suggestion(wanted, [*papers, *known])})")
         found |= dict.fromkeys(mine)
     return list(found) if names else known
 
