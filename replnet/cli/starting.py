@@ -44,8 +44,8 @@ def init(kind: str | None, output: Path | None) -> int:
         raise ValueError(f"{output}: is there already (another name)") from None
     except OSError as error:
         raise ValueError(f"{output}: cannot be written: {error.strerror or error} (a folder that exists)") from None
-    todo = "replnet sweep" if kind == "experiment" else "replnet run"
-    click.echo(f"{output} written; run it with: {todo} {output}", err=True)
+    command = "replnet sweep" if kind == "experiment" else "replnet run"
+    click.echo(f"{output} written; run it with: {command} {output}", err=True)
     return FINE
 
 

@@ -149,9 +149,10 @@ def metric(text: str) -> Metric:
 def _currency(text: str, inside: str) -> Metric:
     try:
         lag = float(inside)
-        assert 0 <= lag < math.inf
-    except (ValueError, AssertionError):
-        raise FieldError("measure", f"{text!r} has no lag of 0 or more", CALLS["currency"]) from None
+    except ValueError:
+        lag = math.nan
+    if not 0 <= lag < math.inf:  # NaN is not either
+        raise FieldError("measure", f"{text!r} has no lag of 0 or more", CALLS["currency"])
     late = Threshold(lag)
     question = Question("first", late, late.integral, "rest")
     return Metric(f"currency({number(lag)})", question, late, lambda copy, law: penalties.currency(copy, law, lag))

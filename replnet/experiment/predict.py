@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.experiment.capacity import Capacity
 from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
-from replnet.experiment.metrics import Metric, metrics
 from replnet.experiment.presence import churned, freshness_in_churn, presence, require_steady, successful
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Predicted
@@ -29,6 +29,9 @@ from replnet.theory.cluster import NO_RECENT, cluster
 from replnet.theory.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.theory.prediction import STRENGTH, Prediction
 
+if TYPE_CHECKING:
+    from replnet.experiment.metrics import Metric
+
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
@@ -38,9 +41,18 @@ def predict(network: Network, measure: Iterable[str] = ()) -> Predicted:
         from replnet.experiment.aggregates.emulated import predict_aggregate
 
         return predict_aggregate(network, measure)
-    found = formulas(plan(network), metrics(measure))
+    found = formulas(plan(network), _asked(measure))
     rows = tuple(formula.row(*key) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))
+
+
+def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:
+    names = [measure] if isinstance(measure, str) else list(measure)
+    if not names:
+        return ()  # without loading what few ask for
+    from replnet.experiment.metrics import metrics
+
+    return metrics(names)
 
 
 def formulas(compiled: Plan, asked: Iterable[Metric] = ()) -> dict[tuple[str, str], Formula]:
