@@ -146,6 +146,21 @@ def graphs(draw: st.DrawFn) -> rn.Network:
 
 
 @st.composite
+def forests(draw: st.DrawFn) -> rn.Network:
+    """Trees of several sources, of which some may reach nobody, and replicas that nothing reaches."""
+    graph = nx.DiGraph()
+    sources = [f"s{i}" for i in range(draw(st.integers(1, 4)))]
+    for name in sources:
+        graph.add_node(name, role="source", updates=draw(laws()))
+    for i in range(draw(st.integers(1, 6))):
+        name, parents = f"r{i}", list(graph)
+        graph.add_node(name, role="replica", downloads=draw(laws()))
+        if parent := draw(st.sampled_from([*parents, None])):
+            graph.add_edge(parent, name, kind="download")
+    return rn.graph(graph)
+
+
+@st.composite
 def troubled(draw: st.DrawFn) -> rn.Network:
     """Any of these, with limits on bandwidth and with what may go wrong."""
     data = draw(networks()).data()

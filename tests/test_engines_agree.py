@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import NAMED, networks, troubled
+from networks import NAMED, forests, networks, troubled
 
 import replnet as rn
 from replnet.engines import array, step
@@ -47,6 +47,27 @@ def assert_same(compiled: Plan, ours: Path, theirs: Path, sampled: bool) -> None
 def test_they_agree_on_any_network(network, seed, sampled):
     compiled = plan(network)
     assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(network=forests(), seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_they_agree_on_forests_of_several_sources(network, seed, sampled):
+    compiled = plan(network)
+    assert_same(compiled, *both(compiled, seed, 8.0, sampled), sampled)
+
+
+@pytest.mark.parametrize("estimator", ["sampled", "conditional"])
+@pytest.mark.parametrize("count", [2, 5])
+def test_pairs_side_by_side_are_as_fresh_as_one(count, estimator):
+    graph = nx.DiGraph()
+    for i in range(count):
+        graph.add_node(f"s{i}", role="source", updates="exponential(rate=1)")
+        graph.add_node(f"r{i}", role="replica", downloads="exponential(rate=1)")
+        graph.add_edge(f"s{i}", f"r{i}", kind="download")
+    (row,) = rn.emulate(rn.graph(graph), seed=1, horizon=20_000, estimator=estimator).rows
+    assert row.predicted == pytest.approx(0.5)
+    assert row.verdict == "agree"
+    assert abs(row.measured - 0.5) < 0.02
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

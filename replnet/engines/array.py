@@ -81,9 +81,9 @@ class _Run:
             window = self._wakes.window(self._horizon)
             self._weather.take_off(window, self._absent)
             self._look_ahead(contents, window.end)
-            if self._program.tree is not None:
-                for content in contents:
-                    content.tree(window)
+            if self._program.trees is not None:
+                for content, tree in zip(contents, self._program.trees, strict=True):
+                    content.tree(window, tree)
                 continue
             pulls.add(window)
             if self._program.plain:

@@ -7,11 +7,12 @@ from typing import final
 
 import numpy as np
 
-from replnet.engines import kernels, trees
+from replnet.engines import kernels
 from replnet.engines.general import Changes, Rules, general_pass
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
 from replnet.engines.stretch_kernels import changed_pass
+from replnet.engines.trees import Tree, tree_pass
 from replnet.engines.weather import Weather
 from replnet.laws.base import Law
 from replnet.laws.renewal import CHUNK, Window
@@ -142,12 +143,12 @@ class Content:
         self.updates.drop(self.updates.instants.size - 1)
         return found[0][:changed], found[1][:changed], found[2][:changed]
 
-    def tree(self, window: Window) -> None:
-        """A window of a tree, replica by replica."""
+    def tree(self, window: Window, tree: Tree) -> None:
+        """A window of this source's tree, replica by replica."""
         updates, nodes = self.updates.instants, self.state.copy.size
         room = updates.size + window.total + 2 * nodes
-        trees.tree_pass(
-            (window.points, window.offset, window.first, window.last), self._program.tree, updates, self._horizon,
+        tree_pass(
+            (window.points, window.offset, window.first, window.last), tree, updates, self._horizon,
             self.source, self.state.copy, self.state.group, self.state.fresh,
             self._scratch.ints("begin", nodes), self._scratch.ints("size", nodes),
             self._scratch.floats("times", room), self._scratch.floats("values", room),

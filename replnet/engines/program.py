@@ -66,8 +66,8 @@ class Program:
         return self.delay == 0 and not (self.plan.recent or self.plan.strict or self.plan.clients.any())
 
     @cached_property
-    def tree(self) -> Tree | None:
-        """The askers in order of depth, if every one of them is a replica's only one and asks one upstream."""
+    def trees(self) -> tuple[Tree, ...] | None:
+        """The tree of every source, if each asker is a replica's only one and asks one upstream."""
         a, n = self.askers, len(self.plan.names)
         if not (self.sampled and self.plain and (a.pulls == 1).all() and (a.size == 1).all()):
             return None
@@ -75,15 +75,23 @@ class Program:
             return None
         upstream = np.full(n, -1, np.int64)
         upstream[a.node] = a.listed[a.begin]
-        depth, above = np.zeros(n, np.int64), upstream.copy()
+        depth, root, above = np.zeros(n, np.int64), np.arange(n), upstream.copy()
         for _ in range(n):
             climbing = above >= 0
             if not climbing.any():
-                feeds = np.bincount(upstream[upstream >= 0], minlength=n) > 0
-                return Tree(np.argsort(depth[a.node], kind="stable"), a.node, upstream[a.node], feeds[a.node])
+                return self._trees(upstream, depth, root)
             depth += climbing
+            root[climbing] = above[climbing]
             above[climbing] = upstream[above[climbing]]
         return None  # a cycle: everyone waits for everyone
+
+    def _trees(self, upstream: Ints, depth: Ints, root: Ints) -> tuple[Tree, ...]:
+        """Who has another root than a source hears nothing of it, and so is not in its tree."""
+        node, sources = self.askers.node, np.array(self.plan.sources)
+        order = np.lexsort((depth[node], root[node]))
+        begin, end = (np.searchsorted(root[node][order], sources, side) for side in ("left", "right"))
+        feeds = np.bincount(upstream[upstream >= 0], minlength=upstream.size) > 0
+        return tuple(Tree(order[b:e], node, upstream[node], feeds[node]) for b, e in zip(begin, end, strict=True))
 
     @cached_property
     def registers(self) -> tuple[Ints, Ints, Ints]:

@@ -18,9 +18,9 @@ from replnet.compiler import njit
 
 
 class Tree(NamedTuple):
-    """Processes in the order of their depth, and the room that changes of a window need."""
+    """The askers of one source's tree."""
 
-    order: Any
+    order: Any  # those of this tree, by depth
     node: Any
     upstream: Any  # of a process's node
     feeds: Any  # whether anyone pulls from it

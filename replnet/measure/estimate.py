@@ -5,7 +5,13 @@ time, fresh answers out of answers). The estimate is the ratio of the sums,
 
     v = sum y_r / sum w_r,   se^2 = sum (y_r - v w_r)^2 / (R - 1) / (R mean(w)^2),   (1)
 
-and (v - truth) / se follows Student's law with R - 1 degrees of freedom, nearly.
+and T = (v - truth) / se follows Student's law with R - 1 degrees of freedom, if the
+residuals are symmetric. Where they have a skewness g, as what is rarely large has, T is
+skewed the other way, and misses would all lie on one side. With a = g / sqrt(R) (Hall 1992),
+
+    s(T) = ((1 + a T / 3)^3 - 1) / a + a / 6                                      (2)
+
+does follow it; its inverse gives an interval that reaches further to the side of the tail.
 Replications start stationary, so their length brings no bias. What breaks (1)
 is a law without a second moment: the rare replication that a huge interval
 covers is what the others never show, and se comes out too small.
@@ -24,27 +30,51 @@ FEWEST = 30  # replications under an interval; fewer leave Student's law too sen
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measured value; `error` is its standard error, NaN where `doubt` says why there is none."""
+    """A measured value; `error` is its standard error, NaN where `doubt` says why there is none.
+
+    `skew` is the skewness of what replications add to it.
+    """
 
     value: float
     error: float
     replications: int
     confidence: float = 0.95
     doubt: str = ""
+    skew: float = 0.0
 
     @property
     def half_width(self) -> float:
-        from scipy.special import stdtrit
-
-        return float(self.error * stdtrit(self.replications - 1, (1 + self.confidence) / 2))
+        return (self.high - self.low) / 2
 
     @property
     def low(self) -> float:
-        return self.value - self.half_width
+        return self.value - self.error * self._deviation((1 + self.confidence) / 2)
 
     @property
     def high(self) -> float:
-        return self.value + self.half_width
+        return self.value - self.error * self._deviation((1 - self.confidence) / 2)
+
+    def chance(self, off: float) -> float:
+        """Of a value that is off by so much, to either side."""
+        from scipy.special import stdtr
+
+        a, t = self._tilt, off / self.error
+        if a:
+            t = ((1 + a * t / 3) ** 3 - 1) / a + a / 6
+        return float(2 * stdtr(self.replications - 1, -abs(t)))
+
+    def _deviation(self, share: float) -> float:
+        """The quantile of T, by (2)."""
+        from scipy.special import cbrt, stdtrit
+
+        a, t = self._tilt, float(stdtrit(self.replications - 1, share))
+        return float(3 / a * (cbrt(1 + a * (t - a / 6)) - 1)) if a else t
+
+    @property
+    def _tilt(self) -> float:
+        """a of (2); so small a one changes nothing but the rounding."""
+        a = self.skew / math.sqrt(self.replications)
+        return a if abs(a) > 1e-6 else 0.0
 
 
 def ratio(
@@ -58,5 +88,7 @@ def ratio(
     if n < FEWEST:
         return Estimate(value, math.nan, n, confidence, doubt or f"fewer than {FEWEST} replications")
     residual = amounts - value * wholes
-    error = math.sqrt(float(residual @ residual) / (n - 1) / n) / (whole / n)
-    return Estimate(value, math.nan if doubt else error, n, confidence, doubt)
+    spread = math.sqrt(float(residual @ residual) / (n - 1))
+    skew = float((residual**3).mean()) / spread**3 * n**2 / ((n - 1) * (n - 2)) if spread > 0 else 0.0
+    error = spread / math.sqrt(n) / (whole / n)
+    return Estimate(value, math.nan if doubt else error, n, confidence, doubt, skew)

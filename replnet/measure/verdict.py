@@ -50,13 +50,11 @@ class Cell:
 
     @property
     def p_value(self) -> float:
-        from scipy.special import stdtr
-
         if self.beyond == 0:
             return 1.0
         if self.estimate.error == 0:
             return 0.0
-        return float(2 * stdtr(self.estimate.replications - 1, -abs(self.beyond) / self.estimate.error))
+        return self.estimate.chance(self.beyond)
 
     def open_question(self, resolution: float) -> bool:
         return not self.estimate.half_width <= resolution * abs(self.scale)

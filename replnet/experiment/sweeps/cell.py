@@ -122,9 +122,9 @@ def _row(row: Row, estimate: Estimate | None) -> Record:
 def measured(estimate: Estimate | None) -> Record:
     """The columns of a measured value; NaN, which JSON lacks, is None."""
     if estimate is None:
-        names = ("measured", "error", "replications", "ci_low", "ci_high")
+        names = ("measured", "error", "skew", "replications", "ci_low", "ci_high")
         return {**dict.fromkeys(names), "doubt": ""}
-    numbers = {"measured": estimate.value, "error": estimate.error}
+    numbers = {"measured": estimate.value, "error": estimate.error, "skew": estimate.skew}
     interval = {"ci_low": estimate.low, "ci_high": estimate.high}
     known = {name: value if math.isfinite(value) else None for name, value in (numbers | interval).items()}
     return {**known, "replications": estimate.replications, "doubt": estimate.doubt}

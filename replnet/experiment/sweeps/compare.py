@@ -43,7 +43,8 @@ class Line:
         def number(name: str) -> float:
             return math.nan if self.row[name] is None else float(self.row[name])
 
-        return Estimate(number("measured"), number("error"), self.row["replications"] or 0, doubt=self.row["doubt"])
+        replications, skew = self.row["replications"] or 0, self.row.get("skew") or 0.0
+        return Estimate(number("measured"), number("error"), replications, doubt=self.row["doubt"], skew=skew)
 
     @property
     def is_measured(self) -> bool:

@@ -255,4 +255,4 @@ def _ratio(a: Estimate, b: Estimate) -> Estimate:
     """Of two measured values, as if they were independent."""
     value = a.value / b.value
     error = abs(value) * math.hypot(a.error / a.value, b.error / b.value) if a.value else 0.0
-    return replace(a, value=value, error=error, replications=min(a.replications, b.replications))
+    return replace(a, value=value, error=error, replications=min(a.replications, b.replications), skew=0.0)

@@ -109,7 +109,8 @@ class Found:
         """`of` the rate, with its error by the slope of `of`."""
         step = 1e-6 * self.rate.value
         slope = (of(self.rate.value + step) - of(self.rate.value - step)) / (2 * step) if step else 0.0
-        return replace(self.rate, value=of(self.rate.value), error=abs(slope) * self.rate.error)
+        skew = math.copysign(self.rate.skew, self.rate.skew * slope)
+        return replace(self.rate, value=of(self.rate.value), error=abs(slope) * self.rate.error, skew=skew)
 
 
 @final
@@ -192,7 +193,7 @@ class Emulator:
             slope = max((above - below) / (rate * APART - rate / APART), 0.0)
             wanted = system.target - here.value
             if slope and abs(wanted) <= CLOSE * rate * slope:
-                found = replace(here, value=rate + wanted / slope, error=here.error / slope)
+                found = replace(here, value=rate + wanted / slope, error=here.error / slope, skew=-here.skew)
                 return Found(Choice(found.value, *shape), found, here)
             step = wanted / slope if slope else math.copysign(math.inf, wanted)
             rate = min(max(rate + step, rate / LARGEST_STEP), rate * LARGEST_STEP)
