@@ -77,6 +77,19 @@ def test_lines_are_those_of_pollaczek_and_khinchine():
     assert_agrees(rows["clients", "queueing_delay"], work / (2 * (1 - 16 / 20)), 0.02)
 
 
+def test_clients_wait_in_the_order_of_arrival():
+    """Four messages a unit of time to replicas and four to clients, where ten could be sent: 0.2 of a unit.
+
+    If those to replicas went first, clients would wait 1/3 (Cobham 1954).
+    """
+    network = cluster(
+        replicas=4, peers=1, polls="exponential(rate=3)", bandwidth=10,
+        clients={"ask": 1, "queries": "exponential(rate=16)"},
+    )  # fmt: skip
+    row = measured(network, horizon=5e4)["clients", "queueing_delay"]
+    assert_agrees(row, 8 * (1 / 10) ** 2 / (2 * (1 - 8 / 10)), 0.02)
+
+
 def test_clients_who_ask_for_more_than_there_is_are_turned_away_and_replicas_are_not():
     rows = measured(redundant(100))
     assert_agrees(rows["clients", "rejected"], 1 - 19 / 30, 0.01)

@@ -223,7 +223,7 @@ def idle(i, t, nodes, horizon):
 
 @njit(cache=True)
 def exchange(i, t, nodes, horizon):
-    """Whether node i has room for a message that goes first; then it is sent."""
+    """Whether node i has room for a message to a replica; then it is sent."""
     idle(i, t, nodes, horizon)
     first, cost = max(nodes[i].first, t), nodes[i].cost
     sent = first - t + cost <= nodes[i].limit

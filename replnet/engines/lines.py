@@ -9,9 +9,10 @@ finds it
 F becomes max(F, t) + 1/B, and what finds W + 1/B above queue/B is turned away.
 A replica spends a message on each pull it sends and on each answer to a client,
 a source on each answer, and with `charge: both` a replica on each answer to a
-replica as well. What replicas exchange goes before clients: it takes no time, and
-is turned away by an F of its own, which answers to clients do not move. The
-answer to a client holds what the replica has when it is asked, and leaves after W.
+replica as well. A message to a client leaves after W, in the order of arrival and
+with what the replica held when it was asked. A message to a replica takes its 1/B of
+the line as well, so that clients wait for it, but it is not held up itself: it counts as sent at
+once, and is turned away by an F of its own, which answers to clients do not move.
 
 What an idle node could have sent is spare: clients who saturate the replicas
 would have got it. So a group can serve
@@ -126,7 +127,7 @@ class Lines:
         return wait
 
     def _exchange(self, node: int, now: float) -> bool:
-        """Whether there is room for a message that goes first; then it is sent."""
+        """Whether there is room for a message to a replica; then it is sent."""
         self._idle(node, now)
         first, cost = max(self._first[node], now), self._cost[node]
         sent: bool = first - now + cost <= self._limit[node]

@@ -6,7 +6,8 @@ load is rho = sum r n / B. With Poisson arrivals the line is that of M/G/1, of w
     E[wait] = sum r (n / B)^2 / (2 (1 - rho)),    rho < 1                    (1)
 
 (Pollaczek and Khinchine), which is what a query finds, as Poisson arrivals see averages
-over time. At rho > 1 the line is never empty, so a share 1 - 1 / rho is turned away.
+over time, and messages leave in the order of arrival, those of replicas among them.
+At rho > 1 the line is never empty, so a share 1 - 1 / rho is turned away.
 
 A line of K places overflows with a chance of about exp(-theta K) where theta, the largest
 decay of the line, solves sum r (exp(theta n) - 1) = B theta.              (2)
