@@ -60,8 +60,14 @@ def _summary(result: Emulated) -> str:
     verdict = f"; overall: {result.verdict}" if result.verdict else ""
     return (
         f"{result.engine}, {result.estimator}: {result.events:,} events{queries} over {result.horizon:,.6g} units "
-        f"of time in {result.replications} replications, {result.seconds:.2f} s{verdict}"
+        f"of time in {result.replications} replications, {result.seconds:.2f} s{verdict}{_visible(result)}"
     )
+
+
+def _visible(result: Emulated) -> str:
+    """What the run could have told apart."""
+    found = dict.fromkeys(f"{100 * share:.2g} %" for share in sorted(result.visible.values()))
+    return f"; would show errors of {' to '.join(list(found)[:: max(len(found) - 1, 1)])}" if found else ""
 
 
 def number(value: float | None) -> str:

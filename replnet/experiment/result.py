@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, final
 
 from replnet.measure.estimate import Estimate
-from replnet.measure.verdict import overall
+from replnet.measure.verdict import Cell, overall, visible
 
 
 @final
@@ -144,6 +144,17 @@ class Emulated(Result):
     def verdict(self) -> str:
         """`agree`, `differ` or `unresolved` over all rows."""
         return overall([row.verdict for row in self.rows])
+
+    @cached_property
+    def visible(self) -> dict[tuple[str, str], float]:
+        """By group and metric, the least error that nine such runs of ten would show, as a share of the prediction."""
+        measured = list(zip(self.rows, self.estimates, strict=False))
+        errors = visible([Cell(estimate, row.predicted, row.accuracy or 0.0) for row, estimate in measured])
+        return {
+            (row.group, row.metric): error / abs(row.predicted)
+            for (row, _), error in zip(measured, errors, strict=True)
+            if row.predicted and row.verdict and not math.isnan(error)
+        }
 
     def _about(self) -> dict[str, Any]:
         names = ("engine", "estimator", "seed", "horizon", "replications", "events", "queries", "seconds", "incomplete")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from replnet.measure.estimate import Estimate
 
 FAMILY = 0.01
+POWER = 0.9  # chance to call a difference one, of the least that is said to be visible
 RESOLUTION = 0.02  # half-width above which an interval is wider than the question
 ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 
@@ -71,6 +72,22 @@ def verdicts(cells: Sequence[Cell], resolution: float = RESOLUTION) -> list[str]
             break
         different.add(at)
     return [_word(cell, at in different, resolution) for at, cell in enumerate(cells)]
+
+
+def visible(cells: Sequence[Cell]) -> list[float]:
+    """Per cell, how far off a prediction has to be for nine such tables of ten to call it different, or NaN."""
+    from scipy.special import stdtrit
+
+    judged = sum(c.predicted is not None and c.estimate.error > 0 for c in cells)
+
+    def least(c: Cell) -> float:
+        if c.predicted is None or not c.estimate.error > 0:
+            return math.nan
+        freedom = c.estimate.replications - 1
+        called, reached = stdtrit(freedom, 1 - FAMILY / judged / 2), stdtrit(freedom, POWER)
+        return float(c.accuracy + c.estimate.error * (called + reached))
+
+    return [least(c) for c in cells]
 
 
 def _word(cell: Cell, different: bool, resolution: float) -> str:
