@@ -481,7 +481,7 @@ def test_expected_values_and_errata(load):
     [
         (", reason: eq. 8 at k = 1}", "}", "exp.yaml:15:5: expected[1].reason: missing (why it is expected, in words)"),
         ("reason: eq. 8 at k = 1}", "reason: ''}", "expected[1].reason: '' is no reason (a text that says why this value is expected)"),
-        ("erratum: Table 1}", "erratum: Table 2}", "expected[2].erratum: Table 2 is not in errata (did you mean Table 1?)"),
+        ("k = 9, erratum: Table 1}", "k = 9, erratum: Table 2}", "expected[2].erratum: Table 2 is not in errata (did you mean Table 1?)"),
         ("kind: rounding", "kind: slip", "exp.yaml:21:19: errata.Table 1.kind: 'slip' is unknown here (rounding, equations, simulation or prose)"),
         (", from: 0.6", "", "claims[1].lies: has no limits (from, to or both)"),
         ("from: 0.6", "from: 0.6, over: k", "claims[1].over: does not go with lies (lies takes from and to)"),
@@ -615,6 +615,7 @@ def test_one_thing_wrong(messages, load, text, said):
         ("at: {k: '1'}, group: cluster, value: 1, within: 1", "printed[1].at.k: no cell has k = 1 (1, 2"),
         ("at: {k: 1}, group: clister, value: 1, within: 1", "printed[1].group: no cell has a group clister (did you mean cluster?)"),
         ("at: {k: 1}, group: cluster, value: 1, erratum: T1", "printed[1].erratum: T1 is not in errata (errata: {NAME: {kind: ..., text: ...}})"),
+        ("at: {k: 1}, group: cluster, value: '1e999999999'", "printed[1].value: inf is not finite (a number of at most 1e300)"),
         ("at: {k: 1}, group: cluster, value: 1/0", "printed[1].value: '1/0' is not a number (a number)"),
         ("at: {k: 1}, group: cluster, value: 1, reason: ours", "printed[1].reason: unknown field"),
         ("at: {k: 1}, group: cluster, value: x, within: 1", "printed[1].value: 'x' is not a number (a number)"),

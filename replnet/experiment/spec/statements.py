@@ -28,21 +28,22 @@ NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": PATTERN}]}
 
 def _as_printed(value: object) -> float:
     """A number, or the text of one, which may be a fraction."""
-    if isinstance(value, str):
-        try:
-            return number(float(Fraction(value)))
-        except (ValueError, ArithmeticError):
-            raise FieldError("", f"{shown(value)} is not a number", "a number") from None
-    return number(value)
+    if not isinstance(value, str):
+        return number(value)
+    try:
+        found = float(Fraction(value)) if "/" in value else float(value)
+    except (ValueError, ArithmeticError):
+        raise FieldError("", f"{shown(value)} is not a number", "a number") from None
+    return number(found)
 
 
 def half_a_unit(value: object) -> float:
     """Of the last digit of a number as it is written: 0.005 for 0.75, 500 for 99e3; next to nothing for a fraction."""
     try:
         exponent = Decimal(str(value)).as_tuple().exponent
-    except InvalidOperation:
+        return 0.5 * 10.0**exponent if isinstance(exponent, int) else EXACT
+    except (InvalidOperation, OverflowError):
         return EXACT
-    return 0.5 * 10.0**exponent if isinstance(exponent, int) else EXACT
 
 
 def _reason(value: object) -> str:
