@@ -26,9 +26,9 @@ TITLES = {
 
 def merged(errata: Iterable[ShownErratum]) -> list[ShownErratum]:
     """Each mistake once, however many experiments show it; those without a name are each their own."""
-    found: dict[tuple[str, str], ShownErratum] = {}
+    found: dict[str, ShownErratum] = {}
     for one in errata:
-        found.setdefault((one.name, "" if one.name else one.text), one)
+        found.setdefault(one.key, one)
     return list(found.values())
 
 
@@ -83,11 +83,7 @@ def errata_section(shown: Mapping[str, Sequence[ShownErratum]]) -> Html:
 
 
 def _links(one: ShownErratum, shown: Mapping[str, Sequence[ShownErratum]]) -> Html:
-    anchors = [anchor for anchor, errata in shown.items() if any(_same(one, other) for other in errata)]
+    anchors = [anchor for anchor, errata in shown.items() if any(one.key == other.key for other in errata)]
     return element(
         "span", joined([element("a", anchor, href=f"#{anchor}") for anchor in anchors], ", "), class_="quiet"
     )
-
-
-def _same(one: ShownErratum, other: ShownErratum) -> bool:
-    return (one.name, one.name or one.text) == (other.name, other.name or other.text)

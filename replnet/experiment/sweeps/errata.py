@@ -32,6 +32,11 @@ class ShownErratum:
     text: str
     cells: tuple[str, ...] = ()
 
+    @property
+    def key(self) -> str:
+        """The same for one mistake, whichever experiment shows it."""
+        return self.name or self.text
+
 
 @final
 @dataclass(frozen=True)
@@ -52,9 +57,9 @@ def shown_errata(experiment: Experiment, rows: Sequence[Row], claims: Sequence[C
         if not _contradicts(row, one):
             continue
         if one.erratum is not None:
-            cells[one.erratum].append(sentence(row, experiment.axes, one))
+            cells[one.erratum].append(_sentence(row, experiment.axes, one))
         elif isinstance(one, Printed):
-            alone.append(ShownErratum("", _kind(row, one), sentence(row, experiment.axes, one)))
+            alone.append(ShownErratum("", _kind(row, one), _sentence(row, experiment.axes, one)))
     for claim, found in zip(experiment.claims, claims, strict=True):
         if claim.erratum is not None and found.fails:
             cells[claim.erratum].append(f"{found.text}: {found.detail}")
@@ -74,7 +79,7 @@ def expectations(experiment: Experiment, rows: Sequence[Row]) -> tuple[Expectati
     found = []
     for reason, pairs in by_reason.items():
         others = [(one, row) for one, row in pairs if row["expected_verdict"] != "agree"]
-        said = tuple(sentence(row, experiment.axes, one) for one, row in others if one.erratum is None)
+        said = tuple(_sentence(row, experiment.axes, one) for one, row in others if one.erratum is None)
         found.append(Expectation(reason, len(pairs) - len(others), len(pairs), said))
     return tuple(found)
 
@@ -82,7 +87,7 @@ def expectations(experiment: Experiment, rows: Sequence[Row]) -> tuple[Expectati
 def contradictions(experiment: Experiment, rows: Iterable[Row]) -> list[str]:
     """Printed values that contradict a prediction with which the measurement agrees, cell by cell, in words."""
     found = _stated(rows, experiment.printed, "printed")
-    return [sentence(row, experiment.axes, one) for one, row in found if _contradicts(row, one)]
+    return [_sentence(row, experiment.axes, one) for one, row in found if _contradicts(row, one)]
 
 
 def _stated(rows: Iterable[Row], values: Sequence[Any], name: str) -> list[tuple[Any, Row]]:
@@ -108,7 +113,7 @@ def _kind(row: Row, one: Printed) -> str:
     return "equations" if beyond > ROUNDING else "rounding"
 
 
-def sentence(row: Row, axes: Sequence[Axis], one: StatedValue) -> str:
+def _sentence(row: Row, axes: Sequence[Axis], one: StatedValue) -> str:
     """A cell with the value that is stated for it, and what was predicted and measured."""
     where = ", ".join(f"{axis.name} = {row[axis.name]}" for axis in axes)
     found = [f"{row['predicted']:.5g} predicted"] if row["predicted"] is not None else []
