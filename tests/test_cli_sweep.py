@@ -48,7 +48,7 @@ def test_sweep_status_report_and_compare(file, tmp_path):
     assert first.endswith("agree    0.5      agree")
     assert second.endswith("agree    0.7      contradicts")
     assert "claim: more downloads are better: holds measured, holds predicted" in run.stderr
-    assert "print: rate = 2: level 1, freshness: 0.7 is printed, 0.66667 predicted" in run.stderr
+    assert "erratum (equations): rate = 2: level 1, freshness: 0.7 is printed, 0.66667 predicted" in run.stderr
 
     again = replnet("sweep", "--resume", folder, "--format", "json", "--workers", 0)
     found = json.loads(again.stdout)

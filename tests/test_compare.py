@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 
 from replnet.experiment.spec.axes import axis
 from replnet.experiment.spec.cells import Cell, Settings
-from replnet.experiment.spec.models import Claim, Printed
+from replnet.experiment.spec.statements import Claim, Erratum, Expected, Printed
 from replnet.experiment.sweeps.claims import checked
-from replnet.experiment.sweeps.compare import contradictions, differing, frame, lines, table
+from replnet.experiment.sweeps.compare import differing, frame, lines, table
+from replnet.experiment.sweeps.errata import contradictions, expectations, shown_errata
 from replnet.experiment.sweeps.sweep import Sweep
 from replnet.experiment.sweeps.two_runs import differences
 from replnet.measure import verdict
@@ -86,6 +89,20 @@ def printed(value, within=0.005, **at):
     return Printed(at=at, group="cluster", metric="freshness", value=value, within=within, note="Table 1")
 
 
+def paper(**statements):
+    """As much of an experiment as its errata take."""
+    nothing = {"printed": (), "expected": (), "claims": (), "errata": {}}
+    return SimpleNamespace(axes=(K,), **{**nothing, **statements})
+
+
+def errata_of(rows, claims=(), **statements):
+    cells, records = made(rows)
+    e = paper(claims=claims, **statements)
+    kept = lines(cells, records)
+    found = table(cells, kept, {}, e.printed, e.expected)
+    return shown_errata(e, found, [checked(claim, kept, (K,), ()) for claim in claims]), expectations(e, found)
+
+
 @pytest.mark.parametrize(
     ("one", "value", "said"),
     [
@@ -108,8 +125,64 @@ def test_the_most_particular_print_counts():
     prints = [printed(0.5), printed(0.6, k=2)]
     assert [said for _, said in words([near, near, near], prints)] == ["agree", "contradicts", "agree"]
     cells, records = made([near, near, near])
-    told = contradictions(table(cells, lines(cells, records), {}, prints), [K], prints)
+    told = contradictions(paper(printed=prints), table(cells, lines(cells, records), {}, prints))
     assert told == ["k = 2: cluster, freshness: 0.6 is printed, 0.5 predicted, 0.5 ± 0.002 measured (Table 1)"]
+
+
+@pytest.mark.parametrize(
+    ("one", "value", "kind"),
+    [
+        (row(0.5, 0.5), 0.504, None),
+        (row(0.5, 0.5), 0.51, "rounding"),  # off by one unit of the last digit
+        (row(0.5, 0.5), 0.52, "equations"),
+        (row(0.5), 0.52, "simulation"),  # only what was measured speaks against it
+        (row(0.6, 0.5), 0.53, None),  # the prediction is what is wrong
+    ],
+)
+def test_a_contradiction_has_a_kind(one, value, kind):
+    shown, _ = errata_of([one], printed=[printed(value)])
+    assert [found.kind for found in shown] == ([kind] if kind else [])
+
+
+def test_a_mistake_is_counted_once_with_all_that_shows_it():
+    """Cells, values that are expected, and a claim; one cell besides is a mistake of its own."""
+    mistake = Erratum(kind="simulation", text="0.6 is printed, 0.5 is right")
+    named = {"group": "cluster", "value": 0.6, "within": 0.005, "erratum": "Table 1"}
+    shown, met = errata_of(
+        [row(0.5, 0.5), row(0.5, 0.5), row(0.5, 0.5)],
+        printed=[Printed(at={"k": 1}, **named), printed(0.7, k=2)],
+        expected=[Expected(at={"k": 3}, reason="as it is at k = 1", **named)],
+        claims=[Claim(text="high", lies="freshness", **{"from": 0.55}, where={"k": 1}, erratum="Table 1")],
+        errata={"Table 1": mistake, "Table 2": mistake},
+    )
+    assert [(one.name, one.kind, len(one.cells)) for one in shown] == [
+        ("Table 1", "simulation", 3),
+        ("", "equations", 0),
+    ]
+    assert shown[0].cells[1].startswith("k = 3: cluster, freshness: 0.6 is expected, 0.5 predicted")
+    assert shown[0].cells[2] == "high: measured: not k = 1 (0.5) above 0.55; predicted: not k = 1 (0.5) above 0.55"
+    assert [(one.reason, one.agree, one.count, one.others) for one in met] == [("as it is at k = 1", 0, 1, ())]
+
+
+def test_what_is_expected_is_no_mistake_of_a_paper():
+    value = Expected(at={}, group="cluster", value=0.6, reason="by our reckoning")
+    shown, met = errata_of([row(0.5, 0.5), row(0.6, 0.6)], expected=[value])
+    assert shown == ()
+    assert [(one.reason, one.agree, one.count) for one in met] == [("by our reckoning", 1, 2)]
+    assert met[0].others == (
+        "k = 1: cluster, freshness: 0.6 is expected, 0.5 predicted, 0.5 ± 0.002 measured (by our reckoning)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "within"),
+    [(0.75, 0.005), (1865, 0.5), ("0.90", 0.005), ("99e3", 500), ("4.6e6", 5e4), (-0.452, 0.0005), ("1/36", 1e-9)],
+)
+def test_a_value_stands_for_what_rounds_to_it(value, within):
+    one = Printed(group="cluster", value=value)
+    assert one.within == pytest.approx(within, rel=1e-12)
+    assert one.value == pytest.approx(float(Fraction(str(value))), rel=1e-15)
+    assert Printed(group="cluster", value=value, within=0.3).within == 0.3
 
 
 def judged(claim, rows, axes=(K,), zips=()):
@@ -133,6 +206,10 @@ PEAK = {"argmax": "freshness", "over": "k", "is": 2}
         ({"rises": "freshness", "over": "k"}, (0.4, 0.5, 0.4995), True),  # one of two is too close
         ({"falls": "freshness", "over": "k"}, (0.6, 0.5, 0.4), True),
         ({"falls": "freshness", "over": "k", "where": {"k": 1}}, (0.1, 0.5, 0.4), None),  # nothing to compare
+        ({"lies": "freshness", "from": 0.4, "to": 0.6}, (0.5, 0.6, 0.4), True),
+        ({"lies": "freshness", "from": 0.4}, (0.5, 0.9, 0.3), False),
+        ({"lies": "freshness", "to": 0.8}, (0.5, 0.9, 0.3), False),
+        ({"lies": "freshness", "to": 0.8, "where": {"k": 1}}, (0.801, 0.9, 0.3), None),  # within chance
     ],
 )
 def test_claims(claim, values, holds):

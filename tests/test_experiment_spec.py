@@ -449,6 +449,69 @@ PRINTED = BASE + dedent("""\
     """)
 
 
+EXPECTED = BASE + dedent("""\
+    quick: {vary: {k: [1, 3]}}
+    expected:
+      - {at: {k: 1}, group: cluster, value: 0.68, reason: eq. 8 at k = 1}
+      - {at: {k: 9}, group: cluster, value: 0.6, reason: eq. 8 at k = 9, erratum: Table 1}
+    claims:
+      - {text: high, lies: freshness, from: 0.6, erratum: Table 1}
+      - {text: best, argmax: freshness, over: k, is: 1}
+    errata:
+      Table 1: {kind: rounding, text: 0.6 is 0.5}
+    """)
+
+
+def test_expected_values_and_errata(load):
+    experiment = load(EXPECTED)
+    assert [(one.value, one.within, one.reason) for one in experiment.expected] == [
+        (0.68, pytest.approx(0.005), "eq. 8 at k = 1"), (0.6, pytest.approx(0.05), "eq. 8 at k = 9"),
+    ]  # fmt: skip
+    assert experiment.errata["Table 1"].kind == "rounding"
+    again = Experiment.from_data(json.loads(json.dumps(experiment.data)))
+    assert (again.expected, again.errata, again.claims) == (experiment.expected, experiment.errata, experiment.claims)
+    assert [one.at for one in experiment.quick().expected] == [{"k": 1}]
+    # Of another network only claims remain that are no mistake of the paper about its own.
+    other = load(EXPECTED, "nu=3")
+    assert (other.expected, other.errata, [claim.text for claim in other.claims]) == ((), {}, ["best"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (", reason: eq. 8 at k = 1}", "}", "exp.yaml:15:5: expected[1].reason: missing (why it is expected, in words)"),
+        ("reason: eq. 8 at k = 1}", "reason: ''}", "expected[1].reason: '' is no reason (a text that says why this value is expected)"),
+        ("k = 9, erratum: Table 1}", "k = 9, erratum: Table 2}", "expected[2].erratum: Table 2 is not in errata (did you mean Table 1?)"),
+        ("kind: rounding", "kind: slip", "exp.yaml:21:19: errata.Table 1.kind: 'slip' is unknown here (rounding, equations, simulation or prose)"),
+        (", from: 0.6", "", "claims[1].lies: has no limits (from, to or both)"),
+        ("from: 0.6", "from: 0.6, over: k", "claims[1].over: does not go with lies (lies takes from and to)"),
+    ],
+)  # fmt: skip
+def test_expected_values_and_errata_that_cannot_be(messages, old, new, said):
+    assert said in (told := messages(with_(old, new, EXPECTED)))
+    assert told.count("exp.yaml:") == 1
+
+
+@pytest.mark.parametrize("name", shipped_names("experiments"))
+def test_what_papers_print_and_where(name):
+    """Values are compared up to their rounding unless the words around them are read, and every erratum is shown."""
+    experiment = load_experiment(name)
+    for one in experiment.printed:
+        assert one.where, one
+    for fields in experiment.data.get("printed", ()):
+        assert ("within" in fields) == ("reading" in fields), fields
+    named = {one.erratum for one in (*experiment.printed, *experiment.expected, *experiment.claims)} - {None}
+    assert named == set(experiment.errata)
+
+
+def test_errata_of_one_name_say_the_same():
+    found = {}
+    for name in shipped_names("experiments"):
+        for title, erratum in load_experiment(name).errata.items():
+            assert found.setdefault(title, erratum) == erratum
+    assert len(found) == 24
+
+
 def test_quick_is_merged_over_the_rest(load):
     quick = load(PRINTED).quick()
     assert quick.axes[0].values == (1, 3)
@@ -551,7 +614,10 @@ def test_one_thing_wrong(messages, load, text, said):
         ("at: {kk: 1}, group: cluster, value: 1, within: 1", "printed[1].at.kk: kk is not an axis (did you mean k?)"),
         ("at: {k: '1'}, group: cluster, value: 1, within: 1", "printed[1].at.k: no cell has k = 1 (1, 2"),
         ("at: {k: 1}, group: clister, value: 1, within: 1", "printed[1].group: no cell has a group clister (did you mean cluster?)"),
-        ("at: {k: 1}, group: cluster, value: 1", "printed[1].within: missing (how far off the print may be"),
+        ("at: {k: 1}, group: cluster, value: 1, erratum: T1", "printed[1].erratum: T1 is not in errata (errata: {NAME: {kind: ..., text: ...}})"),
+        ("at: {k: 1}, group: cluster, value: '1e999999999'", "printed[1].value: inf is not finite (a number of at most 1e300)"),
+        ("at: {k: 1}, group: cluster, value: 1/0", "printed[1].value: '1/0' is not a number (a number)"),
+        ("at: {k: 1}, group: cluster, value: 1, reason: ours", "printed[1].reason: unknown field"),
         ("at: {k: 1}, group: cluster, value: x, within: 1", "printed[1].value: 'x' is not a number (a number)"),
         ("at: 3, group: cluster, value: 1, within: 1", "printed[1].at: 3 is not a mapping (axis: value)"),
     ],
@@ -563,9 +629,9 @@ def test_printed_values_that_match_nothing(messages, entry, said):
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("text: t", "claims[1]: says nothing that can be checked (one of argmax, order, rises, falls)"),
+        ("text: t", "claims[1]: says nothing that can be checked (one of argmax, order, rises, falls, lies)"),
         ("rises: freshness, over: k", "claims[1].text: missing (the claim, in words)"),
-        ("text: t, rises: freshness, falls: freshness, over: k", "claims[1]: both rises and falls (one of argmax, order, rises, falls)"),
+        ("text: t, rises: freshness, falls: freshness, over: k", "claims[1]: both rises and falls (one of argmax, order, rises, falls, lies)"),
         ("text: t, rises: freshness", "claims[1].over: missing beside rises (rises takes over)"),
         ("text: t, argmax: freshness, over: k", "claims[1].is: missing beside argmax (argmax takes over and is)"),
         ("text: t, argmax: freshness, over: k, is: []", "claims[1].is: is empty (one value or more)"),
@@ -765,7 +831,7 @@ def test_the_schema_knows_every_field_and_says_what_it_is():
     schema = experiment_schema()
     json.dumps(schema)
     assert set(references(schema)) <= {f"#/$defs/{name}" for name in schema["$defs"]}
-    for name in ("", "Run", "Quick", "Printed", "Claim", "Figure", "Optimise", "Cooperative"):
+    for name in ("", "Run", "Quick", "Printed", "Expected", "Erratum", "Claim", "Figure", "Optimise", "Cooperative"):
         part = schema["$defs"][name] if name else schema
         assert part["additionalProperties"] is False
         assert all("description" in field for field in part["properties"].values()), name

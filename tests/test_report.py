@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
+from replnet.experiment.sweeps.errata import Expectation, ShownErratum
 from replnet.report import ClaimResult, FigureSpec, Section, notebook, page, plot, write
 from replnet.report.arrange import MOST_MARKS, MOST_PANELS, MOST_SERIES, arrange
 from replnet.report.markup import Html, element
@@ -121,7 +122,8 @@ def nasty():
         paper=NASTY,
         figure=figure,
         claims=(claim,),
-        contradictions=(NASTY,),
+        errata=(ShownErratum(NASTY, "prose", NASTY, (NASTY,)), ShownErratum("", "rounding", NASTY)),
+        expectations=(Expectation(NASTY, 0, 1, (NASTY,)),),
         progress=NASTY,
         about={NASTY: NASTY, "deep": {NASTY: [{NASTY: NASTY}]}},
     )
@@ -130,7 +132,8 @@ def nasty():
 @pytest.mark.parametrize("show", [lambda s: page([s], NASTY, {NASTY: {NASTY: NASTY}}), notebook])
 def test_text_is_never_markup(show):
     shown = show(nasty())
-    harmless = show(grid(claims=(ClaimResult("x"),), contradictions=("x",), about={"deep": {"x": [{"y": 1}]}}))
+    errata = (ShownErratum("x", "prose", "x", ("x",)),)
+    harmless = show(grid(claims=(ClaimResult("x"),), errata=errata, about={"deep": {"x": [{"y": 1}]}}))
     parsed, plain = Parsed(shown), Parsed(harmless)
     assert {tag for tag, _ in parsed.elements} <= {tag for tag, _ in plain.elements} | {"details", "summary", "ol"}
     assert "\x00" not in shown
@@ -145,13 +148,21 @@ def test_elements_escape_what_is_not_markup():
     assert element("meta", http_equiv="x", name="n") == '<meta http-equiv="x" name="n">'
 
 
+# One that two sections show, and one that is a cell of its own.
+ERRATA = (
+    ShownErratum("Table 1", "prose", "2 is printed, 3 is right", ("k = 3: 2",)),
+    ShownErratum("", "rounding", "k = 4"),
+)
+
+
 def test_the_summary_counts():
     rows = [row(k=1), row(k=2, verdict="differ"), row(k=3, verdict="unresolved"), row(k=3, group="clients")]
-    claims = (ClaimResult("a", True, True), ClaimResult("b", True, False), ClaimResult("c", None, None))
-    one = section(rows, verdict="differ", claims=claims, contradictions=("printed 2, is 3",))
-    words = Parsed(page([one, grid()], "Report", {})).text
+    claims = (ClaimResult("a", True, True), ClaimResult("b", True, False, "", "T1"), ClaimResult("c", None, None))
+    one = section(rows, verdict="differ", claims=claims, errata=ERRATA)
+    words = Parsed(page([one, grid(errata=ERRATA[:1])], "Report", {})).text
     assert "2 experiments; 21 cells; measured against predicted: 20 agree, 1 unresolved, 1 differs" in words
-    assert "1 of 3 claims hold; 1 contradiction in what the papers print." in words
+    said = "1 of 3 claims hold, 1 of the others is known as errata; 2 errata in what the papers print"
+    assert f"{said} (1 of rounding, 1 of prose)." in words
 
 
 def test_every_section_has_its_line_and_its_anchor():
@@ -170,9 +181,10 @@ def test_a_claim_holds_if_nothing_speaks_against_it(measured, predicted, holds):
     assert ClaimResult("x", measured, predicted).holds is holds
 
 
-def test_claims_and_contradictions_are_told():
+def test_claims_and_errata_are_told():
     claims = (ClaimResult("Peak at 1", True, None, "0.70 at k = 1"), ClaimResult("Falls", False, True))
-    parsed = Parsed(notebook(grid(claims=claims, contradictions=("k = 3: 0.75 printed, 0.62 by eq. 8",))))
+    met = Expectation("by our reckoning", 1, 2, ("k = 3: 0.7 is expected",))
+    parsed = Parsed(notebook(grid(claims=claims, errata=ERRATA, expectations=(met,))))
     words = {"✓ holds", "✗ fails", "not checked", " measured", " predicted"}
     told = [one for one in parsed.words if one in words]
     assert told == [
@@ -180,8 +192,20 @@ def test_claims_and_contradictions_are_told():
         *("✗ fails", " measured", "✓ holds", " predicted"),
     ]
     assert "0.70 at k = 1" in parsed.words
-    assert "k = 3: 0.75 printed, 0.62 by eq. 8" in parsed.words
-    assert "Printed values that contradict the paper’s own equations" in parsed.words
+    assert [
+        one for one in ("Errata of the paper", "prose", "Table 1", "k = 3: 2", " k = 4") if one not in parsed.words
+    ] == []
+    assert ": 2 is printed, 3 is right" in parsed.words
+    assert "expected: by our reckoning " in parsed.words
+    assert {"1 of 2 agree", "k = 3: 0.7 is expected"} <= set(parsed.words)
+
+
+def test_errata_of_all_sections_are_listed_once():
+    parsed = Parsed(page([grid(errata=ERRATA), grid(title="Two", errata=ERRATA[:1])], "Report", {}))
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert links[-3:] == ["#p2p-fig11b", "#p2p-fig11b", "#p2p-fig11b-2"]  # rounding first
+    assert parsed.text.count("2 is printed, 3 is right") == 3  # once in each section, and once for all
+    assert "#errata" in links
 
 
 def test_provenance_is_outlined():

@@ -16,6 +16,8 @@ from replnet.experiment.sweeps.sweep import Sweep
 from replnet.network.errors import suggestion
 from replnet.network.shipped import shipped_names
 
+HEADS = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
+
 
 def chosen(names: Sequence[str]) -> list[str]:
     """Experiments by name, or by the folder they are in; all of them if there is no name."""
@@ -37,6 +39,7 @@ def run_all(
     """Each in a directory of its own, which a later call carries on with; stdout gets a line for each."""
     from replnet.experiment.sweeps import sweep as sweeps
     from replnet.report import write as write_report
+    from replnet.report.page import in_words
     from replnet.report.sections import section
 
     found, lines = [], []
@@ -48,7 +51,7 @@ def run_all(
             one = sweeps.sweep(asked, folder / name, workers=workers, address=address, progress=progress)
         found.append(one)
         lines.append(_line(one))
-        click.echo(f"{name}: {lines[-1][4] or 'done'} in {span(time.perf_counter() - begun)}", err=True)
+        click.echo(f"{name}: {lines[-1][5] or 'done'} in {span(time.perf_counter() - begun)}", err=True)
         if one.stopped:
             break
     if form == "json":
@@ -59,10 +62,12 @@ def run_all(
         for one in found:
             write(one, form)
     else:
-        print_table(["experiment", "cells", "claims hold", "against print", "verdict", "incomplete"], lines, form)
+        print_table(HEADS, lines, form)
     for one in found:
         say(one)
-    page = write_report(folder, [section(one) for one in found], "The papers, reproduced", _origin(found))
+    parts = [section(one) for one in found]
+    click.echo(f"in all: {in_words(parts)}", err=True)
+    page = write_report(folder, parts, "The papers, reproduced", _origin(found))
     click.echo(f"report: {page}", err=True)
     if any(one.incomplete for one in found):
         click.echo("carry on with: the same command", err=True)
@@ -74,8 +79,9 @@ def _origin(found: Sequence[Sweep]) -> dict[str, Any]:
 
 
 def _line(one: Sweep) -> list[str]:
-    holding = [not (claim.measured is False or claim.predicted is False) for claim in one.claims]
+    holding = [not claim.fails for claim in one.claims]
     claims = f"{sum(holding)} of {len(holding)}" if holding else ""
     words = [row["printed_verdict"] for row in one.rows if row["printed_verdict"]]
     printed = f"{words.count('agree')} of {len(words)} agree" if words else ""
-    return [one.experiment.name, f"{one.done:,}", claims, printed, one.verdict, one.incomplete[:60]]
+    errata = str(len(one.errata)) if one.errata else ""
+    return [one.experiment.name, f"{one.done:,}", claims, printed, errata, one.verdict, one.incomplete[:60]]

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -43,7 +44,13 @@ def write(sweep: Sweep, form: str) -> None:
 def data(sweep: Sweep) -> dict[str, Any]:
     """One object of plain data."""
     claims = [
-        {"text": claim.text, "measured": claim.measured, "predicted": claim.predicted, "detail": claim.detail}
+        {
+            "text": claim.text,
+            "measured": claim.measured,
+            "predicted": claim.predicted,
+            "detail": claim.detail,
+            "erratum": claim.erratum,
+        }
         for claim in sweep.claims
     ]
     return {
@@ -54,19 +61,26 @@ def data(sweep: Sweep) -> dict[str, Any]:
         "rows": sweep.rows,
         "claims": claims,
         "contradictions": sweep.contradictions,
+        "errata": [asdict(one) for one in sweep.errata],
+        "expected": [asdict(one) for one in sweep.expectations],
         "provenance": sweep.provenance,
     }
 
 
 def say(sweep: Sweep) -> None:
-    """Claims, contradictions and the verdict, on stderr."""
+    """Claims, mistakes of the paper, values that no paper prints, and the verdict, on stderr."""
     for claim in sweep.claims:
         sides = {"measured": claim.measured, "predicted": claim.predicted}
         words = [f"{'holds' if holds else 'fails'} {side}" for side, holds in sides.items() if holds is not None]
         detail = f" ({claim.detail})" if claim.detail else ""
+        detail += f", an erratum: {claim.erratum}" if claim.erratum and claim.fails else ""
         click.echo(f"claim: {claim.text}: {', '.join(words) or 'could not be told'}{detail}", err=True)
-    for words_ in sweep.contradictions:
-        click.echo(f"print: {words_}", err=True)
+    for one in sweep.errata:
+        name = f"{one.name}: " if one.name else ""
+        click.echo("\n  ".join([f"erratum ({one.kind}): {name}{one.text}", *one.cells]), err=True)
+    for other in sweep.expectations:
+        said = f"expected: {other.reason}: {other.agree} of {other.count} agree"
+        click.echo("\n  ".join([said, *other.others]), err=True)
     name, cells = sweep.experiment.name, len(sweep.cells)
     verdict = f"; overall: {sweep.verdict}" if sweep.verdict else ""
     click.echo(f"{name}: {sweep.done:,} of {cells:,} cells, {sweep.events:,} events{verdict}", err=True)
@@ -89,6 +103,8 @@ def shown(row: Row, axes: Sequence[str]) -> dict[str, str]:
         "verdict": row["verdict"],
         "printed": text(row["printed"]),
         "against print": row["printed_verdict"],
+        "expected": text(row["expected"]),
+        "against expected": row["expected_verdict"],
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from replnet.measure.verdict import overall
 from replnet.report.arrange import Arrangement, arrange
+from replnet.report.errata import counted, errata_list, errata_section, expected_list, merged
 from replnet.report.figure import drawn
 from replnet.report.markup import Html, element, joined
 from replnet.report.number import is_number, text
@@ -18,6 +19,11 @@ from replnet.report.table import counts, tables, word
 # Nothing may be fetched or run, whatever a text of an experiment says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 MOST_VALUES = 8  # of an axis, said one by one
+COMPARED = {
+    "verdict": "compared with the prediction:",
+    "printed_verdict": "with the printed values:",
+    "expected_verdict": "with values that no paper prints:",
+}
 HOLDS = {True: ("good", "✓ holds"), False: ("bad", "✗ fails"), None: ("", "not checked")}
 
 
@@ -25,10 +31,15 @@ def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any])
     """The whole report."""
     names = _anchors(sections)
     bodies = [_section(section, name) for section, name in zip(sections, names, strict=True)]
-    links = [element("a", section.title, href=f"#{name}") for section, name in zip(sections, names, strict=True)]
-    origin = element("section", element("h2", "Where these numbers come from"), facts(provenance), id="provenance")
-    last = [origin] if provenance else []
-    contents = [*links, element("a", "Where these numbers come from", href="#provenance")] if provenance else links
+    contents = [element("a", section.title, href=f"#{name}") for section, name in zip(sections, names, strict=True)]
+    last = []
+    if len(sections) > 1 and any(section.errata for section in sections):
+        last.append(errata_section({name: section.errata for section, name in zip(sections, names, strict=True)}))
+        contents.append(element("a", "Errata of the papers", href="#errata"))
+    if provenance:
+        origin = element("h2", "Where these numbers come from")
+        last.append(element("section", origin, facts(provenance), id="provenance"))
+        contents.append(element("a", "Where these numbers come from", href="#provenance"))
     main = element("main", _summary(sections, names, title), *bodies, *last, class_="sheet")
     body = element("body", element("nav", *contents, aria_label="Contents"), main, class_="rn")
     head = element(
@@ -82,6 +93,11 @@ def _summary(sections: Sequence[Section], names: list[str], title: str) -> Html:
 
 def _verdicts(sections: Sequence[Section]) -> Html:
     whole = overall([section.verdict for section in sections])
+    return joined([word(whole), " " if whole else "", in_words(sections), "."])
+
+
+def in_words(sections: Sequence[Section]) -> str:
+    """What came out of all of them together: cells, rows by verdict, claims, mistakes of the papers by kind."""
     cells = sum(section.cells for section in sections)
     words: dict[str, int] = {}
     for section in sections:
@@ -91,12 +107,14 @@ def _verdicts(sections: Sequence[Section]) -> Html:
     if words:
         order = sorted(words, key=["agree", "unresolved", "differ"].index)
         said.append("measured against predicted: " + counts({one: words[one] for one in order}))
-    claims = [claim.holds for section in sections for claim in section.claims]
+    claims = [claim for section in sections for claim in section.claims]
     if claims:
-        said.append(f"{claims.count(True)} of {_many(len(claims), 'claim')} hold")
-    if against := sum(len(section.contradictions) for section in sections):
-        said.append(f"{_many(against, 'contradiction')} in what the papers print")
-    return joined([word(whole), " " if whole else "", "; ".join(said), "."])
+        wrong = sum(claim.holds is False and bool(claim.erratum) for claim in claims)
+        errata = f", {wrong} of the others {'is' if wrong == 1 else 'are'} known as errata" if wrong else ""
+        said.append(f"{sum(claim.holds is True for claim in claims)} of {_many(len(claims), 'claim')} hold{errata}")
+    if errata_ := merged(one for section in sections for one in section.errata):
+        said.append(counted(errata_))
+    return "; ".join(said)
 
 
 def _many(count: int, what: str) -> str:
@@ -108,7 +126,7 @@ def _line(section: Section, name: str) -> Html:
     link = element("a", section.title, href=f"#{name}")
     holding = [claim.holds for claim in section.claims]
     claims = f"{holding.count(True)} of {len(holding)}" if holding else ""
-    against = _many(len(section.contradictions), "contradiction") if section.contradictions else ""
+    against = f"{len(section.errata)} {'erratum' if len(section.errata) == 1 else 'errata'}" if section.errata else ""
     return element(
         "tr",
         element("td", link, element("span", more, class_="quiet")),
@@ -130,7 +148,8 @@ def _section(section: Section, name: str) -> Html:
         *pieces,
         _figure(section, name),
         _claims(section.claims),
-        _contradictions(section.contradictions),
+        errata_list(section.errata),
+        expected_list(section.expectations),
         element("h3", "Table"),
         tables(section),
         _about(section),
@@ -146,7 +165,7 @@ def _what_ran(section: Section) -> str:
         some = values if len(values) <= MOST_VALUES else [*values[:3], "…", values[-1]]
         axes.append(f"{name}: {', '.join(some)}" + (f" ({len(values)} values)" if some is not values else ""))
     said = [*axes, section.progress or _many(section.cells, "cell")]
-    for column, what in (("verdict", "compared with the prediction:"), ("printed_verdict", "with the printed values:")):
+    for column, what in COMPARED.items():
         if words := section.count(column):
             said.append(f"{what} {counts(words)}")
     return " · ".join(said)
@@ -188,15 +207,9 @@ def _claim(claim: ClaimResult) -> Html:
             continue  # a claim about formulas alone
         kind, says = HOLDS[holds]
         sides.append(element("span", element("span", says, class_=f"word {kind}".strip()), f" {what}"))
-    detail = [element("span", claim.detail, class_="quiet")] if claim.detail else []
+    said = [claim.detail, f"erratum: {claim.erratum}" if claim.erratum and claim.holds is False else ""]
+    detail = [element("span", one, class_="quiet") for one in said if one]
     return element("li", claim.text, element("div", *sides, *detail, class_="verdicts"))
-
-
-def _contradictions(contradictions: Sequence[str]) -> Html:
-    if not contradictions:
-        return Html("")
-    title = element("h3", "Printed values that contradict the paper’s own equations")
-    return element("div", title, element("ul", *(element("li", one) for one in contradictions)), class_="aside")
 
 
 def _about(section: Section) -> Html:

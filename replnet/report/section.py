@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
 
+from replnet.experiment.sweeps.errata import Expectation, ShownErratum
+
 LOGS = frozenset({"x", "y"})
 
 
@@ -44,6 +46,7 @@ class ClaimResult:
     measured: bool | None = None
     predicted: bool | None = None
     detail: str = ""
+    erratum: str = ""  # the name of the mistake that it is, if it fails
 
     @property
     def holds(self) -> bool | None:
@@ -66,7 +69,8 @@ class Section:
     paper: str = ""
     figure: FigureSpec | None = None
     claims: tuple[ClaimResult, ...] = ()
-    contradictions: tuple[str, ...] = ()
+    errata: tuple[ShownErratum, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
     progress: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
 

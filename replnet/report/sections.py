@@ -66,8 +66,11 @@ def section(sweep: Sweep) -> Section:
         claim=e.claim or "",
         paper=e.paper or "",
         figure=_figure(sweep),
-        claims=tuple(ClaimResult(one.text, one.measured, one.predicted, one.detail) for one in sweep.claims),
-        contradictions=tuple(sweep.contradictions),
+        claims=tuple(
+            ClaimResult(one.text, one.measured, one.predicted, one.detail, one.erratum or "") for one in sweep.claims
+        ),
+        errata=sweep.errata,
+        expectations=sweep.expectations,
         progress=sweep.incomplete,
         about=_about(sweep),
     )

@@ -144,6 +144,8 @@ def _possible(section: Section, rows: list[Row]) -> list[Column]:
         Column("verdict", lambda row: word(text(row.get("verdict")))),
         Column("printed", _plain("printed"), "n"),
         Column("against print", lambda row: word(text(row.get("printed_verdict")))),
+        Column("expected", _plain("expected"), "n"),
+        Column("against expected", lambda row: word(text(row.get("expected_verdict")))),
         Column("accuracy", lambda row: f"{accuracy:#.2g}" if is_number(accuracy := row.get("accuracy")) else "", "n"),
         Column("prediction", _source, "w", _plain("kind")),
         Column("note", _plain("note"), "w"),

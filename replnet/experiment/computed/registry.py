@@ -9,13 +9,16 @@ from pydantic import Field, TypeAdapter
 
 from replnet.experiment.computed.computation import Computation
 from replnet.experiment.computed.crawl import CRAWL
+from replnet.experiment.computed.quotient import QUOTIENT
 from replnet.experiment.computed.staleness import STALENESS
 from replnet.experiment.computed.sync import SYNC
 from replnet.network.files import Document
 from replnet.network.validation import one_of
 
 COMPUTATIONS: dict[str, type[Computation]] = {
-    name: one for one in (*SYNC, *CRAWL, *STALENESS) for name in get_args(one.model_fields["name"].annotation)
+    name: one
+    for one in (*SYNC, *CRAWL, *STALENESS, *QUOTIENT)
+    for name in get_args(one.model_fields["name"].annotation)
 }
 METRICS = tuple(dict.fromkeys(metric for one in COMPUTATIONS.values() for metric in one.metrics))
 

@@ -13,9 +13,10 @@ from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec.axes import Place, Point, points
 from replnet.experiment.spec.checks import RUN, mentioned, subject
 from replnet.experiment.spec.expressions import Scalar, is_template, template
-from replnet.experiment.spec.models import Run, Sections
+from replnet.experiment.spec.models import Run
 from replnet.experiment.spec.names import names_of
 from replnet.experiment.spec.optimise import Optimise
+from replnet.experiment.spec.sections import Sections
 from replnet.laws import FieldError
 from replnet.network.errors import FieldsError, InputError, Problem
 from replnet.network.files import Document, Node, collection, mapped

@@ -10,15 +10,31 @@ from replnet.experiment.computed.registry import COMPUTATIONS
 from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec.axes import MOST, Axis, Place, count, groups_of
 from replnet.experiment.spec.expressions import FUNCTIONS, canonical, template
-from replnet.experiment.spec.models import GROUP, SUBJECTS, Claim, Printed, Quick, Run, Sections
+from replnet.experiment.spec.models import GROUP, SUBJECTS, Quick, Run
 from replnet.experiment.spec.names import names_of, texts, unknown
 from replnet.experiment.spec.optimise import Optimise
+from replnet.experiment.spec.sections import Sections
+from replnet.experiment.spec.statements import Claim, StatedValue
 from replnet.laws import FieldError
 from replnet.network.errors import shown, suggestion
 from replnet.network.spec import KINDS
 from replnet.network.validation import Fault
 
-RESERVED = {GROUP, "metric", "measured", "predicted", "printed", "z", "verdict", "kind", "source", "accuracy", "note"}
+COLUMNS = (
+    "metric",
+    "measured",
+    "predicted",
+    "printed",
+    "expected",
+    "z",
+    "verdict",
+    "kind",
+    "source",
+    "accuracy",
+    "note",
+)
+RESERVED = {GROUP, *COLUMNS}
+STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells
 RUN = "run."  # starts the name of an axis that is a setting
 
 
@@ -35,10 +51,9 @@ def faults(sections: Sections) -> Iterator[Fault]:
         yield ("vary",), f"makes {total:,} cells", f"at most {MOST:,}", True
     for i, metric in enumerate(sections.measure):
         yield from _metric(metric, sections, ("measure", i))
-    for i, printed in enumerate(sections.printed):
-        yield from mismatches(printed, sections, ("printed", i))
-    for i, claim in enumerate(sections.claims):
-        yield from mismatches(claim, sections, ("claims", i))
+    for section in STATEMENTS:
+        for i, statement in enumerate(getattr(sections, section)):
+            yield from mismatches(statement, sections, (section, i))
     yield from _figure(sections)
     if sections.quick is not None:
         yield from _quick(sections, sections.quick)
@@ -167,16 +182,19 @@ def _zips(sections: Sections) -> Iterator[Fault]:
             yield ("zip", i), wrong, "axes of one length", False
 
 
-def mismatches(of: Printed | Claim, sections: Sections, path: Place) -> Iterator[Fault]:
+def mismatches(of: StatedValue | Claim, sections: Sections, path: Place) -> Iterator[Fault]:
     """Why something that is said of cells is about none of them."""
-    if isinstance(of, Printed):
+    if of.erratum is not None and of.erratum not in sections.errata:
+        right = suggestion(of.erratum, sections.errata) if sections.errata else "errata: {NAME: {kind: ..., text: ...}}"
+        yield (*path, "erratum"), f"{of.erratum} is not in errata", right, False
+    if isinstance(of, StatedValue):
         yield from _selects(of.at, sections, (*path, "at"), groups=False)
         yield from _metric(of.metric, sections, (*path, "metric"))
         return
     yield from _selects(of.where, sections, (*path, "where"))
     for i, at in enumerate(of.order or ()):
         yield from _selects(at, sections, (*path, "order", i))
-    for field in ("argmax", "rises", "falls", "metric"):
+    for field in ("argmax", "rises", "falls", "lies", "metric"):
         yield from _metric(getattr(of, field), sections, (*path, field))
     if of.over is not None:
         yield from _axis(of.over, sections, (*path, "over"))

@@ -9,7 +9,8 @@ from replnet.experiment.aggregates.system import MOST_SHOWN
 from replnet.experiment.computed.registry import COMPUTATIONS
 from replnet.experiment.spec.axes import Place
 from replnet.experiment.spec.cells import Cell
-from replnet.experiment.spec.models import GROUP, Sections
+from replnet.experiment.spec.models import GROUP
+from replnet.experiment.spec.sections import Sections
 from replnet.network.errors import suggestion
 from replnet.network.validation import Fault
 
@@ -60,8 +61,9 @@ def unknown_groups(sections: Sections, cells: Iterable[Cell]) -> Iterator[Fault]
 def _named(sections: Sections) -> Iterator[tuple[Place, Any]]:
     for i, name in enumerate(sections.groups):
         yield ("groups", i), name
-    for i, printed in enumerate(sections.printed):
-        yield ("printed", i, "group"), printed.group
+    for section in ("printed", "expected"):
+        for i, value in enumerate(getattr(sections, section)):
+            yield (section, i, "group"), value.group
     for i, claim in enumerate(sections.claims):
         for path, at in ((("where",), claim.where), *((("order", j), at) for j, at in enumerate(claim.order or ()))):
             if GROUP in at:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from replnet.experiment.computed import registry
-from replnet.experiment.spec.models import Sections
 from replnet.experiment.spec.optimise import Optimise
+from replnet.experiment.spec.sections import Sections
 from replnet.network.spec import schema
 
 HOLE = {"type": "string", "pattern": r"\$\{.*\}"}

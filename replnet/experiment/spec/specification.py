@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any, final
 
 from replnet.experiment.spec.axes import Axis
 from replnet.experiment.spec.cells import Cell, Cells, Settings, settings_of
-from replnet.experiment.spec.checks import faults, mismatches
+from replnet.experiment.spec.checks import STATEMENTS, faults, mismatches
 from replnet.experiment.spec.groups import unknown_groups
-from replnet.experiment.spec.models import Claim, Figure, Printed, Sections
+from replnet.experiment.spec.models import Figure
 from replnet.experiment.spec.overrides import overridden, quickened, with_section
+from replnet.experiment.spec.sections import Sections
+from replnet.experiment.spec.statements import Claim, Erratum, Expected, Printed
 from replnet.network.anchored import anchored
 from replnet.network.errors import InputError, Problem, suggestion
 from replnet.network.files import Document, Mark, Node, collection, file_error, node_of, read_yaml
@@ -22,7 +24,7 @@ from replnet.network.shipped import folders, shipped, shipped_names
 from replnet.network.validation import checked, located
 
 # A fault in one of these does not keep the others from being checked.
-APART = {"title", "claim", "paper", "run", "quick", "measure", "groups", "printed", "claims", "figure"}
+APART = {"title", "claim", "paper", "run", "quick", "measure", "groups", *STATEMENTS, "errata", "figure"}
 
 
 @final
@@ -40,7 +42,9 @@ class Experiment:
     measure: tuple[str, ...]
     groups: tuple[str, ...]
     printed: tuple[Printed, ...]
+    expected: tuple[Expected, ...]
     claims: tuple[Claim, ...]
+    errata: Mapping[str, Erratum]
     figure: Figure | None
     data: dict[str, Any] = field(repr=False)
     _document: Document = field(repr=False)
@@ -111,9 +115,10 @@ def _made(asked: _Asked) -> Experiment:
     document = replace(document, root=anchored(document.root, document.directory, document.prefix))
     if asked.overrides or asked.zips:  # which come after `quick`, so that it is of no more use
         document = with_section(document, "quick", None)
-    if another:  # what a paper prints is about its own experiment
-        document = with_section(document, "printed", collection([], document.root.mark))
     sections = _sections(document)
+    if another:  # what a paper prints is about its own experiment
+        document = _without_the_paper(document, sections)
+        sections = _sections(document)
     if asked.quick or asked.overrides:
         document = _fitting(document, sections)
         sections = _sections(document)
@@ -133,7 +138,9 @@ def _made(asked: _Asked) -> Experiment:
         measure=sections.measure,
         groups=sections.groups,
         printed=sections.printed,
+        expected=sections.expected,
         claims=sections.claims,
+        errata=sections.errata,
         figure=sections.figure,
         data=document.data,
         _document=document,
@@ -155,6 +162,7 @@ def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
     faulty = {re.split(r"[.\[]", problem.field)[0] for problem in error.problems}
     if faulty & (Sections.model_fields.keys() - APART):
         return ()
+    faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
     sound = {key: node for key, node in document.root.value.items() if key not in faulty}
     rest = replace(document, root=collection({"title": Node("-", document.root.mark), **sound}, document.root.mark))
     try:
@@ -177,12 +185,23 @@ def _require(problems: list[Problem], document: Document, sections: Sections) ->
 
 
 def _fitting(document: Document, sections: Sections) -> Document:
-    """Without what is printed or claimed of cells that are no longer there."""
-    for section in ("printed", "claims"):
+    """Without what is said of cells that are no longer there."""
+    return _kept(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
+
+
+def _without_the_paper(document: Document, sections: Sections) -> Document:
+    """Without values beside those of the cells, and without mistakes; other claims may hold here too."""
+    document = _kept(document, sections, lambda section, of: section == "claims" and of.erratum is None)
+    return with_section(document, "errata", None)
+
+
+def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
+    """With the statements that `keep` approves of, by their section."""
+    for section in STATEMENTS:
         node = document.root.child(section)
         if node is not None and isinstance(node.value, list):
             said = zip(node.value, getattr(sections, section), strict=True)
-            kept = [item for item, of in said if not any(mismatches(of, sections, (section,)))]
+            kept = [item for item, of in said if keep(section, of)]
             document = with_section(document, section, collection(kept, node.mark, node.key))
     return document
 

@@ -18,7 +18,8 @@ from itertools import pairwise
 from typing import Any, final
 
 from replnet.experiment.spec.axes import Axis, same
-from replnet.experiment.spec.models import GROUP, Claim
+from replnet.experiment.spec.models import GROUP
+from replnet.experiment.spec.statements import Claim
 from replnet.experiment.sweeps.compare import Line
 from replnet.measure.verdict import FAMILY, ROUNDING
 
@@ -36,6 +37,11 @@ class Checked:
     measured: bool | None
     predicted: bool | None
     detail: str
+    erratum: str | None = None  # the mistake of the paper that it is, if it fails
+
+    @property
+    def fails(self) -> bool:
+        return False in (self.measured, self.predicted)
 
 
 def checked(claim: Claim, found: Sequence[Line], axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> Checked:
@@ -45,15 +51,36 @@ def checked(claim: Claim, found: Sequence[Line], axes: Sequence[Axis], zips: Seq
     if claim.form == "argmax":
         cases = list(_peaks(claim, about, axes, zips))
     else:
-        pairs = _ordered(claim, about, axes) if claim.form == "order" else _along(claim, about, axes, zips)
-        cases = [[(pair,)] for pair in pairs]
+        cases = [[(pair,)] for pair in _pairs(claim, about, axes, zips)]
     sides = {side: _judge(cases, side) for side in ("measured", "predicted")}
     detail = "; ".join(f"{side}: {words}" for side, (_, words) in sides.items() if words)
-    return Checked(claim.text, sides["measured"][0], sides["predicted"][0], detail)
+    return Checked(claim.text, sides["measured"][0], sides["predicted"][0], detail, claim.erratum)
 
 
 # A case is a choice of ways in which it may hold; a way is pairs that all hold.
 Case = Sequence[Sequence[Pair]]
+
+
+def _pairs(claim: Claim, about: Sequence[Line], axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> Iterator[Pair]:
+    """What a claim that is no choice states: the first of a pair is at least the second."""
+    if claim.form == "order":
+        return _ordered(claim, about, axes)
+    return _limited(claim, about) if claim.form == "lies" else _along(claim, about, axes, zips)
+
+
+def _limited(claim: Claim, about: Iterable[Line]) -> Iterator[Pair]:
+    """Rows and the limits that they keep."""
+    for line in about:
+        if claim.from_ is not None:
+            yield line, _constant(line, claim.from_)
+        if claim.to is not None:
+            yield _constant(line, claim.to), line
+
+
+def _constant(like: Line, value: float) -> Line:
+    """A row that is a number, measured as well as predicted."""
+    row = {**like.row, "group": "", "measured": value, "predicted": value, "error": 0.0, "accuracy": None}
+    return Line(like.cell, row)
 
 
 def _ordered(claim: Claim, about: Iterable[Line], axes: Sequence[Axis]) -> Iterator[Pair]:
@@ -157,7 +184,11 @@ def _side(side: str, count: int) -> tuple[Callable[[Line], float], Callable[[Lin
 
 def _told(case: Case, value: Callable[[Line], float]) -> str:
     a, b = min(((a, b) for way in case for a, b in way), key=lambda pair: value(pair[0]) - value(pair[1]))
-    return f"{_where(a)} ({value(a):.5g}) above {_where(b)} ({value(b):.5g})"
+    return f"{_named(a, value)} above {_named(b, value)}"
+
+
+def _named(line: Line, value: Callable[[Line], float]) -> str:
+    return f"{_where(line)} ({value(line):.5g})" if line.row["group"] else f"{value(line):.5g}"
 
 
 def _where(line: Line) -> str:

@@ -2,9 +2,9 @@
 
 Verdicts are those of `measure.verdict` over all rows of all cells, so that the
 chance of any false alarm in the whole table is at most FAMILY. What a paper
-prints is held against the prediction, if the measurement does not speak against
-that, and else against the measurement by the same procedure: it contradicts only
-what lies beyond its own rounding.
+prints, or what is expected, is held against the prediction, if the measurement does
+not speak against that, and else against the measurement by the same procedure: it
+contradicts only what lies beyond its own rounding.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from replnet.experiment.findings import is_share
 from replnet.experiment.spec.axes import Axis, same
 from replnet.experiment.spec.cells import Cell
-from replnet.experiment.spec.models import Printed
+from replnet.experiment.spec.statements import StatedValue
 from replnet.measure import verdict
 from replnet.measure.estimate import Estimate
 
-NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed")
+NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed", "expected")
 COLUMNS = (
     "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict", "kind", "source", "accuracy",
-    "note", "printed", "printed_verdict",
+    "note", "printed", "printed_verdict", "expected", "expected_verdict",
 )  # fmt: skip
+S = TypeVar("S", bound=StatedValue)
 CONTRADICTS, FAILED = "contradicts", "failed"
 
 
@@ -97,14 +97,18 @@ def differing(found: Sequence[Line]) -> list[str]:
 
 
 def table(
-    cells: Sequence[Cell], kept: Sequence[Line], failures: Mapping[str, str], printed: Sequence[Printed]
+    cells: Sequence[Cell],
+    kept: Sequence[Line],
+    failures: Mapping[str, str],
+    printed: Sequence[StatedValue],
+    expected: Sequence[StatedValue] = (),
 ) -> list[dict[str, Any]]:
     """The finished table, of the rows that are kept."""
-    found, prints = words(kept), [_printed(line, printed) for line in kept]
-    said = _against_print(kept, found, prints)
+    found = words(kept)
+    beside = [_beside(kept, found, values, name) for name, values in (("printed", printed), ("expected", expected))]
     rows = {
-        id(line): _row(line, word, one, against)
-        for line, word, one, against in zip(kept, found, prints, said, strict=True)
+        id(line): {**_row(line, word), **one, **other}
+        for line, word, one, other in zip(kept, found, *beside, strict=True)
     }
     by_cell: dict[int, list[dict[str, Any]]] = {}
     for line in kept:
@@ -117,7 +121,7 @@ def table(
     return table
 
 
-def _row(line: Line, word: str, printed: Printed | None, against: str) -> dict[str, Any]:
+def _row(line: Line, word: str) -> dict[str, Any]:
     row = line.row
     return {
         **line.cell.values,
@@ -125,8 +129,6 @@ def _row(line: Line, word: str, printed: Printed | None, against: str) -> dict[s
         "z": line.z,
         "verdict": word,
         **{name: row[name] for name in ("kind", "source", "accuracy", "note")},
-        "printed": printed.value if printed else None,
-        "printed_verdict": against,
     }
 
 
@@ -135,30 +137,29 @@ def _failed(cell: Cell, why: str) -> dict[str, Any]:
     return {**cell.values, **empty, "verdict": FAILED, "note": why}
 
 
-# ---- What a paper prints
+# ---- What a paper prints, and what is expected
 
 
-def _printed(line: Line, printed: Sequence[Printed]) -> Printed | None:
-    return _about(line.row["group"], line.row["metric"], printed, line.is_about)
+def _beside(
+    kept: Sequence[Line], found: Sequence[str], values: Sequence[StatedValue], name: str
+) -> list[dict[str, Any]]:
+    """Two more columns by row: the value that is stated for it, and how the row compares."""
+    stated = [about(line.row, values, line.is_about) for line in kept]
+    said = _against(kept, found, stated)
+    return [{name: one.value if one else None, f"{name}_verdict": word} for one, word in zip(stated, said, strict=True)]
 
 
-def _meets(row: Mapping[str, Any], at: Mapping[str, Any]) -> bool:
-    return all(same(row[name], value) for name, value in at.items())
+def about(row: Mapping[str, Any], values: Sequence[S], meets: Callable[[Mapping[str, Any]], bool]) -> S | None:
+    """What is stated of a row; the most particular if several values are."""
+    fitting = [one for one in values if (one.group, one.metric) == (row["group"], row["metric"]) and meets(one.at)]
+    return max(fitting, key=lambda one: len(one.at)) if fitting else None
 
 
-def _about(
-    group: str, metric: str, printed: Sequence[Printed], meets: Callable[[Mapping[str, Any]], bool]
-) -> Printed | None:
-    """What a paper says of a row; the most particular if it says several things."""
-    about = [one for one in printed if (one.group, one.metric) == (group, metric) and meets(one.at)]
-    return max(about, key=lambda one: len(one.at)) if about else None
-
-
-def _against_print(found: Sequence[Line], verdicts: Sequence[str], prints: Sequence[Printed | None]) -> list[str]:
-    """`agree` or `contradicts` where something is printed; `unresolved` where only a wide interval could tell."""
+def _against(found: Sequence[Line], verdicts: Sequence[str], stated: Sequence[StatedValue | None]) -> list[str]:
+    """`agree` or `contradicts` where something is stated; `unresolved` where only a wide interval could tell."""
     said = [""] * len(found)
     measured = []
-    for i, (line, word, one) in enumerate(zip(found, verdicts, prints, strict=True)):
+    for i, (line, word, one) in enumerate(zip(found, verdicts, stated, strict=True)):
         if one is None:
             continue
         predicted = line.row["predicted"]
@@ -171,26 +172,6 @@ def _against_print(found: Sequence[Line], verdicts: Sequence[str], prints: Seque
     answers = verdict.verdicts([cell for _, cell in measured])
     for (i, _), word in zip(measured, answers, strict=True):
         said[i] = CONTRADICTS if word == "differ" else word
-    return said
-
-
-def contradictions(rows: Iterable[Mapping[str, Any]], axes: Sequence[Axis], printed: Sequence[Printed]) -> list[str]:
-    """Printed values that contradict a prediction with which the measurement agrees, cell by cell, in words."""
-    said = []
-    for row in rows:
-        if row["printed_verdict"] != CONTRADICTS or row["verdict"] == "differ":
-            continue
-        where = ", ".join(f"{axis.name} = {row[axis.name]}" for axis in axes)
-        one = _about(row["group"], row["metric"], printed, partial(_meets, row))
-        found = [f"{row['predicted']:.5g} predicted"] if row["predicted"] is not None else []
-        if row["measured"] is not None:
-            half = 0.0 if row["ci_low"] is None else (row["ci_high"] - row["ci_low"]) / 2
-            width = f" ± {half:.2g}" if 0 < half < 10 else f" ± {half:.0f}" if half else ""
-            found.append(f"{row['measured']:.5g}{width} measured")
-        head = f"{where}: " if where else ""
-        tail = f" ({one.note})" if one and one.note else ""
-        name = f"{row['group']}, {row['metric'].replace('_', ' ')}"
-        said.append(f"{head}{name}: {row['printed']:g} is printed, {', '.join(found)}{tail}")
     return said
 
 

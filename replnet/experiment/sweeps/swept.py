@@ -14,8 +14,9 @@ from replnet.experiment.spec.cells import Cell
 from replnet.experiment.spec.specification import Experiment
 from replnet.experiment.storage.durable import canonical, digest, unsealed
 from replnet.experiment.storage.store import Contents, read
-from replnet.experiment.sweeps import compare
+from replnet.experiment.sweeps import compare, errata
 from replnet.experiment.sweeps.claims import Checked, checked
+from replnet.experiment.sweeps.errata import Expectation, ShownErratum
 from replnet.measure.verdict import overall
 
 FAILURES = "failures.json"  # in a run directory: cells that failed the last time, by key
@@ -79,7 +80,8 @@ class Sweep:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The finished table, of what is finished."""
-        return compare.table(self.cells, self.lines(self.final), self.failures, self.experiment.printed)
+        e = self.experiment
+        return compare.table(self.cells, self.lines(self.final), self.failures, e.printed, e.expected)
 
     @cached_property
     def table(self) -> Any:
@@ -94,12 +96,22 @@ class Sweep:
     @property
     def contradictions(self) -> list[str]:
         """Printed values that contradict a prediction that the measurement confirms."""
-        return compare.contradictions(self.rows, self.experiment.axes, self.experiment.printed)
+        return errata.contradictions(self.experiment, self.rows)
+
+    @cached_property
+    def errata(self) -> tuple[ShownErratum, ...]:
+        """The mistakes of the paper that the table shows, each with its kind."""
+        return errata.shown_errata(self.experiment, self.rows, self.claims)
+
+    @cached_property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """What became of values that no paper prints."""
+        return errata.expectations(self.experiment, self.rows)
 
     @property
     def verdict(self) -> str:
-        """`agree`, `differ` or `unresolved` over all rows; a claim that fails differs too."""
-        failed = any(False in (claim.measured, claim.predicted) for claim in self.claims)
+        """`agree`, `differ` or `unresolved` over all rows; a claim that fails differs, unless the paper is wrong."""
+        failed = any(claim.fails and claim.erratum is None for claim in self.claims)
         return overall([*(row["verdict"] for row in self.rows), *(["differ"] if failed else [])])
 
     @property
