@@ -90,7 +90,7 @@ def made(network, **how) -> Live:
     host = HostSeen(1, "here", still, 0.1, 0.1, 1, 1, Offset())
     return Live(
         horizon=10.0, paths=paths, present=np.tile([1.0, 0.9], (32, 1)),
-        good_when_due=np.zeros((32, 2)), delays=still, group_delays=(0.0, 0.0),
+        good_when_due=np.zeros((32, 2)), delays=still, late=0.0, group_late=(0.0, 0.0),
         responses=still, unanswered=0, messages=1, crossed=0, batches=0, batches_missing=0, duplicates=0, seconds=1.0,
         total_seconds=2.0, time_scale=0.1, hosts=(host,), faithful=True, why="", advised=None, rate_measured=None,
         **how,

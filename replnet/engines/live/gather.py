@@ -22,7 +22,7 @@ def gather(
     seats, outages = lookout.seats, lookout.outages
     reports = [report for seat in seats for report in seat.reports]
     found = tallied(seats)
-    by_group = [merged([r.delays[g] for r in reports]) for g in range(len(plan.groups))]
+    late = [merged([r.late[g] for r in reports]) for g in range(len(plan.groups))]
     kept = [Kept(slip(seat).mean, _busy(seat), said(seat) / seconds) for seat in seats]
     why, advised = judge(plan, scale, kept, lookout.unfinished)
     return {
@@ -33,8 +33,9 @@ def gather(
         ),
         "present": np.array([_share(total([t.present for t in of]), lookout.horizon * plan.copies) for of in found]),
         "good_when_due": np.array([total([t.good_when_due for t in of]) for of in found]),
-        "delays": Summary.of(merged(by_group)),
-        "group_delays": tuple(spread.mean for spread in by_group),
+        "delays": Summary.of(merged([spread for r in reports for spread in r.delays])),
+        "late": merged(late).mean,
+        "group_late": tuple(spread.mean for spread in late),
         "responses": Summary.of(merged([r.responses for r in reports])),
         "unanswered": sum(t.unanswered for of in found for t in of),
         "messages": sum(r.said for r in reports),

@@ -100,7 +100,8 @@ class Live:
     present: Floats  # by replication and group: the share of copy-time that counts, 1 unless hosts were lost
     good_when_due: Floats  # the same: answers that were fresh for the instant at which the query was due
     delays: Summary  # of replies: arrival minus the instant at which the upstream answered
-    group_delays: tuple[float, ...]  # the mean of them, by the group that asked; 0 where nobody did
+    late: float  # the mean by which replies took longer than the network says
+    group_late: tuple[float, ...]  # the same by the group that asked; 0 where nobody did
     responses: Summary  # of clients' queries: answer minus the instant at which it was due
     unanswered: int
     messages: int
@@ -131,6 +132,13 @@ class Live:
     @property
     def messages_per_second(self) -> float:
         return self.messages / self.seconds
+
+    @property
+    def mean_slip(self) -> float:
+        """Of all wakes."""
+        return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(
+            sum(host.slip.count for host in self.hosts), 1
+        )
 
     @property
     def slip(self) -> Summary:

@@ -39,6 +39,7 @@ class Seen:
     """Of one host, all replications together."""
 
     delays: list[Spread]  # of replies, by the group of who gets them
+    late: list[Spread]  # the same, but only by how much they came later than the network says
     responses: Spread = field(default_factory=Spread)  # to queries, from when they were due
     slip: Spread = field(default_factory=Spread)
     said: int = 0  # messages of its nodes, wherever they went
@@ -69,6 +70,7 @@ class Report:
     upto: float
     tallied: tuple[Tallied, ...]  # by replication
     delays: list[Spread]
+    late: list[Spread]
     responses: Spread
     slip: Spread
     said: int
