@@ -103,9 +103,10 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
     prompt = formulas(compiled)
     late = formulas(_slower(compiled, live.late))
     known = {key: formula for key, formula in late.items() if formula.value is not None}
+    without = "without delay" if compiled.constant_delay == 0 else "with no other delay than the network's own"
     for group, metric in known:
         if metric == "freshness":
-            said[group] += f"; the formula without delay: {prompt[group, metric].value:.5f}"
+            said[group] += f"; the formula {without}: {prompt[group, metric].value:.5f}"
     # What was lost on the way is neither in the formula nor in step, so there is nothing to judge.
     losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
     spoilt = {group: words for group, words in losses.items() if words}
