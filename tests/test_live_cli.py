@@ -167,6 +167,15 @@ def test_a_run_that_could_not_keep_up_is_not_judged_at_all(monkeypatch):
     assert "not compared: too fast" in result.incomplete
 
 
+def test_what_was_lost_is_not_judged_against_step_either(monkeypatch):
+    lost = outages(4.0, 4.5, plan(CLUSTER).names[-1:])
+    row = late_run(monkeypatch, CLUSTER, lost=lost, present=np.full((32, 1), 0.9)).rows[0]
+    assert row.verdict == ""
+    assert row.predicted is row.z is None
+    assert "host 1 was lost" in row.note
+    assert "judged against" not in row.note
+
+
 @pytest.mark.ray
 def test_a_cluster_on_the_wall_clock_is_judged_against_step():
     done = replnet("run", "cooperative", "--engine", "live", "--seed", "4", "--hosts", "2", "--horizon", "256",

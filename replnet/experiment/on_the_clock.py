@@ -107,21 +107,24 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
     for group, metric in known:
         if metric == "freshness":
             said[group] += f"; the formula {without}: {prompt[group, metric].value:.5f}"
+    blind = {key: _blind(prompt.get(key)) for key in dict.fromkeys([*theirs.keys, *prompt]) if key not in known}
     # What was lost on the way is neither in the formula nor in step, so there is nothing to judge.
     losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
     spoilt = {group: words for group, words in losses.items() if words}
-    ours = Findings(compiled, prompt | known, live.paths, sampled, resolution, spoilt, said)
-    open_ = [key for key in theirs.keys if key in ours.keys and key not in known and key[0] not in spoilt]
-    if not open_:
-        return ours
-    blind = {key: _blind(prompt.get(key)) for key in open_}
-    if not live.faithful:
-        return replace(ours, formulas=ours.formulas | blind)
-    lateness = Lateness(tuple(live.mean_slip + d for d in live.group_late), live.group_late)
-    slowed = [run_path(compiled, seed, r, live.horizon, sampled, lateness) for r in range(len(virtual))]
-    reference = Findings(compiled, {}, slowed, sampled, resolution)
-    against = {key: _against(ours, reference, theirs, key) for key in open_}
-    told = {key: replace(f, note=f"{f.note}; {_told(live, reference, against[key], key)}") for key, f in blind.items()}
+    ours = Findings(compiled, blind | known, live.paths, sampled, resolution, spoilt, said)
+    open_ = [key for key in theirs.keys if key in blind and key in ours.keys and key[0] not in spoilt]
+    return _beside_late_step(ours, theirs, open_, live, seed) if open_ and live.faithful else ours
+
+
+def _beside_late_step(ours: Findings, prompt: Findings, open_: list[Key], live: Live, seed: int) -> Findings:
+    """Rows without a formula judged against `step` with messages as late on average; `prompt` is step as it is."""
+    lateness = Lateness(tuple(live.mean_slip + late for late in live.group_late), live.group_late)
+    replications = range(len(prompt.paths))
+    slowed = [run_path(ours.plan, seed, r, live.horizon, ours.sampled, lateness) for r in replications]
+    reference = replace(prompt, paths=slowed)
+    against = {key: _against(ours, reference, prompt, key) for key in open_}
+    notes = {key: f"{ours.formulas[key].note}; {_told(live, reference, against[key], key)}" for key in open_}
+    told = {key: replace(ours.formulas[key], note=note) for key, note in notes.items()}
     return replace(ours, formulas=ours.formulas | told, against=against)
 
 
