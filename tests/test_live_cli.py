@@ -13,7 +13,7 @@ import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
 from replnet.engines import step
 from replnet.engines.live import Live, Outage
-from replnet.engines.live.clocks import Offset
+from replnet.engines.live.clocks import Offset, Standstill
 from replnet.engines.live.result import HostSeen, Summary
 from replnet.engines.plan import plan
 from replnet.experiment import on_the_clock
@@ -174,6 +174,23 @@ def test_what_was_lost_is_not_judged_against_step_either(monkeypatch):
     assert row.predicted is row.z is None
     assert "host 1 was lost" in row.note
     assert "judged against" not in row.note
+
+
+def test_what_stood_still_is_named(monkeypatch):
+    """A driver is not missed; a host is, by its own nodes and by those that depend on them."""
+    network = rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    driver, host = Standstill("the driver", 2.0, 20.1), Standstill("host 1", 4.0, 3.0, plan(network).names[-1:])
+    result = late_run(monkeypatch, network, stood=(driver, host))
+    above, below = result.rows
+    for row in (above, below):
+        assert "the driver stood still for 20.1 s at t = 2, and the hosts went on" in row.note
+    assert above.verdict
+    assert below.verdict == ""
+    assert "host 1 stood still for 3.0 s at t = 4, and what it was to do came late" in below.note
+    assert "host 1" not in above.note
+    assert "copy-time" not in below.note
+    assert result.provenance["stood_still"] == [str(driver), str(host)]
+    assert result.incomplete == ""
 
 
 @pytest.mark.ray

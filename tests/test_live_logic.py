@@ -625,18 +625,18 @@ def test_few_batches_cost_what_they_carry_and_many_are_spaced():
 
 def test_a_run_that_kept_up_is_faithful():
     compiled = plan(NAMED["tree"])
-    assert judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0)] * 2, "") == ("", None)
+    assert judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0)] * 2, 60.0, "") == ("", None)
 
 
 def test_a_run_that_did_not_names_the_bottleneck_and_a_scale():
     compiled = plan(NAMED["tree"])
-    why, advised = judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0), Kept(0.3, 0.97, 900.0)], "")
+    why, advised = judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0), Kept(0.3, 0.97, 900.0)], 60.0, "")
     assert "host 1 was busy 97% of the time" in why
     assert advised == 0.2
-    why, advised = judge(compiled, 0.1, [Kept(0.03, 0.3, 500.0), Kept(0.04, 0.2, 900.0)], "")
+    why, advised = judge(compiled, 0.1, [Kept(0.03, 0.3, 500.0), Kept(0.04, 0.2, 900.0)], 60.0, "")
     assert "1,400 messages per second" in why
     assert advised == 0.8
-    why, advised = judge(compiled, 0.1, [Kept(0.0, 0.2, 500.0)], "stopped")
+    why, advised = judge(compiled, 0.1, [Kept(0.0, 0.2, 500.0)], 60.0, "stopped")
     assert why.startswith("stopped")
     assert advised == 0.2
 

@@ -108,6 +108,8 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
         if metric == "freshness":
             said[group] += f"; the formula {without}: {prompt[group, metric].value:.5f}"
     blind = {key: _blind(prompt.get(key)) for key in dict.fromkeys([*theirs.keys, *prompt]) if key not in known}
+    alone = [f"{still}, and the hosts went on" for still in live.stood if not still.nodes]
+    said = {group: "; ".join([words, *alone]) for group, words in said.items()}
     # What was lost on the way is neither in the formula nor in step, so there is nothing to judge.
     losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
     spoilt = {group: words for group, words in losses.items() if words}
@@ -167,12 +169,13 @@ def _told(live: Live, reference: Findings, cell: Cell, key: Key) -> str:
 
 
 def _losses(compiled: Plan, g: int, live: Live) -> str:
-    """What a group has suffered of the loss of hosts, of its own or of nodes on which it depends."""
-    needed = {compiled.names[p.node] for p in behind(compiled, g)} if live.lost else set()
+    """What a group has suffered of hosts that were lost or stood still, with its nodes or such as it depends on."""
+    needed = {compiled.names[p.node] for p in behind(compiled, g)} if live.lost or live.stood else set()
     own = {name for name, group in zip(compiled.names, compiled.group, strict=True) if group == g}
     words = [_loss(outage, len(own & set(outage.nodes))) for outage in live.lost if needed & set(outage.nodes)]
+    words += [f"{still}, and what it was to do came late" for still in live.stood if needed & set(still.nodes)]
     words[MOST_TOLD:] = [f"and so {len(words) - MOST_TOLD} times more"] if len(words) > MOST_TOLD else []
-    if words and compiled.copies[g]:
+    if live.lost and words and compiled.copies[g]:
         words.append(f"{float(np.mean(live.present[:, g])):.1%} of the copy-time counts")
     return "; ".join(words)
 
@@ -194,4 +197,5 @@ def _circumstances(live: Live) -> dict[str, Any]:
         "clock_offsets": [[host.offset.seconds, host.offset.error] for host in live.hosts],
         "unanswered": live.unanswered,
         "lost": [str(outage) for outage in live.lost],
+        "stood_still": [str(still) for still in live.stood],
     }

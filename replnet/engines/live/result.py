@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.live.clocks import Offset
+from replnet.engines.live.clocks import Offset, Standstill
 from replnet.engines.live.spread import Spread
 from replnet.engines.path import Path
 
@@ -88,6 +88,7 @@ class Glimpse:
     messages: int
     slip: float  # the largest mean of a host
     lost: tuple[Outage, ...] = ()  # so far
+    stood: tuple[Standstill, ...] = ()  # the driver, so far
 
 
 @final
@@ -118,6 +119,7 @@ class Live:
     advised: float | None  # a time scale that would do
     rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
     lost: tuple[Outage, ...] = ()
+    stood: tuple[Standstill, ...] = ()
     cut_short: str = ""  # why the run ended before its horizon, if it did
 
     @property

@@ -90,6 +90,7 @@ class Finished:
     rows: list[LogRow]
     busy: float  # share of the time in which its loop worked
     cpu: float  # CPUs that its process used
+    stood: list[tuple[float, float]] = field(default_factory=list)  # still, from when in model time, for seconds
 
 
 def first_left(sources: list[NodeId], copies: Copies) -> float | None:
