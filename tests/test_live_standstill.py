@@ -135,6 +135,13 @@ def test_hosts_go_on_while_the_driver_stands_still_even_beyond_the_end(seconds, 
     assert_as_step(hosts, driver)
 
 
+def test_a_driver_that_stood_still_from_before_time_zero_says_so(time):
+    time.now = 7.0
+    _, driver = driven(time)
+    driver.run(None, None)
+    assert driver.stood == [Standstill("the driver", 0.0, 7.0)]
+
+
 def test_a_host_whose_answer_the_driver_did_not_hear_while_it_stood_still_is_not_lost(time):
     hosts, driver = driven(time)
 

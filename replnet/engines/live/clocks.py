@@ -47,7 +47,7 @@ class Standstill:
 
 @final
 class Heartbeat:
-    """Of something that beats much more often than every STILL seconds."""
+    """Tells how long a process stood still that beats much more often than every STILL seconds while it runs."""
 
     def __init__(self, clock: Callable[[], float], cpu: Callable[[], float], since: float = math.inf) -> None:
         """`cpu` is the time for which the process has worked; `since`: when it should have begun, if that is over."""

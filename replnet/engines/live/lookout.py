@@ -112,7 +112,7 @@ class Lookout:
         self.cut_short = self.unfinished = ""
         self._knocked = self._awake = time.monotonic()
         self._kills = deque(sorted(kills))
-        self._heart, self.stood = Heartbeat(time.monotonic, time.process_time), list[Standstill]()
+        self._heart, self.stood = Heartbeat(time.monotonic, time.process_time, zero), list[Standstill]()
 
     @property
     def now(self) -> float:

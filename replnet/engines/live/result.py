@@ -138,9 +138,8 @@ class Live:
     @property
     def mean_slip(self) -> float:
         """Of all wakes."""
-        return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(
-            sum(host.slip.count for host in self.hosts), 1
-        )
+        wakes = sum(host.slip.count for host in self.hosts)
+        return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
 
     @property
     def slip(self) -> Summary:
