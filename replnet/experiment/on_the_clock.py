@@ -108,8 +108,9 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
         if metric == "freshness":
             said[group] += f"; the formula {without}: {prompt[group, metric].value:.5f}"
     blind = {key: _blind(prompt.get(key)) for key in dict.fromkeys([*theirs.keys, *prompt]) if key not in known}
-    alone = [f"{still}, and the hosts went on" for still in live.stood if not still.nodes]
-    said = {group: "; ".join([words, *alone]) for group, words in said.items()}
+    driver = [str(still) for still in live.stood if not still.nodes]
+    driver += ["the hosts went on by themselves"] if driver and len(driver) == len(live.stood) else []
+    said = {group: "; ".join([words, *driver]) for group, words in said.items()}
     # What was lost on the way is neither in the formula nor in step, so there is nothing to judge.
     losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
     spoilt = {group: words for group, words in losses.items() if words}
