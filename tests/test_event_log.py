@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, reject, settings
@@ -24,6 +30,7 @@ from replnet.engines.plan import plan
 from replnet.engines.record import EVENTS, FAILED, START, Columns, looks
 from replnet.engines.tally import OLDEST
 from replnet.experiment.event_log import event_log
+from replnet.experiment.storage import durable
 
 TREE = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="pareto(alpha=3, rate=2)", delay=0.05)
 CLUSTER = rn.cooperative(
@@ -253,25 +260,110 @@ def test_files_that_cannot_be(name, words, tmp_path):
 
 
 def test_no_permission(tmp_path, monkeypatch):
-    opened = Path.open
+    opened = os.open
 
-    def refuse(path: Path, *how, **more):
-        if path.suffix == ".part":
+    def refuse(path, *how, **more):
+        if Path(path).parent == tmp_path:
             raise PermissionError(13, "Permission denied")
         return opened(path, *how, **more)
 
     # Whoever runs this may be root, to whom nothing is refused.
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(ValueError, match=r"cannot be written: Permission denied"):
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(ValueError, match=r"^trace: .*cannot be written: Permission denied"):
         rn.emulate(TREE, horizon=64, trace=tmp_path / "events.parquet")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device without room")
-def test_no_room(tmp_path):
-    (tmp_path / "events.parquet.part").symlink_to("/dev/full")
+def test_no_room(tmp_path, monkeypatch):
+    opened = pa.OSFile
+    monkeypatch.setattr(pa, "OSFile", lambda _, mode: opened("/dev/full", mode))
     with pytest.raises(ValueError, match=r"trace: .*No space left"):
         rn.emulate(TREE, horizon=64, trace=tmp_path / "events.parquet")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", [".part", ".lock"])
+def test_links_that_someone_has_planted_are_not_followed(ending, tmp_path):
+    victim, file = tmp_path / "victim", tmp_path / "events.parquet"
+    victim.write_text("precious")
+    file.with_name(file.name + ending).symlink_to(victim)
+    with suppress(ValueError):
+        rn.emulate(TREE, horizon=64, trace=file)
+    assert victim.read_text() == "precious"
+    assert file.exists() == (ending == ".part")  # a link in the place of the lock is refused, and not ours to remove
+
+
+WRITING = """
+import sys
+import replnet as rn
+from replnet.experiment.event_log import event_log
+tree = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+with event_log(sys.argv[1], tree, 1, "array"):
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def another(tmp_path):
+    """Another process, which writes a trace until it is killed."""
+    file = tmp_path / "events.parquet"
+    with subprocess.Popen([sys.executable, "-c", WRITING, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+        assert one.stdout.readline() == b"writing\n"
+        yield one
+        one.kill()
+
+
+@pytest.mark.parametrize("engine", ["array", "step", "live"])
+def test_a_file_that_another_run_writes_is_refused_before_anything_runs(engine, another, tmp_path):
+    file = tmp_path / "events.parquet"
+    done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
+    assert done.returncode == BAD_INPUT
+    words = f"trace: {file}: process {another.pid} on {socket.gethostname()} is writing here (wait until it ends"
+    assert done.stderr.startswith(words)
+    assert another.poll() is None
+    assert file.with_name("events.parquet.part").exists()
+
+
+def test_a_run_that_was_killed_is_in_nobodys_way(another, tmp_path):
+    file = tmp_path / "events.parquet"
+    another.kill()
+    another.wait()
+    assert {path.name for path in tmp_path.iterdir()} == {"events.parquet.part", "events.parquet.lock"}
+    rn.emulate(TREE, horizon=64, trace=file)
+    assert set(pd.read_parquet(file).replication) == set(range(32))
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_two_logs_of_one_process_do_not_share_a_file_either(tmp_path):
+    file = tmp_path / "events.parquet"
+    with event_log(file, TREE, 1, "array"):
+        with (
+            pytest.raises(ValueError, match=f"process {os.getpid()} on .* is writing here"),
+            event_log(file, TREE, 1, "array"),
+        ):
+            pass
+        with event_log(tmp_path / "other.parquet", TREE, 1, "array"):
+            pass
+    assert {path.name for path in tmp_path.iterdir()} == {"events.parquet", "other.parquet"}
+
+
+def test_a_lock_that_its_last_holder_removes_just_now_is_taken_anew(tmp_path, monkeypatch):
+    file, taken = tmp_path / "lock", durable._locked
+    removed = []
+
+    def slowly(fd: int) -> bool:
+        if not removed:
+            removed.append(file.unlink())
+        return taken(fd)
+
+    monkeypatch.setattr(durable, "_locked", slowly)
+    with durable.lock(file, file, keep=False):
+        assert file.exists()
+        with pytest.raises(durable.RefusedError), durable.lock(file, file):
+            pass
+    assert removed
+    assert not file.exists()
 
 
 def test_no_room_any_more(tmp_path, monkeypatch):

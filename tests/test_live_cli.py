@@ -13,7 +13,7 @@ import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
 from replnet.engines import step
 from replnet.engines.live import Live, Outage
-from replnet.engines.live.clocks import Offset
+from replnet.engines.live.clocks import Offset, Standstill
 from replnet.engines.live.result import HostSeen, Summary
 from replnet.engines.plan import plan
 from replnet.experiment import on_the_clock
@@ -81,6 +81,132 @@ def test_what_was_lost_is_marked_and_not_judged(monkeypatch):
         assert result.verdict == above.verdict
 
 
+CLUSTER = rn.cooperative(
+    replicas=5, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=4)"
+)
+SLIP, LATE = 0.004, 0.01
+
+
+def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, **how):
+    """As if messages had taken `late`, half of them none and the others twice as long; `off` is what went wrong."""
+    compiled = plan(network)
+    n, slip = len(compiled.groups), Summary(1, SLIP, SLIP, SLIP, SLIP)
+    paths = []
+    for r in range(32):
+        lateness = step.Lateness((SLIP + 2 * late * (r % 2),) * n, (2 * late * (r % 2),) * n)
+        path = step.run_path(compiled, 1, r, 10.0, True, lateness)
+        paths.append(replace(path, fresh=path.fresh - off))
+    live = replace(
+        made(rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")),
+        paths=tuple(paths), late=late, group_late=(late,) * n, hosts=(HostSeen(1, "here", slip, 0, 0, 1, 1, Offset()),),
+        delays=Summary(1, late, late, late, late), **how,
+    )  # fmt: skip
+    monkeypatch.setattr(on_the_clock, "run_live", lambda *_, **__: live)
+    return on_the_clock.run_for_real(network, horizon=320.0, replications=32)
+
+
+def test_what_no_formula_takes_the_delay_of_is_judged_against_a_step_that_is_as_late(monkeypatch):
+    result = late_run(monkeypatch, CLUSTER)
+    (row,) = result.rows
+    prompt = rn.predict(CLUSTER).rows[0].predicted
+    assert (row.predicted, row.kind, row.source) == (None, "", "")
+    assert row.verdict == result.verdict == "agree"
+    assert abs(row.z) < 5  # how far the difference is from 0
+    assert f"no formula takes the delay of messages, without it: {prompt:.5f}" in row.note
+    slowed = [step.run_path(plan(CLUSTER), 1, r, 10.0, True, step.Lateness((SLIP + LATE,), (LATE,))) for r in range(32)]
+    value = np.mean([path.fresh[0] for path in slowed])
+    assert f"step with wakes 0.004 and messages 0.01 late as here: {value:.5f}" in row.note
+    assert f"from which it is {row.measured - value:+.5f} (" in row.note
+    data = json.loads(result.to_json())["rows"][0]
+    assert (data["predicted"], data["verdict"], data["z"]) == (None, "agree", row.z)
+
+
+def test_what_went_wrong_differs_however_wide_the_interval_of_what_was_measured(monkeypatch):
+    row = late_run(monkeypatch, CLUSTER, off=0.03).rows[0]
+    assert row.ci_high - row.ci_low > 0.04
+    assert row.verdict == "differ"
+    assert row.z < -5
+    # As one that differs from the formula without delay by chance does not.
+    assert row.predicted is None
+
+
+def test_metrics_besides_freshness_and_networks_without_any_formula_are_judged_so_too(monkeypatch):
+    clients = {"ask": 2, "queries": "exponential(rate=3)"}
+    network = rn.Network.from_data(CLUSTER.data() | {"select": "recent", "clients": clients, "bandwidth": 40.0})
+    result = late_run(monkeypatch, network)
+    judged = {(row.group, row.metric): row for row in result.rows if "judged against step" in row.note}
+    assert {("cluster", "freshness"), ("clients", "freshness")} <= judged.keys()
+    assert all(row.predicted is None and row.verdict for row in judged.values())
+    assert all(row.verdict == "agree" for row in result.rows if row.metric == "service_rate")
+    assert "no formula: " in judged["cluster", "freshness"].note
+
+
+def test_a_formula_that_takes_the_delay_is_what_a_row_is_judged_by(monkeypatch):
+    network = rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    for delay in (0.0, 0.1):
+        slower = rn.Network.from_data(network.data() | {"delay": delay})
+        expected = rn.predict(rn.Network.from_data(network.data() | {"delay": delay + LATE}))
+        result = late_run(monkeypatch, slower)
+        for ours, theirs in zip(result.rows, expected.rows, strict=True):
+            assert ours.predicted == pytest.approx(theirs.predicted, rel=1e-12)
+            assert "judged against" not in ours.note
+            assert f"the formula {'with no other' if delay else 'without'} delay" in ours.note
+
+
+def test_without_delay_the_formula_of_a_cluster_holds(monkeypatch):
+    """A host alone sends nothing."""
+    row = late_run(monkeypatch, CLUSTER, late=0.0).rows[0]
+    assert row.predicted == pytest.approx(rn.predict(CLUSTER).rows[0].predicted)
+
+
+def test_a_run_that_could_not_keep_up_is_not_judged_at_all(monkeypatch):
+    result = late_run(monkeypatch, CLUSTER, faithful=False, why="too fast")
+    assert result.rows[0].verdict == result.verdict == ""
+    assert result.rows[0].predicted is result.rows[0].z is None
+    assert "judged against" not in result.rows[0].note
+    assert "not compared: too fast" in result.incomplete
+
+
+def test_what_was_lost_is_not_judged_against_step_either(monkeypatch):
+    lost = outages(4.0, 4.5, plan(CLUSTER).names[-1:])
+    row = late_run(monkeypatch, CLUSTER, lost=lost, present=np.full((32, 1), 0.9)).rows[0]
+    assert row.verdict == ""
+    assert row.predicted is row.z is None
+    assert "host 1 was lost" in row.note
+    assert "judged against" not in row.note
+
+
+def test_what_stood_still_is_named(monkeypatch):
+    """A driver is not missed; a host is, by its own nodes and by those that depend on them."""
+    network = rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    driver, host = Standstill("the driver", 2.0, 20.1), Standstill("host 1", 4.0, 3.0, plan(network).names[-1:])
+    result = late_run(monkeypatch, network, stood=(driver, host))
+    above, below = result.rows
+    for row in (above, below):
+        assert "the driver stood still for 20.1 s at t = 2" in row.note
+        assert "went on" not in row.note
+    assert above.verdict
+    assert below.verdict == ""
+    assert "host 1 stood still for 3.0 s at t = 4, and what it was to do came late" in below.note
+    assert "host 1" not in above.note
+    assert "copy-time" not in below.note
+    assert result.provenance["stood_still"] == [str(driver), str(host)]
+    assert result.incomplete == ""
+    alone = late_run(monkeypatch, network, stood=(driver,))
+    assert all(row.verdict and "went on by themselves" in row.note for row in alone.rows)
+
+
+@pytest.mark.ray
+def test_a_cluster_on_the_wall_clock_is_judged_against_step():
+    done = replnet("run", "cooperative", "--engine", "live", "--seed", "4", "--hosts", "2", "--horizon", "256",
+                   "--time-scale", "0.2", "--format", "json")  # fmt: skip
+    assert done.returncode == FINE, done.stderr
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["predicted"] is None
+    assert row["verdict"] == "agree"
+    assert "without it: 0.68000; judged against step with wakes" in row["note"]
+
+
 def made(network, **how) -> Live:
     """As if the paths of `step` had been run, with a tenth of the time of the second level lost."""
     compiled = plan(network)
@@ -90,7 +216,7 @@ def made(network, **how) -> Live:
     host = HostSeen(1, "here", still, 0.1, 0.1, 1, 1, Offset())
     return Live(
         horizon=10.0, paths=paths, present=np.tile([1.0, 0.9], (32, 1)),
-        good_when_due=np.zeros((32, 2)), delays=still, group_delays=(0.0, 0.0),
+        good_when_due=np.zeros((32, 2)), delays=still, late=0.0, group_late=(0.0, 0.0),
         responses=still, unanswered=0, messages=1, crossed=0, batches=0, batches_missing=0, duplicates=0, seconds=1.0,
         total_seconds=2.0, time_scale=0.1, hosts=(host,), faithful=True, why="", advised=None, rate_measured=None,
         **how,

@@ -53,22 +53,30 @@ class World:
         given = parts(compiled, place(compiled, hosts), [walk.present() for walk in walks], run)
         self.hosts = {part.me: self.host(part) for part in given}
         self.parts, self.log, self.over = given, list[LogRow](), list[Report]()
+        self.takes, self.under_way = 0.0, list[tuple[float, int, bytes]]()
 
     def host(self, part: Part) -> Host:
         return Host(self.compiled, part, lambda: self.now, lambda *batch: self.sent.append(batch))
 
     def carry(self) -> None:
-        """Everything arrives at once and in order."""
-        for to, batch in self.sent:
+        """Everything arrives in order, after the time that it takes."""
+        self.under_way += [(self.now + self.takes, *batch) for batch in self.sent]
+        self.sent.clear()
+        while self.under_way and self.under_way[0][0] <= self.now:
+            _, to, batch = self.under_way.pop(0)
             if to in self.hosts:
                 self.hosts[to].receive(batch)
-        self.sent.clear()
+
+    @property
+    def quiet(self) -> bool:
+        return not self.sent and not (self.under_way and self.under_way[0][0] <= self.now)
 
     def run(self, tick: float = 0.0, until: float = np.inf) -> None:
         """As far as that or to the end, from event to event or in ticks that let wakes be late."""
         while True:
             due = min(host.step() for host in self.hosts.values())
-            if self.sent:
+            due = min([due, *(at for at, *_ in self.under_way[:1])])
+            if not self.quiet:
                 self.carry()
             elif due > self.now:
                 if due == np.inf or due > until:
@@ -116,16 +124,18 @@ def assert_same_path(compiled: Plan, hosts: int, seed: int, sampled: bool, horiz
     assert_path(compiled, world, ran(world), seed, 0)
 
 
-def assert_path(compiled: Plan, world: World, ours: list[Report], seed: int, replication: int) -> None:
+def assert_path(
+    compiled: Plan, world: World, ours: list[Report], seed: int, replication: int, late: step.Lateness | None = None
+) -> None:
     horizon = ours[0].upto
-    theirs = step.run_path(compiled, seed, replication, horizon, world.sampled)
+    theirs = step.run_path(compiled, seed, replication, horizon, world.sampled, late)
     held = compiled.copies > 0
     assert counts(ours, replication) == theirs.counts
     present = totals(ours, "present", replication)[held]
     assert np.allclose(present, horizon * compiled.copies[held], rtol=ROUNDING)
     fresh = totals(ours, "fresh", replication)[held] / present
     assert np.allclose(fresh, theirs.fresh[held], rtol=0, atol=ROUNDING)
-    if compiled.constant_delay == 0:  # else the ends of the horizon cut answers in two ways
+    if compiled.constant_delay == 0 and not late:  # else the ends of the horizon cut answers in two ways
         assert np.array_equal(totals(ours, "answers", replication), theirs.answers)
         for good in ("good", "good_when_due"):
             assert np.allclose(totals(ours, good, replication), theirs.good, rtol=0, atol=ROUNDING * 1000)
@@ -266,6 +276,28 @@ def test_batches_to_one_host_keep_their_distance():
 def test_updates_know_the_first_one_after():
     updates = Updates(-1.0, iter([0.5, 2.0, 3.0]))
     assert [updates.after(left) for left in (-np.inf, -1.0, 0.0, 0.5, 1.9, -2.0)] == [-1.0, 0.5, 0.5, 2.0, 2.0, -1.0]
+
+
+# Messages that take their time
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.125])
+@pytest.mark.parametrize("network", NAMED.values(), ids=NAMED)
+def test_hosts_whose_messages_are_all_as_late_walk_the_path_of_a_late_step(network, delay):
+    """An actor per node, so that every message crosses; what comes before it is due is kept until then."""
+    compiled, horizon, takes = plan(rn.Network.from_data(network.data() | {"delay": delay})), 10.0, 0.03
+    world = World(compiled, 99, 1, horizon, True, paths=2)
+    world.takes = takes
+    ours = ran(world)
+    n, late = len(compiled.groups), max(takes - delay, 0.0)
+    lateness = step.Lateness((late,) * n, (late,) * n)
+    for replication in range(2):
+        assert_path(compiled, world, ours, 1, replication, lateness)
+    for report in ours:
+        for spread, delays in zip(report.late, report.delays, strict=True):
+            assert spread.count == delays.count
+            assert np.isclose(spread.mean, late if spread.count else 0.0, rtol=1e-9)
+            assert np.isclose(delays.mean, max(takes, delay) if delays.count else 0.0, rtol=1e-9)
 
 
 # Several paths at once, and an end before its time
@@ -593,18 +625,18 @@ def test_few_batches_cost_what_they_carry_and_many_are_spaced():
 
 def test_a_run_that_kept_up_is_faithful():
     compiled = plan(NAMED["tree"])
-    assert judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0)] * 2, "") == ("", None)
+    assert judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0)] * 2, 60.0, "") == ("", None)
 
 
 def test_a_run_that_did_not_names_the_bottleneck_and_a_scale():
     compiled = plan(NAMED["tree"])
-    why, advised = judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0), Kept(0.3, 0.97, 900.0)], "")
+    why, advised = judge(compiled, 0.1, [Kept(0.001, 0.1, 500.0), Kept(0.3, 0.97, 900.0)], 60.0, "")
     assert "host 1 was busy 97% of the time" in why
     assert advised == 0.2
-    why, advised = judge(compiled, 0.1, [Kept(0.03, 0.3, 500.0), Kept(0.04, 0.2, 900.0)], "")
+    why, advised = judge(compiled, 0.1, [Kept(0.03, 0.3, 500.0), Kept(0.04, 0.2, 900.0)], 60.0, "")
     assert "1,400 messages per second" in why
     assert advised == 0.8
-    why, advised = judge(compiled, 0.1, [Kept(0.0, 0.2, 500.0)], "stopped")
+    why, advised = judge(compiled, 0.1, [Kept(0.0, 0.2, 500.0)], 60.0, "stopped")
     assert why.startswith("stopped")
     assert advised == 0.2
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replnet.measure.estimate import FEWEST, Estimate, ratio
+from replnet.measure.estimate import FEWEST, Estimate, difference, ratio
 from replnet.measure.verdict import FAMILY, Cell, overall, verdicts, visible
 
 
@@ -64,6 +64,25 @@ def test_no_interval_without_trust():
     nothing = ratio(np.zeros(32), np.zeros(32))
     assert math.isnan(nothing.value)
     assert nothing.doubt
+
+
+def test_the_difference_of_ratios_on_the_same_paths_is_narrow():
+    """Both scatter by 0.3 from path to path, and one from the other by 0.001."""
+    rng = np.random.default_rng(1)
+    wholes = rng.uniform(5, 15, 40)
+    theirs = wholes * rng.uniform(0, 1, 40)
+    ours = theirs + wholes * (0.01 + 0.001 * rng.standard_normal(40))
+    apart = difference((ours, wholes), (theirs, wholes))
+    one, other = ratio(ours, wholes), ratio(theirs, wholes)
+    assert math.isclose(apart.value, one.value - other.value, rel_tol=1e-9)
+    assert apart.low < 0.01 < apart.high
+    assert apart.half_width < 0.001 < 0.05 < one.half_width
+    # Of independent paths, the error is as if nothing were known of how they are alike.
+    apart = difference((ours, wholes), (np.roll(theirs, 1), np.roll(wholes, 1)))
+    assert 0.7 < apart.error / math.hypot(one.error, other.error) < 1.4
+    same = difference((ours, wholes), (ours, wholes))
+    assert (same.value, same.error, same.replications) == (0.0, 0.0, 40)
+    assert math.isnan(difference((ours[:9], wholes[:9]), (theirs[:9], wholes[:9])).error)
 
 
 def test_one_cell_is_judged_by_its_distance():

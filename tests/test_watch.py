@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from test_cli import replnet
 from replnet.cli import watch
 from replnet.cli.main import FINE
 from replnet.engines.live import Glimpse, Outage
+from replnet.engines.live.clocks import Standstill
 
 LOST = Outage(1, ("a", "b"), "died", 2.0)
 
@@ -27,6 +29,8 @@ def test_words_say_how_far_how_fast_how_late_and_what_failed():
         "wakes 0.002 late on average",
         "host 1 died: lost from t = 2 to the end",
     ]
+    stood = replace(glimpse(), stood=(Standstill("the driver", 2.0, 20.1),))
+    assert watch.words(stood, (0.0, 0.0))[3:] == ["the driver stood still for 20.1 s at t = 2"]
 
 
 def test_a_run_that_has_not_begun_is_at_zero():

@@ -41,6 +41,9 @@ def _table(virtual: Emulated, live: Emulated) -> None:
     both = zip(virtual.rows, live.rows, strict=False)
     aligned(heads, [[a.group, a.metric, number(a.predicted), _shown(a), _shown(b), f"{a.verdict}, {b.verdict}"]
                     for a, b in both])  # fmt: skip
+    for row in live.rows:
+        if row.predicted is None:
+            click.echo(f"  for real: {row.note}")
     delay = live.provenance["reply_delay"]["mean"] * live.provenance["time_scale"]
     click.echo(
         f"emulated: {virtual.events:,} events in {virtual.seconds:.1f} s. For real: {live.events:,} events and "

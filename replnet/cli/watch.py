@@ -61,7 +61,7 @@ def words(seen: Glimpse, rates: tuple[float, float]) -> list[str]:
         f"{rates[0]:,.0f} messages/s, {rates[1]:,.0f} events/s",
         f"wakes {max(seen.slip, 0.0):.2g} late on average",
     ]
-    return said + [str(outage) for outage in seen.lost[-LATEST:]]
+    return said + [str(one) for one in (*seen.lost[-LATEST:], *seen.stood[-LATEST:])]
 
 
 def freshness(seen: Glimpse) -> Iterator[tuple[str, float]]:
@@ -88,13 +88,14 @@ def picture(seen: Glimpse, pace: Pace) -> Any:
 class _Lines:
     def __init__(self) -> None:
         self._next, self._pace = time.monotonic() + PATIENCE, Pace()
-        self._lost = 0
+        self._failed = 0
 
     def look(self, seen: Glimpse) -> None:
         now = time.monotonic()
         rates = self._pace.look(seen, now)
-        if now < self._next and len(seen.lost) == self._lost:
+        failed = len(seen.lost) + len(seen.stood)
+        if now < self._next and failed == self._failed:
             return
-        self._next, self._lost = now + EVERY, len(seen.lost)
+        self._next, self._failed = now + EVERY, failed
         shares = ", ".join(f"{group} {share:.3f}" for group, share in freshness(seen))
         click.echo("; ".join([*words(seen, rates), f"fresh: {shares}"]), err=True)

@@ -57,10 +57,21 @@ class Exchange(NamedTuple):
     mute: bool  # the reply gets lost
 
 
-def run_path(plan: Plan, seed: int, replication: int, horizon: float, sampled: bool) -> Path:
-    """One replication over [0, horizon)."""
+class Lateness(NamedTuple):
+    """By how much messages take longer than the network says, by the group of who asks."""
+
+    pulls: tuple[float, ...]
+    replies: tuple[float, ...]
+
+
+def run_path(
+    plan: Plan, seed: int, replication: int, horizon: float, sampled: bool, late: Lateness | None = None
+) -> Path:
+    """One replication over [0, horizon), in which messages may be `late`."""
     walk = to_zero(plan, seed, replication, horizon, sampled)
     unproven = walk.unproven()
+    if late is not None:
+        walk.slow_down(late)
     walk.until(horizon)
     return walk.path(unproven)
 
@@ -125,6 +136,7 @@ class Walk:
         self._lacking = {name for name in plan.names if self._needs(name)}
         self._scribe: Scribe | None = None
         self._first = [plan.names[plan.sources[row]] for row in first_heard(plan)]
+        self._late: list[tuple[float, float]] = [(0.0, 0.0)] * len(plan.names)  # of pulls and replies, by who asks
         self._forgotten = 0
         self._forget(-depth)
         self._recall()
@@ -160,6 +172,11 @@ class Walk:
                 assert not isinstance(self._plan.delay, Law)
                 node.copies = {self._plan.names[source]: self._plan.delay - self._ages[q]}
                 self._tally.copies(i, -self.depth, node.copies)
+
+    def slow_down(self, late: Lateness) -> None:
+        """From now on messages take longer."""
+        by_group = list(zip(*late, strict=True))
+        self._late = [by_group[g] for g in self._plan.group]
 
     def log(self, scribe: Scribe) -> None:
         """Write down all that happens from time zero on, beginning with what there is."""
@@ -235,7 +252,8 @@ class Walk:
     def _pull(self, asker: NodeId, asked: NodeId, now: float, message: Pull, q: int, pull: int) -> None:
         i, j = self._number[asker], self._number[asked]
         goes, mute = self._hazards.goes(q, pull, i, j, now)
-        exchange, delay = Exchange(asker, asked, now, message.query, mute), self._delays.of(asker, asked)
+        exchange = Exchange(asker, asked, now, message.query, mute)
+        delay = self._delays.of(asker, asked) + self._late[i][0]
         if not goes:
             if self._scribe and not self._undecided[q]:
                 self._note(now, record.FAILED, i)
@@ -268,7 +286,8 @@ class Walk:
             self._return(now, 0.0, Silence(exchange.query), exchange)
 
     def _return(self, now: float, wait: float, message: Message, exchange: Exchange) -> None:
-        serial, delay = next(self._serial), self._delays.of(exchange.asked, exchange.asker) + wait
+        serial, late = next(self._serial), self._late[self._number[exchange.asker]][1]
+        delay = self._delays.of(exchange.asked, exchange.asker) + wait + late
         if delay == 0:
             self._reply(now, message, exchange, serial)
         else:

@@ -1,7 +1,7 @@
 """The events of a run in a Parquet file: replication, at, event, node, peer, left, as engines/record.py has them.
 
-The file grows as FILE.part and gets its name when it is complete; what an
-interrupted run leaves is a whole file as well, which ends early. Rows come
+The file grows as FILE.part, which one process at a time may write, and gets its name
+when it is complete; what an interrupted run leaves is a whole file as well, which ends early. Rows come
 roughly in order of time, replication after replication; those of `live` as hosts hand them on.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -21,6 +21,7 @@ from replnet.engines.path import Path as Walked
 from replnet.engines.plan import Plan
 from replnet.engines.record import EVENTS, NO_ONE, Columns, Keep, columns, looks
 from replnet.experiment.provenance import provenance
+from replnet.experiment.storage.durable import DiskError, RefusedError, lock
 from replnet.network.network import Network
 
 ROWS = 1 << 20  # of a row group
@@ -54,13 +55,26 @@ def event_log(file: File | None, network: Network, seed: int, engine: str) -> It
         yield None
         return
     about = {"network": network.data(), **provenance(network.data(), seed=seed, engine=engine)}
-    log = EventLog(Path(file), tuple(network.graph), about)
-    try:
-        yield log
-    except BaseException:
-        log.close() if log.rows else log.discard()
-        raise
-    log.close()
+    with _alone(Path(file)):
+        log = EventLog(Path(file), tuple(network.graph), about)
+        try:
+            yield log
+        except BaseException:
+            log.close() if log.rows else log.discard()
+            raise
+        log.close()
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """No other process writes this file meanwhile."""
+    _check(file)
+    with ExitStack() as held:
+        try:
+            held.enter_context(lock(file.with_name(file.name + ".lock"), file, keep=False))
+        except (RefusedError, DiskError) as error:
+            raise ValueError(f"trace: {error}") from None
+        yield
 
 
 @final
@@ -82,7 +96,7 @@ class EventLog:
             pa.field("left", pa.float64()),
         ]
         self._schema = pa.schema(fields, {"replnet": json.dumps(about, default=str)})
-        _check(file, self._part)
+        _begin(file, self._part)
         # Not a file of Python's: Ctrl-C would end a write of that halfway.
         self._sink = pa.OSFile(str(self._part), "wb")
         names_only = ["replication", "event", "node", "peer"]
@@ -177,15 +191,20 @@ class EventLog:
         return ValueError(f"trace: {self._file} cannot be written: {error} (name a place with room for it)")
 
 
-def _check(file: Path, part: Path) -> None:
+def _check(file: Path) -> None:
     if file.suffix != ".parquet":
         raise ValueError(f"trace: {file} is not a Parquet file by its name (name it {file.with_suffix('.parquet')})")
     if not file.parent.is_dir():
         raise ValueError(f"trace: there is no folder {file.parent} (make it, or name a file in one that there is)")
     if file.is_dir():
         raise ValueError(f"trace: {file} is a folder (name a file, such as {file / 'events.parquet'})")
+
+
+def _begin(file: Path, part: Path) -> None:
+    """A new file in the place of what a run that was killed, or anyone else, has left there, be it a link."""
     try:
-        part.open("wb").close()
+        part.unlink(missing_ok=True)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as error:
         why = error.strerror or str(error)
         raise ValueError(f"trace: {file} cannot be written: {why} (name a file where you may write)") from None

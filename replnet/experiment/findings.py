@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.engines.path import Path
+from replnet.engines.path import Floats, Path
 from replnet.engines.plan import Plan, Process
 from replnet.experiment.doubts import behind, heavy, locked
 from replnet.experiment.formula import Formula
@@ -34,7 +34,8 @@ def is_share(metric: str) -> bool:
 @dataclass(frozen=True)
 class Findings:
     """By group, `spoilt` says why it cannot be judged, `said` is what else is to be noted of its freshness, and
-    `depends` of all that rests on ages that are independent.
+    `depends` of all that rests on ages that are independent. `against` has what is to be judged where no
+    formula is.
 
     `asked` are the metrics that paths have besides those that they always do.
     """
@@ -48,6 +49,7 @@ class Findings:
     said: dict[str, str] = field(default_factory=dict)
     asked: Sequence[Metric] = ()
     depends: dict[str, str] = field(default_factory=dict)
+    against: dict[Key, Cell] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -81,23 +83,29 @@ class Findings:
 
     def _cell(self, key: Key, estimate: Estimate) -> Cell:
         f, scale = self.formulas.get(key), 1.0 if is_share(key[1]) else estimate.value
-        if f is None or key[0] in self.spoilt:
+        if key[0] in self.spoilt:
             return Cell(estimate, None, 0.0, scale)
-        return Cell(estimate, f.value, f.accuracy, scale)
+        if key in self.against:
+            return self.against[key]
+        return Cell(estimate, f.value, f.accuracy, scale) if f else Cell(estimate, None, 0.0, scale)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
         doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled) or self._doubt(group, metric)
+        return ratio(*self.amounts(group, metric), doubt=doubt)
+
+    def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
+        """By replication, an amount and the whole of which it is a share."""
         if metric != "freshness":
             shares = np.array([path.shares[group, metric] for path in self.paths])
-            return ratio(shares[:, 0], shares[:, 1], doubt=doubt)
+            return shares[:, 0], shares[:, 1]
         g = self.plan.groups.index(group)
         if self.plan.copies[g]:
             # Freshness is that of the copies that there were.
             held = np.array([path.shares.get((group, "availability"), (1.0, 1.0))[0] for path in self.paths])
             fresh = np.array([path.fresh[g] for path in self.paths])
-            return ratio(np.where(held > 0, fresh, 0.0) * held, held, doubt=doubt)
-        answers = np.array([float(path.answers[g]) for path in self.paths])
-        return ratio(np.array([float(path.good[g]) for path in self.paths]), answers, doubt=doubt)
+            return np.where(held > 0, fresh, 0.0) * held, held
+        good = np.array([float(path.good[g]) for path in self.paths])
+        return good, np.array([float(path.answers[g]) for path in self.paths])
 
     def _doubt(self, group: str, metric: str) -> str:
         """What there is against an interval of one of the metrics that were asked for."""
@@ -116,13 +124,14 @@ class Findings:
 
     def rows(self, measured: bool = True) -> list[Row]:
         """All that is measured, unless that is not to be shown, and then what is only predicted."""
-        rows = [self._row(*what, measured) for what in zip(self.keys, self._cells, self.words, strict=True)]
+        found = zip(self.keys, self.estimates, self._cells, self.words, strict=True)
+        rows = [self._row(*what, measured) for what in found]
         there = {(row.group, row.metric) for row in rows}
         return rows + [f.row(*key) for key, f in self.formulas.items() if key not in there]
 
-    def _row(self, key: Key, cell: Cell, word: str, measured: bool) -> Row:
+    def _row(self, key: Key, estimate: Estimate, cell: Cell, word: str, measured: bool) -> Row:
         (group, metric), formula = key, self.formulas.get(key)
-        estimate = cell.estimate if measured else Estimate(math.nan, math.nan, cell.estimate.replications)
+        estimate = estimate if measured else Estimate(math.nan, math.nan, estimate.replications)
         notes = [estimate.doubt]
         if metric == "freshness":
             notes += [self.said.get(group, ""), self._unproven]

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias, final
 
 from replnet.engines.live.bounce import Bounced, Bouncer
-from replnet.engines.live.clocks import machine
+from replnet.engines.live.clocks import Heartbeat, machine
 from replnet.engines.live.host import Host
 from replnet.engines.live.pace import GAP
 from replnet.engines.live.parts import Part
@@ -55,6 +55,7 @@ class HostActor:
         self._host: Host | None = None
         self._zero, self._scale = float("inf"), 1.0
         self._busy = self._cpu = self._wall = 0.0
+        self._stood: list[tuple[float, float]] = []
         self._report, self._rows, self._reported = b"", list[LogRow](), threading.Lock()
 
     def hello(self) -> tuple[str, str, int]:
@@ -135,7 +136,7 @@ class HostActor:
         host, elapsed = self._host, max(self._wall, 1e-9)
         assert host is not None
         rows = self._rows + host.rows()
-        return Finished(host.report(), host.left(), rows, self._busy / elapsed, self._cpu / elapsed)
+        return Finished(host.report(), host.left(), rows, self._busy / elapsed, self._cpu / elapsed, self._stood)
 
     def _model_time(self) -> float:
         return (time.monotonic() - self._zero) / self._scale
@@ -167,7 +168,10 @@ class HostActor:
         host, start = self._host, self._zero + self._since * self._scale
         time.sleep(max(start - time.monotonic(), 0))
         cpu, report_at = time.process_time(), start
+        heart = Heartbeat(time.monotonic, time.process_time, start)
         while not self._over.is_set():
+            if still := heart.beat():
+                self._stood.append((self._model_time() - still / self._scale, still))
             begun = time.monotonic()
             due = host.step()
             now = time.monotonic()

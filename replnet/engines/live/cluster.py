@@ -23,6 +23,7 @@ from replnet.engines.live.result import LiveLost, Unreachable
 STORE = 128 << 20  # bytes of Ray's object store, which holds little here
 ANSWER = 10.0  # seconds after which a host that runs counts as silent
 KNOCK = 5.0  # seconds for a cluster to answer at all
+MOMENT = 1.0  # seconds that an answer has in any case
 START = 90.0  # seconds for processes to start
 
 
@@ -234,7 +235,8 @@ class Hosts:
         answers = []
         for h, ref in asked.items():
             try:
-                if not self.ready([ref], end - time.monotonic()):
+                # However late it is: this process may have stood still, and the answer be there.
+                if not self.ready([ref], max(end - time.monotonic(), MOMENT)):
                     raise Lost(f"did not answer for {patience:g} s")
                 answers.append(self.answer(ref))
             except (Lost, Failed) as error:

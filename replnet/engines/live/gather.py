@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from replnet.engines.live.clocks import Standstill
 from replnet.engines.live.lookout import Lookout, Seat, tallied
 from replnet.engines.live.pace import Costs, Kept, judge
 from replnet.engines.live.result import Floats, HostSeen, Summary
@@ -22,9 +23,10 @@ def gather(
     seats, outages = lookout.seats, lookout.outages
     reports = [report for seat in seats for report in seat.reports]
     found = tallied(seats)
-    by_group = [merged([r.delays[g] for r in reports]) for g in range(len(plan.groups))]
-    kept = [Kept(slip(seat).mean, _busy(seat), said(seat) / seconds) for seat in seats]
-    why, advised = judge(plan, scale, kept, lookout.unfinished)
+    late = [merged([r.late[g] for r in reports]) for g in range(len(plan.groups))]
+    stood = [still for seat in seats for still in _stood(plan, seat)]
+    kept = [Kept(slip(seat).mean, _busy(seat), said(seat) / seconds, _stood(plan, seat)) for seat in seats]
+    why, advised = judge(plan, scale, kept, seconds, lookout.unfinished)
     return {
         "horizon": lookout.horizon,
         "paths": tuple(
@@ -33,8 +35,9 @@ def gather(
         ),
         "present": np.array([_share(total([t.present for t in of]), lookout.horizon * plan.copies) for of in found]),
         "good_when_due": np.array([total([t.good_when_due for t in of]) for of in found]),
-        "delays": Summary.of(merged(by_group)),
-        "group_delays": tuple(spread.mean for spread in by_group),
+        "delays": Summary.of(merged([spread for r in reports for spread in r.delays])),
+        "late": merged(late).mean,
+        "group_late": tuple(spread.mean for spread in late),
         "responses": Summary.of(merged([r.responses for r in reports])),
         "unanswered": sum(t.unanswered for of in found for t in of),
         "messages": sum(r.said for r in reports),
@@ -50,6 +53,7 @@ def gather(
         "advised": advised,
         "rate_measured": costs.rate if costs else None,
         "lost": outages,
+        "stood": (*lookout.stood, *stood),
         "cut_short": lookout.cut_short,
     }
 
@@ -108,6 +112,12 @@ def _seen(seat: Seat) -> HostSeen:
         batches=sum(report.batches for report in seat.reports),
         offset=seat.offset,
     )
+
+
+def _stood(plan: Plan, seat: Seat) -> list[Standstill]:
+    me = seat.part.me
+    nodes = tuple(name for name, host in zip(plan.names, seat.part.at, strict=True) if host == me)
+    return [Standstill(f"host {me}", *when, nodes) for when in (seat.finished.stood if seat.finished else [])]
 
 
 def _busy(seat: Seat) -> float:

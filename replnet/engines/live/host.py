@@ -27,7 +27,9 @@ class Host:
     def __init__(self, plan: Plan, part: Part, clock: Callable[[], float], send: Callable[[int, bytes], None]) -> None:
         self._plan, self._part, self._clock = plan, part, clock
         self.post, self._agenda = Post(part.me, part.incarnation, send), Agenda()
-        self.seen = Seen([Spread() for _ in plan.groups], rows=[] if part.logged else None)
+        self.seen = Seen(
+            [Spread() for _ in plan.groups], [Spread() for _ in plan.groups], rows=[] if part.logged else None
+        )
         self._horizon, self._now = part.horizon, part.since
         self.shards = [
             Shard(plan, part, r, self._agenda, self.post, self.seen) for r in range(len(part.presents))
@@ -48,7 +50,7 @@ class Host:
             shard = self.shards[replication]
             if rank == ARRIVAL:
                 sender, sent, mark, said = what
-                shard.deliver(self._now, node, sender, said, sent, mark)
+                shard.deliver(self._now, at, node, sender, said, sent, mark)
             elif rank == TURN:
                 shard.turn(self._now, node, *what)
             else:
@@ -64,7 +66,8 @@ class Host:
             if due > self._now:
                 self._agenda.arrival(due, replication, names[to], names[sender], sent, mark, message(said))
             else:
-                self.shards[replication].deliver(self._now, names[to], names[sender], message(said), sent, mark)
+                shard = self.shards[replication]
+                shard.deliver(self._now, due, names[to], names[sender], message(said), sent, mark)
 
     @property
     def caught_up(self) -> bool:
@@ -106,6 +109,7 @@ class Host:
             upto=until,
             tallied=tuple(shard.tallied(until) for shard in self.shards),
             delays=seen.delays,
+            late=seen.late,
             responses=seen.responses,
             slip=seen.slip,
             said=seen.said,

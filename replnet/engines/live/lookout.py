@@ -5,7 +5,9 @@ that dies or falls silent is counted up to its last report, and another process
 takes its place: the next incarnation of the host, whose nodes start blank at an
 instant that is set before, and count from then on. Nothing here waits without
 an end: a look takes LOOK seconds, a silent host is given up after ANSWER, a
-new process after AGAIN.
+new process after AGAIN. Where the driver itself stood still, hosts went on by
+themselves and what they have seen counts; but the time does not count against
+them, since nobody asked them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 
 from replnet.engines.live import cluster
 from replnet.engines.live.actor import Status
-from replnet.engines.live.clocks import Offset, machine, offset
+from replnet.engines.live.clocks import Heartbeat, Offset, Standstill, machine, offset
 from replnet.engines.live.parts import Part
 from replnet.engines.live.result import Glimpse, LiveLost, Outage
 from replnet.engines.live.seen import Finished, LogRow, Report, Tallied, total
@@ -108,8 +110,9 @@ class Lookout:
         self._plan, self._hosts, self._zero, self._scale = plan, hosts, zero, scale
         self.seats, self.horizon = seats, horizon
         self.cut_short = self.unfinished = ""
-        self._knocked = time.monotonic()
+        self._knocked = self._awake = time.monotonic()
         self._kills = deque(sorted(kills))
+        self._heart, self.stood = Heartbeat(time.monotonic, time.process_time, zero), list[Standstill]()
 
     @property
     def now(self) -> float:
@@ -131,7 +134,24 @@ class Lookout:
                     self._cut("interrupted")
             self._finish(log)
 
+    def _beat(self) -> bool:
+        """Whether this process stood still just now."""
+        still = self._heart.beat()
+        if not still:
+            return False
+        for seat in self.seats:
+            seat.patience += still
+            seat.give_up += still
+        self._awake = time.monotonic()
+        # A process that dies later than its node was to would lose what the node has learnt since.
+        missed = [kill for kill in self._kills if kill[0] <= self.now]
+        for kill in missed:
+            self._kills.remove(kill)
+        self.stood.append(Standstill("the driver", self.now - still / self._scale, still, spared=len(missed)))
+        return True
+
     def _over(self) -> bool:
+        self._beat()
         now, end = time.monotonic(), self._zero + self.horizon * self._scale
         if now < end:
             return False
@@ -141,7 +161,7 @@ class Lookout:
         idle = all(status is not None and status.idle for status in up)
         if idle and (now >= end + grace or all(status is not None and status.done for status in up)):
             return True
-        if now > end + max(more, 5.0):
+        if now > max(end, self._awake) + max(more, 5.0):
             due = end - self._zero
             self.unfinished = f"after {now - self._zero:.0f} s wakes that were due by {due:.0f} s were still to come"
         return bool(self.unfinished)
@@ -156,6 +176,7 @@ class Lookout:
         asked = {seat.ref: seat for seat in self.seats if seat.ref is not None}
         for ref in self._hosts.ready(list(asked), until - begun):
             self._hear(asked[ref], log)
+        self._beat()
         for seat in self.seats:
             if seat.ref is not None and time.monotonic() > seat.patience:
                 self._lose(seat, f"did not answer for {cluster.ANSWER:g} s")
@@ -165,6 +186,7 @@ class Lookout:
 
     def _kill(self) -> None:
         """What is planned to crash, does."""
+        self._beat()
         while self._kills and self._kills[0][0] <= self.now:
             seat = self.seats[self._kills.popleft()[1]]
             if seat.up:
@@ -265,6 +287,8 @@ class Lookout:
         """The last of what the hosts have seen; one that is lost even now is counted up to its latest report."""
         asked = {self._hosts.ask(seat.part.me, "finish"): seat for seat in self.seats if seat.up}
         ready = self._hosts.ready(list(asked), 2 * cluster.ANSWER)
+        if self._beat():
+            ready = self._hosts.ready(list(asked), 2 * cluster.ANSWER)
         for ref, seat in asked.items():
             try:
                 if ref not in ready:
@@ -290,7 +314,7 @@ class Lookout:
             with np.errstate(invalid="ignore", divide="ignore"):
                 shares = total([t.fresh for t in found]) / total([t.present for t in found])
         said, slip = sum(report.said for report in reports), max((r.slip.mean for r in reports), default=0.0)
-        return Glimpse(now, self.horizon, groups, shares, counts, said, slip, self.outages)
+        return Glimpse(now, self.horizon, groups, shares, counts, said, slip, self.outages, tuple(self.stood))
 
 
 def clock_offset(hosts: cluster.Hosts, host: int) -> Offset:

@@ -14,12 +14,14 @@ L seconds from host to host is late by one percent of the shortest mean interval
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
+from replnet.engines.live.clocks import Standstill
 from replnet.engines.plan import QUERIES, Plan
 
 Floats = npt.NDArray[np.float64]
@@ -85,15 +87,29 @@ class Kept:
     slip: float  # mean, in model time
     busy: float  # share of the time that its loop worked
     messages: float  # per second
+    stood: Sequence[Standstill] = ()
+
+    def without_standing(self, scale: float, seconds: float) -> float:
+        """The slip of all wakes but those that were due while it stood still.
+
+        These are a share s / T of all and late by s / 2, and as many again while it catches up at half its load.
+        """
+        return self.slip - sum(still.seconds**2 for still in self.stood) / seconds / scale
 
 
-def judge(plan: Plan, scale: float, hosts: list[Kept], unfinished: str) -> tuple[str, float | None]:
-    """Why the run is not faithful, or nothing; and a scale at which it would be."""
+def judge(plan: Plan, scale: float, hosts: list[Kept], seconds: float, unfinished: str) -> tuple[str, float | None]:
+    """Why the run of so many seconds is not faithful, or nothing; and a scale at which it would be."""
     worst = max(range(len(hosts)), key=lambda h: (hosts[h].busy > BUSY, hosts[h].slip))
     slip, busy = hosts[worst].slip, hosts[worst].busy
     late = slip / shortest(plan)
     if not unfinished and late <= STRAINED:
         return "", None
+    how = (
+        unfinished or f"wakes came {slip:.3g} units of model time late on average, {late:.0%} of the shortest interval"
+    )
+    stood = [str(still) for host in hosts for still in host.stood]
+    if stood and all(h.without_standing(scale, seconds) <= STRAINED * shortest(plan) for h in hosts):
+        return f"{how}: {'; '.join(stood)}; the same run again would do", None
     if busy > BUSY:
         what = f"the loop of host {worst} was busy {busy:.0%} of the time"
         factor = busy / SHARE
@@ -102,7 +118,4 @@ def judge(plan: Plan, scale: float, hosts: list[Kept], unfinished: str) -> tuple
         what = f"the machine did not keep up with {rate:,.0f} messages per second"
         factor = max(late / LATE, 2.0)
     advised = round_up(scale * min(max(factor, 2.0), 20.0))
-    how = (
-        unfinished or f"wakes came {slip:.3g} units of model time late on average, {late:.0%} of the shortest interval"
-    )
     return f"{how}: {what}; a time scale of {advised:g} s would do", advised

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.live.clocks import Offset
+from replnet.engines.live.clocks import Offset, Standstill
 from replnet.engines.live.spread import Spread
 from replnet.engines.path import Path
 
@@ -88,6 +88,7 @@ class Glimpse:
     messages: int
     slip: float  # the largest mean of a host
     lost: tuple[Outage, ...] = ()  # so far
+    stood: tuple[Standstill, ...] = ()  # the driver, so far
 
 
 @final
@@ -100,7 +101,8 @@ class Live:
     present: Floats  # by replication and group: the share of copy-time that counts, 1 unless hosts were lost
     good_when_due: Floats  # the same: answers that were fresh for the instant at which the query was due
     delays: Summary  # of replies: arrival minus the instant at which the upstream answered
-    group_delays: tuple[float, ...]  # the mean of them, by the group that asked; 0 where nobody did
+    late: float  # the mean by which replies took longer than the network says
+    group_late: tuple[float, ...]  # the same by the group that asked; 0 where nobody did
     responses: Summary  # of clients' queries: answer minus the instant at which it was due
     unanswered: int
     messages: int
@@ -117,6 +119,7 @@ class Live:
     advised: float | None  # a time scale that would do
     rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
     lost: tuple[Outage, ...] = ()
+    stood: tuple[Standstill, ...] = ()
     cut_short: str = ""  # why the run ended before its horizon, if it did
 
     @property
@@ -131,6 +134,12 @@ class Live:
     @property
     def messages_per_second(self) -> float:
         return self.messages / self.seconds
+
+    @property
+    def mean_slip(self) -> float:
+        """Of all wakes."""
+        wakes = sum(host.slip.count for host in self.hosts)
+        return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
 
     @property
     def slip(self) -> Summary:

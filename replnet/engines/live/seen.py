@@ -39,6 +39,7 @@ class Seen:
     """Of one host, all replications together."""
 
     delays: list[Spread]  # of replies, by the group of who gets them
+    late: list[Spread]  # the same, but only by how much they came later than the network says
     responses: Spread = field(default_factory=Spread)  # to queries, from when they were due
     slip: Spread = field(default_factory=Spread)
     said: int = 0  # messages of its nodes, wherever they went
@@ -69,6 +70,7 @@ class Report:
     upto: float
     tallied: tuple[Tallied, ...]  # by replication
     delays: list[Spread]
+    late: list[Spread]
     responses: Spread
     slip: Spread
     said: int
@@ -88,6 +90,7 @@ class Finished:
     rows: list[LogRow]
     busy: float  # share of the time in which its loop worked
     cpu: float  # CPUs that its process used
+    stood: list[tuple[float, float]] = field(default_factory=list)  # still, from when in model time, for seconds
 
 
 def first_left(sources: list[NodeId], copies: Copies) -> float | None:

@@ -176,9 +176,11 @@ class Shard:
         elif due > now:
             self._agenda.arrival(due, self._replication, to, sender, sent, mark, said)
         else:
-            self.deliver(now, to, sender, said, sent, mark)
+            self.deliver(now, due, to, sender, said, sent, mark)
 
-    def deliver(self, now: float, to: NodeId, sender: NodeId, said: Message, sent: float, mark: Mark) -> None:
+    def deliver(
+        self, now: float, due: float, to: NodeId, sender: NodeId, said: Message, sent: float, mark: Mark
+    ) -> None:
         if type(said) is Pull:
             self._serve(now, to, sender, said, bool(mark))
             return
@@ -190,17 +192,18 @@ class Shard:
         if type(said) is Reply:
             if sent >= 0:
                 self._seen.delays[self._plan.group[number]].add(now - sent)
+                self._seen.late[self._plan.group[number]].add(now - due)
             self._log("reply", now, to, sender, said.copies)
             if isinstance(node, Replica):
                 self.ledger.copies(number, now, node.copies)
         for command in commands:
             assert isinstance(command, Answer)
             assert isinstance(said, Reply | Silence)
-            due = self._due.pop((to, said.query), None)
-            if due is not None:  # else it was asked before time zero
+            asked = self._due.pop((to, said.query), None)
+            if asked is not None:  # else it was asked before time zero
                 self._log("answer", now, to, None, command.copies)
-                self._seen.responses.add(now - due)
-                self.ledger.answer(number, due, now, command.copies)
+                self._seen.responses.add(now - asked)
+                self.ledger.answer(number, asked, now, command.copies)
 
     def _serve(self, now: float, asked: NodeId, asker: NodeId, pull: Pull, mute: bool) -> None:
         """Reply to a pull, if nothing is in the way."""

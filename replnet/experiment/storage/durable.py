@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and a folder in which one process writes."""
+"""Files that are there whole or not at all, and a lock that one process holds."""
 
 from __future__ import annotations
 
@@ -104,24 +104,55 @@ def _begun(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """In this folder, which is made if it is not there.
-
-    The kernel gives the lock back when its holder ends, however that ends.
-    """
+    """In this folder, which is made if it is not there."""
     with _begun(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    with lock(folder / LOCK, folder):
+        yield
+
+
+@contextmanager
+def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
+    """Held by one process at a time: whoever asks for the same file meanwhile is told who writes in this place.
+
+    The kernel gives it back when its holder ends, however that ends; the file stays if `keep` says so.
+    """
+    fd = _acquired(file, place)
     try:
-        if not _locked(fd):
-            raise RefusedError(
-                f"{folder}: {_holder(fd)} is writing here (wait until it ends, stop it, or use another directory; "
-                "reading is possible meanwhile)"
-            )
         _sign(fd, f"process {os.getpid()} on {socket.gethostname()}")
         yield
         _sign(fd, "")
     finally:
+        if not keep:
+            file.unlink(missing_ok=True)
         os.close(fd)
+
+
+def _acquired(file: Path, place: Path) -> int:
+    """A descriptor of the lock file, which nobody else has locked."""
+    while True:
+        with _begun(place):
+            fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            if not _locked(fd):
+                raise RefusedError(
+                    f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
+                    "reading is possible meanwhile)"
+                )
+            if _is_at(file, fd):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def _is_at(file: Path, fd: int) -> bool:
+    """Else its last holder has removed it in between, and others lock another file of this name."""
+    try:
+        return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(fd))
+    except FileNotFoundError:
+        return False
 
 
 def writer(folder: Path) -> str:
