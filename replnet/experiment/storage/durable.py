@@ -1,4 +1,8 @@
-"""Files that are there whole or not at all, and a folder in which one process writes."""
+"""Files that are there whole or not at all, and a lock that one process holds.
+
+A folder may have been prepared by someone else. What is written goes into plain files of the folder
+itself, never through a link, and a pipe in the place of a file is not waited for.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import hashlib
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,6 +21,7 @@ from typing import Any, final
 
 LOCK = "lock"
 PARTIAL = ".partial"  # the end of a name that is not yet a file of its own
+CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)  # of folders, on file systems that have no need or no notion of it
 GLIMPSES = 10  # attempts at a lock that a reader may hold for a moment, to see whether anyone writes
 GLIMPSE = 0.02  # seconds between them
 
@@ -63,11 +69,36 @@ def unsealed(raw: bytes) -> dict[str, Any] | None:
         return None
 
 
+def open_plain(path: Path, flags: int) -> int:
+    """A descriptor of a plain file. What is opened to be written is no link either."""
+    writing = flags & (os.O_WRONLY | os.O_RDWR)
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK | (os.O_NOFOLLOW if writing else 0), 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _not_plain(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise _not_plain(path)
+    return fd
+
+
+def _not_plain(path: Path) -> RefusedError:
+    return RefusedError(f"{path}: is a link, a folder, a pipe or a device (remove it, or name another place)")
+
+
+def read_plain(path: Path) -> bytes:
+    with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Whatever happens meanwhile, `path` holds what it held before or all of `data`."""
     partial = path.with_name(path.name + PARTIAL)
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)  # of a process that died
+        with os.fdopen(open_plain(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -76,45 +107,59 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             partial.unlink()
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, DiskError):
             raise DiskError(f"{path}: could not be written: {error.strerror or error}") from error
         raise
 
 
 def sync_folder(folder: Path) -> None:
     """A name that was given or taken away survives a loss of power only after this."""
-    fd = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in CANNOT_SYNC:
+            raise DiskError(f"{folder}: could not be synchronised with the disk: {error.strerror or error}") from error
 
 
 @contextmanager
-def _begun(folder: Path) -> Iterator[None]:
+def _begun(place: Path) -> Iterator[None]:
     """A place in which nothing can begin is refused in words."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskError(f"{folder}: {why} (make room, then the same command carries on)") from error
-        raise RefusedError(f"{folder}: cannot be written: {why} (give a directory where you may write)") from error
+            raise DiskError(f"{place}: {why} (make room, then the same command carries on)") from error
+        raise RefusedError(f"{place}: cannot be written: {why} (give a directory where you may write)") from error
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """In this folder, which is made if it is not there.
-
-    The kernel gives the lock back when its holder ends, however that ends.
-    """
+    """In this folder, which is made if it is not there."""
     with _begun(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    with lock(folder / LOCK, folder):
+        yield
+
+
+@contextmanager
+def lock(file: Path, place: Path) -> Iterator[None]:
+    """Held by one process at a time: whoever asks for the same file meanwhile is told who writes in this place.
+
+    The kernel gives it back when its holder ends, however that ends; the file stays.
+    """
+    with _begun(place):
+        fd = open_plain(file, os.O_RDWR | os.O_CREAT)
     try:
-        if not _locked(fd):
+        with _begun(place):
+            mine = _locked(fd)
+        if not mine:
             raise RefusedError(
-                f"{folder}: {_holder(fd)} is writing here (wait until it ends, stop it, or use another directory; "
+                f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
                 "reading is possible meanwhile)"
             )
         _sign(fd, f"process {os.getpid()} on {socket.gethostname()}")
@@ -127,8 +172,8 @@ def only_writer(folder: Path) -> Iterator[None]:
 def writer(folder: Path) -> str:
     """Who writes in the folder just now; empty if nobody does."""
     try:
-        fd = os.open(folder / LOCK, os.O_RDONLY)
-    except OSError:
+        fd = open_plain(folder / LOCK, os.O_RDONLY)
+    except (OSError, RefusedError):
         return ""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -216,7 +216,10 @@ class _Run:
         with open_(keys) as records:
             self._round([Job(key, cell) for key, cell in self._cells.items()], records)
         again = [Job(longer(key), self._cells[key], longer=True) for key in self._doubtful()]
+        before = self._finished.keys()
         with open_([*dict.fromkeys([*keys, *(job.key for job in again)])]) as records:
+            if lost := len(before - records.finished.keys()):
+                raise DiskError(f"{folder}: removed while the sweep ran, and with it {lost} finished cells")
             self._round(again, records)
             if not self._failures:
                 found = self._sweep(folder)

@@ -12,8 +12,8 @@ from typing import Any, Protocol, final
 from replnet.experiment.provenance import provenance
 from replnet.experiment.spec.cells import Cell
 from replnet.experiment.spec.specification import Experiment
-from replnet.experiment.storage.durable import canonical, digest, unsealed
-from replnet.experiment.storage.store import Contents, read
+from replnet.experiment.storage.durable import canonical, digest, read_plain, unsealed
+from replnet.experiment.storage.store import Contents, RefusedError, read
 from replnet.experiment.sweeps import compare
 from replnet.experiment.sweeps.claims import Checked, checked
 from replnet.measure.verdict import overall
@@ -46,6 +46,8 @@ class Sweep:
     def read(cls, folder: str | Path) -> Sweep:
         """What a run directory holds, finished or not; nothing is changed."""
         contents = read(folder)
+        if "experiment" not in contents.about:
+            raise RefusedError(f"{folder}: not the run of an experiment (give a directory that a sweep wrote)")
         experiment = Experiment.from_data(contents.about["experiment"])
         failures = _failures(Path(folder))
         return cls(experiment, contents.records, failures, folder=Path(folder), about=_origin(contents))
@@ -151,7 +153,7 @@ def longer(key: str) -> str:
 
 def _failures(folder: Path) -> dict[str, str]:
     try:
-        content = unsealed((folder / FAILURES).read_bytes())
+        content = unsealed(read_plain(folder / FAILURES))
     except FileNotFoundError:
         return {}
     return {} if content is None else content["failures"]
