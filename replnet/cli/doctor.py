@@ -8,8 +8,7 @@ import sys
 import time
 from importlib import metadata
 
-import click
-
+from replnet.cli.screen import echo
 from replnet.version import __version__
 
 NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
@@ -17,12 +16,10 @@ NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.y
 
 def examine() -> bool:
     """Print one line per check; true if all passed."""
-    click.echo(
-        f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs"
-    )
+    echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
     checks = [_python(), *map(_library, NEEDED), *_engines()]
     for good, words in checks:
-        click.echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
+        echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
     return all(good for good, _ in checks)
 
 

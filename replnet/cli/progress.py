@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
-
+from replnet.cli.screen import echo
 from replnet.experiment.replications import Progress
 
 PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
@@ -51,5 +50,5 @@ class _Lines:
     def _speak(self) -> None:
         wait = PATIENCE
         while not self._over.wait(wait):
-            click.echo(f"{time.monotonic() - self._begun:.0f} s: {self._words}", err=True)
+            echo(f"{time.monotonic() - self._begun:.0f} s: {self._words}", err=True)
             wait = EVERY

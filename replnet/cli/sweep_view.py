@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, final
 
-import click
-
+from replnet.cli.screen import echo, visible
 from replnet.experiment.sweeps.compare import Line
 from replnet.experiment.sweeps.sweep import Glimpse, Progress
 
@@ -32,7 +31,7 @@ def watched(title: str) -> Iterator[Progress]:
             seen.add(now)
             if time.monotonic() - last >= EVERY or now.failure:
                 last = time.monotonic()
-                click.echo(seen.words(), err=True)
+                echo(seen.words(), err=True)
 
         yield tell
         return
@@ -98,9 +97,9 @@ class Seen:
         for where, line in self._latest:
             z = line.z
             numbers = [_number(line.row["measured"]), _number(line.row["predicted"]), "" if z is None else f"{z:+.2f}"]
-            rows.add_row(Text(where), Text(line.row["group"]), line.row["metric"], *numbers)
+            rows.add_row(*(Text(visible(one)) for one in (where, line.row["group"], line.row["metric"], *numbers)))
         bar = ProgressBar(total=max(self._now.cells, 1), completed=self._now.done, width=40)
-        return Group(Text(self.words()), bar, rows)
+        return Group(Text(visible(self.words())), bar, rows)
 
 
 def _number(value: float | None) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from replnet.cli.screen import echo
+
 FILE = click.Path(path_type=Path)
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
@@ -48,8 +50,8 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
         except OSError as error:
             raise TraceError(output, f"cannot be written: {error.strerror or error}", "a folder that exists") from None
     for note in made.notes:
-        click.echo(note, err=True)
-    click.echo(f"{made.times.size:,} events" + (f" to {output}" if output else ""), err=True)
+        echo(note, err=True)
+    echo(f"{made.times.size:,} events" + (f" to {output}" if output else ""), err=True)
     return 0
 
 
@@ -76,7 +78,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
         from replnet.report.trace_plots import draw
 
         draw(found, output)
-        click.echo(f"drawn to {output}", err=True)
+        echo(f"drawn to {output}", err=True)
     return 0
 
 

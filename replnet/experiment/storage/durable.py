@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, final
 
+from replnet.network.errors import printable
+
 LOCK = "lock"
 PARTIAL = ".partial"  # the end of a name that is not yet a file of its own
 CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)  # of folders, on file systems that have no need or no notion of it
@@ -147,26 +149,49 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def lock(file: Path, place: Path) -> Iterator[None]:
+def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
     """Held by one process at a time: whoever asks for the same file meanwhile is told who writes in this place.
 
-    The kernel gives it back when its holder ends, however that ends; the file stays.
+    The kernel gives it back when its holder ends, however that ends; the file stays if `keep` says so.
     """
-    with _begun(place):
-        fd = open_plain(file, os.O_RDWR | os.O_CREAT)
+    fd = _acquired(file, place)
     try:
-        with _begun(place):
-            mine = _locked(fd)
-        if not mine:
-            raise RefusedError(
-                f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
-                "reading is possible meanwhile)"
-            )
         _sign(fd, f"process {os.getpid()} on {socket.gethostname()}")
         yield
         _sign(fd, "")
     finally:
+        if not keep:
+            file.unlink(missing_ok=True)
         os.close(fd)
+
+
+def _acquired(file: Path, place: Path) -> int:
+    """A descriptor of the lock file, which nobody else has locked."""
+    while True:
+        with _begun(place):
+            fd = open_plain(file, os.O_RDWR | os.O_CREAT)
+        try:
+            with _begun(place):
+                mine = _locked(fd)
+            if not mine:
+                raise RefusedError(
+                    f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
+                    "reading is possible meanwhile)"
+                )
+            if is_at(file, fd):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def is_at(file: Path, fd: int) -> bool:
+    """Else it was removed or moved meanwhile, and what is done to it is done to no file of this name."""
+    try:
+        return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(fd))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def writer(folder: Path) -> str:
@@ -205,4 +230,4 @@ def _sign(fd: int, text: str) -> None:
 
 
 def _holder(fd: int) -> str:
-    return os.pread(fd, 300, 0).decode(errors="replace") or "another process"
+    return printable(os.pread(fd, 300, 0).decode(errors="replace"), 300) or "another process"

@@ -25,6 +25,7 @@ from replnet.experiment.storage.durable import (
     DiskError,
     RefusedError,
     canonical,
+    is_at,
     open_plain,
     plain,
     read_plain,
@@ -152,13 +153,11 @@ class Journal:
 
     def _check_there(self) -> None:
         """What is written into a file that lost its name is written for nobody."""
-        with suppress(OSError):
-            if os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
-                return
-        raise DiskError(
-            f"{self._path}: removed, moved or replaced while it was written, and with it {len(self.records)} finished "
-            "cells (put the folder back, then the same command carries on; without it, the command begins anew)"
-        )
+        if not is_at(self._path, self._fd):
+            raise DiskError(
+                f"{self._path}: removed, moved or replaced while it was written, and with it {len(self.records)} "
+                "finished cells (put it back, then the same command carries on; without it, the command begins anew)"
+            )
 
     def close(self) -> None:
         if self.open:
