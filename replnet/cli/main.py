@@ -90,10 +90,13 @@ MEASURE = click.option(
 def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], form: str) -> int:
     """What the formulas say of NETWORK."""
     from replnet.cli.output import write
+    from replnet.cli.progress import Lines
     from replnet.experiment.predict import predict as formulas
     from replnet.network.network import load
 
-    write(formulas(load(network, overrides), measure), form)
+    with Lines("reading the network, and evaluating its formulas"):
+        result = formulas(load(network, overrides), measure)
+    write(result, form)
     return FINE
 
 
@@ -133,15 +136,17 @@ def run(
 ) -> int:
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.output import write
-    from replnet.cli.progress import progress
+    from replnet.cli.progress import Lines, progress
     from replnet.cli.thresholds import check, judge, parse
     from replnet.experiment.emulate import emulate, suited
     from replnet.network.network import load
     from replnet.network.room import COPIES, EMULATED, require_room
 
-    demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
-    check(demands, loaded)
-    require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
+    demands = [parse(text) for text in thresholds]
+    with Lines("reading the network"):
+        loaded = load(network, overrides)
+        check(demands, loaded)
+        require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
     if engine == "live":
         how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
@@ -188,11 +193,14 @@ def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
 )
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
+    from replnet.cli.progress import Lines
     from replnet.network.network import load
     from replnet.network.sketch import sketch
 
-    loaded = load(network, overrides)
-    echo(loaded.describe())
+    with Lines("reading the network"):
+        loaded = load(network, overrides)
+        described = loaded.describe()
+    echo(described)
     if output is None:
         if loaded.kind != "aggregate" or loaded.size <= MOST_SKETCHED:
             echo()
@@ -200,7 +208,8 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     else:
         from replnet.network.draw import draw
 
-        draw(loaded, output)
+        with Lines("drawing"):
+            draw(loaded, output)
         echo(f"drawn to {output}", err=True)
     return FINE
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, final
 
-from replnet.cli.screen import echo, visible
+from replnet.cli.progress import Lines
+from replnet.cli.screen import visible
 from replnet.experiment.sweeps.compare import Line
 from replnet.experiment.sweeps.sweep import Glimpse, Progress
 
-EVERY = 10.0  # seconds between lines
 FRAMES = 4  # a second, on a terminal
 LATEST = 8  # rows that are shown
 WIDE = 60  # letters of what names a cell
@@ -24,16 +23,15 @@ def watched(title: str) -> Iterator[Progress]:
     """A callback that shows how far a sweep is."""
     seen = Seen(title)
     if not sys.stderr.isatty():
-        last = time.monotonic()
+        with Lines(f"{title}: starting") as lines:
 
-        def tell(now: Glimpse) -> None:
-            nonlocal last
-            seen.add(now)
-            if time.monotonic() - last >= EVERY or now.failure:
-                last = time.monotonic()
-                echo(seen.words(), err=True)
+            def tell(now: Glimpse) -> None:
+                seen.add(now)
+                lines.words = seen.words()
+                if now.failure:
+                    lines.speak()
 
-        yield tell
+            yield tell
         return
     from rich.console import Console
     from rich.live import Live

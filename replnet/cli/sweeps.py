@@ -84,11 +84,14 @@ def sweep(
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
     the same command carries on.
     """
+    from replnet.cli.progress import Lines
     from replnet.cli.sweep_tables import say, write
     from replnet.cli.sweep_view import watched
     from replnet.experiment.sweeps import sweep as sweeps
 
-    asked = _asked(experiment, resume, overrides, zips, quick)
+    with Lines("reading the experiment"):
+        asked = _asked(experiment, resume, overrides, zips, quick)
+        asked.cells()
     if output is not None and resume is not None:
         raise click.UsageError("--resume is the run directory: leave out -o")
     folder = output or resume
@@ -121,12 +124,14 @@ def _asked(experiment: str | None, resume: Path | None, overrides: Any, zips: An
 
 def _plan(asked: Any, folder: Path | None, workers: int | None) -> int:
     """Of a dry run, on stdout."""
+    from replnet.cli.progress import progress
     from replnet.cli.sweep_view import span
     from replnet.experiment.sweeps.outlook import outlook
     from replnet.experiment.sweeps.sweep import known
 
     cells = asked.cells()
-    found = outlook(cells, known(folder, asked) if folder else {})
+    with progress() as report:
+        found = outlook(cells, known(folder, asked) if folder else {}, report)
     for axis in asked.axes:
         some = [str(value) for value in axis.values]
         few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
@@ -169,11 +174,13 @@ def status(folder: Path) -> int:
 @click.option("-o", "--output", type=FOLDER, help="Where report.html, figures and data go.  [default: FOLDER/report]")
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
+    from replnet.cli.progress import Lines
     from replnet.report import write
     from replnet.report.sections import opened, section
 
-    found = opened(folder)
-    page = write(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
+    with Lines("reading the run, and drawing its figures"):
+        found = opened(folder)
+        page = write(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
     echo(page)
     if found.incomplete:
         echo(f"incomplete: {found.incomplete}", err=True)
