@@ -67,6 +67,8 @@ def say(sweep: Sweep) -> None:
     name, cells = sweep.experiment.name, len(sweep.cells)
     verdict = f"; overall: {sweep.verdict}" if sweep.verdict else ""
     echo(f"{name}: {sweep.done:,} of {cells:,} cells, {sweep.events:,} events{verdict}", err=True)
+    if sweep.mixed:
+        echo(f"note: {sweep.mixed}", err=True)
     if sweep.incomplete:
         echo(f"incomplete: {sweep.incomplete}", err=True)
 

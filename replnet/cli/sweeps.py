@@ -131,7 +131,8 @@ def _plan(asked: Any, folder: Path | None, workers: int | None) -> int:
 
     cells = asked.cells()
     with progress() as report:
-        found = outlook(cells, known(folder, asked) if folder else {}, report)
+        there = known(folder, asked) if folder else None
+        found = outlook(cells, there.records if there else {}, report)
     for axis in asked.axes:
         some = [str(value) for value in axis.values]
         few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
@@ -204,7 +205,8 @@ def compare(first: Path, second: Path, form: str) -> int:
     from replnet.experiment.sweeps.sweep import Sweep
     from replnet.experiment.sweeps.two_runs import COLUMNS, differences
 
-    axes, rows, verdict = differences(Sweep.read(first), Sweep.read(second))
+    one, other = Sweep.read(first), Sweep.read(second)
+    axes, rows, verdict = differences(one, other)
     columns = [*axes, *COLUMNS]
     if form == "json":
         click.echo(json.dumps({"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}, indent=1))
@@ -214,6 +216,8 @@ def compare(first: Path, second: Path, form: str) -> int:
         numbers = {"first", "second", "difference", "ci_low", "ci_high"}
         shown = [[number(row[c]) if c in numbers else text(row[c]) for c in columns] for row in rows]
         print_table(columns, shown, form)
+    if one.about["instructions"] != other.about["instructions"]:
+        echo("note: the runs were computed with different instructions: last digits may differ", err=True)
     echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
     return DIFFERS if verdict == "differ" else FINE
 

@@ -118,6 +118,14 @@ class Sweep:
         return "; ".join([*words, *islice(short, 3)])
 
     @property
+    def mixed(self) -> str:
+        """What is to be known of cells that CPUs of several kinds have computed; mostly empty."""
+        sets = self.about.get("instructions") or []
+        if len(sets) < 2:
+            return ""
+        return f"cells were computed with different instructions ({'; '.join(sets)}): last digits may differ"
+
+    @property
     def events(self) -> int:
         """Emulated in all cells."""
         return sum(int(record["events"]) for record in self.final.values())
@@ -160,4 +168,5 @@ def _failures(folder: Path) -> dict[str, str]:
 
 
 def _origin(contents: Contents) -> dict[str, Any]:
-    return {"note": contents.note, "commit": contents.about.get("commit"), "provenance": contents.provenance}
+    of = {name: contents.about.get(name) for name in ("commit", "instructions")}
+    return {"note": contents.note, **of, "provenance": contents.provenance}
