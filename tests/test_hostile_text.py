@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,6 +17,7 @@ import replnet
 from replnet.cli import main
 from replnet.cli.screen import print_table
 from replnet.experiment.csv_table import as_cell, csv_text
+from replnet.experiment.spec import names
 
 NETWORK = r"""
 title: "a\e]0;title\a \e[2Jgone"
@@ -161,3 +163,57 @@ def test_words_reach_the_screen_by_one_way_only():
                 r"click\.echo\((?!json\.dumps|result\.to_json|text, nl=False)|\bprint\(", path.read_text()
             )
             assert not others, path
+
+
+def test_many_named_values_are_looked_up_and_not_gone_through(monkeypatch):
+    """Each name once or a few times, not once for every other."""
+    hashed = 0
+
+    class Counted(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            nonlocal hashed
+            hashed += 1
+            return super().__hash__()
+
+    monkeypatch.setattr(names, "canonical", Counted)
+    count = 300
+    found, wrong = names.names_of((), {f"v{i}": f"v{i + 1} + 1" if i + 1 < count else 1 for i in range(count)})
+    assert not wrong
+    assert found.order == tuple(f"v{i}" for i in reversed(range(count)))
+    assert hashed < 10 * count
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["network", "cascade"],
+        ["predict", "cascade"],
+        ["predict", "cascade", "--format", "csv"],
+        ["predict", "cascade", "--format", "json"],
+        ["schema"],
+    ],
+)
+def test_a_full_device_in_the_place_of_stdout(arguments):
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "replnet", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert run.returncode == 3
+    assert run.stderr.splitlines()[-1] == "standard output: No space left on device"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["trace", "import", "TIMES", "-o", "/dev/full"], ["network", "cascade", "-o", "FULL.svg"]],
+)
+def test_a_full_device_in_the_place_of_a_file(arguments, tmp_path, monkeypatch, capfd):
+    (tmp_path / "TIMES").write_text("1\n2\n5\n")
+    (tmp_path / "FULL.svg").symlink_to("/dev/full")
+    monkeypatch.chdir(tmp_path)
+    code, _, err = typed(monkeypatch, capfd, *arguments)
+    assert code == 2
+    assert f"{arguments[-1]}: " in err
+    assert "cannot be written: No space left on device (a place with room for it)" in err

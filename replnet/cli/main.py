@@ -43,8 +43,8 @@ def main() -> None:
         echo(error, err=True)
         code = BAD_INPUT
     except OSError as error:
-        # A full disk may be made room on; any other file was named by the user.
-        echo(f"{error.filename or 'a file'}: {error.strerror or error}", err=True)
+        # A full disk may be made room on; any other file was named by the user. What has no name is stdout.
+        echo(f"{error.filename or 'standard output'}: {error.strerror or error}", err=True)
         code = INCOMPLETE if error.errno in (errno.ENOSPC, errno.EDQUOT) else BAD_INPUT
     except MemoryError:
         echo("out of memory (a smaller network, or a machine with more)", err=True)

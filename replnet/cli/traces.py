@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
             with output.open("w", encoding="utf-8", newline="") as file:
                 made.write(file)
         except OSError as error:
-            raise TraceError(output, f"cannot be written: {error.strerror or error}", "a folder that exists") from None
+            right = "a place with room for it" if error.errno == errno.ENOSPC else "a folder that exists"
+            raise TraceError(output, f"cannot be written: {error.strerror or error}", right) from None
     for note in made.notes:
         echo(note, err=True)
     echo(f"{made.times.size:,} events" + (f" to {output}" if output else ""), err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import warnings
 from collections import Counter
@@ -41,7 +42,8 @@ def draw(network: Network, path: str | Path) -> None:
         _save(network, path, kind)
     except OSError as error:
         wrong = f"cannot be written: {error.strerror or error}"
-        raise InputError([Problem(str(path), None, None, "file", wrong, "a directory that exists")]) from None
+        right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
+        raise InputError([Problem(str(path), None, None, "file", wrong, right)]) from None
 
 
 def svg(network: Network) -> str:
