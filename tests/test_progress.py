@@ -76,3 +76,18 @@ def test_a_glance_at_a_cell_is_brief_whatever_its_rates(monkeypatch):
     finer = replace(experiment.cells()[0].settings, horizon=None, precision=0.01)
     cell = replace(experiment.cells()[0], settings=finer)
     assert np.isfinite(outlooks.outlook([cell], {}).seconds)
+
+
+def test_a_glance_at_a_cell_that_fails_is_told(monkeypatch):
+    """As in a sweep, it ends nothing: the others are looked at."""
+    look = outlooks._look
+
+    def failing(cell):
+        if cell.values["nu"] == 1:
+            return 1 / 0
+        return look(cell)
+
+    monkeypatch.setattr(outlooks, "_look", failing)
+    found = outlooks.outlook(Experiment.from_data({**FAST, "vary": {"nu": [1, 2]}, "run": {"horizon": 10}}).cells(), {})
+    assert found.failed == "nu = 1: ZeroDivisionError: division by zero"
+    assert found.events > 0

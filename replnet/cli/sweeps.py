@@ -143,7 +143,9 @@ def _plan(asked: Any, folder: Path | None, workers: int | None) -> int:
     echo(f"time: about {span(found.seconds)} on one CPU{share}")
     echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
     echo(f"estimated from a glance at {found.sampled} of the cells; precision costs with its square", err=True)
-    return FINE
+    if found.failed:
+        echo(f"failed: {found.failed}", err=True)
+    return INCOMPLETE if found.failed else FINE
 
 
 def _code(*found: Any) -> int:

@@ -39,6 +39,7 @@ class Outlook:
     seconds: float
     memory: int
     sampled: int
+    failed: str = ""  # what became of a cell that could not be run, if there was one
 
 
 def outlook(cells: Sequence[Cell], finished: Container[str], progress: Progress | None = None) -> Outlook:
@@ -47,15 +48,20 @@ def outlook(cells: Sequence[Cell], finished: Container[str], progress: Progress 
     # What differs in its rates alone has one size: there the order of the axes decides what lies between what.
     sizes = np.array([(1 + size(cell)) * (1 + 1e-9 * i) for i, cell in enumerate(left)])
     places = np.unique(np.linspace(0, len(left) - 1, min(SAMPLE, len(left))).round().astype(int))
-    looks = np.empty((0, 2))
+    looks, failed = np.empty((0, 2)), ""
     for i in places:
         if progress:
             progress(len(looks) / len(places), f"a glance at cell {len(looks) + 1} of {len(places)}")
-        looks = np.vstack([looks, _look(left[i])])
+        try:
+            look = _look(left[i])
+        except Exception as error:  # as in a sweep, where a cell that fails ends no other
+            where = ", ".join(f"{name} = {value}" for name, value in left[i].values.items())
+            look, failed = (0.0, 0.0), f"{where}: {type(error).__name__}: {error}"
+        looks = np.vstack([looks, look])
     # What lies between two sizes that were looked at costs what lies between their costs.
     events, seconds = (np.interp(sizes, sizes[places], part).sum() if left else 0.0 for part in looks.T)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Outlook(len(cells), len(cells) - len(left), float(events), float(seconds), memory, len(looks))
+    return Outlook(len(cells), len(cells) - len(left), float(events), float(seconds), memory, len(looks), failed)
 
 
 def _look(cell: Cell) -> tuple[float, float]:
