@@ -399,3 +399,9 @@ def test_the_smallest_budget_that_will_do(tmp_path):
     found = size(file, (), 0.8, precision=0.01)
     assert found.key == "budget"
     assert (1 - math.exp(-20 / found.value)) * found.value / 20 == pytest.approx(0.8, abs=1e-5)
+
+
+def test_weights_of_which_none_counts_are_refused():
+    net = rn.aggregate(rates=[1, 2, 3], budget=3, weights="gamma(shape=1e-9, rate=1)")
+    with pytest.raises(ValueError, match=r"weights: add up to 0 \(a law, or a list, of which some count\)"):
+        rn.predict(net)

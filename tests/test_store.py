@@ -7,6 +7,8 @@ import json
 import os
 import random
 import resource
+import shutil
+import stat
 import subprocess
 import sys
 import textwrap
@@ -17,7 +19,7 @@ import pandas as pd
 import pytest
 
 from replnet.experiment.storage import journal as journals
-from replnet.experiment.storage.durable import write_whole
+from replnet.experiment.storage.durable import sealed, write_whole
 from replnet.experiment.storage.store import DiskError, RefusedError, Store, differences, read
 
 HEADER = {"network": {"kind": "cooperative", "peers": 1}, "seed": 1, "replnet": "0.1.0"}
@@ -196,8 +198,6 @@ def test_reading_nothing_says_so(tmp_path):
 
 
 def test_another_format_is_refused(tmp_path):
-    from replnet.experiment.storage.durable import sealed
-
     filled(tmp_path, 1)
     content = json.loads((tmp_path / "header.json").read_text()) | {"format": 2}
     del content["sha256"]
@@ -364,6 +364,77 @@ def test_two_results_of_one_cell_are_refused():
         journals.scan(raw, BOND)
 
 
+# --- A directory that somebody prepared ------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lock", "journal"])
+def test_a_planted_link_is_refused(tmp_path, name):
+    victim, run = tmp_path / "victim", filled(tmp_path / "run", 2)
+    (run / name).unlink()
+    (run / name).symlink_to(victim)
+    assert f"{run / name}: is a link, a folder, a pipe or a device (remove it" in refused(run)
+    assert not victim.exists()
+    victim.write_text("" if name == "journal" else "mine")
+    before = victim.read_text()
+    assert f"{run / name}: is a link" in refused(run)
+    assert victim.read_text() == before
+
+
+def test_a_link_planted_in_the_place_of_a_partial_file_is_not_followed(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "run" / "header.json.partial").symlink_to(tmp_path / "victim")
+    assert len(read(filled(tmp_path / "run", 2)).records) == 2
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["lock", "header.json", "journal", "table.parquet", "provenance.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path, name):
+    run = whole(tmp_path)
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    if name == "lock":
+        assert read(run).note == "30 of 30 cells are finished"
+    else:
+        with pytest.raises(RefusedError, match=f"{name}: is a link, a folder, a pipe"):
+            read(run)
+    if name in ("lock", "header.json", "journal"):
+        assert f"{name}: is a link, a folder, a pipe" in refused(run)
+
+
+def test_files_of_others_are_not_removed(tmp_path):
+    run = filled(tmp_path / "run", 2)
+    (run / "thesis.partial").write_text("mine")
+    filled(run, 3)
+    assert (run / "thesis.partial").read_text() == "mine"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.partial").write_text("mine")
+    assert "it holds thesis.partial" in refused(tmp_path / "other")
+
+
+def test_a_header_that_says_too_little_is_refused(tmp_path):
+    (filled(tmp_path, 1) / "header.json").write_bytes(sealed({"format": 1}, "header"))
+    assert "header.json: damaged" in refused(tmp_path)
+    with pytest.raises(RefusedError, match=r"header\.json: damaged"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_a_folder_that_goes_away_meanwhile_is_noticed(tmp_path, how):
+    with Store.writing(tmp_path / "run", HEADER, CELLS) as store:
+        store.append("cell-0", record(0))
+        if how == "removed":
+            shutil.rmtree(tmp_path / "run")
+        else:
+            (tmp_path / "run").rename(tmp_path / "elsewhere")
+        if how == "replaced":
+            shutil.copytree(tmp_path / "elsewhere", tmp_path / "run")
+        with pytest.raises(DiskError, match=r"run/journal: removed, moved or replaced .* and with it 1 finished cells"):
+            store.append("cell-1", record(1))
+    if how != "removed":
+        assert set(read(tmp_path / "elsewhere").records) == {"cell-0"}
+
+
 # --- A full disk ------------------------------------------------------------
 
 
@@ -468,6 +539,24 @@ def test_a_file_is_written_whole_or_stays_what_it_was(tmp_path, monkeypatch):
         write_whole(tmp_path / "x", b"new")
     assert (tmp_path / "x").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize(("error", "counts"), [(errno.EIO, True), (errno.EINVAL, False)])
+def test_a_folder_that_cannot_be_synchronised_is_named(tmp_path, monkeypatch, error, counts):
+    """Some file systems know no such thing of a folder, which is no fault."""
+    real = os.fsync
+
+    def broken(fd):
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(error, os.strerror(error))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", broken)
+    if counts:
+        with pytest.raises(DiskError, match=f"{tmp_path}: could not be synchronised with the disk: Input/output"):
+            filled(tmp_path, 1)
+    else:
+        assert len(read(filled(tmp_path, 1)).records) == 1
 
 
 # --- SIGKILL ----------------------------------------------------------------

@@ -6,15 +6,18 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import replnet as rn
+from replnet.experiment.provenance import provenance
 from replnet.experiment.spec.specification import Experiment, load_experiment
 from replnet.experiment.storage.store import RefusedError
 from replnet.experiment.sweeps import cell as cells
@@ -59,6 +62,46 @@ def test_a_sweep(tmp_path):
     again = Sweep.read(tmp_path)
     assert again.rows == found.rows
     assert again.provenance["seed"] == 3
+
+
+def test_a_run_on_two_kinds_of_cpu_says_so(tmp_path, monkeypatch):
+    """Once, and only if cells were left to the second."""
+
+    def interrupt(now):
+        if now.done == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps, "instructions", lambda: "OLD")
+    assert not rn.sweep(small(), tmp_path, workers=0, progress=interrupt).mixed
+    monkeypatch.setattr(sweeps, "instructions", lambda: "NEW")
+    said = "cells were computed with different instructions (OLD; NEW): last digits may differ"
+    assert rn.sweep(small(), tmp_path, workers=0).mixed == said
+    monkeypatch.setattr(sweeps, "instructions", lambda: "NEWEST")
+    assert rn.sweep(small(), tmp_path, workers=0).mixed == said
+    assert Sweep.read(tmp_path).mixed == said
+
+
+def test_the_instructions_are_those_that_are_in_use():
+    """And part of the provenance; what is turned off is not among them."""
+    sets = provenance({})["instructions"].split()
+    program = "from replnet.experiment.provenance import instructions; print(instructions())"
+    off = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"])}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=off)
+    assert run.stdout.split() == np.show_config(mode="dicts")["SIMD Extensions"]["baseline"]
+    assert sets[: len(run.stdout.split())] == run.stdout.split()
+
+
+def test_a_folder_that_goes_away_in_the_middle_is_named(tmp_path):
+    """And nothing is written beside what it took with it."""
+    gone = []
+
+    def remove(now):
+        if now.done == 2 and not gone:
+            gone.append(shutil.rmtree(tmp_path / "run"))
+
+    with pytest.raises(sweeps.DiskError, match=r"run/journal: removed, moved or replaced .* 2 finished cells"):
+        rn.sweep(small(), tmp_path / "run", workers=0, progress=remove)
+    assert not (tmp_path / "run").exists()
 
 
 def test_cells_are_those_that_emulate_gives():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
-from replnet.cli.output import aligned, number
+from replnet.cli.output import number
+from replnet.cli.screen import echo, print_table
 from replnet.experiment.result import Emulated, Row
 
 NETWORK = "cooperative"
@@ -22,8 +21,8 @@ def show() -> bool:
     from replnet.network.network import load
 
     network = load(NETWORK)
-    click.echo(network.describe())
-    click.echo()
+    echo(network.describe())
+    echo()
     with ray_meanwhile() as started:
         with progress() as report:
             report(0.0, "emulating it, while Ray starts")
@@ -39,13 +38,13 @@ def show() -> bool:
 def _table(virtual: Emulated, live: Emulated) -> None:
     heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
     both = zip(virtual.rows, live.rows, strict=False)
-    aligned(heads, [[a.group, a.metric, number(a.predicted), _shown(a), _shown(b), f"{a.verdict}, {b.verdict}"]
+    print_table(heads, [[a.group, a.metric, number(a.predicted), _shown(a), _shown(b), f"{a.verdict}, {b.verdict}"]
                     for a, b in both])  # fmt: skip
     for row in live.rows:
         if row.predicted is None:
-            click.echo(f"  for real: {row.note}")
+            echo(f"  for real: {row.note}")
     delay = live.provenance["reply_delay"]["mean"] * live.provenance["time_scale"]
-    click.echo(
+    echo(
         f"emulated: {virtual.events:,} events in {virtual.seconds:.1f} s. For real: {live.events:,} events and "
         f"{live.provenance['messages']:,} messages between nodes in {live.provenance['hosts']} Ray actors, "
         f"{live.provenance['messages_per_second']:,.0f} messages a second, replies after {1e3 * delay:.2g} ms."

@@ -8,8 +8,7 @@ import sys
 import time
 from importlib import metadata
 
-import click
-
+from replnet.cli.screen import echo
 from replnet.version import __version__
 
 NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
@@ -17,17 +16,21 @@ NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.y
 
 def examine() -> bool:
     """Print one line per check; true if all passed."""
-    click.echo(
-        f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs"
-    )
-    checks = [_python(), *map(_library, NEEDED), *_engines()]
+    echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
+    checks = [_python(), *map(_library, NEEDED), _instructions(), *_engines()]
     for good, words in checks:
-        click.echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
+        echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
     return all(good for good, _ in checks)
 
 
 def _python() -> tuple[bool, str]:
     return sys.version_info >= (3, 11), "Python 3.11 or newer"
+
+
+def _instructions() -> tuple[bool, str]:
+    from replnet.experiment.provenance import instructions
+
+    return True, f"computing with {instructions()} (with others, results differ in their last digits)"
 
 
 def _library(name: str) -> tuple[bool, str]:

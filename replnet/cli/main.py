@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from replnet.cli.codes import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, RAY_LOST
+from replnet.cli.screen import echo
 from replnet.cli.sweeps import COMMANDS
 from replnet.cli.traces import audit, trace
 from replnet.version import __version__
@@ -23,27 +25,29 @@ def main() -> None:
     try:
         code = commands.main(standalone_mode=False)
     except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         code = INCOMPLETE
     except click.ClickException as error:
-        error.show()
+        words = io.StringIO()
+        error.show(words)
+        echo(words.getvalue(), err=True, nl=False)
         code = error.exit_code
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         code = INCOMPLETE
     except BrokenPipeError:
         # The reader of a pipe has seen enough; closing stderr too keeps the interpreter from complaining.
         sys.stderr.close()
         code = FINE
     except ValueError as error:
-        click.echo(error, err=True)
+        echo(error, err=True)
         code = BAD_INPUT
     except OSError as error:
-        # A full disk may be made room on; any other file was named by the user.
-        click.echo(f"{error.filename or 'a file'}: {error.strerror or error}", err=True)
+        # A full disk may be made room on; any other file was named by the user. What has no name is stdout.
+        echo(f"{error.filename or 'standard output'}: {error.strerror or error}", err=True)
         code = INCOMPLETE if error.errno in (errno.ENOSPC, errno.EDQUOT) else BAD_INPUT
     except MemoryError:
-        click.echo("out of memory (a smaller network, or a machine with more)", err=True)
+        echo("out of memory (a smaller network, or a machine with more)", err=True)
         code = BAD_INPUT
     sys.exit(code if isinstance(code, int) else FINE)
 
@@ -86,10 +90,13 @@ MEASURE = click.option(
 def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], form: str) -> int:
     """What the formulas say of NETWORK."""
     from replnet.cli.output import write
+    from replnet.cli.progress import Lines
     from replnet.experiment.predict import predict as formulas
     from replnet.network.network import load
 
-    write(formulas(load(network, overrides), measure), form)
+    with Lines("reading the network, and evaluating its formulas"):
+        result = formulas(load(network, overrides), measure)
+    write(result, form)
     return FINE
 
 
@@ -129,15 +136,17 @@ def run(
 ) -> int:
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.output import write
-    from replnet.cli.progress import progress
+    from replnet.cli.progress import Lines, progress
     from replnet.cli.thresholds import check, judge, parse
     from replnet.experiment.emulate import emulate, suited
     from replnet.network.network import load
     from replnet.network.room import COPIES, EMULATED, require_room
 
-    demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
-    check(demands, loaded)
-    require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
+    demands = [parse(text) for text in thresholds]
+    with Lines("reading the network"):
+        loaded = load(network, overrides)
+        check(demands, loaded)
+        require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
     if engine == "live":
         how = {"hosts": number_or_word(hosts), "time_scale": time_scale, "address": address}
@@ -148,7 +157,7 @@ def run(
     write(result, form)
     failed, open_ = judge(demands, result)
     if result.incomplete:
-        click.echo(result.incomplete, err=True)
+        echo(result.incomplete, err=True)
     if result.verdict == "differ" or failed:
         return DIFFERS
     return INCOMPLETE if result.incomplete or open_ else FINE
@@ -173,7 +182,7 @@ def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
         with event_log(options.pop("trace"), loaded, options["seed"], "live") as log, watching() as watch:
             return run_for_real(loaded, watch=watch, log=log.add if log else None, **options, **how)
     except (LiveLost, Unreachable) as error:
-        click.echo(error, err=True)
+        echo(error, err=True)
         raise click.exceptions.Exit(RAY_LOST) from error
 
 
@@ -184,20 +193,24 @@ def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
 )
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
+    from replnet.cli.progress import Lines
     from replnet.network.network import load
     from replnet.network.sketch import sketch
 
-    loaded = load(network, overrides)
-    click.echo(loaded.describe())
+    with Lines("reading the network"):
+        loaded = load(network, overrides)
+        described = loaded.describe()
+    echo(described)
     if output is None:
         if loaded.kind != "aggregate" or loaded.size <= MOST_SKETCHED:
-            click.echo()
-            click.echo(sketch(loaded.graph))
+            echo()
+            echo(sketch(loaded.graph))
     else:
         from replnet.network.draw import draw
 
-        draw(loaded, output)
-        click.echo(f"drawn to {output}", err=True)
+        with Lines("drawing"):
+            draw(loaded, output)
+        echo(f"drawn to {output}", err=True)
     return FINE
 
 
@@ -210,7 +223,7 @@ def demo() -> int:
     try:
         return FINE if show() else DIFFERS
     except (LiveLost, Unreachable) as error:
-        click.echo(error, err=True)
+        echo(error, err=True)
         return RAY_LOST
 
 

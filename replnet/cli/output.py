@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import sys
-from typing import Any
 
 import click
 
+from replnet.cli.screen import echo, print_table
+from replnet.experiment.csv_table import write_csv
 from replnet.experiment.result import Emulated, Result, Row
-
-COLOURS = {"agree": "green", "differ": "red", "unresolved": "yellow"}
 
 
 def write(result: Result, form: str) -> None:
     if form == "json":
         click.echo(result.to_json())
     elif form == "csv":
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(result.columns)
-        out.writerows([getattr(row, column) for column in result.columns] for row in result.rows)
+        rows = ([getattr(row, column) for column in result.columns] for row in result.rows)
+        write_csv(sys.stdout, result.columns, rows)
     else:
         _table(result)
 
@@ -30,18 +26,11 @@ def _table(result: Result) -> None:
     heads = ["group", "metric", "measured", "95 % interval", "predicted", "z", "verdict", "prediction"]
     if not emulated:
         heads = ["group", "metric", "predicted", "kind", "source"]
-    aligned(heads, [_compared(row) if emulated else _predicted(row) for row in result.rows])
+    print_table(heads, [_compared(row) if emulated else _predicted(row) for row in result.rows])
     for note in dict.fromkeys(f"{row.group}: {row.note}" for row in result.rows if row.note):
-        click.echo(f"  {note}")
+        echo(f"  {note}")
     if isinstance(result, Emulated):
-        click.echo(_summary(result))
-
-
-def aligned(heads: list[str], lines: list[list[str]]) -> None:
-    """Columns as wide as what is in them."""
-    widths = [max(len(line[c]) for line in [heads, *lines]) for c in range(len(heads))]
-    for line in [heads, ["-" * w for w in widths], *lines]:
-        click.echo("  ".join(_painted(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        echo(_summary(result))
 
 
 def _predicted(row: Row) -> list[str]:
@@ -78,14 +67,3 @@ def number(value: float | None) -> str:
 
 def _expected(row: Row) -> str:
     return number(row.predicted) + (f" ± {row.accuracy:.2g}" if row.accuracy else "")
-
-
-def _painted(cell: str, width: int) -> str:
-    text = cell.ljust(width)
-    colour = COLOURS.get(cell)
-    return click.style(text, fg=colour) if colour and not os.environ.get("NO_COLOR") else text
-
-
-def note(text: Any) -> None:
-    """For people, not for pipes."""
-    click.echo(text, err=True)

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import final
 
-import click
-
+from replnet.cli.screen import echo
 from replnet.experiment.replications import Progress
 
 PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
@@ -20,8 +20,12 @@ EVERY = 10.0  # seconds between lines after that
 def progress() -> Iterator[Progress]:
     """A callback that draws a bar on a terminal, and writes a line now and then elsewhere."""
     if not sys.stderr.isatty():
-        with _Lines() as lines:
-            yield lines.report
+        with Lines("starting") as lines:
+
+            def tell(done: float, words: str) -> None:
+                lines.words = words
+
+            yield tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -32,24 +36,25 @@ def progress() -> Iterator[Progress]:
         yield lambda done, words: bar.update(task, completed=done, description=words)
 
 
-class _Lines:
+@final
+class Lines:
     """Speaks up when something takes long, even if nothing is reported meanwhile."""
 
-    def __init__(self) -> None:
-        self._words, self._begun, self._over = "starting", time.monotonic(), threading.Event()
+    def __init__(self, words: str) -> None:
+        self.words, self._begun, self._over = words, time.monotonic(), threading.Event()
 
-    def __enter__(self) -> _Lines:
-        threading.Thread(target=self._speak, daemon=True).start()
+    def __enter__(self) -> Lines:
+        threading.Thread(target=self._keep_on, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
 
-    def report(self, done: float, words: str) -> None:
-        self._words = words
+    def speak(self) -> None:
+        echo(f"{time.monotonic() - self._begun:.0f} s: {self.words}", err=True)
 
-    def _speak(self) -> None:
+    def _keep_on(self) -> None:
         wait = PATIENCE
         while not self._over.wait(wait):
-            click.echo(f"{time.monotonic() - self._begun:.0f} s: {self._words}", err=True)
+            self.speak()
             wait = EVERY

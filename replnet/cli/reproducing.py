@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from replnet.cli.sweep_tables import data, print_table, say, write
+from replnet.cli.screen import echo, print_table
+from replnet.cli.sweep_tables import data, say, write
 from replnet.cli.sweep_view import span, watched
 from replnet.experiment.spec.specification import load_experiment
 from replnet.experiment.sweeps.sweep import Sweep
@@ -51,7 +52,7 @@ def run_all(
             one = sweeps.sweep(asked, folder / name, workers=workers, address=address, progress=progress)
         found.append(one)
         lines.append(_line(one))
-        click.echo(f"{name}: {lines[-1][5] or 'done'} in {span(time.perf_counter() - begun)}", err=True)
+        echo(f"{name}: {lines[-1][5] or 'done'} in {span(time.perf_counter() - begun)}", err=True)
         if one.stopped:
             break
     if form == "json":
@@ -66,11 +67,11 @@ def run_all(
     for one in found:
         say(one)
     parts = [section(one) for one in found]
-    click.echo(f"in all: {in_words(parts)}", err=True)
+    echo(f"in all: {in_words(parts)}", err=True)
     page = write_report(folder, parts, "The papers, reproduced", _origin(found))
-    click.echo(f"report: {page}", err=True)
+    echo(f"report: {page}", err=True)
     if any(one.incomplete for one in found):
-        click.echo("carry on with: the same command", err=True)
+        echo("carry on with: the same command", err=True)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from replnet.cli.codes import BAD_INPUT, DIFFERS, FINE, INCOMPLETE
+from replnet.cli.screen import echo
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
@@ -28,7 +29,7 @@ def init(kind: str | None, output: Path | None) -> int:
     known = [*shipped_names(), "experiment"]
     if kind is None:
         for name in known:
-            click.echo(name)
+            echo(name)
         return FINE
     path = shipped(EXAMPLE, "experiments") if kind == "experiment" else shipped(kind)
     if path is None:
@@ -45,7 +46,7 @@ def init(kind: str | None, output: Path | None) -> int:
     except OSError as error:
         raise ValueError(f"{output}: cannot be written: {error.strerror or error} (a folder that exists)") from None
     command = "replnet sweep" if kind == "experiment" else "replnet run"
-    click.echo(f"{output} written; run it with: {command} {output}", err=True)
+    echo(f"{output} written; run it with: {command} {output}", err=True)
     return FINE
 
 
@@ -66,11 +67,11 @@ def check(file: str) -> int:
             network = load(file)
             words = f"a network: {network.size:,} nodes, {network.kind}"
     except InputError as error:
-        click.echo(error, err=True)
+        echo(error, err=True)
         count = len(error.problems)
-        click.echo(f"{file}: {count} {'problem' if count == 1 else 'problems'}", err=True)
+        echo(f"{file}: {count} {'problem' if count == 1 else 'problems'}", err=True)
         return BAD_INPUT
-    click.echo(f"{file}: fine, {words}")
+    echo(f"{file}: fine, {words}")
     return FINE
 
 
@@ -134,7 +135,7 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
         click.echo(json.dumps({**about, **found.result.data()}, indent=2, allow_nan=False, default=str))
     else:
         if form == "table":
-            click.echo(f"{found.key} = {found.value:.6g}, {found.how}")
+            echo(f"{found.key} = {found.value:.6g}, {found.how}")
         write(found.result, form)
     if found.result.verdict == "differ":
         return DIFFERS

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,9 +10,10 @@ from typing import Any
 
 import click
 
+from replnet.cli.screen import echo, print_table
+from replnet.experiment.csv_table import write_csv
 from replnet.experiment.sweeps.sweep import Sweep
 
-COLOURS = {"agree": "green", "differ": "red", "failed": "red", "unresolved": "yellow", "contradicts": "yellow"}
 FORMS = ("table", "json", "csv", "markdown")
 LONG = 200  # rows above which an aligned table shows the worst ones
 WORST = 20
@@ -28,17 +27,15 @@ def write(sweep: Sweep, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(data(sweep), indent=1, allow_nan=False))
     elif form == "csv":
-        out = csv.writer(sys.stdout, lineterminator="\n")
         columns = list(sweep.table.columns)
-        out.writerow(columns)
-        out.writerows([row[column] for column in columns] for row in sweep.rows)
+        write_csv(sys.stdout, columns, ([row[column] for column in columns] for row in sweep.rows))
     else:
         rows, note = _shown(sweep.rows, form)
         lines = [shown(row, axes) for row in rows]
         kept = [name for name in (lines[0] if lines else ()) if any(line[name] for line in lines)]
         print_table(kept, [[line[name] for name in kept] for line in lines], form)
         if note:
-            click.echo(note, err=True)
+            echo(note, err=True)
 
 
 def data(sweep: Sweep) -> dict[str, Any]:
@@ -74,18 +71,20 @@ def say(sweep: Sweep) -> None:
         words = [f"{'holds' if holds else 'fails'} {side}" for side, holds in sides.items() if holds is not None]
         detail = f" ({claim.detail})" if claim.detail else ""
         detail += f", an erratum: {claim.erratum}" if claim.erratum and claim.fails else ""
-        click.echo(f"claim: {claim.text}: {', '.join(words) or 'could not be told'}{detail}", err=True)
+        echo(f"claim: {claim.text}: {', '.join(words) or 'could not be told'}{detail}", err=True)
     for one in sweep.errata:
         name = f"{one.name}: " if one.name else ""
-        click.echo("\n  ".join([f"erratum ({one.kind}): {name}{one.text}", *one.cells]), err=True)
+        echo("\n  ".join([f"erratum ({one.kind}): {name}{one.text}", *one.cells]), err=True)
     for other in sweep.expectations:
         said = f"expected: {other.reason}: {other.agree} of {other.count} agree"
-        click.echo("\n  ".join([said, *other.others]), err=True)
+        echo("\n  ".join([said, *other.others]), err=True)
     name, cells = sweep.experiment.name, len(sweep.cells)
     verdict = f"; overall: {sweep.verdict}" if sweep.verdict else ""
-    click.echo(f"{name}: {sweep.done:,} of {cells:,} cells, {sweep.events:,} events{verdict}", err=True)
+    echo(f"{name}: {sweep.done:,} of {cells:,} cells, {sweep.events:,} events{verdict}", err=True)
+    if sweep.mixed:
+        echo(f"note: {sweep.mixed}", err=True)
     if sweep.incomplete:
-        click.echo(f"incomplete: {sweep.incomplete}", err=True)
+        echo(f"incomplete: {sweep.incomplete}", err=True)
 
 
 def shown(row: Row, axes: Sequence[str]) -> dict[str, str]:
@@ -113,27 +112,6 @@ def _shown(rows: Sequence[Row], form: str) -> tuple[Sequence[Row], str]:
         return rows, ""
     worst = sorted(rows, key=lambda row: (ORDER.get(row["verdict"], 3), -abs(row["z"] or 0.0)))[:WORST]
     return worst, f"the {WORST} rows farthest from their prediction, of {len(rows):,} (--format csv prints all)"
-
-
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], form: str = "table") -> None:
-    """Aligned, or as Markdown."""
-    widths = [max(len(line[c]) for line in [heads, *rows]) for c in range(len(heads))]
-    ruler = ["-" * width for width in widths]
-    for at, line in enumerate([heads, ruler, *rows]):
-        if form == "markdown":
-            padded = [cell.replace("|", r"\|").ljust(width) for cell, width in zip(line, widths, strict=True)]
-            click.echo(f"| {' | '.join(padded)} |")
-        else:
-            cells = [
-                _painted(cell, width) if at > 1 else cell.ljust(width) for cell, width in zip(line, widths, strict=True)
-            ]
-            click.echo("  ".join(cells).rstrip())
-
-
-def _painted(cell: str, width: int) -> str:
-    colour = COLOURS.get(cell)
-    painted = click.style(cell, fg=colour) if colour and not os.environ.get("NO_COLOR") else cell
-    return painted + " " * (width - len(cell))
 
 
 def number(value: float | None) -> str:

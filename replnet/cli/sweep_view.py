@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, final
 
-import click
-
+from replnet.cli.progress import Lines
+from replnet.cli.screen import visible
 from replnet.experiment.sweeps.compare import Line
 from replnet.experiment.sweeps.sweep import Glimpse, Progress
 
-EVERY = 10.0  # seconds between lines
 FRAMES = 4  # a second, on a terminal
 LATEST = 8  # rows that are shown
 WIDE = 60  # letters of what names a cell
@@ -25,16 +23,15 @@ def watched(title: str) -> Iterator[Progress]:
     """A callback that shows how far a sweep is."""
     seen = Seen(title)
     if not sys.stderr.isatty():
-        last = time.monotonic()
+        with Lines(f"{title}: starting") as lines:
 
-        def tell(now: Glimpse) -> None:
-            nonlocal last
-            seen.add(now)
-            if time.monotonic() - last >= EVERY or now.failure:
-                last = time.monotonic()
-                click.echo(seen.words(), err=True)
+            def tell(now: Glimpse) -> None:
+                seen.add(now)
+                lines.words = seen.words()
+                if now.failure:
+                    lines.speak()
 
-        yield tell
+            yield tell
         return
     from rich.console import Console
     from rich.live import Live
@@ -98,9 +95,9 @@ class Seen:
         for where, line in self._latest:
             z = line.z
             numbers = [_number(line.row["measured"]), _number(line.row["predicted"]), "" if z is None else f"{z:+.2f}"]
-            rows.add_row(Text(where), Text(line.row["group"]), line.row["metric"], *numbers)
+            rows.add_row(*(Text(visible(one)) for one in (where, line.row["group"], line.row["metric"], *numbers)))
         bar = ProgressBar(total=max(self._now.cells, 1), completed=self._now.done, width=40)
-        return Group(Text(self.words()), bar, rows)
+        return Group(Text(visible(self.words())), bar, rows)
 
 
 def _number(value: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from replnet.cli.codes import DIFFERS, FINE, INCOMPLETE, RAY_LOST
+from replnet.cli.screen import echo
 from replnet.cli.starting import COMMANDS as STARTING
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -41,10 +42,10 @@ def safely(command: Callable[..., int]) -> Callable[..., int]:
         try:
             return command(*args, **options)
         except RayLost as error:
-            click.echo(f"{error}\nwhat is finished is kept; the same command carries on", err=True)
+            echo(f"{error}\nwhat is finished is kept; the same command carries on", err=True)
             return RAY_LOST
         except DiskError as error:
-            click.echo(error, err=True)
+            echo(error, err=True)
             return INCOMPLETE
 
     return guarded
@@ -83,11 +84,14 @@ def sweep(
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
     the same command carries on.
     """
+    from replnet.cli.progress import Lines
     from replnet.cli.sweep_tables import say, write
     from replnet.cli.sweep_view import watched
     from replnet.experiment.sweeps import sweep as sweeps
 
-    asked = _asked(experiment, resume, overrides, zips, quick)
+    with Lines("reading the experiment"):
+        asked = _asked(experiment, resume, overrides, zips, quick)
+        asked.cells()
     if output is not None and resume is not None:
         raise click.UsageError("--resume is the run directory: leave out -o")
     folder = output or resume
@@ -98,7 +102,7 @@ def sweep(
     write(found, form)
     say(found)
     if found.incomplete and folder is not None:
-        click.echo(f"carry on with: replnet sweep --resume {folder}", err=True)
+        echo(f"carry on with: replnet sweep --resume {folder}", err=True)
     return _code(found)
 
 
@@ -120,23 +124,28 @@ def _asked(experiment: str | None, resume: Path | None, overrides: Any, zips: An
 
 def _plan(asked: Any, folder: Path | None, workers: int | None) -> int:
     """Of a dry run, on stdout."""
+    from replnet.cli.progress import progress
     from replnet.cli.sweep_view import span
     from replnet.experiment.sweeps.outlook import outlook
     from replnet.experiment.sweeps.sweep import known
 
     cells = asked.cells()
-    found = outlook(cells, known(folder, asked) if folder else {})
+    with progress() as report:
+        there = known(folder, asked) if folder else None
+        found = outlook(cells, there.records if there else {}, report)
     for axis in asked.axes:
         some = [str(value) for value in axis.values]
         few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
-        click.echo(f"{axis.name}: {', '.join(few)} ({len(some)})")
-    click.echo(f"cells: {found.cells:,}" + (f", of which {found.finished:,} are finished" if found.finished else ""))
-    click.echo(f"events: about {found.events:.2g}")
+        echo(f"{axis.name}: {', '.join(few)} ({len(some)})")
+    echo(f"cells: {found.cells:,}" + (f", of which {found.finished:,} are finished" if found.finished else ""))
+    echo(f"events: about {found.events:.2g}")
     share = f", about {span(found.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
-    click.echo(f"time: about {span(found.seconds)} on one CPU{share}")
-    click.echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
-    click.echo(f"estimated from a glance at {found.sampled} of the cells; precision costs with its square", err=True)
-    return FINE
+    echo(f"time: about {span(found.seconds)} on one CPU{share}")
+    echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
+    echo(f"estimated from a glance at {found.sampled} of the cells; precision costs with its square", err=True)
+    if found.failed:
+        echo(f"failed: {found.failed}", err=True)
+    return INCOMPLETE if found.failed else FINE
 
 
 def _code(*found: Any) -> int:
@@ -154,11 +163,11 @@ def status(folder: Path) -> int:
     from replnet.experiment.sweeps.sweep import Sweep
 
     contents, found = read(folder), Sweep.read(folder)
-    click.echo(f"{found.experiment.name}: {found.experiment.title}")
-    click.echo(contents.note)
+    echo(f"{found.experiment.name}: {found.experiment.title}")
+    echo(contents.note)
     for key, why in found.failures.items():
         where = next((cell.values for cell in found.cells if cell.key == key), {})
-        click.echo(f"failed: {', '.join(f'{name} = {value}' for name, value in where.items())}: {why}")
+        echo(f"failed: {', '.join(f'{name} = {value}' for name, value in where.items())}: {why}")
     say(found)
     return INCOMPLETE if found.incomplete else FINE
 
@@ -168,14 +177,16 @@ def status(folder: Path) -> int:
 @click.option("-o", "--output", type=FOLDER, help="Where report.html, figures and data go.  [default: FOLDER/report]")
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
+    from replnet.cli.progress import Lines
     from replnet.report import write
     from replnet.report.sections import opened, section
 
-    found = opened(folder)
-    page = write(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
-    click.echo(page)
+    with Lines("reading the run, and drawing its figures"):
+        found = opened(folder)
+        page = write(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
+    echo(page)
     if found.incomplete:
-        click.echo(f"incomplete: {found.incomplete}", err=True)
+        echo(f"incomplete: {found.incomplete}", err=True)
     return INCOMPLETE if found.incomplete else FINE
 
 
@@ -188,26 +199,28 @@ def compare(first: Path, second: Path, form: str) -> int:
 
     The interval is that of independent runs: with equal seeds it is wider than it need be.
     """
-    import csv
     import sys
 
-    from replnet.cli.sweep_tables import number, print_table, text
+    from replnet.cli.screen import print_table
+    from replnet.cli.sweep_tables import number, text
+    from replnet.experiment.csv_table import write_csv
     from replnet.experiment.sweeps.sweep import Sweep
     from replnet.experiment.sweeps.two_runs import COLUMNS, differences
 
-    axes, rows, verdict = differences(Sweep.read(first), Sweep.read(second))
+    one, other = Sweep.read(first), Sweep.read(second)
+    axes, rows, verdict = differences(one, other)
     columns = [*axes, *COLUMNS]
     if form == "json":
         click.echo(json.dumps({"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}, indent=1))
     elif form == "csv":
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(columns)
-        out.writerows([row[name] for name in columns] for row in rows)
+        write_csv(sys.stdout, columns, ([row[name] for name in columns] for row in rows))
     else:
         numbers = {"first", "second", "difference", "ci_low", "ci_high"}
         shown = [[number(row[c]) if c in numbers else text(row[c]) for c in columns] for row in rows]
         print_table(columns, shown, form)
-    click.echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
+    if one.about["instructions"] != other.about["instructions"]:
+        echo("note: the runs were computed with different instructions: last digits may differ", err=True)
+    echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
     return DIFFERS if verdict == "differ" else FINE
 
 

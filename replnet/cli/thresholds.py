@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import click
-
+from replnet.cli.screen import echo
 from replnet.experiment.metrics import is_beyond, metric
 from replnet.experiment.result import METRICS, ON_REQUEST, Emulated, Row
 from replnet.laws import FieldError
@@ -81,5 +80,5 @@ def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
         open_ |= None in answers
         why = "the interval lies across it" if rows else "there is no such row"
         across = f"unresolved, {why}" if None in answers else "holds"
-        click.echo(f"{demand.text}: {'failed' if False in answers else across}", err=True)
+        echo(f"{demand.text}: {'failed' if False in answers else across}", err=True)
     return failed, open_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -13,6 +12,8 @@ from typing import Any
 
 import click
 
+from replnet.cli.screen import echo, print_table
+from replnet.experiment.csv_table import write_csv
 from replnet.experiment.recorded.audit import Audit, Check
 from replnet.experiment.recorded.trace_fit import Study
 
@@ -28,7 +29,7 @@ def write_study(study: Study, form: str) -> None:
     if form == "json":
         _object(study_data(study))
     elif form == "csv":
-        _csv(["rate", "measured", "low", "high", "empirical", "poisson"], _fields(study.points))
+        write_csv(sys.stdout, ["rate", "measured", "low", "high", "empirical", "poisson"], _fields(study.points))
     else:
         _study_text(study)
 
@@ -37,8 +38,8 @@ def write_audit(audit: Audit, dated: bool, form: str) -> None:
     if form == "json":
         _object(audit_data(audit))
     elif form == "csv":
-        models = list(audit.measures[0].predicted)
-        _csv(["metric", "measured", "ci_low", "ci_high", *models], [_measured(one) for one in audit.measures])
+        heads = ["metric", "measured", "ci_low", "ci_high", *audit.measures[0].predicted]
+        write_csv(sys.stdout, heads, [_measured(one) for one in audit.measures])
     else:
         _audit_text(audit, dated)
 
@@ -108,12 +109,6 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _csv(heads: list[str], rows: Iterable[Iterable[object]]) -> None:
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(heads)
-    out.writerows(rows)
-
-
 def _fields(points: Iterable[Any]) -> list[list[object]]:
     return [list(vars(one).values()) for one in points]
 
@@ -121,13 +116,6 @@ def _fields(points: Iterable[Any]) -> list[list[object]]:
 def _measured(one: Any) -> list[object]:
     ends = [None if math.isnan(end) else end for end in (one.measured.low, one.measured.high)]
     return [one.metric, one.measured.value, *ends, *one.predicted.values()]
-
-
-def _table(heads: list[str], rows: Rows) -> None:
-    lines = [heads, *([str(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
-    for line in [heads, ["-" * width for width in widths], *lines[1:]]:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def duration(seconds: float, dated: bool) -> str:
@@ -146,13 +134,13 @@ def _chance(value: float | None) -> str:
 
 def _study_text(study: Study) -> None:
     history, gaps, dated = study.history, study.history.intervals, study.history.dated
-    click.echo(
+    echo(
         f"{history.times.size:,} events over {duration(history.end - history.start, dated)}; intervals: mean "
         f"{duration(gaps.mean(), dated)}, median {duration(float(_median(gaps)), dated)}, deviation "
         f"{gaps.std() / gaps.mean():.2f} of the mean\n"
     )
     best = study.fits.best[0].aic
-    _table(
+    print_table(
         ["law of the intervals", "AIC over best", "distance", "p"],
         [
             [
@@ -165,11 +153,11 @@ def _study_text(study: Study) -> None:
         ],
     )
     for family, reason in study.fits.left_out.items():
-        click.echo(f"  {family}: {reason}")
-    click.echo()
+        echo(f"  {family}: {reason}")
+    echo()
     for line in _nature(study):
-        click.echo(line)
-    click.echo()
+        echo(line)
+    echo()
     _waste(study)
 
 
@@ -213,7 +201,7 @@ def _bracketed(check: Check) -> str:
 def _waste(study: Study) -> None:
     """Staleness under constant downloads, and the rates that targets need."""
     per, unit = (DAY, "a day") if study.history.dated else (1.0, "a unit")
-    _table(
+    print_table(
         [f"downloads {unit}", "stale, measured", "phases", "empirical law", "Poisson", "error"],
         [
             [f"{one.rate * per:.4g}", f"{one.measured:.4f}", f"{one.low:.4f} .. {one.high:.4f}",
@@ -221,8 +209,8 @@ def _waste(study: Study) -> None:
             for one in study.points
         ],
     )  # fmt: skip
-    click.echo()
-    _table(
+    echo()
+    print_table(
         ["stale at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"],
         [
             [f"{one.target:g}", _rate(one.measured * per), _rate(one.empirical * per), _rate(one.poisson * per),
@@ -237,7 +225,7 @@ def _rate(value: float) -> str:
 
 
 def _audit_text(audit: Audit, dated: bool) -> None:
-    click.echo(
+    echo(
         f"{audit.updates:,} updates and {audit.downloads:,} downloads over {duration(audit.end - audit.start, dated)}, "
         f"{_instant(audit.start, dated)} to {_instant(audit.end, dated)}\n"
     )
@@ -250,21 +238,21 @@ def _audit_text(audit: Audit, dated: bool) -> None:
             for x in (one.measured.value, one.measured.low, one.measured.high, *one.predicted.values())
         )
         rows.append([one.metric, value, "" if one.measured.doubt else f"{low} .. {high}", *said])
-    _table(["metric", "measured", "95 % interval", *models], rows)
+    print_table(["metric", "measured", "95 % interval", *models], rows)
     for one in audit.measures:
         if one.measured.doubt:
-            click.echo(f"  {one.metric}: {one.measured.doubt}")
-    click.echo()
-    _table(
+            echo(f"  {one.metric}: {one.measured.doubt}")
+    echo()
+    print_table(
         ["assumption", "", "p", "seen"],
         [[one.assumption, _word(one), _chance(one.chance), one.seen] for one in audit.checks],
     )
-    click.echo()
+    echo()
     waited, apart = duration(audit.wait, dated), duration(2 * audit.wait, dated)
-    click.echo(f"  an update waits {waited} on average, so polls come every {apart} on average, or more often")
+    echo(f"  an update waits {waited} on average, so polls come every {apart} on average, or more often")
     for note in audit.notes:
-        click.echo(f"  {note}")
-    click.echo(audit.conclusion)
+        echo(f"  {note}")
+    echo(audit.conclusion)
 
 
 def _instant(time: float, dated: bool) -> str:

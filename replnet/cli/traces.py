@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from replnet.cli.screen import echo
 
 FILE = click.Path(path_type=Path)
 FORMAT = click.option(
@@ -46,10 +49,11 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
             with output.open("w", encoding="utf-8", newline="") as file:
                 made.write(file)
         except OSError as error:
-            raise TraceError(output, f"cannot be written: {error.strerror or error}", "a folder that exists") from None
+            right = "a place with room for it" if error.errno == errno.ENOSPC else "a folder that exists"
+            raise TraceError(output, f"cannot be written: {error.strerror or error}", right) from None
     for note in made.notes:
-        click.echo(note, err=True)
-    click.echo(f"{made.times.size:,} events" + (f" to {output}" if output else ""), err=True)
+        echo(note, err=True)
+    echo(f"{made.times.size:,} events" + (f" to {output}" if output else ""), err=True)
     return 0
 
 
@@ -76,7 +80,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
         from replnet.report.trace_plots import draw
 
         draw(found, output)
-        click.echo(f"drawn to {output}", err=True)
+        echo(f"drawn to {output}", err=True)
     return 0
 
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-import click
-
 from replnet.cli.progress import EVERY, PATIENCE
+from replnet.cli.screen import echo, visible
 
 if TYPE_CHECKING:
     from replnet.experiment.on_the_clock import Glimpse
@@ -79,8 +78,8 @@ def picture(seen: Glimpse, pace: Pace) -> Any:
 
     table = Table.grid(padding=(0, 2))
     for group, share in freshness(seen):
-        table.add_row(group, ProgressBar(total=1.0, completed=share, width=30), f"{share:.3f}")
-    said = words(seen, pace.look(seen, time.monotonic()))
+        table.add_row(Text(visible(group)), ProgressBar(total=1.0, completed=share, width=30), f"{share:.3f}")
+    said = [visible(one) for one in words(seen, pace.look(seen, time.monotonic()))]
     return Group(Text(" · ".join(said[:3])), Text("fresh so far", style="dim"), table, *map(Text, said[3:]))
 
 
@@ -98,4 +97,4 @@ class _Lines:
             return
         self._next, self._failed = now + EVERY, failed
         shares = ", ".join(f"{group} {share:.3f}" for group, share in freshness(seen))
-        click.echo("; ".join([*words(seen, rates), f"fresh: {shares}"]), err=True)
+        echo("; ".join([*words(seen, rates), f"fresh: {shares}"]), err=True)

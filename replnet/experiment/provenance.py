@@ -25,9 +25,24 @@ def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         "specification": hashlib.sha256(text.encode()).hexdigest()[:16],
         "python": sys.version.split()[0],
         "machine": f"{platform.system()} {platform.machine()}",
+        "instructions": instructions(),
         "libraries": dict(_libraries()),
         **more,
     }
+
+
+@cache
+def instructions() -> str:
+    """The sets of instructions of this CPU that NumPy computes with.
+
+    With others the logarithms and powers in a sampled interval may round otherwise, and so the last digits of
+    all that follows from it; with the same ones, and the same libraries, every bit is the same.
+    """
+    import numpy as np
+
+    config: Any = np.show_config(mode="dicts")  # type: ignore[call-overload, unused-ignore]
+    sets = config.get("SIMD Extensions", {})
+    return " ".join(name for kind in ("baseline", "found") for name in sets.get(kind, ()))
 
 
 @cache

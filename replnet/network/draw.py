@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from replnet.network.errors import InputError, Problem
+from replnet.network.errors import InputError, Problem, printable
 from replnet.network.layout import Layout, Point, layout
 from replnet.network.network import Network
 
@@ -17,6 +19,7 @@ MOST_LABELS = 45
 MOST_IN_ROW = 28  # names in one row
 MOST_CHORDS = {"peer": 14, "query": 40}  # replicas of a pool that lines are drawn to
 MOST_GROUPS = 12  # in the legend
+LONGEST_NAME, LONGEST_TITLE = 40, 80  # letters
 
 INK, QUIET, SOURCE, CLIENT = "#22303c", "#8a97a3", "#c0392b", "#e08e0b"
 MARKERS = {"source": "s", "replica": "o", "client": "D"}
@@ -39,7 +42,8 @@ def draw(network: Network, path: str | Path) -> None:
         _save(network, path, kind)
     except OSError as error:
         wrong = f"cannot be written: {error.strerror or error}"
-        raise InputError([Problem(str(path), None, None, "file", wrong, "a directory that exists")]) from None
+        right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
+        raise InputError([Problem(str(path), None, None, "file", wrong, right)]) from None
 
 
 def svg(network: Network) -> str:
@@ -55,12 +59,21 @@ def _save(network: Network, target: Any, kind: str) -> None:
 
     # The same network gives the same bytes.
     metadata = {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {}
-    with rc_context({"svg.hashsalt": "replnet", "font.family": "DejaVu Sans"}):
+    with rc_context({"svg.hashsalt": "replnet", "font.family": "DejaVu Sans"}), warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
         figure(network).savefig(target, format=kind, dpi=150, metadata=metadata, bbox_inches="tight", facecolor="white")
 
 
 def figure(network: Network) -> Any:
-    """A matplotlib Figure."""
+    """A matplotlib Figure, in which a dollar in a name starts no formula."""
+    from matplotlib import rc_context
+
+    with rc_context({"text.parse_math": False}):
+        return _figure(network)
+
+
+def _figure(network: Network) -> Any:
     from matplotlib.figure import Figure
 
     graph, plan = network.graph, layout(network.graph)
@@ -89,7 +102,7 @@ def _size(plan: Layout) -> tuple[float, float]:
 
 def _title(network: Network, plan: Layout) -> str:
     graph = network.graph
-    head = network.spec.title or network.name
+    head = printable(network.spec.title or network.name, LONGEST_TITLE)
     if plan.left_out:
         return f"{head}: {len(plan.places):,} of {graph.number_of_nodes():,} nodes, {plan.left_out:,} left out"
     return f"{head}: {graph.number_of_nodes():,} nodes"
@@ -173,6 +186,7 @@ def _draw_labels(axes: Any, graph: Any, plan: Layout) -> None:
         if not room:
             continue
         short = name.removeprefix("replica ") if graph.nodes[name]["role"] == "replica" else name
+        short = printable(short, LONGEST_NAME)
         turned = not plan.round and rows[y] > MOST_IN_ROW / 2
         shift = _outwards(x, y, plan) if plan.round else (0.0, -8.0)
         sideways = "left" if shift[0] > 4 else "right" if shift[0] < -4 else "center"
@@ -200,7 +214,9 @@ def _legend(axes: Any, graph: Any, colours: dict[str, Any], kinds: set[str]) -> 
     for group in list(colours)[:MOST_GROUPS]:
         style = {"marker": MARKERS[roles[group]], "markersize": 7, "linestyle": "none", "color": colours[group]}
         count = f" ({counts[group]:,})" if counts[group] > 1 else ""
-        handles.append(Line2D([], [], label=f"{group}{count}", markeredgecolor="white", **style))
+        handles.append(
+            Line2D([], [], label=f"{printable(group, LONGEST_NAME)}{count}", markeredgecolor="white", **style)
+        )
     if len(colours) > MOST_GROUPS:
         handles.append(Line2D([], [], linestyle="none", label=f"... {len(colours) - MOST_GROUPS} more groups"))
     for kind, line in LINES.items():

@@ -66,7 +66,12 @@ class FieldsError(ValueError):
 def printable(text: str, longest: int) -> str:
     """`text` on one line without control characters, cut to `longest`."""
     text = text if len(text) <= longest else text[: longest - 3] + "..."
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return escaped(text)
+
+
+def escaped(text: str, keep: str = "") -> str:
+    """`text` with all characters that are not printed, but for those to keep, written out as in Python."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
 def shown(value: object) -> str:

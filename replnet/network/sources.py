@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws import Exponential, Law
+from replnet.laws import Exponential, FieldError, Law
 from replnet.laws.streams import GOLDEN, mix, name_words
 from replnet.network.aggregate import POISSON, Aggregate
 
@@ -55,6 +55,8 @@ def sources(spec: Aggregate) -> Sources:
     weights = np.ones(count) if spec.weights is None else _listed(spec.weights, count)
     if isinstance(spec.weights, Law):
         weights = weights[_shuffled(count)]
+    if not 0 < weights.sum() < np.inf:
+        raise FieldError("weights", f"add up to {weights.sum():g}", "a law, or a list, of which some count")
     return Sources(
         tuple(place),
         np.broadcast_to(which, (count,)) if which.size == 1 else which,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from replnet.experiment.csv_table import csv_text
 from replnet.report.arrange import arrange
 from replnet.report.figure import drawn
 from replnet.report.page import file_names, page
@@ -22,7 +23,7 @@ def write(folder: str | Path, sections: Sequence[Section], title: str, provenanc
     """
     folder = Path(folder)
     for section, name in zip(sections, file_names([section.name for section in sections]), strict=True):
-        _put(folder / "data" / f"{name}.csv", section.table.to_csv(index=False, lineterminator="\n"))
+        _put(folder / "data" / f"{name}.csv", csv_text(section.table))
         if (plan := arrange(section)) is not None:
             _put(folder / "figures" / f"{name}.svg", standalone(svg(drawn(plan), f"{name}-", section.title)))
     target = folder / "report.html"

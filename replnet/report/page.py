@@ -18,6 +18,7 @@ from replnet.report.table import counts, tables, word
 
 # Nothing may be fetched or run, whatever a text of an experiment says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+LONGEST_NAME = 100  # letters of an experiment's name in the names of files, which may have 255
 MOST_VALUES = 8  # of an axis, said one by one
 COMPARED = {
     "verdict": "compared with the prediction:",
@@ -69,7 +70,8 @@ def file_names(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         plain = (
-            "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip(".-") or "section"
+            "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name[:LONGEST_NAME]).strip(".-")
+            or "section"
         )
         taken = {one.lower() for one in found}  # some file systems do not tell capitals apart
         tries = (plain if i == 1 else f"{plain}-{i}" for i in range(1, len(names) + 1))

@@ -11,8 +11,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from typing import Any, TextIO, final
 import numpy as np
 from numpy.typing import NDArray
 
+from replnet.experiment.recorded.git_history import GitError, commit_times
 from replnet.experiment.recorded.mediawiki import API_KEYS, pick, revisions_of_api, revisions_of_dump
 from replnet.laws.trace import TIME_COLUMNS, read_times
 from replnet.measure.events import History
@@ -257,22 +256,13 @@ def _member(source: Path, place: int, one: dict[str, Any]) -> object:
 
 
 def _of_git(repository: Path, path: str) -> Iterator[Entry]:
-    """When the path changed on the branch that is checked out: committer dates, side branches when they were merged."""
-    command = [
-        "git", "--literal-pathspecs", "-C", str(repository), "-c", "log.showSignature=false",
-        "log", "--first-parent", "--format=%ct", "--", path,
-    ]  # fmt: skip
+    if "\0" in path:
+        raise TraceError(repository, f"{path!r} is not a path", "a path in the repository")
     try:
-        run = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
-    except FileNotFoundError:
-        raise TraceError(repository, "git is not installed", "git on the PATH") from None
-    except ValueError as error:
-        raise TraceError(repository, f"{path!r} is not a path: {error}", "a path in the repository") from None
-    if run.returncode:
-        said = run.stderr.strip().splitlines() or [f"git ended with {run.returncode}"]
-        raise TraceError(repository, said[0].removeprefix("fatal: "), "a git repository with commits")
-    stamps = run.stdout.split()
+        stamps = commit_times(repository, path)
+    except GitError as error:
+        raise TraceError(repository, error.wrong, error.right) from None
     if not stamps:
         raise TraceError(repository, f"no commit changed {path}", "a path as `git log -- PATH` knows it")
     # Latest first, as git prints them.
-    yield from ((f"{repository}: commit {place}", int(stamp)) for place, stamp in enumerate(reversed(stamps), 1))
+    yield from ((f"{repository}: commit {place}", stamp) for place, stamp in enumerate(reversed(stamps), 1))

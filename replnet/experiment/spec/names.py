@@ -82,8 +82,9 @@ def names_of(axes: Sequence[Axis], values: Mapping[str, Any]) -> tuple[Names, li
     known = {canonical(name): name for name in (*needs, *values)}
 
     def needed(path: Place, by: str, wanted: frozenset[str]) -> None:
-        faults.extend((path, *unknown(name, known), False) for name in sorted(wanted - known.keys()))
-        needs.setdefault(by, set()).update(known[name] for name in wanted & known.keys())
+        # Not as a difference of sets, which would go through all that is known.
+        faults.extend((path, *unknown(name, known), False) for name in sorted(wanted) if name not in known)
+        needs.setdefault(by, set()).update(known[name] for name in wanted if name in known)
 
     for name, value in values.items():
         try:
@@ -117,15 +118,16 @@ def _ordered(needs: Mapping[str, set[str]]) -> tuple[list[str], list[list[str]]]
     done: dict[str, None] = {}
     cycles: list[list[str]] = []
     for start in needs:
-        way = [] if start in done else [start]
+        way: dict[str, None] = {} if start in done else {start: None}
         while way:
-            name = way[-1]
+            name = next(reversed(way))
             missing = sorted(need for need in needs.get(name, ()) if need not in done)
             back = next((need for need in missing if need in way), None)
             if back is not None:
-                cycles.append([*way[way.index(back) :], back])
+                names = list(way)
+                cycles.append([*names[names.index(back) :], back])
             if missing and back is None:
-                way.append(missing[0])
+                way[missing[0]] = None
             else:
-                done[way.pop()] = None
+                done[name] = way.pop(name)
     return list(done), cycles

@@ -1,4 +1,8 @@
-"""Files that are there whole or not at all, and a lock that one process holds."""
+"""Files that are there whole or not at all, and a lock that one process holds.
+
+A folder may have been prepared by someone else. What is written goes into plain files of the folder
+itself, never through a link, and a pipe in the place of a file is not waited for.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,18 @@ import hashlib
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, final
 
+from replnet.network.errors import printable
+
 LOCK = "lock"
 PARTIAL = ".partial"  # the end of a name that is not yet a file of its own
+CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)  # of folders, on file systems that have no need or no notion of it
 GLIMPSES = 10  # attempts at a lock that a reader may hold for a moment, to see whether anyone writes
 GLIMPSE = 0.02  # seconds between them
 
@@ -63,11 +71,36 @@ def unsealed(raw: bytes) -> dict[str, Any] | None:
         return None
 
 
+def open_plain(path: Path, flags: int) -> int:
+    """A descriptor of a plain file. What is opened to be written is no link either."""
+    writing = flags & (os.O_WRONLY | os.O_RDWR)
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK | (os.O_NOFOLLOW if writing else 0), 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _not_plain(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise _not_plain(path)
+    return fd
+
+
+def _not_plain(path: Path) -> RefusedError:
+    return RefusedError(f"{path}: is a link, a folder, a pipe or a device (remove it, or name another place)")
+
+
+def read_plain(path: Path) -> bytes:
+    with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Whatever happens meanwhile, `path` holds what it held before or all of `data`."""
     partial = path.with_name(path.name + PARTIAL)
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)  # of a process that died
+        with os.fdopen(open_plain(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -76,30 +109,34 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             partial.unlink()
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, DiskError):
             raise DiskError(f"{path}: could not be written: {error.strerror or error}") from error
         raise
 
 
 def sync_folder(folder: Path) -> None:
     """A name that was given or taken away survives a loss of power only after this."""
-    fd = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in CANNOT_SYNC:
+            raise DiskError(f"{folder}: could not be synchronised with the disk: {error.strerror or error}") from error
 
 
 @contextmanager
-def _begun(folder: Path) -> Iterator[None]:
+def _begun(place: Path) -> Iterator[None]:
     """A place in which nothing can begin is refused in words."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskError(f"{folder}: {why} (make room, then the same command carries on)") from error
-        raise RefusedError(f"{folder}: cannot be written: {why} (give a directory where you may write)") from error
+            raise DiskError(f"{place}: {why} (make room, then the same command carries on)") from error
+        raise RefusedError(f"{place}: cannot be written: {why} (give a directory where you may write)") from error
 
 
 @contextmanager
@@ -132,14 +169,16 @@ def _acquired(file: Path, place: Path) -> int:
     """A descriptor of the lock file, which nobody else has locked."""
     while True:
         with _begun(place):
-            fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            fd = open_plain(file, os.O_RDWR | os.O_CREAT)
         try:
-            if not _locked(fd):
+            with _begun(place):
+                mine = _locked(fd)
+            if not mine:
                 raise RefusedError(
                     f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
                     "reading is possible meanwhile)"
                 )
-            if _is_at(file, fd):
+            if is_at(file, fd):
                 return fd
         except BaseException:
             os.close(fd)
@@ -147,19 +186,19 @@ def _acquired(file: Path, place: Path) -> int:
         os.close(fd)
 
 
-def _is_at(file: Path, fd: int) -> bool:
-    """Else its last holder has removed it in between, and others lock another file of this name."""
+def is_at(file: Path, fd: int) -> bool:
+    """Else it was removed or moved meanwhile, and what is done to it is done to no file of this name."""
     try:
         return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(fd))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 
 def writer(folder: Path) -> str:
     """Who writes in the folder just now; empty if nobody does."""
     try:
-        fd = os.open(folder / LOCK, os.O_RDONLY)
-    except OSError:
+        fd = open_plain(folder / LOCK, os.O_RDONLY)
+    except (OSError, RefusedError):
         return ""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -191,4 +230,4 @@ def _sign(fd: int, text: str) -> None:
 
 
 def _holder(fd: int) -> str:
-    return os.pread(fd, 300, 0).decode(errors="replace") or "another process"
+    return printable(os.pread(fd, 300, 0).decode(errors="replace"), 300) or "another process"

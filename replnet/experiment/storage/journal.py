@@ -21,7 +21,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from replnet.experiment.storage.durable import DiskError, RefusedError, canonical, plain, sync_folder, write_whole
+from replnet.experiment.storage.durable import (
+    DiskError,
+    RefusedError,
+    canonical,
+    is_at,
+    open_plain,
+    plain,
+    read_plain,
+    sync_folder,
+    write_whole,
+)
 
 HEX = 64  # digits of a SHA-256
 _sync = getattr(os, "fdatasync", os.fsync)  # the length of a file is data to both
@@ -101,14 +111,14 @@ class Journal:
     def __init__(self, path: Path, bond: str) -> None:
         self._path, self._bond = path, bond
         new = not path.exists()
-        found = scan(b"" if new else path.read_bytes(), bond)
+        found = scan(b"" if new else read_plain(path), bond)
         self.note = found.note
         if found.damage:
             aside, found = self._repair(found)
             self.note += f"; the damaged file is kept as {aside}"
         self.records: dict[str, Any] = found.records
         self._lines, self._end = found.lines, found.end
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._fd = open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         if found.torn:
             self._cut()
         if new:
@@ -128,6 +138,7 @@ class Journal:
             while left:
                 left = left[os.write(self._fd, left) :]
             _sync(self._fd)
+            self._check_there()
             self._end += len(entry)
             self._lines += 1
             # What was written, not what was given: so it is the same now and after a resume.
@@ -135,10 +146,18 @@ class Journal:
         except BaseException as error:
             # Also when Ctrl-C comes in between: what nobody was told of must not stay in the way.
             self._withdraw()
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) and not isinstance(error, DiskError):
                 kept = f"{len(self.records)} finished cells are kept (make room, then the same command carries on)"
                 raise DiskError(f"{self._path}: {error.strerror or error}; {kept}") from error
             raise
+
+    def _check_there(self) -> None:
+        """What is written into a file that lost its name is written for nobody."""
+        if not is_at(self._path, self._fd):
+            raise DiskError(
+                f"{self._path}: removed, moved or replaced while it was written, and with it {len(self.records)} "
+                "finished cells (put it back, then the same command carries on; without it, the command begins anew)"
+            )
 
     def close(self) -> None:
         if self.open:
@@ -165,7 +184,7 @@ class Journal:
         number = 1
         while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
             number += 1
-        write_whole(aside, self._path.read_bytes())
+        write_whole(aside, read_plain(self._path))
         again = b"".join(line(self._bond, i, *entry) for i, entry in enumerate(found.records.items()))
         write_whole(self._path, again)
         return aside.name, scan(again, self._bond)

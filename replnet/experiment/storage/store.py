@@ -31,6 +31,7 @@ from replnet.experiment.storage.durable import (
     digest,
     only_writer,
     plain,
+    read_plain,
     sealed,
     sync_folder,
     unsealed,
@@ -147,8 +148,8 @@ class Store:
                 f"{self.folder}: {len(dropped)} of {len(self.finished)} finished cells are not among the "
                 f"{len(self.cells)} asked for now (ask for those as well, or use another directory)"
             )
-        for leftover in self.folder.glob("*" + PARTIAL):
-            leftover.unlink()
+        for name in (HEADER, TABLE, PROVENANCE):
+            (self.folder / (name + PARTIAL)).unlink(missing_ok=True)  # of a process that died
         if len(self.finished) < len(self.cells):
             self._incomplete()
         if plain(old, "header") != plain(content, "header"):
@@ -166,7 +167,7 @@ def read(folder: str | Path) -> Contents:
     content = _header(folder)
     assert content is not None
     try:
-        found = scan((folder / JOURNAL).read_bytes(), _bond(content))
+        found = scan(read_plain(folder / JOURNAL), _bond(content))
     except FileNotFoundError:
         found = scan(b"", "")
     notes = [f"{len(found.records)} of {content['cells']} cells are finished"]
@@ -229,15 +230,15 @@ def _bond(content: Mapping[str, Any]) -> str:
 def _header(folder: Path, new: bool = False) -> dict[str, Any] | None:
     """Of a run directory; None where a new one may begin."""
     try:
-        content = unsealed((folder / HEADER).read_bytes())
+        content = unsealed(read_plain(folder / HEADER))
     except FileNotFoundError:
-        there = sorted(p.name for p in folder.glob("*") if p.name != LOCK and p.suffix != PARTIAL)
+        there = sorted(p.name for p in folder.glob("*") if p.name not in (LOCK, HEADER + PARTIAL))
         if new and not there:
             return None
         what = f"it holds {', '.join(there[:3])}, but no {HEADER}" if there else f"there is no {HEADER}"
         right = "give a new or empty directory, or one of a run"
         raise RefusedError(f"{folder}: not the directory of a run: {what} ({right})") from None
-    if content is None:
+    if content is None or not content.keys() >= {"format", "header", "about", "cells"}:
         raise RefusedError(
             f"{folder / HEADER}: damaged, so nothing says what the cells were made under (use another directory)"
         )
@@ -258,9 +259,9 @@ def _table(folder: Path) -> tuple[dict[str, Any], bytes] | None:
     """Provenance and table, if both are what was written."""
     while True:
         try:
-            seal = (folder / PROVENANCE).read_bytes()
-            parquet = (folder / TABLE).read_bytes()
-            unchanged = (folder / PROVENANCE).read_bytes() == seal
+            seal = read_plain(folder / PROVENANCE)
+            parquet = read_plain(folder / TABLE)
+            unchanged = read_plain(folder / PROVENANCE) == seal
         except FileNotFoundError:
             return None
         content = unsealed(seal)

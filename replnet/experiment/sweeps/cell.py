@@ -69,7 +69,7 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
     engine = settings.engine or suited(network)
     horizon = settings.horizon
     if horizon is None and settings.precision is not None:
-        horizon = _pilot(network, engine, settings.estimator)
+        horizon = pilot(network, settings)
     result = emulate(
         network,
         engine,
@@ -87,14 +87,15 @@ def emulated(network: Network, settings: Settings, longer: bool = False) -> Emul
     return result
 
 
-def _pilot(network: Network, engine: str, estimator: str) -> float:
+def pilot(network: Network, settings: Settings) -> float:
     """A horizon after which there is an interval to go by, and each replication was longer than its start."""
+    engine = settings.engine or suited(network)
     if network.kind == "aggregate":
         system = System.of(network)
         events = min(max(PILOT[engine], REPLICATIONS * SPELLS * system.size), EVENTS[engine])
         return events / max(system.rate, 1e-300)
     compiled = plan(network)
-    if estimator == "conditional":
+    if settings.estimator == "conditional":
         least = QUIETS * compiled.quiet
     else:
         least = SPELLS * max(p.law.mean for p in compiled.processes if p.purpose == UPDATES)

@@ -21,12 +21,12 @@ from typing import Any, Protocol, final
 
 from replnet.engines import pool
 from replnet.engines.live import LiveLost, Unreachable
-from replnet.experiment.provenance import commit
+from replnet.experiment.provenance import commit, instructions
 from replnet.experiment.spec.cells import Cell
 from replnet.experiment.spec.models import SUBJECTS
 from replnet.experiment.spec.specification import Experiment, load_experiment
 from replnet.experiment.storage.durable import DiskError, canonical, sealed, write_whole
-from replnet.experiment.storage.store import RefusedError, Store, differences, read
+from replnet.experiment.storage.store import Contents, RefusedError, Store, differences, read
 from replnet.experiment.sweeps.cell import Job, Record, run, size
 from replnet.experiment.sweeps.swept import FAILURES, Sweep, longer
 from replnet.version import __version__
@@ -94,7 +94,13 @@ def sweep(
         return found.whole({}, lambda keys: nullcontext(memory))
     folder = Path(out)
     there = known(folder, asked)
-    return found.whole(there, lambda keys: _stored(folder, asked, keys), folder)
+    records = there.records if there else {}
+    before = there.about.get("instructions", []) if there else []
+    complete = there and there.provenance and all(cell.key in records for cell in asked.cells())
+    here = [] if complete else [instructions()]
+    about = {"instructions": list(dict.fromkeys([*before, *here]))}
+    made = found.whole(records, lambda keys: _stored(folder, asked, keys, about), folder)
+    return replace(made, about=about)
 
 
 def _experiment(
@@ -134,9 +140,9 @@ class _Memory:
 
 
 @contextmanager
-def _stored(folder: Path, experiment: Experiment, keys: Sequence[str]) -> Iterator[Store]:
-    about = {"experiment": experiment.data, "commit": commit()}
-    with Store.writing(folder, _header(experiment), keys, about) as store:
+def _stored(folder: Path, experiment: Experiment, keys: Sequence[str], about: Mapping[str, Any]) -> Iterator[Store]:
+    said = {"experiment": experiment.data, "commit": commit(), **about}
+    with Store.writing(folder, _header(experiment), keys, said) as store:
         yield store
 
 
@@ -147,10 +153,10 @@ def _header(experiment: Experiment) -> dict[str, Any]:
     return {"replnet": __version__, **said, "run": asdict(experiment.settings)}
 
 
-def known(folder: Path, experiment: Experiment) -> Mapping[str, Any]:
-    """What an earlier run has finished; refuses one of other cells, with the difference."""
+def known(folder: Path, experiment: Experiment) -> Contents | None:
+    """What an earlier run has left, if there was one; refuses one of other cells, with the difference."""
     if not (folder / "header.json").exists():
-        return {}
+        return None
     contents = read(folder)
     keys = {cell.key for cell in experiment.cells()}
     keys |= {longer(key) for key in keys}
@@ -162,7 +168,7 @@ def known(folder: Path, experiment: Experiment) -> Mapping[str, Any]:
             f"{folder}: {lost} of {len(contents.records)} finished cells are not among those asked for now "
             f"(ask for those as well, or use another directory){lines}"
         )
-    return contents.records
+    return contents
 
 
 def _again(data: Any) -> Any:
@@ -216,7 +222,10 @@ class _Run:
         with open_(keys) as records:
             self._round([Job(key, cell) for key, cell in self._cells.items()], records)
         again = [Job(longer(key), self._cells[key], longer=True) for key in self._doubtful()]
+        before = self._finished.keys()
         with open_([*dict.fromkeys([*keys, *(job.key for job in again)])]) as records:
+            if lost := len(before - records.finished.keys()):
+                raise DiskError(f"{folder}: removed while the sweep ran, and with it {lost} finished cells")
             self._round(again, records)
             if not self._failures:
                 found = self._sweep(folder)

@@ -12,8 +12,8 @@ from typing import Any, Protocol, final
 from replnet.experiment.provenance import provenance
 from replnet.experiment.spec.cells import Cell
 from replnet.experiment.spec.specification import Experiment
-from replnet.experiment.storage.durable import canonical, digest, unsealed
-from replnet.experiment.storage.store import Contents, read
+from replnet.experiment.storage.durable import canonical, digest, read_plain, unsealed
+from replnet.experiment.storage.store import Contents, RefusedError, read
 from replnet.experiment.sweeps import compare, errata
 from replnet.experiment.sweeps.claims import Checked, checked
 from replnet.experiment.sweeps.errata import Expectation, ShownErratum
@@ -47,6 +47,8 @@ class Sweep:
     def read(cls, folder: str | Path) -> Sweep:
         """What a run directory holds, finished or not; nothing is changed."""
         contents = read(folder)
+        if "experiment" not in contents.about:
+            raise RefusedError(f"{folder}: not the run of an experiment (give a directory that a sweep wrote)")
         experiment = Experiment.from_data(contents.about["experiment"])
         failures = _failures(Path(folder))
         return cls(experiment, contents.records, failures, folder=Path(folder), about=_origin(contents))
@@ -128,6 +130,14 @@ class Sweep:
         return "; ".join([*words, *islice(short, 3)])
 
     @property
+    def mixed(self) -> str:
+        """What is to be known of cells that CPUs of several kinds have computed; mostly empty."""
+        sets = self.about.get("instructions") or []
+        if len(sets) < 2:
+            return ""
+        return f"cells were computed with different instructions ({'; '.join(sets)}): last digits may differ"
+
+    @property
     def events(self) -> int:
         """Emulated in all cells."""
         return sum(int(record["events"]) for record in self.final.values())
@@ -163,11 +173,12 @@ def longer(key: str) -> str:
 
 def _failures(folder: Path) -> dict[str, str]:
     try:
-        content = unsealed((folder / FAILURES).read_bytes())
+        content = unsealed(read_plain(folder / FAILURES))
     except FileNotFoundError:
         return {}
     return {} if content is None else content["failures"]
 
 
 def _origin(contents: Contents) -> dict[str, Any]:
-    return {"note": contents.note, "commit": contents.about.get("commit"), "provenance": contents.provenance}
+    of = {name: contents.about.get(name) for name in ("commit", "instructions")}
+    return {"note": contents.note, **of, "provenance": contents.provenance}
