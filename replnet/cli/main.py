@@ -79,17 +79,23 @@ MEASURE = click.option(
 )  # fmt: skip
 
 
+BY = click.option(
+    "--by", type=click.Choice(["source"]), help="Also a row per source, of groups that can hear of several."
+)
+
+
 @commands.command(epilog=EPILOG)
 @network_options
 @MEASURE
+@BY
 @format_option
-def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], form: str) -> int:
+def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, form: str) -> int:
     """What the formulas say of NETWORK."""
     from replnet.cli.output import write
     from replnet.experiment.predict import predict as formulas
     from replnet.network.network import load
 
-    write(formulas(load(network, overrides), measure), form)
+    write(formulas(load(network, overrides), measure, by), form)
     return FINE
 
 
@@ -115,6 +121,7 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @MEASURE
+@BY
 @format_option
 def run(
     network: str,
@@ -136,7 +143,7 @@ def run(
     from replnet.network.room import COPIES, EMULATED, require_room
 
     demands, loaded = [parse(text) for text in thresholds], load(network, overrides)
-    check(demands, loaded)
+    check(demands, loaded, options["by"])
     require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
     if engine == "live":
@@ -167,6 +174,8 @@ def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
 
     if asked := metrics(options.pop("measure")):
         raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")
+    if options.pop("by") is not None:
+        raise ValueError("--by: sources are not measured one by one on the wall clock (use --engine array or step)")
     if options.pop("precision") is not None:
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     try:
