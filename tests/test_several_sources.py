@@ -220,6 +220,53 @@ def test_the_command_line_takes_it(tmp_path):
         rn.emulate(DEEP, by="group")
 
 
+# Groups of nodes that do not count alike
+
+
+def test_clients_count_as_often_as_they_ask():
+    nodes = {
+        "often": {"downloads": "exponential(rate=9)"},
+        "seldom": {"downloads": "exponential(rate=1)"},
+        "busy": {"queries": "exponential(rate=4)"},
+        "idle": {"queries": "exponential(rate=1)"},
+    }
+    links = ["fast -> often", "fast -> seldom", "often -> busy", "seldom -> idle"]
+    rows = rows_of(rn.emulate(of(["fast"], nodes, links), horizon=2e4, measure=["staleness"], confirm=False))
+    expected = (4 * 9 / 10 + 1 * 1 / 2) / 5
+    assert rows["clients", "freshness"].predicted == pytest.approx(expected)
+    assert rows["clients", "staleness"].predicted == pytest.approx(1 - expected)
+    assert {row.verdict for row in rows.values()} == {"agree"}
+
+
+def test_replicas_count_while_they_have_a_copy():
+    nodes = {"steady": {"downloads": "exponential(rate=1)"}, "churned": {"downloads": "exponential(rate=9)"}}
+    crash = {"crash": "churned", "up": "exponential(mean=1)", "down": "exponential(mean=9)", "copy": "empty"}
+    net = of(["fast"], nodes, ["fast -> steady", "fast -> churned"], faults=[crash])
+    rows = rows_of(rn.emulate(net, horizon=4e4, measure=["staleness"], confirm=False))
+    # Up a tenth of the time, of which 9/10 with a copy whose age is exponential at 10.
+    there, fresh = 0.1 * 0.9, 10 / 11
+    expected = (1 / 2 + there * fresh) / (1 + there)
+    assert rows["level 1", "availability"].predicted == pytest.approx((1 + there) / 2)
+    assert rows["level 1", "freshness"].predicted == pytest.approx(expected)
+    assert rows["level 1", "staleness"].predicted == pytest.approx(1 - expected)
+    assert {row.verdict for row in rows.values()} == {"agree"}
+
+
+def test_answered_and_availability_are_over_sources_too():
+    """A query to `top` brings nothing of `fast`; `low`, which crashes, has one of the three copies of its group."""
+    lossy = rn.Network.from_data({**DEEP.data(), "faults": [{"lose": 0.1, "between": ["clients", "replicas"]}]})
+    crash = {"crash": "low", "up": "exponential(mean=1)", "down": "exponential(mean=9)", "copy": "empty"}
+    replicas = {"top": {"downloads": "exponential(rate=2)"}, "low": {"downloads": "exponential(rate=1)"}}
+    churned = of(ORDERS[0], replicas, ["slow -> top", "fast -> top", "slow -> low"], faults=[crash])
+    for net, key, expected in (
+        (lossy, ("clients", "answered"), 0.9**2 * (1 + 1 / 2) / 2),
+        (churned, ("level 1", "availability"), (2 + 0.1 * 1 / 2) / 3),
+    ):
+        rows = rows_of(rn.emulate(net, horizon=2e4, confirm=False))
+        assert rows[key].predicted == pytest.approx(expected)
+        assert {row.verdict for row in rows.values()} <= {"agree", ""}
+
+
 # The log
 
 

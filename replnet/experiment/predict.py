@@ -19,7 +19,7 @@ import numpy as np
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.experiment.capacity import Capacity
 from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
-from replnet.experiment.presence import churned, freshness_in_churn, presence, require_steady, successful
+from replnet.experiment.presence import available, churned, freshness_in_churn, presence, require_steady, successful
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Predicted
 from replnet.laws.base import Law
@@ -109,7 +109,7 @@ def _of_group(compiled: Plan, ages: list[_Ages], g: int, source: int) -> Formula
     try:
         for i, row in _held(compiled.counted, compiled, g, source):
             prediction = ages[row].freshness(i)
-            parts[prediction] = parts.get(prediction, 0) + 1
+            parts[prediction] = parts.get(prediction, 0) + ages[row].share(i)
     except NoFormulaError as why:
         return unknown(why)
     return mean(parts)
@@ -131,7 +131,7 @@ def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metr
             own, held = ages[row], ages[row].held(i)
             for age in held:
                 if not isinstance(age, Never):
-                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + 1 / len(held)
+                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + own.share(i) / len(held)
     except NoFormulaError as why:
         return unknown(why)
     return metric.formula(parts)
@@ -161,6 +161,13 @@ class _Ages:
         f = mean(parts)
         assert f.value is not None
         return Prediction(f.value, max((p.kind for p in parts), key=STRENGTH.index), f.source, f.assumes, f.accuracy)
+
+    def share(self, node: int) -> float:
+        """How much of what its group has is this node's: of the answers, or of the time with a copy."""
+        queries = self._of.get((node, QUERIES))
+        if queries is not None:
+            return queries.law.rate
+        return available(self._plan, self._of, node).value if self._plan.faults.crashes else 1.0
 
     @property
     def updates(self) -> Law:
