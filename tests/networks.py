@@ -120,7 +120,7 @@ def tiers(draw: st.DrawFn) -> rn.Network:
 @st.composite
 def graphs(draw: st.DrawFn) -> rn.Network:
     """Several sources, several parents, cycles of pulls, peers, nodes that nothing reaches."""
-    sources = [f"s{i}" for i in range(draw(st.integers(1, 2)))]
+    sources = [f"s{i}" for i in range(draw(st.integers(1, 3)))]
     replicas = [f"r{i}" for i in range(draw(st.integers(1, 5)))]
     graph = nx.DiGraph(delay=draw(DELAYS))
     for name in sources:

@@ -107,8 +107,8 @@ def test_a_difference_is_looked_at_again(monkeypatch):
 
     right = module.formulas
 
-    def wrong(compiled, asked):
-        return {key: type(f)(f.value + 0.1, f.kind, f.source) for key, f in right(compiled, asked).items()}
+    def wrong(*of):
+        return {key: type(f)(f.value + 0.1, f.kind, f.source) for key, f in right(*of).items()}
 
     monkeypatch.setattr(module, "formulas", wrong)
     result = rn.emulate(NETWORKS["cluster"], seed=1, horizon=3200)

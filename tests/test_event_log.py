@@ -128,7 +128,7 @@ def test_pulls_that_fail_ask_nobody_and_bring_nothing():
     assert ours == theirs
     failed = [row for row in ours if row[1] == FAILED]
     assert len(failed) > 10
-    assert {row[3:] for row in failed} == {(-1, ABSENT)}
+    assert {row[3:] for row in failed} == {(-1, ABSENT, -1)}
 
 
 def test_it_is_known_when_copies_left_unless_the_path_depends_on_where_it_began():
@@ -196,7 +196,7 @@ def test_the_file(tmp_path):
     rn.emulate(TREE, seed=7, horizon=64, trace=str(file))
     assert [path.name for path in tmp_path.iterdir()] == ["events.parquet"]
     schema = pq.read_schema(file)
-    assert schema.names == ["replication", "at", "event", "node", "peer", "left"]
+    assert schema.names == ["replication", "at", "event", "node", "peer", "left", "source"]
     about = json.loads(schema.metadata[b"replnet"])
     assert (about["seed"], about["engine"], about["replnet"]) == (7, "array", rn.__version__)
     assert rn.Network.from_data(about["network"]).data() == TREE.data()
@@ -206,6 +206,7 @@ def test_the_file(tmp_path):
     for event, some in log.groupby("event", observed=True):
         assert some.peer.isna().all() == (event in ("update", "start"))
         assert some.left.isna().all() == (event in ("update", "download"))
+        assert some.source.isna().all() == some.source.isna().any() == (event == "download")
 
 
 def interrupt(at: int, how: BaseException):
@@ -379,10 +380,10 @@ def test_no_room_any_more(tmp_path, monkeypatch):
 def test_rows_that_live_hands_on(tmp_path):
     file = tmp_path / "events.parquet"
     handed = [
-        (1, 0.5, "update", "source", None, None),
-        (0, 0.6, "download", "1.2", "1", None),
-        (1, 0.7, "reply", "1", "source", 0.65),
-        (0, 0.8, "reply", "1.2", "1", OLDEST),
+        (1, 0.5, "update", "source", None, None, "source"),
+        (0, 0.6, "download", "1.2", "1", None, None),
+        (1, 0.7, "reply", "1", "source", 0.65, "source"),
+        (0, 0.8, "reply", "1.2", "1", OLDEST, "source"),
     ]
     with event_log(file, TREE, 2, "live") as log:
         assert log is not None
@@ -390,7 +391,7 @@ def test_rows_that_live_hands_on(tmp_path):
         log.add(handed)
     read = pd.read_parquet(file).astype(object)
     found = {tuple(None if pd.isna(value) else value for value in row) for row in read.itertuples(index=False)}
-    assert found == {*handed[:3], (*handed[3][:5], -np.inf)}
+    assert found == {*handed[:3], (*handed[3][:5], -np.inf, "source")}
 
 
 @pytest.mark.ray

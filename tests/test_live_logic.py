@@ -342,7 +342,7 @@ def planned(compiled: Plan, seed: int, replication: int, horizon: float) -> dict
 def woken(log: list[LogRow], replication: int) -> dict[tuple[str, str], list[float]]:
     """The wakes that a log tells of; pulls of one wake share its instant."""
     found: dict[tuple[str, str], list[float]] = {}
-    for of, at, event, node, _, _ in log:
+    for of, at, event, node, *_ in log:
         if of == replication and event in EVENTS.values():
             wakes = found.setdefault((node, event), [])
             if not wakes or wakes[-1] != at:
@@ -371,9 +371,9 @@ def written_by_step(compiled: Plan, seed: int, horizon: float) -> list[tuple]:
     step.record_path(compiled, seed, 0, horizon, kept.append, ())
     names = [*compiled.names, None]  # NO_ONE is the last of them
     return [
-        (at, record.EVENTS[event], names[node], names[peer], None if np.isnan(left) else left)
+        (at, record.EVENTS[event], names[node], names[peer], None if np.isnan(left) else left, names[source])
         for rows in kept
-        for at, event, node, peer, left in zip(*(column.tolist() for column in rows), strict=True)
+        for at, event, node, peer, left, source in zip(*(column.tolist() for column in rows), strict=True)
     ]
 
 
@@ -402,7 +402,8 @@ def test_rows_say_what_came():
     world = World(compiled, 2, 1, 3.0, True, logged=True)
     ran(world)
     replies: dict[tuple[float, str], list[float]] = {}
-    for _, at, event, node, peer, left in world.log:
+    for _, at, event, node, peer, left, source in world.log:
+        assert (source is None) == (event in ("download", "query"))
         if event == "reply":
             replies.setdefault((at, node), []).append(left)
             assert (peer == "source" and left == at) or (node.startswith("client") and left < at)
@@ -449,10 +450,10 @@ def test_outside_its_outage_a_lost_host_does_what_was_planned(network, hosts):
     begun = [row for row in world.log if row[2] == "start" and row[1] > 0]
     known = {name for name, role in zip(compiled.names, compiled.roles, strict=True) if role == "source"}
     mine = lost - {name for name, role in zip(compiled.names, compiled.roles, strict=True) if role == "client"}
-    assert sorted((of, at, name) for of, at, _, name, _, _ in begun) == sorted(
+    assert sorted((of, at, name) for of, at, _, name, *_ in begun) == sorted(
         (of, back, name) for of in range(2) for _, back in away for name in mine
     )
-    assert all((left is not None and left <= at) == (name in known) for _, at, _, name, _, left in begun)
+    assert all((left is not None and left <= at) == (name in known) for _, at, _, name, _, left, _ in begun)
 
 
 @pytest.mark.parametrize("network", FEW.values(), ids=FEW)
@@ -467,7 +468,7 @@ def test_a_replica_is_blank_until_its_first_copy(network):
         for i in np.flatnonzero((compiled.group == g) & (np.array(part.at) == 1)):
             copies = (
                 at
-                for _, at, event, node, _, left in world.log
+                for _, at, event, node, _, left, _ in world.log
                 if node == compiled.names[i] and event == "reply" and left is not None and at >= back
             )
             absent += min([*copies, horizon]) - heard

@@ -83,11 +83,17 @@ MEASURE = click.option(
 )  # fmt: skip
 
 
+BY = click.option(
+    "--by", type=click.Choice(["source"]), help="Also a row per source, of groups that can hear of several."
+)
+
+
 @commands.command(epilog=EPILOG)
 @network_options
 @MEASURE
+@BY
 @format_option
-def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], form: str) -> int:
+def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, form: str) -> int:
     """What the formulas say of NETWORK."""
     from replnet.cli.output import write
     from replnet.cli.progress import Lines
@@ -95,7 +101,7 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
     from replnet.network.network import load
 
     with Lines("reading the network, and evaluating its formulas"):
-        result = formulas(load(network, overrides), measure)
+        result = formulas(load(network, overrides), measure, by)
     write(result, form)
     return FINE
 
@@ -122,6 +128,7 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @MEASURE
+@BY
 @format_option
 def run(
     network: str,
@@ -145,7 +152,7 @@ def run(
     demands = [parse(text) for text in thresholds]
     with Lines("reading the network"):
         loaded = load(network, overrides)
-        check(demands, loaded)
+        check(demands, loaded, options["by"])
         require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
     if engine == "live":
@@ -176,6 +183,8 @@ def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
 
     if asked := metrics(options.pop("measure")):
         raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")
+    if options.pop("by") is not None:
+        raise ValueError("--by: sources are not measured one by one on the wall clock (use --engine array or step)")
     if options.pop("precision") is not None:
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     try:

@@ -49,9 +49,9 @@ def parse(text: str) -> Demand:
         ) from None
 
 
-def check(demands: list[Demand], network: Network) -> None:
+def check(demands: list[Demand], network: Network, by: str | None = None) -> None:
     """Before anything runs: every demand is about something that will be measured."""
-    groups = _groups(network) if demands else []
+    groups = _groups(network, by) if demands else []
     for demand in demands:
         if demand.metric not in METRICS and not is_beyond(demand.metric):
             known = ", ".join((*METRICS, *ON_REQUEST))
@@ -61,11 +61,15 @@ def check(demands: list[Demand], network: Network) -> None:
             raise ValueError(f"--threshold: nothing will match {demand.text!r} (there is {there})")
 
 
-def _groups(network: Network) -> list[str]:
+def _groups(network: Network, by: str | None) -> list[str]:
     if network.kind == "aggregate":
         from replnet.experiment.spec.groups import groups_of
 
         return sorted(groups_of(network.data()))
+    if by == "source":
+        from replnet.experiment.predict import rows_by_source
+
+        return rows_by_source(network)
     return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))
 
 

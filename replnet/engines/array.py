@@ -16,7 +16,7 @@ import numpy as np
 
 from replnet.engines.content import Content
 from replnet.engines.lines import load
-from replnet.engines.path import Path, answered, there
+from replnet.engines.path import Path, answered, of_sources, there
 from replnet.engines.program import Program
 from replnet.engines.queue import Pulls
 from replnet.engines.record import Keep, Recorder
@@ -178,12 +178,11 @@ class _Run:
 
     def _finish(self, contents: list[Content], depth: float, unproven: int) -> Path:
         plan = self._plan
-        fresh_time = np.sum([content.fresh_time() for content in contents], axis=0)
+        fresh_time, good = (np.array([f(content) for content in contents]) for f in (Content.fresh_time, Content.good))
         absent, answers, ended = (
-            np.sum([content.state.sums[name] for content in contents], axis=0)
-            for name in ("absent", "answers", "ended")
+            np.array([content.state.sums[name] for content in contents]) for name in ("absent", "answers", "ended")
         )
-        fresh, shares = there(plan, fresh_time, absent, self._horizon)
+        fresh, shares = there(plan, fresh_time.sum(axis=0), absent.sum(axis=0), self._horizon)
         if plan.bandwidth is not None:
             shares |= load(plan, self._weather.counts(contents[0].state.nodes), self._horizon)
         wakes = np.concatenate([self._updates.spent, self._wakes.spent])
@@ -191,11 +190,12 @@ class _Run:
         updates, downloads, polls, queries = counts.tolist()
         return Path(
             fresh=fresh,
-            answers=answers,
-            good=np.sum([content.good() for content in contents], axis=0),
+            answers=answers.sum(axis=0),
+            good=good.sum(axis=0),
             counts=(updates, downloads, polls, queries),
             copies=np.array([content.copies for content in contents]),
             depth=depth,
             unproven=unproven,
-            shares=shares | answered(plan, answers, ended),
+            shares=shares | answered(plan, answers.sum(axis=0), ended.sum(axis=0)),
+            of_sources=of_sources(plan, fresh_time, absent, answers, good, self._horizon),
         )

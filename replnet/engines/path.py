@@ -26,7 +26,8 @@ class Path:
     depth: float  # how far back the start was looked up
     unproven: int  # copies at time zero that may differ from the stationary ones
     shares: Shares = field(default_factory=dict)  # metrics other than freshness
-    undated: dict[str, float] = field(default_factory=dict)  # by group, the share whose age nobody knows
+    of_sources: Shares = field(default_factory=dict)  # by Plan.parts in the place of groups, freshness as well
+    undated: dict[str, float] = field(default_factory=dict)  # by group or part, the share whose age nobody knows
 
 
 def there(plan: Plan, fresh: Floats, absent: Floats, horizon: float, degraded: bool = False) -> tuple[Floats, Shares]:
@@ -45,6 +46,20 @@ def there(plan: Plan, fresh: Floats, absent: Floats, horizon: float, degraded: b
             if plan.copies[g]
         }
     return share, held
+
+
+def of_sources(
+    plan: Plan, fresh: Floats, absent: Floats, answers: npt.NDArray[np.int64], good: Floats, horizon: float
+) -> Shares:
+    """The freshness of every part; all is given by source and group."""
+    return {
+        (name, "freshness"): (
+            (float(fresh[row, g]), float(horizon * plan.copies_of[row, g] - absent[row, g]))
+            if plan.copies[g]
+            else (float(good[row, g]), float(answers[row, g]))
+        )
+        for name, (g, row) in plan.parts.items()
+    }
 
 
 def answered(plan: Plan, answers: npt.NDArray[np.int64], ended: npt.NDArray[np.int64]) -> Shares:

@@ -103,8 +103,32 @@ class Plan:
     @cached_property
     def copies(self) -> Ints:
         """How many copies a group stands for: one per replica and source that counts."""
-        held = np.where(self.clients, 0, self.counted.sum(axis=0))
-        return np.bincount(self.group[self.group >= 0], held[self.group >= 0], len(self.groups)).astype(np.int64)
+        return np.asarray(self.copies_of.sum(axis=0))
+
+    @cached_property
+    def copies_of(self) -> Ints:
+        """The same source by source, a row for each."""
+        held = np.flatnonzero((self.group >= 0) & ~self.clients)
+        found = [np.bincount(self.group[held], counted, len(self.groups)) for counted in self.counted[:, held]]
+        return np.array(found).astype(np.int64)
+
+    @cached_property
+    def parts(self) -> dict[str, tuple[int, int]]:
+        """`GROUP of SOURCE`, with the numbers of both, of groups that can hear of several sources."""
+        heard = [np.flatnonzero(self.reached[:, self.group == g].any(axis=1)).tolist() for g in range(len(self.groups))]
+        return {
+            f"{self.groups[g]} of {self.names[self.sources[row]]}": (g, row)
+            for g, rows in enumerate(heard)
+            if len(rows) > 1
+            for row in rows
+        }
+
+    @cached_property
+    def rows(self) -> dict[str, tuple[int, int]]:
+        """What tables may have rows of, in order: every group, which has -1 for a source, and then its parts."""
+        groups = {name: (g, -1) for g, name in enumerate(self.groups)}
+        found = self.parts | groups  # who calls a group as a part is called gets the group
+        return dict(sorted(found.items(), key=lambda row: row[1]))
 
     @property
     def constant_delay(self) -> float | None:

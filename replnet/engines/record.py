@@ -1,6 +1,7 @@
 """A log of what happens on a path: its columns, and how `array` comes by them.
 
-A row per event from time zero on:
+A row per event from time zero on, and of what holds copies (start, reply, answer) a row per source
+for which the node counts: each that it can hear of, or the first where that is none.
 
     start     at = 0: what a replica holds, or of a source, when it last changed
     update    node is the source
@@ -11,9 +12,9 @@ A row per event from time zero on:
     reply     at is its arrival, peer who sent it
     answer    a client's query has come to its end, with the freshest of what the replies brought
 
-`left` is when the copy in question left its source: the first source, in the order
-of the plan, that the node can hear of. It is NaN where there is no copy, and -inf
-where the copy is from before the replayed past, so that nobody knows.
+`left` is when the copy in question left its `source`. It is NaN where there is no copy, and -inf
+where the copy is from before the replayed past, so that nobody knows. The `source` of an
+update is its node, and a pull has none. So the rows of one source are what a replay of its copies takes.
 
 `array` has no events, but the sorted pulls of a window, and after a pass over them
 
@@ -52,7 +53,7 @@ EVENTS = ("update", "download", "poll", "query", "failed", "reply", "answer", "s
 FAILED, REPLY, ANSWER, START = range(4, 8)
 assert (UPDATES, DOWNLOADS, POLLS, QUERIES) == (0, 1, 2, 3)
 
-NO_ONE = -1  # in the place of a peer
+NO_ONE = -1  # in the place of a peer, or of a source
 ROWS = 1 << 16  # that are handed on at once
 
 
@@ -64,13 +65,19 @@ class Columns(NamedTuple):
     node: npt.NDArray[np.int32]
     peer: npt.NDArray[np.int32]
     left: Floats
+    source: npt.NDArray[np.int32]  # a node, as the two before
 
 
 Keep = Callable[[Columns], None]
 
 
 def columns(
-    at: Floats, event: int | Ints, node: int | Ints, peer: int | Ints = NO_ONE, left: Floats | None = None
+    at: Floats,
+    event: int | Ints,
+    node: int | Ints,
+    peer: int | Ints = NO_ONE,
+    left: Floats | None = None,
+    source: int | Ints = NO_ONE,
 ) -> Columns:
     """What is the same in all rows may be given once."""
     n = at.size
@@ -80,12 +87,8 @@ def columns(
         np.broadcast_to(np.asarray(node, np.int32), n),
         np.broadcast_to(np.asarray(peer, np.int32), n),
         np.full(n, np.nan) if left is None else left,
+        np.broadcast_to(np.asarray(source, np.int32), n),
     )
-
-
-def first_heard(plan: Plan) -> Ints:
-    """Per node, the row of the first source that it can hear of; 0 where there is none."""
-    return np.asarray(plan.reached.argmax(axis=0), np.int64)
 
 
 def looks(plan: Plan, path: Path, horizon: float) -> list[float]:
@@ -101,6 +104,12 @@ def looks(plan: Plan, path: Path, horizon: float) -> list[float]:
     return found
 
 
+def picked(rows: Columns, which: Ints) -> Columns:
+    return Columns(
+        rows.at[which], rows.event[which], rows.node[which], rows.peer[which], rows.left[which], rows.source[which]
+    )
+
+
 def undecided(plan: Plan) -> npt.NDArray[np.bool_]:
     """Processes whose pulls have no row when they fail."""
     return np.array([p.recent and plan.bandwidth is not None for p in plan.processes])
@@ -111,18 +120,20 @@ class Scribe:
     """Takes rows one at a time, and hands them on many at a time."""
 
     def __init__(self, keep: Keep) -> None:
-        self._keep, self._rows = keep, list[tuple[float, int, int, int, float]]()
+        self._keep, self._rows = keep, list[tuple[float, int, int, int, float, int]]()
 
-    def note(self, at: float, event: int, node: int, peer: int = NO_ONE, left: float = np.nan) -> None:
-        self._rows.append((at, event, node, peer, left))
+    def note(
+        self, at: float, event: int, node: int, peer: int = NO_ONE, left: float = np.nan, source: int = NO_ONE
+    ) -> None:
+        self._rows.append((at, event, node, peer, left, source))
         if len(self._rows) >= ROWS:
             self.hand_on()
 
     def hand_on(self) -> None:
         if self._rows:
-            at, event, node, peer, left = (np.array(column) for column in zip(*self._rows, strict=True))
+            found = [np.array(column) for column in zip(*self._rows, strict=True)]
             self._rows.clear()
-            self._keep(columns(at, event, node, peer, left))
+            self._keep(columns(*found))
 
 
 @final
@@ -132,7 +143,7 @@ class Recorder:
     def __init__(self, program: Program, run: Words, horizon: float, keep: Keep, pulls: bool = True) -> None:
         self._with_pulls = pulls
         self._program, self._plan, self._run, self._horizon, self._keep = program, program.plan, run, horizon, keep
-        self._first, self._purpose = first_heard(self._plan), self._plan.purpose[program.asking]
+        self._purpose = self._plan.purpose[program.asking]
         self._asks = np.ones(len(self._plan.names), np.int64)
         for p in self._plan.processes:
             if p.purpose == QUERIES:
@@ -148,14 +159,15 @@ class Recorder:
     def start(self, ages: Floats, copies: list[Floats]) -> None:
         """The past is over; ages of the sources' last updates, and per source what every node holds."""
         plan = self._plan
-        self._add(columns(np.zeros(ages.size), START, np.array(plan.sources), left=-ages))
-        replicas = np.flatnonzero([role == "replica" for role in plan.roles])
-        held = self._of_first(replicas, [copy[replicas] for copy in copies])
-        self._add(columns(np.zeros(replicas.size), START, replicas, left=self._known(held)))
+        sources = np.array(plan.sources)
+        self._add(columns(np.zeros(ages.size), START, sources, left=-ages, source=sources))
+        for row, source in enumerate(plan.sources):
+            held = np.flatnonzero(plan.counted[row] & ~plan.clients)
+            self._add(columns(np.zeros(held.size), START, held, NO_ONE, self._known(copies[row][held]), source))
 
     def updates(self, window: Window) -> None:
         for row, source in enumerate(self._plan.sources):
-            self._add(columns(window.of(row).copy(), UPDATES, source))
+            self._add(columns(window.of(row).copy(), UPDATES, source, source=source))
 
     def bring(self, copies: Floats) -> None:
         """What the answers that have arrived in a window hold of one source; the sources one after the other."""
@@ -164,8 +176,7 @@ class Recorder:
     def change(self, row: int, changes: tuple[Floats, Ints, Floats]) -> None:
         """What became of the copies of one source in a window."""
         at, node, left = changes
-        mine = self._first[node] == row if len(self._plan.sources) > 1 else np.ones(node.size, np.bool_)
-        self._add(columns(at[mine], REPLY, node[mine], left=self._known(left[mine])))
+        self._add(columns(at.copy(), REPLY, node.copy(), NO_ONE, self._known(left), self._plan.sources[row]))
         self._hand_on()
 
     def passed(self, window: Window, pulls: Pulls, arrived: int, waits: Floats) -> None:
@@ -220,31 +231,39 @@ class Recorder:
         delay, node, peer = self._program.delay, pairs >> 32, pairs & NODE
         # In the order in which `step` adds them up, so that not even the rounding differs.
         at = (sent + delay) + (delay + waits if waits.size else delay)
-        left = self._of_first(node, self._brought)
         fell, _ = self._last_outage(node, at)
         replied = self._brought[-1] > -np.inf if self._plan.strict else peer != NOBODY
-        rows = replied & (fell < sent) & (at >= 0) & (at < self._horizon)
-        self._add(columns(at[rows], REPLY, node[rows], peer[rows], self._known(left[rows])))
+        rows = np.flatnonzero(replied & (fell < sent) & (at >= 0) & (at < self._horizon))
+        self._held(REPLY, at[rows], node[rows], peer[rows], [left[rows] for left in self._copies])
         asked = np.flatnonzero(self._plan.clients[node])
         if asked.size:
-            self._answers(node[asked], at[asked], left[asked])
+            self._answers(node[asked], at[asked], [left[asked] for left in self._copies])
 
-    def _answers(self, node: Ints, at: Floats, left: Floats) -> None:
+    @property
+    def _copies(self) -> list[Floats]:
+        """What the answers brought, source by source."""
+        return self._brought[: len(self._plan.sources)]
+
+    def _answers(self, node: Ints, at: Floats, left: list[Floats]) -> None:
         """The pulls of a query, which were sent together, have arrived together: one after another of their client."""
         order = np.argsort(node, kind="stable")
         node = node[order]
         first = np.flatnonzero(np.diff(node, prepend=-1))
         place = np.arange(node.size) - np.repeat(first, np.diff(first, append=node.size))
         query = np.flatnonzero(place % self._asks[node] == 0)
-        at, left = (np.maximum.reduceat(values[order], query) for values in (at, left))
-        rows = (at >= 0) & (at < self._horizon)
-        self._add(columns(at[rows], ANSWER, node[query][rows], left=self._known(left[rows])))
+        at, *best = (np.maximum.reduceat(values[order], query) for values in (at, *left))
+        rows = np.flatnonzero((at >= 0) & (at < self._horizon))
+        self._held(ANSWER, at[rows], node[query][rows], NO_ONE, [copies[rows] for copies in best])
 
-    def _of_first(self, node: Ints, copies: list[Floats]) -> Floats:
-        """Of the copies of every source, which are given for every node, that of its first."""
-        if len(self._plan.sources) == 1:
-            return copies[0]
-        return np.asarray(np.stack(copies)[self._first[node], np.arange(node.size)])
+    def _held(self, event: int, at: Floats, node: Ints, peer: int | Ints, left: list[Floats]) -> None:
+        """Rows of copies of every source, each of the nodes that count for it."""
+        for row, source in enumerate(self._plan.sources):
+            counts = self._plan.counted[row][node]
+            if counts.all():
+                self._add(columns(at, event, node, peer, self._known(left[row]), source))
+            else:
+                whose = peer if isinstance(peer, int) else peer[counts]
+                self._add(columns(at[counts], event, node[counts], whose, self._known(left[row][counts]), source))
 
     def _known(self, left: Floats) -> Floats:
         return np.where(left == -np.inf, np.nan, np.where(left == self._floor, -np.inf, left))

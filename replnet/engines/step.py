@@ -20,7 +20,7 @@ from replnet.engines.lines import LineState, load
 from replnet.engines.outages import DOWN
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
-from replnet.engines.record import NO_ONE, Keep, Scribe, first_heard, undecided
+from replnet.engines.record import NO_ONE, Keep, Scribe, undecided
 from replnet.engines.start import depths
 from replnet.engines.tally import OLDEST, Tally
 from replnet.engines.wiring import Delays, Instants, Wiring, renewals
@@ -135,7 +135,6 @@ class Walk:
         self._tally = Tally(plan, depth, horizon, sampled, self._ages)
         self._lacking = {name for name in plan.names if self._needs(name)}
         self._scribe: Scribe | None = None
-        self._first = [plan.names[plan.sources[row]] for row in first_heard(plan)]
         self._late: list[tuple[float, float]] = [(0.0, 0.0)] * len(plan.names)  # of pulls and replies, by who asks
         self._forgotten = 0
         self._forget(-depth)
@@ -181,16 +180,24 @@ class Walk:
     def log(self, scribe: Scribe) -> None:
         """Write down all that happens from time zero on, beginning with what there is."""
         self._scribe, self._undecided = scribe, undecided(self._plan)
+        self._counts_for = [np.flatnonzero(column).tolist() for column in self._plan.counted.T]
         for row, source in enumerate(self._plan.sources):
-            scribe.note(0.0, record.START, source, left=-self._ages[row])
+            scribe.note(0.0, record.START, source, left=-self._ages[row], source=source)
         for i, node in enumerate(self._nodes.values()):
             if isinstance(node, Replica):
-                self._note(0.0, record.START, i, copies=node.copies)
+                self._note_copies(0.0, record.START, i, node.copies)
 
-    def _note(self, now: float, event: int, i: int, peer: int = NO_ONE, copies: Copies | None = None) -> None:
+    def _note(self, now: float, event: int, i: int, peer: int = NO_ONE, source: int = NO_ONE) -> None:
         if self._scribe:
-            left = copies.get(self._first[i], np.nan) if copies else np.nan
-            self._scribe.note(now, event, i, peer, -np.inf if left == -self.depth else left)
+            self._scribe.note(now, event, i, peer, source=source)
+
+    def _note_copies(self, now: float, event: int, i: int, copies: Copies, peer: int = NO_ONE) -> None:
+        """A row per source for which the node counts."""
+        if self._scribe:
+            for row in self._counts_for[i]:
+                source = self._plan.sources[row]
+                left = copies.get(self._plan.names[source], np.nan)
+                self._scribe.note(now, event, i, peer, -np.inf if left == -self.depth else left, source)
 
     def until(self, end: float) -> None:
         while self._events[0].at < end:
@@ -227,7 +234,7 @@ class Walk:
         commands = self._nodes[name].on_wake(now, purpose)
         if purpose == "updates":
             self._tally.update(i, now)
-            self._note(now, UPDATES, i)
+            self._note(now, UPDATES, i, source=i)
         elif self._hazards.outages.down(i, now):
             commands = [command for command in commands if isinstance(command, Wake)]
             self._counts[code] -= now >= 0
@@ -247,7 +254,7 @@ class Walk:
                     pull += 1
                 case Answer(copies):
                     self._tally.answer(self._number[name], now, copies)
-                    self._note(now, record.ANSWER, self._number[name], copies=copies)
+                    self._note_copies(now, record.ANSWER, self._number[name], copies)
 
     def _pull(self, asker: NodeId, asked: NodeId, now: float, message: Pull, q: int, pull: int) -> None:
         i, j = self._number[asker], self._number[asked]
@@ -300,7 +307,7 @@ class Walk:
             return
         node, message = self._nodes[to], self._remembered(message, serial)
         if isinstance(message, Reply):
-            self._note(now, record.REPLY, self._number[to], self._number[sender], message.copies)
+            self._note_copies(now, record.REPLY, self._number[to], message.copies, self._number[sender])
         self._do(to, now, node.on_message(now, sender, message))
         if isinstance(node, Replica):
             self._tally.copies(self._number[to], now, node.copies)
@@ -363,7 +370,7 @@ class Walk:
         return np.array([c.get(source, -np.inf) for c in copies])
 
     def path(self, unproven: int) -> Path:
-        fresh, answers, good, shares = self._tally.totals()
+        fresh, answers, good, shares, apart = self._tally.totals()
         if lines := self._hazards.lines:
             shares |= load(self._plan, lines.totals(self._horizon), self._horizon)
         return Path(
@@ -375,4 +382,5 @@ class Walk:
             depth=self.depth,
             unproven=unproven,
             shares=shares,
+            of_sources=apart,
         )

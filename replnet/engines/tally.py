@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.path import Shares, answered, there
+from replnet.engines.path import Shares, answered, of_sources, there
 from replnet.engines.plan import Plan
 from replnet.network.messages import Copies
 
@@ -27,7 +27,7 @@ OLDEST = -np.finfo(float).max  # of a copy of which nothing is known, but that t
 
 
 class Tally:
-    """Totals per group over [0, horizon)."""
+    """Totals per source and group over [0, horizon)."""
 
     def __init__(self, plan: Plan, depth: float, horizon: float, sampled: bool, ages: Floats) -> None:
         self._plan, self._depth, self._horizon, self._sampled = plan, depth, horizon, sampled
@@ -36,9 +36,9 @@ class Tally:
         self._left = np.where(plan.reached, OLDEST if sampled else -depth, -np.inf)
         self._since = np.full_like(self._left, -depth)
         self._updated = -ages[: len(plan.sources)]
-        self._fresh, self._absent = np.zeros(len(plan.groups)), np.zeros(len(plan.groups))
-        self._ended = np.zeros(len(plan.groups), np.int64)
-        self._answers, self._good = np.zeros(len(plan.groups), np.int64), np.zeros(len(plan.groups))
+        shape = len(plan.sources), len(plan.groups)
+        self._fresh, self._absent, self._good = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._ended, self._answers = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
 
     def update(self, source: int, now: float) -> None:
         row = self._row[self._plan.names[source]]
@@ -64,13 +64,13 @@ class Tally:
         self._since[row, node] = now
         group = self._plan.group[node]
         if self._plan.reached[row, node] and left == -np.inf:
-            self._absent[group] += end - begin
+            self._absent[row, group] += end - begin
         elif not self._sampled:
             if self._plan.reached[row, node]:
                 law = self._laws[row]
-                self._fresh[group] += law.integrated_tail(end - left) - law.integrated_tail(begin - left)
+                self._fresh[row, group] += law.integrated_tail(end - left) - law.integrated_tail(begin - left)
         elif left >= self._updated[row]:
-            self._fresh[group] += end - begin
+            self._fresh[row, group] += end - begin
 
     def answer(self, client: int, now: float, copies: Copies) -> None:
         if now < 0:
@@ -79,19 +79,22 @@ class Tally:
         for source, row in self._row.items():
             if not self._plan.counted[row, client]:
                 continue
-            self._ended[group] += 1
+            self._ended[row, group] += 1
             if self._plan.strict and source not in copies:
                 continue
-            self._answers[group] += 1
+            self._answers[row, group] += 1
             if source in copies:
                 left, law = copies[source], self._laws[row]
-                self._good[group] += left >= self._updated[row] if self._sampled else law.tail(now - left)
+                self._good[row, group] += left >= self._updated[row] if self._sampled else law.tail(now - left)
 
-    def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats, Shares]:
-        """Freshness of copies, answers and good answers, per group; and what else there is."""
+    def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats, Shares, Shares]:
+        """Freshness of copies, answers and good answers, per group; what else there is; and all that by source."""
         for row in range(len(self._row)):
             for node in np.flatnonzero(self._plan.group >= 0):
                 if not self._plan.clients[node]:
                     self._close(row, int(node), self._horizon)
-        fresh, shares = there(self._plan, self._fresh, self._absent, self._horizon)
-        return fresh, self._answers, self._good, shares | answered(self._plan, self._answers, self._ended)
+        plan, answers = self._plan, self._answers.sum(axis=0)
+        fresh, shares = there(plan, self._fresh.sum(axis=0), self._absent.sum(axis=0), self._horizon)
+        shares |= answered(plan, answers, self._ended.sum(axis=0))
+        apart = of_sources(plan, self._fresh, self._absent, self._answers, self._good, self._horizon)
+        return fresh, answers, self._good.sum(axis=0), shares, apart

@@ -2,8 +2,11 @@
 
 The path is walked once more, from so far back that every copy dates from the replayed past, which freshness
 does not take; with limited bandwidth lines may then differ a little from those of the path that was measured.
-What still cannot be dated is left out and counted in `Path.undated`. Of several sources a copy is
-that of the first that its node can hear of; nodes that hear of none have no copy that could be behind.
+What still cannot be dated is left out and counted in `Path.undated`.
+
+As for freshness, a replica has a copy of every source that it can hear of, and an answer to a client counts once for
+each of them. Where there is no copy there is none that could be behind: nodes that hear of no source are left
+out, and so are answers for the sources of which they brought nothing.
 
 What a node holds is the freshest that it was brought since it last lost its copy; a row where that changes ends a
 stretch (measure/staleness.py).
@@ -22,11 +25,11 @@ import numpy.typing as npt
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Path, Shares
 from replnet.engines.plan import UPDATES, Plan
-from replnet.engines.record import ANSWER, REPLY, START, Columns, first_heard
+from replnet.engines.record import ANSWER, REPLY, START, Columns, picked
 from replnet.engines.stretch_kernels import stretches
 from replnet.engines.wiring import renewals
 from replnet.laws.streams import Words, seed_words
-from replnet.measure.staleness import Answers, Question, Stretches
+from replnet.measure.staleness import Answers, Over, Question, Stretches
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -46,7 +49,8 @@ def following(plan: Plan, engine: str, seed: int, horizon: float, questions: Que
     def follow(replication: int, path: Path) -> Path:
         replay = Replay(plan, seed_words(seed, replication), horizon, questions)
         record(replication, path, replay.keep)
-        return replace(path, shares=path.shares | replay.shares(), undated=replay.undated)
+        apart = path.of_sources | replay.of_sources()
+        return replace(path, shares=path.shares | replay.shares(), of_sources=apart, undated=replay.undated)
 
     return follow
 
@@ -92,73 +96,92 @@ class Replay:
     """Adds up, per group, what copies and answers of one path cost, as its rows come in."""
 
     def __init__(self, plan: Plan, run: Words, horizon: float, questions: Questions) -> None:
-        first = np.where(plan.reached.any(axis=0), first_heard(plan), -1)
         turns = Outages(plan.names, plan.faults, run, 0.0, horizon).turns
-        self._plan, self._size = plan, 0
-        self._sources = [
-            _Source(plan, run, row, first == row, horizon, questions, turns) for row in range(len(plan.sources))
-        ]
-        self._first, self._questions = first, questions
+        self._plan, self._size, self._questions = plan, 0, questions
+        self._sources = [_Source(plan, run, row, horizon, questions, turns) for row in range(len(plan.sources))]
 
     def keep(self, rows: Columns) -> None:
-        for source in self._sources:
-            source.take(rows)
+        for source, some in zip(self._sources, self._apart(rows), strict=True):
+            source.take(some)
         self._size += rows.at.size
         if self._size >= BATCH:
             self._size = 0
             for source in self._sources:
                 source.settle()
 
+    def _apart(self, rows: Columns) -> list[Columns]:
+        """Source by source; rows that are about none are not missed."""
+        if len(self._sources) == 1:
+            return [rows]
+        order = np.argsort(rows.source, kind="stable")
+        ends = np.searchsorted(rows.source[order], np.array(self._plan.sources)[:, None] + [0, 1])
+        return [picked(rows, order[begin:end]) for begin, end in ends.tolist()]
+
     @cached_property
     def _sums(self) -> list[_Sums]:
         return [source.finished() for source in self._sources]
 
     def shares(self) -> Shares:
-        found: Shares = {}
-        wholes, stale = (sum(getattr(sums, name) for sums in self._sums) for name in ("whole", "stale"))
-        for g in self._groups:
-            for name, question in self._questions.items():
-                cost, whole = float(sum(sums.costs[name][g] for sums in self._sums)), float(wholes[g])
-                match question.over:
-                    case "time":
-                        share = cost, whole
-                    case "stale":
-                        share = cost, float(stale[g])
-                    case "rest":
-                        share = whole - cost, whole
-                found[self._plan.groups[g], name] = share
-        return found
+        return self._shares({self._plan.groups[g]: (g, self._sums) for g in self._groups})
+
+    def of_sources(self) -> Shares:
+        return self._shares({name: (g, [self._sums[row]]) for name, (g, row) in self._plan.parts.items()})
+
+    def _shares(self, whose: Mapping[str, tuple[int, list[_Sums]]]) -> Shares:
+        return {
+            (who, name): _total([sums.share(g, name, question.over) for sums in added])
+            for who, (g, added) in whose.items()
+            for name, question in self._questions.items()
+        }
 
     @property
     def undated(self) -> dict[str, float]:
-        """Per group, the share of copy-time, or of answers, that had to be left out."""
-        lost, wholes = (sum(getattr(sums, name) for sums in self._sums) for name in ("undated", "whole"))
-        return {self._plan.groups[g]: float(lost[g] / (lost[g] + wholes[g])) for g in self._groups if lost[g] > 0}
+        """Per group or part, the share of copy-time, or of answers, that had to be left out."""
+        of_groups = {self._plan.groups[g]: _total([sums.lost(g) for sums in self._sums]) for g in self._groups}
+        of_parts = {name: self._sums[row].lost(g) for name, (g, row) in self._plan.parts.items()}
+        return {name: lost / whole for name, (lost, whole) in (of_groups | of_parts).items() if lost > 0}
 
     @property
     def _groups(self) -> list[int]:
-        heard = self._plan.group[(self._plan.group >= 0) & (self._first >= 0)]
+        heard = self._plan.group[(self._plan.group >= 0) & self._plan.reached.any(axis=0)]
         return list(dict.fromkeys(heard.tolist()))
 
 
+def _total(parts: list[tuple[float, float]]) -> tuple[float, float]:
+    return sum(amount for amount, _ in parts), sum(whole for _, whole in parts)
+
+
 class _Sums:
-    """Per group."""
+    """Of one source, per group."""
 
     def __init__(self, groups: int, questions: Questions) -> None:
         self.whole, self.stale, self.undated = np.zeros(groups), np.zeros(groups), np.zeros(groups)
         self.costs = {name: np.zeros(groups) for name in questions}
 
+    def share(self, g: int, name: str, over: Over) -> tuple[float, float]:
+        cost, whole = float(self.costs[name][g]), float(self.whole[g])
+        match over:
+            case "time":
+                return cost, whole
+            case "stale":
+                return cost, float(self.stale[g])
+            case "rest":
+                return whole - cost, whole
+
+    def lost(self, g: int) -> tuple[float, float]:
+        """What could not be dated, and of how much."""
+        return float(self.undated[g]), float(self.undated[g] + self.whole[g])
+
 
 @final
 class _Source:
-    """The updates of one source, and the nodes that are judged by it."""
+    """The updates of one source, and what nodes and answers hold of it."""
 
     def __init__(
         self,
         plan: Plan,
         run: Words,
         row: int,
-        mine: npt.NDArray[np.bool_],
         horizon: float,
         questions: Questions,
         turns: list[tuple[float, int, int, bool]],
@@ -166,8 +189,8 @@ class _Source:
         self._plan, self._run, self._row, self._horizon, self._questions = plan, run, row, horizon, questions
         self._source, self._oldest = plan.sources[row], -MOST_UPDATES / plan.processes[row].law.rate
         # A group without copies is one of clients.
-        self._copies, self._clients = mine & ~plan.clients, mine & plan.clients & (plan.copies[plan.group] == 0)
-        n = len(plan.names)
+        reached, n = plan.reached[row], len(plan.names)
+        self._copies, self._clients = reached & ~plan.clients, reached & plan.clients & (plan.copies[plan.group] == 0)
         self._since, self._left, self._up = np.zeros(n), np.full(n, NONE), np.ones(n, np.bool_)
         self._turns = [turn for turn in turns if self._copies[turn[2]]]
         self._updates, self._begins = np.empty(0), 0.0  # all updates from here on
@@ -180,7 +203,12 @@ class _Source:
         updates = (rows.event == UPDATES) & (rows.node == self._source)
         if updates.any():
             self._new.append(rows.at[updates])
-        brought = ((rows.event == REPLY) | (rows.event == START)) & self._copies[rows.node]
+        held = (rows.event == START) & self._copies[rows.node]
+        if held.any():
+            # At once, as a node may go down at time zero itself.
+            begun = self._dated(rows, held)
+            self._left[begun.node] = begun.left
+        brought = (rows.event == REPLY) & self._copies[rows.node]
         if brought.any():
             self._brought.append(self._dated(rows, brought))
         answers = (rows.event == ANSWER) & self._clients[rows.node]

@@ -38,9 +38,9 @@ LEVEL = 0.01  # how often ages that are independent are called dependent
 WINDOW = 1 << 16  # events that are in hand at once
 
 
-def depends(plan: Plan, group: int, seed: int) -> str:
-    """A note where ages depend on one another on a path of this group, or nothing."""
-    found = [dependence(*_ages(plan, pair, seed)) for pair in _open(plan, group)]
+def depends(plan: Plan, group: int, seed: int, row: int = -1) -> str:
+    """A note where ages depend on one another on a path of this group (from the source in this row), or nothing."""
+    found = [dependence(*_ages(plan, pair, seed)) for pair in _open(plan, group, row)]
     # Each by itself at a level that leaves that of all of them.
     sure = [one for one in found if one.chance < LEVEL / len(found)]
     if not sure:
@@ -52,16 +52,17 @@ def depends(plan: Plan, group: int, seed: int) -> str:
     )
 
 
-def _open(plan: Plan, group: int) -> Iterator[tuple[int, int]]:
+def _open(plan: Plan, group: int, row: int) -> Iterator[tuple[int, int]]:
     """Processes of updates, and of downloads from there, by number: one pair of any two laws that leave it open."""
     if not any(_regular(p.law) for p in plan.processes if p.purpose == UPDATES):
         return
     every = {(p.node, p.purpose): q for q, p in enumerate(plan.processes)}
     seen: set[tuple[Law, Law]] = set()
-    for p in behind(plan, group):
+    sources = set(plan.sources) if row < 0 else {plan.sources[row]}
+    for p in behind(plan, group, row):
         if p.purpose != DOWNLOADS or not _regular(p.law):
             continue
-        for source in set(p.candidates) & set(plan.sources):
+        for source in set(p.candidates) & sources:
             q = every[source, UPDATES]
             laws = plan.processes[q].law, p.law
             if _regular(laws[0]) and laws not in seen:

@@ -13,8 +13,8 @@ from replnet.theory.phase_lock import ratio
 FELT = 0.01
 
 
-def behind(plan: Plan, group: int) -> list[Process]:
-    """Every process on which the copies or answers of a group depend."""
+def behind(plan: Plan, group: int, row: int = -1) -> list[Process]:
+    """Every process on which the copies or answers of a group depend, or what they hold of the source in this row."""
     of_node: dict[int, list[Process]] = {}
     for p in plan.processes:
         of_node.setdefault(p.node, []).append(p)
@@ -31,6 +31,8 @@ def behind(plan: Plan, group: int) -> list[Process]:
             if id(p.candidates) not in lists:
                 lists.add(id(p.candidates))
                 waiting.extend(p.candidates)
+    if row >= 0:
+        seen = {i for i in seen if i == plan.sources[row] or plan.reached[row, i]}
     return [p for i in sorted(seen) for p in of_node.get(i, ())]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from replnet.experiment.dependence import depends
 from replnet.experiment.findings import Findings
 from replnet.experiment.formula import Formula
 from replnet.experiment.metrics import Metric, metrics
-from replnet.experiment.predict import formulas
+from replnet.experiment.predict import formulas, require_by
 from replnet.experiment.provenance import provenance
 from replnet.experiment.replications import EVENTS, Progress, Replications, shared_out
 from replnet.experiment.result import Emulated
@@ -56,6 +56,7 @@ def emulate(
     progress: Progress | None = None,
     trace: File | None = None,
     measure: Iterable[str] = (),
+    by: str | None = None,
 ) -> Emulated:
     """Run the network and compare it with its predictions.
 
@@ -66,10 +67,13 @@ def emulate(
     or never if `confirm` says so. Ctrl-C ends the run with what there is.
     `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not
     that are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`.
+    With `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate
+    are there anyway).
     """
     from replnet.experiment.event_log import event_log
 
     _check(engine, seed, horizon, precision, estimator, replications, resolution)
+    require_by(by)
     asked = metrics(measure)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
@@ -84,7 +88,8 @@ def emulate(
     else:
         with event_log(trace, network, seed, engine) as log:
             sampled = estimator == "sampled"
-            made = _replicated(plan(network), engine, asked, seed, horizon, replications, resolution, sampled, log)
+            wanted = asked, by == "source", log
+            made = _replicated(plan(network), engine, seed, horizon, replications, resolution, sampled, *wanted)
             made.all(precision, confirm, progress)
     found, (events, queries) = made.found, made.counts
     return Emulated(
@@ -133,18 +138,20 @@ def _check(
 def _replicated(
     compiled: Plan,
     engine: str,
-    asked: tuple[Metric, ...],
     seed: int,
     horizon: float | None,
     replications: int | None,
     resolution: float,
     sampled: bool,
+    asked: tuple[Metric, ...],
+    by_source: bool,
     log: EventLog | None,
 ) -> Replications[Path]:
     if horizon is None:
         horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
     first, length = shared_out(horizon, replications, compiled.rate, LONGEST[engine])
-    run = _Run(compiled, engine, seed, length, sampled, resolution, formulas(compiled, asked), asked, log)
+    expected = formulas(compiled, asked, by_source)
+    run = _Run(compiled, engine, seed, length, sampled, resolution, expected, asked, by_source, log)
     events, plenty = compiled.rate * length, EVENTS[engine]
     return Replications(first, length, events, run.paths, run.found, _counted, plenty, run.room)
 
@@ -187,6 +194,7 @@ class _Run:
     resolution: float
     formulas: dict[tuple[str, str], Formula]
     asked: tuple[Metric, ...] = ()
+    by_source: bool = False
     log: EventLog | None = None
 
     def __post_init__(self) -> None:
@@ -212,6 +220,8 @@ class _Run:
         """With what else is asked for."""
         if self.asked:
             path = self._follow(replication, path)
+        if self.by_source:
+            path = replace(path, shares=path.shares | path.of_sources)
         if self.log:
             self._again(replication, path, self.log.keep(replication))
         return path
@@ -224,5 +234,5 @@ class _Run:
     def _depends(self) -> dict[str, str]:
         """By group; what is averaged over updates does not depend on how they meet downloads."""
         predicted = {group for (group, _), formula in self.formulas.items() if formula.value is not None}
-        groups = enumerate(self.plan.groups) if self.sampled else ()
-        return {name: depends(self.plan, g, self.seed) for g, name in groups if name in predicted}
+        rows = self.plan.rows.items() if self.sampled else ()
+        return {name: depends(self.plan, g, self.seed, row) for name, (g, row) in rows if name in predicted}

@@ -1,4 +1,4 @@
-"""The events of a run in a Parquet file: replication, at, event, node, peer, left, as engines/record.py has them.
+"""The events of a run in a Parquet file: replication, at, event, node, peer, left, source (engines/record.py).
 
 The file grows as FILE.part, which one process at a time may write, and gets its name
 when it is complete; what an interrupted run leaves is a whole file as well, which ends early. Rows come
@@ -27,7 +27,7 @@ from replnet.network.network import Network
 ROWS = 1 << 20  # of a row group
 
 File: TypeAlias = str | os.PathLike[str]
-Row: TypeAlias = tuple[int, float, str, str, str | None, float | None]
+Row: TypeAlias = tuple[int, float, str, str, str | None, float | None, str | None]
 Again: TypeAlias = Callable[[int, Walked, Keep], None]
 """Walks the path of a replication once more and hands on what happens."""
 
@@ -94,12 +94,13 @@ class EventLog:
             pa.field("node", word, nullable=False),
             pa.field("peer", word),
             pa.field("left", pa.float64()),
+            pa.field("source", word),
         ]
         self._schema = pa.schema(fields, {"replnet": json.dumps(about, default=str)})
         _begin(file, self._part)
         # Not a file of Python's: Ctrl-C would end a write of that halfway.
         self._sink = pa.OSFile(str(self._part), "wb")
-        names_only = ["replication", "event", "node", "peer"]
+        names_only = ["replication", "event", "node", "peer", "source"]
         try:
             self._writer = pq.ParquetWriter(self._sink, self._schema, use_dictionary=names_only, compression="zstd")
         except OSError as error:
@@ -125,21 +126,24 @@ class EventLog:
         for row in rows:
             of.setdefault(row[0], []).append(row)
         for replication, mine in of.items():
-            _, at, event, node, peer, left = zip(*mine, strict=True)
-            self._take(replication, self._columns(at, event, node, peer, left))
+            _, *found = zip(*mine, strict=True)
+            self._take(replication, self._columns(*found))
 
-    def _columns(self, at: Any, event: Any, node: Any, peer: Any, left: Any) -> Columns:
-        number = self._number
+    def _columns(self, at: Any, event: Any, node: Any, peer: Any, left: Any, source: Any) -> Columns:
         copies = np.array(left, float)
         # Of a copy of which nothing is known but that there is one, `live` has the lowest number there is.
         copies[copies == np.finfo(float).min] = -np.inf
         return columns(
             np.array(at, float),
             np.array([EVENTS.index(word) for word in event]),
-            np.array([number[name] for name in node]),
-            np.array([NO_ONE if name is None else number[name] for name in peer]),
+            self._numbers(node),
+            self._numbers(peer),
             copies,
+            self._numbers(source),
         )
+
+    def _numbers(self, names: Any) -> npt.NDArray[np.int64]:
+        return np.array([NO_ONE if name is None else self._number[name] for name in names])
 
     def _write(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0
@@ -156,16 +160,22 @@ class EventLog:
     def _table(self, replications: npt.NDArray[np.int64], rows: Columns) -> Any:
         import pyarrow as pa
 
-        nobody, nothing = rows.peer == NO_ONE, np.isnan(rows.left)
         made = [
             pa.array(replications.astype(np.int32)),
             pa.array(rows.at),
             pa.DictionaryArray.from_arrays(pa.array(rows.event), pa.array(EVENTS)),
-            pa.DictionaryArray.from_arrays(pa.array(rows.node), self._names),
-            pa.DictionaryArray.from_arrays(pa.array(np.where(nobody, 0, rows.peer), mask=nobody), self._names),
-            pa.array(rows.left, mask=nothing),
+            self._named(rows.node),
+            self._named(rows.peer),
+            pa.array(rows.left, mask=np.isnan(rows.left)),
+            self._named(rows.source),
         ]
         return pa.Table.from_arrays(made, schema=self._schema)
+
+    def _named(self, nodes: npt.NDArray[np.int32]) -> Any:
+        import pyarrow as pa
+
+        nobody = nodes == NO_ONE
+        return pa.DictionaryArray.from_arrays(pa.array(np.where(nobody, 0, nodes), mask=nobody), self._names)
 
     def close(self) -> None:
         """All that was taken is in the file, under its name."""

@@ -54,13 +54,10 @@ class Findings:
     @cached_property
     def keys(self) -> list[Key]:
         """Of all that is measured, group by group."""
-        groups, more = self.plan.groups, self.paths[0].shares
-        others = [name for name, _ in more if name not in groups]
-        return [
-            key
-            for name in dict.fromkeys((*groups, *others))
-            for key in ([(name, "freshness")] if name in groups else []) + [k for k in more if k[0] == name]
-        ]
+        found = {name: [(name, "freshness")] if row < 0 else [] for name, (_, row) in self.plan.rows.items()}
+        for key in self.paths[0].shares:
+            found.setdefault(key[0], []).append(key)
+        return [key for keys in found.values() for key in keys]
 
     @cached_property
     def estimates(self) -> list[Estimate]:
@@ -95,10 +92,10 @@ class Findings:
 
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
         """By replication, an amount and the whole of which it is a share."""
-        if metric != "freshness":
+        g, row = self.plan.rows.get(group, (-1, -1))
+        if metric != "freshness" or row >= 0:
             shares = np.array([path.shares[group, metric] for path in self.paths])
             return shares[:, 0], shares[:, 1]
-        g = self.plan.groups.index(group)
         if self.plan.copies[g]:
             # Freshness is that of the copies that there were.
             held = np.array([path.shares.get((group, "availability"), (1.0, 1.0))[0] for path in self.paths])
@@ -120,7 +117,8 @@ class Findings:
 
     @cached_property
     def _behind(self) -> dict[str, list[Process]]:
-        return {group: behind(self.plan, g) for g, group in enumerate(self.plan.groups)}
+        shown = {name for name, _ in self.keys}
+        return {name: behind(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in shown}
 
     def rows(self, measured: bool = True) -> list[Row]:
         """All that is measured, unless that is not to be shown, and then what is only predicted."""

@@ -11,6 +11,7 @@
     source_penalty(w)    w(time since the first missed update), 0 while fresh            eq. 42
     update_penalty(w)    the sum of w(age) over all missed updates                       eq. 50
 
+Where copies are of several sources it is a mean over these as well, as freshness is.
 They are measured where they are asked for. An interval needs more than that the mean
 exists: what a pull interval D of any process behind a copy adds up to, w2(D) or, of
 all missed updates, w3(D), must have a variance,

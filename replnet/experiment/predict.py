@@ -8,18 +8,18 @@ row says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.experiment.capacity import Capacity
 from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
-from replnet.experiment.presence import churned, freshness_in_churn, presence, require_steady, successful
+from replnet.experiment.presence import available, churned, freshness_in_churn, presence, require_steady, successful
 from replnet.experiment.provenance import provenance
 from replnet.experiment.result import Predicted
 from replnet.laws.base import Law
@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
-def predict(network: Network, measure: Iterable[str] = ()) -> Predicted:
-    """What the formulas say, group by group; of `measure` as well (metrics.py)."""
+def predict(network: Network, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
+    """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`."""
+    require_by(by)
     if network.kind == "aggregate":
         from replnet.experiment.aggregates.emulated import predict_aggregate
 
         return predict_aggregate(network, measure)
-    found = formulas(plan(network), _asked(measure))
+    found = formulas(plan(network), _asked(measure), by == "source")
     rows = tuple(formula.row(*key) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))
 
@@ -55,16 +56,30 @@ def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:
     return metrics(names)
 
 
-def formulas(compiled: Plan, asked: Iterable[Metric] = ()) -> dict[tuple[str, str], Formula]:
-    """By (group, metric), in the order of the groups of a network, and then what else is asked for."""
+def require_by(by: str | None) -> None:
+    if by not in (None, "source"):
+        raise ValueError(f"by: {by!r} is nothing to have rows by (source)")
+
+
+def rows_by_source(network: Network) -> list[str]:
+    """The groups of a network, and what has rows beside them where they are asked for by source."""
+    return list(plan(network).rows)
+
+
+def formulas(compiled: Plan, asked: Iterable[Metric] = (), by_source: bool = False) -> dict[tuple[str, str], Formula]:
+    """By (group, metric), in the order of the groups of a network, and then what else is asked for.
+
+    With `by_source` their parts (Plan.parts) follow the groups.
+    """
     ages = [_Ages(compiled, row) for row in range(len(compiled.sources))]
-    found = {(group, "freshness"): _of_group(compiled, ages, g) for g, group in enumerate(compiled.groups)}
+    rows = {name: one for name, one in compiled.rows.items() if by_source or one[1] < 0}
+    found = {(name, "freshness"): _of_group(compiled, ages, *one) for name, one in rows.items()}
     found |= presence(compiled) if compiled.strict else {}
     beyond = {
-        (name, metric.name): _beyond(compiled, ages, g, metric)
-        for g, name in enumerate(compiled.groups)
+        (name, metric.name): _beyond(compiled, ages, *one, metric)
+        for name, one in rows.items()
         for metric in asked
-        if compiled.reached[:, compiled.group == g].any()
+        if compiled.reached[:, compiled.group == one[0]].any()
     }
     if compiled.bandwidth is not None:
         capacity = Capacity(compiled)
@@ -88,29 +103,35 @@ def limited(found: dict[tuple[str, str], Formula], capacity: Capacity) -> dict[t
     return found | own
 
 
-def _of_group(compiled: Plan, ages: list[_Ages], g: int) -> Formula:
-    """The mean over the copies, or clients, of a group."""
-    parts: dict[Prediction, int] = {}
+def _of_group(compiled: Plan, ages: list[_Ages], g: int, source: int) -> Formula:
+    """The mean over the copies of a group, or the answers to its clients, and over sources, or of one (-1: of all)."""
+    parts: dict[Prediction, float] = {}
     try:
-        for i in (compiled.group == g).nonzero()[0].tolist():
-            for row in compiled.counted[:, i].nonzero()[0].tolist():
-                prediction = ages[row].freshness(i)
-                parts[prediction] = parts.get(prediction, 0) + 1
+        for i, row in _held(compiled.counted, compiled, g, source):
+            prediction = ages[row].freshness(i)
+            parts[prediction] = parts.get(prediction, 0) + ages[row].share(i)
     except NoFormulaError as why:
         return unknown(why)
     return mean(parts)
 
 
-def _beyond(compiled: Plan, ages: list[_Ages], g: int, metric: Metric) -> Formula:
-    """The mean over the copies, or clients, of a group, each by the first source that it can hear of."""
+def _held(of: Any, compiled: Plan, g: int, source: int) -> Iterator[tuple[int, int]]:
+    """Nodes of a group, each with the rows of sources that `of` has for it."""
+    members = (compiled.group == g).nonzero()[0]
+    rows = np.arange(len(compiled.sources)) if source < 0 else np.array([source])
+    which, row = of[np.ix_(rows, members)].T.nonzero()
+    return zip(members[which].tolist(), rows[row].tolist(), strict=True)
+
+
+def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metric) -> Formula:
+    """The same of another metric, where there is a copy that could be behind."""
     parts: dict[tuple[InformationAge, Law], float] = {}
     try:
-        for i in (compiled.group == g).nonzero()[0].tolist():
-            if compiled.reached[:, i].any():
-                own = ages[int(compiled.reached[:, i].argmax())]
-                held = own.held(i)
-                for age in held:
-                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + 1 / len(held)
+        for i, row in _held(compiled.reached, compiled, g, source):
+            own, held = ages[row], ages[row].held(i)
+            for age in held:
+                if not isinstance(age, Never):
+                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + own.share(i) / len(held)
     except NoFormulaError as why:
         return unknown(why)
     return metric.formula(parts)
@@ -141,6 +162,13 @@ class _Ages:
         assert f.value is not None
         return Prediction(f.value, max((p.kind for p in parts), key=STRENGTH.index), f.source, f.assumes, f.accuracy)
 
+    def share(self, node: int) -> float:
+        """How much of what its group has is this node's: of the answers, or of the time with a copy."""
+        queries = self._of.get((node, QUERIES))
+        if queries is not None:
+            return queries.law.rate
+        return available(self._plan, self._of, node).value if self._plan.faults.crashes else 1.0
+
     @property
     def updates(self) -> Law:
         return self._updates
@@ -149,10 +177,7 @@ class _Ages:
         """The age of a copy, or the ages that an answer to a client may have, all equally likely."""
         queries = self._of.get((node, QUERIES))
         if queries is not None:
-            found = self._answers(queries)
-            if any(isinstance(age, Never) for age in found):
-                raise NoFormulaError("answers by replicas that nothing reaches")
-            return found
+            return self._answers(queries)
         copy = self._copy(node)
         if isinstance(copy, Prediction):
             raise NoFormulaError("how far copies are behind that are kept through a crash")

@@ -6,7 +6,7 @@ exponential intervals, the same law at a lower rate.
 
 from __future__ import annotations
 
-from math import prod
+from math import comb, prod
 
 from replnet.engines.outages import Crash, across
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process
@@ -79,18 +79,24 @@ def presence(plan: Plan) -> dict[tuple[str, str], Formula]:
         about = "answered" if plan.clients[members].any() else "availability"
         if about == "availability" and not plan.faults.crashes:
             continue
-        parts: dict[Prediction, int] = {}
+        parts: dict[Prediction, float] = {}
         try:
             for i in members:
-                one = _answered(plan, processes[i, QUERIES]) if about == "answered" else _available(plan, processes, i)
-                parts[one] = parts.get(one, 0) + 1
+                for row in plan.counted[:, i].nonzero()[0].tolist():
+                    if about == "answered":
+                        queries = processes[i, QUERIES]
+                        one, share = _answered(plan, queries, row), queries.law.rate
+                    else:
+                        one, share = available(plan, processes, i), 1.0
+                    parts[one] = parts.get(one, 0) + share
             found[group, about] = mean(parts)
         except NoFormulaError as why:
             found[group, about] = unknown(why)
     return found
 
 
-def _available(plan: Plan, processes: dict[tuple[int, int], Process], node: int) -> Prediction:
+def available(plan: Plan, processes: dict[tuple[int, int], Process], node: int) -> Prediction:
+    """The share of time in which a replica has a copy."""
     crash = churned(plan, node)
     if crash is None:
         return Prediction.of(1.0, LOST)
@@ -110,11 +116,14 @@ def _available(plan: Plan, processes: dict[tuple[int, int], Process], node: int)
     return availability_lost(law, crash.fault.up, crash.fault.down)
 
 
-def _answered(plan: Plan, queries: Process) -> Prediction:
-    """One of k pulls that each get through with the same chance."""
+def _answered(plan: Plan, queries: Process, row: int) -> Prediction:
+    """One of k pulls that each get through with the same chance, to a replica that can hear of the source."""
     if plan.faults.crashes or plan.faults.cuts:
         raise NoFormulaError("queries to nodes that crash or are cut off")
     shares = {arrives(plan, queries.node, other) ** 2 for other in queries.candidates}
     if len(shares) > 1:
         raise NoFormulaError("queries of which some are lost more often than others")
-    return Prediction.of(1 - (1 - shares.pop()) ** queries.ask, INDEPENDENT)
+    fails, asked, k = 1 - shares.pop(), len(queries.candidates), queries.ask
+    good = int(plan.reached[row, list(queries.candidates)].sum())
+    choices = [(j, comb(good, j) * comb(asked - good, k - j) / comb(asked, k)) for j in range(k + 1)]
+    return Prediction.of(1 - sum(chance * fails**j for j, chance in choices), INDEPENDENT)

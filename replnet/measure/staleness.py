@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Cost = Callable[[Floats], Floats]
 About = Literal["first", "every", "count", "last", "data"]
+Over = Literal["time", "stale", "rest"]
 
 PAIRS = 1 << 20  # of a stretch and an update that are in hand at once
 
@@ -42,7 +43,7 @@ class Question:
     about: About
     w: Cost
     w2: Cost
-    over: Literal["time", "stale", "rest"] = "time"
+    over: Over = "time"
 
 
 @final

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from replnet.engines.live.spread import Spread
 from replnet.engines.path import Shares
-from replnet.network.messages import Copies, NodeId
+from replnet.network.messages import NodeId
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LogRow: TypeAlias = tuple[int, float, str, NodeId, NodeId | None, float | None]
-"""Replication, at, event, node, peer, left.
+LogRow: TypeAlias = tuple[int, float, str, NodeId, NodeId | None, float | None, NodeId | None]
+"""Replication, at, event, node, peer, left, source.
 
     start                    at time zero, and after its process was replaced: what a replica holds, or of a source,
                              when it last changed
@@ -26,8 +26,8 @@ LogRow: TypeAlias = tuple[int, float, str, NodeId, NodeId | None, float | None]
     reply                    at is its arrival, peer who sent it
     answer                   a client has all the replies to a query
 
-`left` is the instant at which the copy that came left its source, of the first source
-that the node can hear of; None if there was none.
+`left` is the instant at which the copy that came left its source, None if there was none; where copies come there is
+a row per source for which the node counts (Plan.counted). `source` of an update is the node; pulls have none.
 """
 
 EVENTS = {"updates": "update", "downloads": "download", "polls": "poll", "queries": "query"}
@@ -91,11 +91,6 @@ class Finished:
     busy: float  # share of the time in which its loop worked
     cpu: float  # CPUs that its process used
     stood: list[tuple[float, float]] = field(default_factory=list)  # still, from when in model time, for seconds
-
-
-def first_left(sources: list[NodeId], copies: Copies) -> float | None:
-    """When the copy of the first of these sources left it."""
-    return copies.get(sources[0]) if sources else None
 
 
 def total(things: list[Any]) -> Any:

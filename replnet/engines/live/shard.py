@@ -18,7 +18,7 @@ from replnet.engines.live.agenda import Agenda
 from replnet.engines.live.ledger import Ledger, Updates
 from replnet.engines.live.parts import Part
 from replnet.engines.live.post import Post
-from replnet.engines.live.seen import EVENTS, Seen, Tallied, first_left
+from replnet.engines.live.seen import EVENTS, Seen, Tallied
 from replnet.engines.live.wire import body
 from replnet.engines.outages import DOWN, UP
 from replnet.engines.path import Shares
@@ -57,7 +57,7 @@ class Shard:
         self.ledger = Ledger(plan, self._updates(run), part.horizon, part.sampled, part.since)
         self._hazards = self._forecast(run) if plan.strict else None
         self._wakes: dict[int, int] = {}  # the number of the next one, by process
-        self._heard_of = self._reachable() if seen.rows is not None else {}
+        self._counts_for = self._counted() if seen.rows is not None else {}
         self._undecided = record.undecided(plan)
         self._nodes = self._made(run)
         for due, to, sender, said, mark in present.under_way:
@@ -82,11 +82,11 @@ class Shard:
         ages = self._part.presents[self._replication].ages
         return [Updates(-float(ages[row]), instants.of(row)) for row in rows]
 
-    def _reachable(self) -> dict[NodeId, list[NodeId]]:
-        """The sources that a node can hear of."""
+    def _counted(self) -> dict[NodeId, list[NodeId]]:
+        """The sources for which a node counts."""
         sources = [self._plan.names[s] for s in self._plan.sources]
         return {
-            name: [sources[row] for row in np.flatnonzero(self._plan.reached[:, i])]
+            name: [sources[row] for row in np.flatnonzero(self._plan.counted[:, i])]
             for i, name in enumerate(self._plan.names)
         }
 
@@ -124,7 +124,7 @@ class Shard:
             return
         self.counts[PURPOSES[purpose]] += 1
         if not any(type(command) is Send for command in commands):
-            self._log(EVENTS[purpose], planned, name, None, {})
+            self._log(EVENTS[purpose], planned, name, source=name if purpose == "updates" else None)
         if type(node) is Client:
             # All pulls of a query carry its number.
             queries = {c.message.query for c in commands if type(c) is Send}
@@ -193,7 +193,7 @@ class Shard:
             if sent >= 0:
                 self._seen.delays[self._plan.group[number]].add(now - sent)
                 self._seen.late[self._plan.group[number]].add(now - due)
-            self._log("reply", now, to, sender, said.copies)
+            self._log_copies("reply", now, to, sender, said.copies)
             if isinstance(node, Replica):
                 self.ledger.copies(number, now, node.copies)
         for command in commands:
@@ -201,7 +201,7 @@ class Shard:
             assert isinstance(said, Reply | Silence)
             asked = self._due.pop((to, said.query), None)
             if asked is not None:  # else it was asked before time zero
-                self._log("answer", now, to, None, command.copies)
+                self._log_copies("answer", now, to, None, command.copies)
                 self._seen.responses.add(now - asked)
                 self.ledger.answer(number, asked, now, command.copies)
 
@@ -232,26 +232,38 @@ class Shard:
                 node.lose()
             self.ledger.copies(i, now, node.copies if turn == UP else {})
 
-    def _log(self, event: str, now: float, node: NodeId, peer: NodeId | None, copies: Copies) -> None:
+    def _log(
+        self,
+        event: str,
+        now: float,
+        node: NodeId,
+        peer: NodeId | None = None,
+        left: float | None = None,
+        source: NodeId | None = None,
+    ) -> None:
         if self._seen.rows is not None:
-            left = first_left(self._heard_of[node], copies)
-            self._seen.rows.append((self._replication, now, event, node, peer, left))
+            self._seen.rows.append((self._replication, now, event, node, peer, left, source))
+
+    def _log_copies(self, event: str, now: float, node: NodeId, peer: NodeId | None, copies: Copies) -> None:
+        """A row per source for which the node counts."""
+        if self._seen.rows is not None:
+            for source in self._counts_for[node]:
+                self._log(event, now, node, peer, copies.get(source), source)
 
     def _log_start(self, name: NodeId, node: Node) -> None:
         """What it holds from now on; of a source, when it last changed."""
         if isinstance(node, Replica):
-            self._log("start", self._part.since, name, None, node.copies)
+            self._log_copies("start", self._part.since, name, None, node.copies)
         elif isinstance(node, Source) and self._seen.rows is not None:
             row = self._plan.sources.index(self._wiring.number[name])
-            left = self.ledger.last_update(row, self._part.since)
-            self._seen.rows.append((self._replication, self._part.since, "start", name, None, left))
+            self._log("start", self._part.since, name, None, self.ledger.last_update(row, self._part.since), name)
 
     def _log_pull(self, goes: bool, q: int, planned: float, asker: NodeId, asked: NodeId) -> None:
         if goes:
             purpose = self._plan.processes[q].purpose
-            self._log(record.EVENTS[purpose], planned, asker, asked, {})
+            self._log(record.EVENTS[purpose], planned, asker, asked)
         elif not self._undecided[q]:
-            self._log("failed", planned, asker, None, {})
+            self._log("failed", planned, asker)
 
     def cut(self, horizon: float) -> None:
         self.horizon = self.ledger.horizon = horizon
