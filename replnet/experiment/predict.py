@@ -111,9 +111,9 @@ def _beyond(compiled: Plan, ages: list[_Ages], g: int, metric: Metric) -> Formul
                 held = own.held(i)
                 for age in held:
                     parts[age, own.updates] = parts.get((age, own.updates), 0.0) + 1 / len(held)
+        return metric.formula(parts)
     except NoFormulaError as why:
         return unknown(why)
-    return metric.formula(parts)
 
 
 class _Ages:

@@ -17,7 +17,7 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.laws.base import Array, Law
+from replnet.laws.base import OLDEST, Array, Law
 from replnet.laws.check import FieldError
 from replnet.laws.foreign import Scipy
 from replnet.laws.numeric import Age
@@ -85,7 +85,8 @@ class Guarded(Law):
         return self._given("excess", (x,), lambda gives: (gives >= 0) & (gives <= high), f"from 0 to mean = {high:g}")
 
     def integrated_tail(self, x: Array) -> Array:
-        return self._given("integrated_tail", (x,), lambda gives: gives >= 0, "from 0 to x")
+        low = -ROUNDING * min(self.mean, 1.0)
+        return np.maximum(self._given("integrated_tail", (x,), lambda gives: gives >= low, "from 0 to x"), 0.0)
 
     def isf(self, q: Array) -> Array:
         return self._interval("isf", (q,), np.greater(q, 0), np.less(q, 1 - UNDERFLOW))
@@ -102,7 +103,7 @@ class Guarded(Law):
         )
 
     def covering(self, age: Array, e: Array) -> Array:
-        finite = np.isfinite(age) & np.isfinite(e)
+        finite = (np.asarray(age) < OLDEST) & np.isfinite(e)
         right = "a finite interval, not below the age"
         return self._given("covering", (age, e), lambda gives: (gives >= age) & (np.isfinite(gives) | ~finite), right)
 

@@ -54,7 +54,8 @@ class Weibull(Law):
         return -np.expm1(-self.hazard(x))
 
     def hazard(self, x: Array) -> Array:
-        return np.power(np.asarray(x) / self.scale, self.shape)
+        with np.errstate(over="ignore"):
+            return np.power(np.asarray(x) / self.scale, self.shape)
 
     def solve(self, e: Array) -> Array:
         return self.scale * np.power(e, 1 / self.shape)
