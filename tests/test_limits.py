@@ -91,3 +91,34 @@ def test_steep_powers_keep_their_digits():
     x = np.linspace(0, 20, 100)
     assert steep.tail(x) == pytest.approx(limit.tail(x), rel=1e-6)
     assert np.all(np.diff(steep.tail(np.linspace(1, 1 + 1e-9, 100))) <= 0)
+
+
+ALIKE = ["lognormal(sigma=14, rate=1)", "weibull(shape=0.026, rate=1)", "weibull(shape=1e9, rate=1)"]
+ALIKE += ["pareto(alpha=1.03, rate=1)", "gamma(shape=1e-9, rate=1)"]
+
+
+@pytest.mark.parametrize("text", ALIKE)
+def test_of_two_alike_either_comes_first(text):
+    (row,) = rn.predict(rn.single(updates=text, downloads=text)).rows
+    assert row.predicted == pytest.approx(0.5, abs=1e-9)
+
+
+def test_what_is_beyond_every_octave_has_no_formula():
+    text = "pareto(alpha=1.001, rate=1)"
+    (row,) = rn.predict(rn.single(updates=text, downloads=text)).rows
+    assert row.predicted is None
+    assert "no formula: ages that may exceed" in row.note
+
+
+def test_an_almost_constant_law_is_read_as_one():
+    steep, limit = law("weibull(shape=1e9, rate=1)"), law("constant(rate=1)")
+    x = np.linspace(0, 0.999, 50)
+    assert steep.integrated_tail(x) == pytest.approx(limit.integrated_tail(x), rel=1e-12)
+    assert steep.excess(x) == pytest.approx(limit.excess(x), abs=1e-8)
+
+
+def test_events_that_floats_do_not_tell_apart_are_refused():
+    """Of a gamma law of shape 1e-4 a thousand intervals in turn may be nothing beside the time: no end was seen."""
+    of = processes("gamma(shape=1e-4, rate=1)", 200)
+    with pytest.raises(FieldError, match=r"gamma\(shape=0.0001, rate=1\) has .* do not tell from the time"):
+        [of.window(1e4) for _ in range(10**6)]

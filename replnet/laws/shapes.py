@@ -17,6 +17,7 @@ from replnet.laws.base import Array, Law
 from replnet.laws.check import FieldError, positive, scale_of
 from replnet.laws.spelling import spelled
 
+SURE = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
 FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
 
 
@@ -63,12 +64,14 @@ class Weibull(Law):
     def excess(self, x: Array) -> Array:
         from scipy.special import gammaincc
 
-        return self.mean * gammaincc(1 / self.shape, self.hazard(x))
+        hazard = self.hazard(x)
+        return np.where(hazard < SURE, self.mean - x, self.mean * gammaincc(1 / self.shape, hazard))[()]
 
     def integrated_tail(self, x: Array) -> Array:
         from scipy.special import gammainc
 
-        return self.mean * gammainc(1 / self.shape, self.hazard(x))
+        hazard = self.hazard(x)
+        return np.where(hazard < SURE, x, self.mean * gammainc(1 / self.shape, hazard))[()]
 
     @property
     def age(self) -> Law:

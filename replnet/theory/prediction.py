@@ -44,7 +44,7 @@ class Prediction:
         return cls(float(value), basis.kind, basis.source, basis.assumes, abs(float(value)) * basis.accuracy)
 
 
-class NoFormulaError(Exception):
+class NoFormulaError(ValueError):
     """Says why there is no prediction."""
 
 
