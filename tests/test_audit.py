@@ -141,6 +141,12 @@ def test_phase_lock_is_named():
     assert other.check("ages independent").holds
 
 
+def test_decimals_of_constant_downloads_are_no_drift():
+    updates = History(np.cumsum(np.random.default_rng(1).exponential(size=800)), "updates.csv")
+    found = audit(updates, History(np.round(0.3 + 0.4 * np.arange(2000), 1), "downloads.csv"))
+    assert all(one.holds for one in found.checks)
+
+
 def test_drift_of_both_is_dependence_and_is_said():
     """Both run ten times slower in the second half: correlated ages, though each half is sound."""
     rng = np.random.default_rng(6)

@@ -148,6 +148,19 @@ def test_distances_of_the_true_family_are_no_surprise():
     assert sum(p > 0.4 for p in chances) >= binom.ppf(FALSE_ALARM, 60, 0.5)
 
 
+@pytest.mark.parametrize("mean", [1.0, 0.3])
+def test_decimals_of_a_record_are_no_surprise(mean):
+    """60 Poisson records of 800 events with one decimal: p-values below 0.1 come within chance, and half are high."""
+    chances = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        times = np.unique(np.round(np.cumsum(rng.exponential(mean, 800)), 1))
+        sample = Sample.of(np.diff(times), 0.1)
+        chances.append(p_value(fit("exponential", sample), sample, rng))
+    assert sum(p < 0.1 for p in chances) <= binom.isf(FALSE_ALARM, 60, 0.1)
+    assert sum(p > 0.4 for p in chances) >= binom.ppf(FALSE_ALARM, 60, 0.5)
+
+
 def test_the_wrong_family_is_a_surprise():
     """300 Pareto(1.4) intervals are no exponential ones: the distance is 0.25 where 0.07 is usual."""
     sample = Sample.of(drawn(Pareto(1.4, rate=1), 300))

@@ -105,6 +105,17 @@ def test_an_interval_wider_than_the_question_leaves_it_open():
     assert verdicts([Cell(estimate(0.5, math.nan, "heavy"), 0.5)]) == ["unresolved"]
 
 
+def test_what_never_happened_in_a_few_replications_may_yet_be_rare():
+    """In 32 of them; a share of 0.9931 shows itself as 1 in all with a chance of up to 0.8, one of 0.5 never."""
+    always, never = Cell(estimate(1.0, 0.0), 0.9931), Cell(estimate(0.0, 0.0), 0.5)
+    assert always.p_value == pytest.approx(0.9931**32)
+    assert verdicts([always]) == ["unresolved"]
+    assert verdicts([never]) == ["differ"]
+    assert verdicts([Cell(estimate(1.0, 0.0), 1.0)]) == ["agree"]
+    assert verdicts([Cell(estimate(1.0, 0.0), 0.98, accuracy=0.03)]) == ["agree"]
+    assert verdicts([Cell(estimate(0.3, 0.0), 0.5)]) == ["differ"]
+
+
 def test_no_prediction_no_verdict():
     assert verdicts([Cell(estimate(0.5, 0.001), None)]) == [""]
     assert Cell(estimate(0.5, 0.001), None).z is None

@@ -163,8 +163,8 @@ def _alternating(laws: tuple[Law, Law], run: Words, word: Words, depth: float, h
     start, ahead, back = (streams(run, word, np.full(1, PURPOSES["faults"]), part) for part in (START, FUTURE, PAST))
     first = exponentials(start, np.arange(3))
     on = int(-np.expm1(-first[0]) < laws[1].mean / (laws[0].mean + laws[1].mean))
-    age = float(np.asarray(laws[on].age.draw(first[1:2]))[0])
-    residual = float(np.asarray(laws[on].covering(np.array([age]), first[2:3]))[0]) - age
+    age, interval = (float(one[0]) for one in laws[on].around_zero(first[1:2], first[2:3]))
+    residual = interval - age
     forward = _turns(laws, ahead, on, max(residual, 0.0), horizon)
     backward = _turns(laws, back, on, age, depth)
     # The turn that follows the present state switches the fault on if it is off, and every second one with it.

@@ -22,10 +22,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from replnet.engines.plan import Plan
+import numpy as np
+
+from replnet.engines.plan import UPDATES, Plan
+from replnet.laws.base import OLDEST
+from replnet.laws.check import FieldError
+from replnet.laws.renewal import MOST
 
 MOST_EVENTS = 10_000_000
+TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference
 MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
+
+
+def require_order(plan: Plan) -> None:
+    """Refuse laws of which floats cannot tell whether an update or a download came first."""
+    with np.errstate(all="ignore"):
+        beyond = {law: float(np.nan_to_num(law.age.tail(OLDEST))) for law in plan.laws}
+    updates, pulls = (
+        max((p.law for p in plan.processes if (p.purpose == UPDATES) is updating), key=beyond.__getitem__, default=None)
+        for updating in (True, False)
+    )
+    if updates and pulls and beyond[updates] * beyond[pulls] > TOGETHER:
+        wrong = f"the ages of {updates} and of {pulls} are both beyond {OLDEST:g}, which leaves open who came first"
+        raise FieldError("law", wrong, "a lighter tail for one of them, such as pareto(alpha=1.05, rate=1)")
 
 
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int = 1) -> Iterator[float]:
@@ -33,12 +52,15 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
     quiet, asking = plan.quiet, plan.asking
     enough = update_age + 2 * delay
     most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / (sets * asking) if asking else 0.0
+    most = min(most, MOST / (sets * plan.rate))
     # Of exponential waits the longest of n is on average log(n) of their mean.
     depth = (4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay
-    while depth < most:
-        if sampled and enough <= depth and plan.swept:
+    while True:
+        reach = min(depth, most)
+        if sampled and enough <= reach and plan.swept:
             yield enough
             return
-        yield depth
+        yield reach
+        if depth >= most:
+            return
         depth *= 2
-    yield most

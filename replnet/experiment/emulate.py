@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
+from replnet.engines.start import require_order
 from replnet.experiment.dependence import depends
 from replnet.experiment.findings import Findings
 from replnet.experiment.formula import Formula
@@ -169,6 +170,7 @@ def _round(x: float) -> float:
 
 def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool) -> tuple[Runner, int]:
     """What runs some replications, and how many of them at most at a time."""
+    require_order(compiled)
     if engine == "array":
         from replnet.engines import abreast, array
         from replnet.engines.program import Program

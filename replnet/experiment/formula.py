@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from replnet.experiment.result import Row
-from replnet.theory.prediction import STRENGTH, Prediction
+from replnet.theory.prediction import STRENGTH, NoFormulaError, Prediction
+
+__all__ = ["Formula", "NoFormulaError", "mean", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,6 @@ class Formula:
     @classmethod
     def of(cls, prediction: Prediction) -> Formula:
         return mean({prediction: 1})
-
-
-class NoFormulaError(Exception):
-    """Says why."""
 
 
 def unknown(why: object) -> Formula:

@@ -132,9 +132,9 @@ def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metr
             for age in held:
                 if not isinstance(age, Never):
                     parts[age, own.updates] = parts.get((age, own.updates), 0.0) + own.share(i) / len(held)
+        return metric.formula(parts)
     except NoFormulaError as why:
         return unknown(why)
-    return metric.formula(parts)
 
 
 class _Ages:

@@ -31,6 +31,8 @@ import numpy as np
 
 from replnet.laws.check import FieldError
 
+OLDEST = 1e300
+
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
 
 
@@ -98,6 +100,15 @@ class Law(ABC):
     def covering(self, age: Array, e: Array) -> Array:
         """The interval that covers `age`, which solves (3); never below `age`."""
         return np.maximum(self.draw(self.hazard(age) + e), age)
+
+    def around_zero(self, first: Array, second: Array) -> tuple[Array, Array]:
+        """The age at time zero in equilibrium, and the interval around it, from two standard exponentials.
+
+        An age that floats do not reach is the `OLDEST`, which is before anything that a path looks up.
+        """
+        with np.errstate(over="ignore"):
+            age = np.minimum(self.age.draw(first), OLDEST)
+            return age, np.minimum(self.covering(age, second), np.finfo(float).max)
 
     @property
     @abstractmethod

@@ -17,6 +17,10 @@ class FieldError(ValueError):
         super().__init__(f"{field}: {wrong} ({right})")
         self.field, self.wrong, self.right = field, wrong, right
 
+    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, str]]:
+        # Pickled by default are the arguments of ValueError, which are not those of this.
+        return type(self), (self.field, self.wrong, self.right)
+
 
 def positive(field: str, value: object) -> float:
     """`value` as a float above zero."""

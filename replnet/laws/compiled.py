@@ -85,11 +85,15 @@ def spend(until, offset, head, tail, points, ends):
 
 
 @njit(cache=True)
-def turn(times, counts, offset, points):
-    """The first counts[q] of each row, which descend, in ascending order from offset[q] on."""
-    for q in range(counts.size):
-        for j in range(counts[q]):
-            points[offset[q] + j] = times[q, counts[q] - 1 - j]
+def turn(times, rows, depth, place, points):
+    """The instants of each row back to -depth, which descend, in ascending order up to place[p], which goes down."""
+    for q in range(rows.size):
+        p = rows[q]
+        for j in range(times.shape[1]):
+            if times[q, j] < -depth:
+                break
+            place[p] -= 1
+            points[place[p]] = times[q, j]
 
 
 @njit(cache=True)

@@ -12,6 +12,8 @@ from replnet.laws.base import Array, Law
 from replnet.laws.check import FieldError, finite, one_of, positive, scale_of
 from replnet.laws.spelling import number, spelled
 
+STEEP = 1e4  # an alpha from which on rounding of 1 + x / scale shows in its power
+
 
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -150,6 +152,8 @@ class Pareto(Law):
         return 2 * self.scale**2 / ((self.alpha - 1) * (self.alpha - 2))
 
     def tail(self, x: Array) -> Array:
+        if self.alpha > STEEP:
+            return np.exp(-self.hazard(x))
         # np.power, not **: the operator rounds a lone number and an array differently.
         return np.power(1 + np.asarray(x) / self.scale, -self.alpha)
 
@@ -164,6 +168,8 @@ class Pareto(Law):
     def excess(self, x: Array) -> Array:
         if self.alpha <= 1:
             return np.full_like(np.asarray(x, dtype=float), math.inf)
+        if self.alpha > STEEP:
+            return self.mean * np.exp((1 - self.alpha) * np.log1p(np.asarray(x) / self.scale))
         return self.mean * np.power(1 + np.asarray(x) / self.scale, 1 - self.alpha)
 
     def integrated_tail(self, x: Array) -> Array:

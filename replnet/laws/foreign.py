@@ -96,7 +96,9 @@ class Scipy(Law):
 
     def tail(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
-            return _frozen(self).sf(x)
+            tail = _frozen(self).sf(x)
+            # Far out, some formulas of SciPy take one infinity from another.
+            return np.where(np.isnan(tail), 1 - _frozen(self).cdf(x), tail)[()] if np.isnan(tail).any() else tail
 
     def cdf(self, x: Array) -> Array:
         with np.errstate(all="ignore"):

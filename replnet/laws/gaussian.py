@@ -68,8 +68,7 @@ class Gaussian(Order):
         return math.fsum(w * d**lag for w, d in zip(self.weights, self.decays, strict=True))
 
     def flow(self, chance: Chance) -> Flow:
-        age = np.asarray(self.law.age.draw(chance.starts(0)), dtype=float)
-        covering = np.asarray(self.law.covering(age, chance.starts(1)), dtype=float)
+        age, covering = self.law.around_zero(chance.starts(0), chance.starts(1))
         summands = self._summands(self._normal(covering, chance), chance)
         ahead = _Remembering(self, summands, chance.streams(FUTURE))
         residual = np.maximum(covering - age, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -9,7 +10,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.base import Array, Law
-from replnet.laws.check import FieldError, many
+from replnet.laws.check import LARGEST, SMALLEST, FieldError, many
 from replnet.laws.spelling import listed
 
 
@@ -76,4 +77,8 @@ class Hyperexponential(Law):
     @property
     def age(self) -> Hyperexponential:
         times = [weight / rate for weight, rate in zip(self.weights, self.rates, strict=True)]
+        if not SMALLEST <= min(times) <= max(times) <= LARGEST:
+            # Only their ratios count, and a power of two keeps the digits.
+            unit = -math.frexp(max(times))[1]
+            times = [max(math.ldexp(time, unit), SMALLEST) for time in times]
         return Hyperexponential(times, self.rates)

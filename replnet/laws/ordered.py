@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from replnet.laws.base import Array, Law
 from replnet.laws.check import FieldError
+from replnet.laws.guarded import admitted
 from replnet.laws.streams import START, Streams, Words, exponentials, streams
 
 Floats = npt.NDArray[np.float64]
@@ -148,15 +149,13 @@ class Ordered(Law):
 
 def shuffled(law: Law) -> Law:
     """The law of a process's intervals, for a renewal process that has the same ones in no order."""
-    if not isinstance(law, Law):
-        raise FieldError("law", f"{law!r} is not a law", "shuffled(alternating(values=[1, 3]))")
+    law = admitted("law", law, "shuffled(alternating(values=[1, 3]))")
     return law.order.marginal if isinstance(law, Ordered) else law
 
 
 def independent(field: str, law: object) -> Law:
     """`law`, if it says all about a process: that its intervals are independent, and of finite mean."""
-    if not isinstance(law, Law):
-        raise FieldError(field, f"{law!r} is not a law", "a law such as pareto(alpha=3, rate=2)")
+    law = admitted(field, law)
     if isinstance(law, Ordered):
         raise FieldError(field, f"the intervals of {law} are not independent", f"shuffled({law}), or another law")
     law.require_finite_mean()

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.laws.base import Law
+from replnet.laws.check import FieldError
 from replnet.laws.compiled import append, fill, short_of, spend, turn
 from replnet.laws.ordered import Chance, Flow, Ordered, Walk
 from replnet.laws.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
@@ -39,6 +40,8 @@ Ints = npt.NDArray[np.int64]
 # Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
 # under 128 KiB, from where on every one would come as fresh pages from the system.
 CHUNK = 15_000
+MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and about a second
+BURST = 100  # times as many events as expected
 PER_ROW = 32  # instants that a row should bring to a window, to be worth its visit
 
 
@@ -77,7 +80,7 @@ class Renewals:
         self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
         self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
         self._rate = np.array([law.rate for law in laws])
-        total = float(self._rate[which].sum())
+        self._total = total = float(self._rate[which].sum())
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
         self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total
         self._start(which)
@@ -93,7 +96,7 @@ class Renewals:
         self._future = streams(run, names, purpose, FUTURE)
         self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
         self._short, self._uniforms = np.empty(which.size, np.int64), np.empty(CHUNK)
-        self.now = 0.0
+        self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
         start = streams(self._run, self._names, self._purpose, START)
@@ -105,9 +108,8 @@ class Renewals:
             if flow := self._flows[-1]:
                 self.age[rows], self.residual[rows] = flow.age, flow.residual
                 continue
-            age = np.asarray(law.age.draw(first[rows]), dtype=float)
-            self.age[rows] = age
-            self.residual[rows] = np.maximum(law.covering(age, second[rows]) - age, 0.0)
+            age, interval = law.around_zero(first[rows], second[rows])
+            self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
 
     def _flow(self, law: Law, rows: Ints) -> Flow | None:
         """What draws the intervals of these processes if they depend on one another."""
@@ -123,6 +125,9 @@ class Renewals:
         total = spend(end, self._offset, self._head, self._tail, self._points, last)
         made = Window(self.now, end, self._points, self._offset, first, last, self._serial.copy(), total)
         self._serial += last - first
+        self._given += total
+        if self._given > max(MOST, BURST * self._total * end):
+            self._refuse(end, self._given)
         self._head[:], self.now = last, end
         return made
 
@@ -146,7 +151,13 @@ class Renewals:
             full = self._tail[short] - self._head[short] + block > self._room[short]
             if full.any():
                 # A burst: too many short intervals for the row. A shorter window serves as well.
-                return float(min(end, self._points[self._offset[short] + self._tail[short] - 1].min()))
+                reached = float(self._points[self._offset[short] + self._tail[short] - 1].min())
+                if reached <= self.now:
+                    wrong = (
+                        f"{self._laws[g]} has {block} and more events that floats do not tell from the time {reached:g}"
+                    )
+                    raise FieldError("law", wrong, "fewer intervals that are nothing beside their mean")
+                return min(end, reached)
             at_once = max(CHUNK // block, 1)
             for q in range(0, n, at_once):
                 self._append(g, short[q : q + at_once], block)
@@ -163,31 +174,47 @@ class Renewals:
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
-        rows = [self._backwards(g, depth) for g in range(len(self._laws))]
+        if (expected := depth * self._total) > MOST:
+            self._refuse(depth, expected)
         counts = np.zeros(self.age.size, np.int64)
-        for members, (_, n) in zip(self._members, rows, strict=True):
-            counts[members] = n
-        offset = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        points = np.empty(int(counts.sum()))
-        for members, (times, n) in zip(self._members, rows, strict=True):
-            turn(times, n, offset[members], points)
+        blocks = [block for g in range(len(self._laws)) for block in self._backwards(g, depth, counts)]
+        ends = np.cumsum(counts)
+        points, place = np.empty(int(counts.sum())), ends.copy()
+        for times, rows in blocks:
+            turn(times, rows, depth, place, points)
         zero = np.zeros_like(counts)
-        return Window(-depth, 0.0, points, offset, zero, counts, -counts, int(counts.sum()))
+        return Window(-depth, 0.0, points, ends - counts, zero, counts, -counts, points.size)
 
-    def _backwards(self, g: int, depth: float) -> tuple[Floats, Ints]:
-        """Instants of the g-th law back to -depth, latest first, and how many of each row count."""
-        law, rows, flow = self._laws[g], self._members[g], self._flows[g]
-        past = streams(self._run, self._names[rows], self._purpose[rows], PAST)
-        walk, everyone = flow.behind() if flow else _Renewing(law, past), np.arange(rows.size)
-        times = -self.age[rows][:, None]
-        while times.size and times[:, -1].max() >= -depth:
-            missing = (times[:, -1].max() + depth) * law.rate
-            block = int(min(missing + 2 * math.sqrt(missing) + 8, 4096))
-            more = walk.next(everyone, block)
-            more[:, 0] = times[:, -1] - more[:, 0]
-            more[:, 1:] *= -1
-            times = np.hstack([times, np.cumsum(more, axis=1)])
-        return times, (times >= -depth).sum(axis=1)
+    def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
+        """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""
+        law, members, flow = self._laws[g], self._members[g], self._flows[g]
+        past = streams(self._run, self._names[members], self._purpose[members], PAST)
+        walk, last, blocks = flow.behind() if flow else _Renewing(law, past), -self.age[members], []
+        times, short, drawn = last[:, None].copy(), np.arange(members.size), 0
+        each = 1  # instants so far of a row that is still short
+        while short.size:
+            blocks.append((times, members[short]))
+            counts[members[short]] += (times >= -depth).sum(axis=1)
+            last[short] = times[:, -1]
+            short = short[times[:, -1] >= -depth]
+            if not short.size:
+                break
+            missing = (last[short].max() + depth) * law.rate
+            # As many again as there are, for bursts, in which intervals are far below their mean.
+            block = int(min(max(missing + 2 * math.sqrt(missing) + 8, each), 4096))
+            each, drawn = each + block, drawn + block * short.size
+            if drawn > MOST:
+                self._refuse(depth, drawn)
+            times = walk.next(short, block)
+            times[:, 0] = last[short] - times[:, 0]
+            times[:, 1:] *= -1
+            times = np.cumsum(times, axis=1)
+        return blocks
+
+    def _refuse(self, stretch: float, events: float) -> None:
+        laws = " and ".join(map(str, self._laws))
+        wrong = f"{laws} had {events:.2g} events in {stretch:.3g} units of time, which is too many to go through"
+        raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST:,} at most")
 
 
 @final

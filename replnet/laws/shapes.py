@@ -17,6 +17,7 @@ from replnet.laws.base import Array, Law
 from replnet.laws.check import FieldError, positive, scale_of
 from replnet.laws.spelling import spelled
 
+SURE = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
 FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
 
 
@@ -54,7 +55,8 @@ class Weibull(Law):
         return -np.expm1(-self.hazard(x))
 
     def hazard(self, x: Array) -> Array:
-        return np.power(np.asarray(x) / self.scale, self.shape)
+        with np.errstate(over="ignore"):
+            return np.power(np.asarray(x) / self.scale, self.shape)
 
     def solve(self, e: Array) -> Array:
         return self.scale * np.power(e, 1 / self.shape)
@@ -62,12 +64,14 @@ class Weibull(Law):
     def excess(self, x: Array) -> Array:
         from scipy.special import gammaincc
 
-        return self.mean * gammaincc(1 / self.shape, self.hazard(x))
+        hazard = self.hazard(x)
+        return np.where(hazard < SURE, self.mean - x, self.mean * gammaincc(1 / self.shape, hazard))[()]
 
     def integrated_tail(self, x: Array) -> Array:
         from scipy.special import gammainc
 
-        return self.mean * gammainc(1 / self.shape, self.hazard(x))
+        hazard = self.hazard(x)
+        return np.where(hazard < SURE, x, self.mean * gammainc(1 / self.shape, hazard))[()]
 
     @property
     def age(self) -> Law:

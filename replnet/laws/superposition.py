@@ -19,6 +19,7 @@ import numpy as np
 
 from replnet.laws.base import Array, Law
 from replnet.laws.check import FieldError, finite, sequence
+from replnet.laws.guarded import admitted
 from replnet.laws.inverse import solved
 from replnet.laws.numeric import Age, excess_integral
 from replnet.laws.ordered import Chance, Floats, Flow, Ints, Order, Ordered, Walk
@@ -203,7 +204,6 @@ def _count(count: object) -> int:
 
 def _parts(field: str, law: object) -> tuple[tuple[Law, int], ...]:
     """A law, or what a union consists of: a union of unions is one."""
-    if not isinstance(law, Law):
-        raise FieldError(field, f"{law!r} is not a law", "a law such as pareto(alpha=3, rate=2)")
+    law = admitted(field, law)
     law.require_finite_mean()
     return law.order.members if isinstance(law, Ordered) and isinstance(law.order, Union) else ((law, 1),)

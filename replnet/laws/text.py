@@ -24,6 +24,7 @@ from replnet.laws.diurnal import diurnal
 from replnet.laws.families import Constant, Exponential, Pareto, Uniform
 from replnet.laws.foreign import Scipy
 from replnet.laws.gaussian import correlated, longrange
+from replnet.laws.guarded import admitted
 from replnet.laws.mixtures import Hyperexponential
 from replnet.laws.modulated import modulated
 from replnet.laws.ordered import shuffled
@@ -42,8 +43,7 @@ Maker = Callable[..., Law]
 
 def age(law: Law) -> Law:
     """The age of `law`, for processes that are given by it."""
-    if not isinstance(law, Law):
-        raise FieldError("law", f"{law!r} is not a law", "age(weibull(shape=0.6, rate=2))")
+    law = admitted("law", law, "age(weibull(shape=0.6, rate=2))")
     law.require_finite_mean()
     return law.age
 
@@ -83,7 +83,7 @@ def law(source: object, *, folder: Path | None = None) -> Law:
 
 def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
     if isinstance(source, Law):
-        return source
+        return admitted("law", source)
     if isinstance(source, str):
         return _parsed(source, folder)
     if isinstance(source, Mapping):
@@ -121,12 +121,15 @@ def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Pat
         arguments["file"] = folder / arguments["file"]
     if name in FAMILIES:
         _understand(arguments, folder)
-    if name in FAMILIES:
-        return maker(**arguments)
+        if maker is not Scipy:
+            return maker(**arguments)
     try:
-        return maker(**arguments)
-    except (TypeError, ValueError) as error:
-        raise error if isinstance(error, FieldError) else FieldError(name, str(error), "see its package") from error
+        made = maker(**arguments)
+    except FieldError:
+        raise
+    except Exception as error:  # whatever a stranger's constructor raises
+        raise FieldError(name, f"{type(error).__name__}: {error}", "see its package") from error
+    return admitted("law", made)
 
 
 def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
@@ -173,10 +176,13 @@ def _plugin(name: str) -> Maker:
     except Exception as error:  # whatever a stranger's module raises
         wrong = f"plug-in {name!r} ({found.value}) does not load: {type(error).__name__}: {error}"
         raise FieldError("law", wrong, "mend or uninstall its package") from error
-    if not (isinstance(loaded, type) and issubclass(loaded, Law)) or inspect.isabstract(loaded):
-        wrong = f"plug-in {name!r} ({found.value}) is not a complete subclass of replnet.laws.Law"
-        raise FieldError("law", wrong, "a class with every abstract method of Law")
-    return loaded
+    lacking = "is not a subclass of replnet.laws.Law"
+    if isinstance(loaded, type) and issubclass(loaded, Law):
+        if not inspect.isabstract(loaded):
+            return loaded
+        lacking = f"lacks {', '.join(sorted(loaded.__abstractmethods__))}"
+    members = ", ".join(sorted(Law.__abstractmethods__))
+    raise FieldError("law", f"plug-in {name!r} ({found.value}) {lacking}", f"a subclass of Law with {members}")
 
 
 _TOKEN = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([()\[\],=])|([^\s()\[\],='"]+))""")

@@ -12,6 +12,11 @@ a piece does not count as drift:
 
     F = B^2 / W^2,  B^2 between stretches, W^2 between the pieces of one             (3)
 
+An interval of a record is off by up to one step of the decimals, seconds or minutes that its instants are
+written in, or of the floats that hold them. Ranks of such errors make patterns of their own, such as 0.3 and
+0.4 in turns where the interval is 0.35. So where a step is given, intervals within a step and a half of their
+median are equal, and so are those of every further 3 steps. What is left to see are differences above that.
+
 A rhythm of the day shows in the counts c_h of the hours. Every day is turned by
 an hour of its own: bursts stay together, the rhythm is lost, and the share of
 turned records with sum c_h^2 as large is the chance of what was seen            (4)
@@ -34,6 +39,8 @@ PORTMANTEAU = 10  # lags of (2)
 STRETCHES = ((200, 10, 5), (24, 4, 3))  # intervals needed, stretches, pieces of each, for (3)
 TURNS = 199  # records turned at random, (4)
 CALENDAR = (60.0, 300.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, DAY, 7 * DAY)
+CLOCK = (DAY, 60.0)  # steps that dates are written in, beside seconds and their decimals
+CELL = 3  # steps: an interval that is written with an error of one at most stays with those like it
 BEATEN = 0.8  # length of the mean phase from which intervals count as multiples of a beat
 
 
@@ -86,6 +93,23 @@ class History:
         return self.start >= DATED
 
 
+def resolution(times: Floats) -> float:
+    """The largest step of clock or decimals of which all instants are multiples, or the rounding of floats."""
+    rounding = 2 * float(np.spacing(np.abs(times).max()))
+    clock = CLOCK if times[0] >= DATED else ()
+    for step in (*clock, *(10.0**-digits for digits in range(16))):
+        if step <= 4 * rounding:
+            break
+        if np.all(np.abs(times - step * np.rint(times / step)) <= rounding):
+            return float(step)
+    return rounding
+
+
+def tied(values: Floats, step: float) -> Floats:
+    """The number of every value's cell of 3 steps around the median, if there is a step."""
+    return np.rint((values - np.median(values)) / (CELL * step)) if step else values
+
+
 def correlation(values: Floats, most: int) -> Floats:
     """(1) at lags 1 to `most`."""
     centred = values - values.mean()
@@ -115,20 +139,23 @@ def decay(rho: Floats, n: int) -> float:
     return -float(slope)
 
 
-def correlated(intervals: Floats) -> tuple[float, float]:
-    """The correlation of ranks at lag 1, and the chance of as much by (2) in independent intervals."""
+def correlated(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
+    """The correlation of ranks at lag 1, and the chance of as much by (2) in independent intervals.
+
+    `step` is the `resolution` of the instants.
+    """
     from scipy.special import chdtrc
 
-    n = intervals.size
+    n, order = intervals.size, ranks(tied(intervals, step))
     lags = min(PORTMANTEAU, n // 4)
-    if lags < 1 or np.all(intervals == intervals[0]):
+    if lags < 1 or np.all(order == order[0]):
         return 0.0, 1.0
-    rho = correlation(ranks(intervals), lags)
+    rho = correlation(order, lags)
     q = n * (n + 2) * float(np.sum(rho**2 / (n - np.arange(1, lags + 1))))
     return float(rho[0]), float(chdtrc(lags, q))
 
 
-def drift(intervals: Floats) -> tuple[float, float]:
+def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
     """The largest mean of a stretch over the smallest, and the chance of a ratio (3) as large without drift."""
     from scipy.special import fdtrc
 
@@ -136,7 +163,7 @@ def drift(intervals: Floats) -> tuple[float, float]:
     if not fitting:
         return math.nan, math.nan
     stretches, pieces = fitting[0]
-    parts = np.array_split(ranks(intervals), stretches * pieces)
+    parts = np.array_split(ranks(tied(intervals, step)), stretches * pieces)
     mean = np.array([part.mean() for part in parts]).reshape(stretches, pieces)
     between = pieces * float(mean.mean(axis=1).var(ddof=1))
     within = float(mean.var(axis=1, ddof=1).mean())

@@ -54,11 +54,20 @@ class Cell:
         if self.beyond == 0:
             return 1.0
         if self.estimate.error == 0:
-            return 0.0
+            return self._chance_of_all_alike
         return self.estimate.chance(self.beyond)
 
+    @property
+    def _chance_of_all_alike(self) -> float:
+        """At most, that every replication shows nothing of a share, or all of it; the mean bounds the chance of each."""
+        assert self.predicted is not None
+        near = self.predicted + math.copysign(self.accuracy, self.beyond)
+        each = {0.0: 1 - near, 1.0: near}.get(self.estimate.value, 0.0) if self.scale == 1 else 0.0
+        return min(max(each, 0.0), 1.0) ** self.estimate.replications
+
     def open_question(self, resolution: float) -> bool:
-        return not self.estimate.half_width <= resolution * abs(self.scale)
+        alike = self.estimate.error == 0 and self.predicted is not None and self.beyond != 0
+        return alike or not self.estimate.half_width <= resolution * abs(self.scale)
 
 
 def verdicts(cells: Sequence[Cell], resolution: float = RESOLUTION) -> list[str]:

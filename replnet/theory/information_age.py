@@ -32,9 +32,10 @@ from replnet.laws.base import Array, Law
 from replnet.laws.families import Exponential
 from replnet.theory.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, integral_of_product
 from replnet.theory.marks import Atoms, atoms_of, jumps, resolving_edges, soft_marks, spread_out, thinned
-from replnet.theory.prediction import Basis, Prediction, joined
+from replnet.theory.prediction import Basis, NoFormulaError, Prediction, joined
 
 NEGLIGIBLE = 1e-10  # what the part of (3) beyond the horizon may amount to
+LEFT_OUT = 1e-6  # and what it amounts to where even 900 octaves do not reach it
 ROUGH = 1e-7  # resolution where a tail has more bends than are worth resolving
 MANY = 800  # panels of such a tail
 
@@ -94,10 +95,16 @@ def resolution(edges: Array) -> float:
 
 def horizon_of(copy: InformationAge, updates: Law) -> float:
     """Where the rest of (3) is negligible, at the latest the longest update interval."""
-    x = updates.mean * 2.0 ** np.arange(-30, 70)
-    negligible = updates.rate * updates.excess(x) * copy.bound(x) <= NEGLIGIBLE
-    found = x[np.argmax(negligible)] if negligible.any() else x[-1]
-    return min(float(found), float(updates.isf(0.0)))
+    for octaves in (70, 900):
+        x = updates.mean * 2.0 ** np.arange(-30, octaves)
+        with np.errstate(all="ignore"):
+            rest = np.nan_to_num(updates.rate * updates.excess(x) * copy.bound(x))
+        negligible = rest <= NEGLIGIBLE
+        if negligible.any():
+            return min(float(x[np.argmax(negligible)]), float(updates.isf(0.0)))
+    if rest[-1] > LEFT_OUT:
+        raise NoFormulaError(f"ages that may exceed {x[-1]:.0e}, those of {updates} and of its copies")
+    return min(float(x[-1]), float(updates.isf(0.0)))
 
 
 def quadrature(copy: InformationAge, updates: Law) -> float:

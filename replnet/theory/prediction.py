@@ -44,6 +44,10 @@ class Prediction:
         return cls(float(value), basis.kind, basis.source, basis.assumes, abs(float(value)) * basis.accuracy)
 
 
+class NoFormulaError(ValueError):
+    """Says why there is no prediction."""
+
+
 def joined(parts: Iterable[Basis]) -> Basis:
     """The basis of a result that needs all of `parts`: the weakest kind, every source once."""
     parts = list(parts)

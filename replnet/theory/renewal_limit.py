@@ -49,6 +49,7 @@ from replnet.theory.curve import (
     unresolved,
 )
 from replnet.theory.marks import FEW, coarse, soft_marks, spread_out, thinned
+from replnet.theory.prediction import NoFormulaError
 
 VANISHED = 1e-13
 # Size of what a panel leaves unresolved, by how many bends the laws have: each sum of poll intervals is one more.
@@ -140,7 +141,10 @@ class March:
         width = end - self.edges[-1]
         solved = self.attempt(width)
         if solved is None:
-            assert not forced, "the iteration contracts on a narrow panel"
+            if forced:
+                raise NoFormulaError(
+                    f"polls of {self.polls}, whose intervals differ by more magnitudes than are solved"
+                )
             return False
         h, m, phi = solved
         if not forced and max(float(unresolved(h)), float(unresolved(m))) > self.resolution:

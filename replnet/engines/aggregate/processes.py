@@ -69,8 +69,8 @@ def renewals(law: Law, rates: Floats, run: Words, names: Words, purpose: str, ho
     """Stationary renewal processes; what has rate 0 has its last and its next event infinitely far away."""
     start, future = (streams(run, names, _all(purpose, names), part) for part in (START, FUTURE))
     # In units in which the law is as it stands, until the end.
-    age = np.asarray(law.age.draw(exponentials(start, 0)), dtype=float)
-    residual = np.maximum(law.covering(age, exponentials(start, 1)) - age, SMALLEST)
+    age, interval = law.around_zero(exponentials(start, 0), exponentials(start, 1))
+    residual = np.maximum(interval - age, SMALLEST)
     stretch = _stretch(law, rates)
     rows = _extended(law, residual[:, None], future, horizon * rates * law.mean)
     return Processes(np.where(rates > 0, age * stretch, np.inf), rows * stretch[:, None])

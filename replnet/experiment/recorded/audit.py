@@ -37,7 +37,7 @@ from replnet.experiment.recorded.fitting import Sample, fit, p_value
 from replnet.experiment.recorded.tails import Tail, tail_index
 from replnet.laws import Empirical, Exponential, Law
 from replnet.measure.estimate import Estimate, ratio
-from replnet.measure.events import History, beat, correlated, correlation, drift, rhythm
+from replnet.measure.events import History, beat, correlated, correlation, drift, resolution, rhythm, tied
 from replnet.measure.replay import Path, Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
 from replnet.theory.information_age import direct
 from replnet.theory.penalties import missing_updates, source_penalty, staleness
@@ -202,10 +202,10 @@ def _by_waits(updates: Law, waited: Floats) -> dict[str, float]:
 
 def alone(what: str, times: Floats, dated: bool, rng: np.random.Generator) -> Iterator[Check]:
     """What one history shows by itself."""
-    gaps = np.diff(times)
-    rho, chance = correlated(gaps)
+    gaps, step = np.diff(times), resolution(times)
+    rho, chance = correlated(gaps, step)
     yield Check(f"{what}: intervals independent", chance > LEVEL, chance, f"rank correlation {rho:+.2f} at lag 1")
-    spread, chance = drift(gaps)
+    spread, chance = drift(gaps, step)
     holds = None if math.isnan(chance) else chance > LEVEL
     short, differ = "the record is too short to tell", f"mean intervals of stretches differ by a factor {spread:.3g}"
     yield Check(f"{what}: no drift", holds, chance, short if holds is None else differ)
@@ -261,9 +261,10 @@ def _span(gaps: Floats) -> float | None:
 
 def _memoryless(times: Floats, rng: np.random.Generator) -> Check:
     gaps = np.diff(times)
-    if gaps.size < FEWEST_TO_FIT or np.all(gaps == gaps[0]):
+    step = resolution(times)
+    if gaps.size < FEWEST_TO_FIT or not np.any(tied(gaps, step)):
         return Check("updates: Poisson", False if gaps.size >= FEWEST_TO_FIT else None, math.nan, "no spread to test")
-    sample = Sample.of(gaps)
+    sample = Sample.of(gaps, step)
     found = fit("exponential", sample)
     chance = p_value(found, sample, rng)
     words = f"intervals off exponential by {found.distance:.3f}, deviation {gaps.std() / gaps.mean():.2f} of the mean"

@@ -36,6 +36,8 @@ Floats = NDArray[np.float64]
 FEWEST = 10  # intervals to fit to
 SAMPLES = 99  # of (5)
 SURPRISE = 1e-6  # a chance below which a distance needs no sampling
+VISIBLE = 1e-3  # of the mean: a step of the record below which is nothing to a distribution
+WRITTEN = 5  # rounds that make a drawn record as dense as the one it is compared with
 SAME = 1e-6  # relative: intervals that differ by less are constant
 FLAT_GAP = 1e-10  # of (1), below which logarithms have no digits left
 FLATTEST = 1e4  # means: a scale of (3) beyond which the law is exponential
@@ -95,10 +97,14 @@ class Sample:
 
     values: Floats
     counts: Floats
+    step: float = 0.0  # of the record, of which intervals are multiples
 
     @classmethod
-    def of(cls, intervals: Floats) -> Sample:
-        values, counts = np.unique(np.asarray(intervals, dtype=float), return_counts=True)
+    def of(cls, intervals: Floats, step: float = 0.0) -> Sample:
+        intervals = np.asarray(intervals, dtype=float)
+        if step and step > VISIBLE * intervals.mean():
+            intervals = np.rint(intervals / step) * step  # as differences of decimals, they differ by rounding
+        values, counts = np.unique(intervals, return_counts=True)
         if counts.sum() < FEWEST:
             raise ValueError(f"intervals: {int(counts.sum())} are too few to fit a law to ({FEWEST} or more)")
         if not (np.isfinite(values).all() and values[0] > 0):
@@ -107,7 +113,26 @@ class Sample:
             )
         if values[-1] - values[0] <= SAME * values[-1]:
             raise ValueError(f"intervals: all are {values[0]:g} (fit nothing; that is constant(period={values[0]:g}))")
-        return cls(values, counts.astype(float))
+        return cls(values, counts.astype(float), step)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether the step of the record shows in the distribution."""
+        return self.step > VISIBLE * self.mean
+
+    def like(self, law: Law, rng: np.random.Generator) -> Sample:
+        """As many intervals of `law`, written as this record is."""
+        drawn = np.asarray(law.draw(rng.standard_exponential(int(self.n))))
+        if not self.coarse:
+            return Sample.of(drawn)
+        # An event that is written as the instant before it is none, so more and shorter intervals are drawn.
+        for _ in range(WRITTEN):
+            gaps = np.diff(np.unique(np.rint(np.cumsum(drawn) / self.step))) * self.step
+            more = max(int(self.n) - gaps.size, 0)
+            scale = self.mean / gaps.mean() * drawn.mean()
+            drawn = np.append(drawn, np.asarray(law.draw(rng.standard_exponential(more))) * drawn.mean() / law.mean)
+            drawn *= scale / drawn.mean()
+        return Sample.of(gaps, self.step)
 
     @property
     def n(self) -> float:
@@ -130,8 +155,11 @@ def fit(family: str, sample: Sample) -> Fit:
 
 
 def distance(law: Law, sample: Sample) -> float:
-    """Kolmogorov's: the empirical F jumps, so both sides of every jump count."""
-    fitted, upto = np.asarray(law.cdf(sample.values)), np.cumsum(sample.counts) / sample.n
+    """Kolmogorov's: the empirical F jumps, so both sides of every jump count, unless the record itself is in steps."""
+    upto = np.cumsum(sample.counts) / sample.n
+    if sample.coarse:
+        return float(np.abs(law.cdf(sample.values + sample.step / 2) - upto).max())
+    fitted = np.asarray(law.cdf(sample.values))
     return float(max((upto - fitted).max(), (fitted - upto + sample.counts / sample.n).max()))
 
 
@@ -141,11 +169,14 @@ def p_value(found: Fit, sample: Sample, rng: np.random.Generator) -> float:
     Ends early once 10 do, as the answer is then clearly not small (Besag and Clifford 1991), and is not begun where
     even half the distance would be a surprise to a known law (Dvoretzky, Kiefer and Wolfowitz).
     """
-    if 2 * math.exp(-sample.n * found.distance**2 / 2) < SURPRISE:
+    # Of the distance, what the steps of the record make is no surprise.
+    low, high = np.maximum(sample.values - sample.step, 0.0), sample.values + sample.step
+    steps = float(np.max(found.law.cdf(high) - found.law.cdf(low))) if sample.coarse else 0.0
+    if 2 * math.exp(-sample.n * max(found.distance - steps, 0.0) ** 2 / 2) < SURPRISE:
         return 1 / (SAMPLES + 1)
     further = 0
     for drawn in range(1, SAMPLES + 1):
-        again = Sample.of(np.asarray(found.law.draw(rng.standard_exponential(int(sample.n)))))
+        again = sample.like(found.law, rng)
         try:
             further += fit(found.family, again).distance >= found.distance
         except NoFitError:

@@ -13,7 +13,7 @@ from replnet.experiment.recorded.audit import Check, alone
 from replnet.experiment.recorded.fitting import Fits, Sample, fit_laws, p_value
 from replnet.experiment.recorded.tails import Tail, tail_index
 from replnet.experiment.recorded.waste import TARGETS, Need, Point, curve, needs
-from replnet.measure.events import Beat, History, beat, correlation, decay, hourly
+from replnet.measure.events import Beat, History, beat, correlation, decay, hourly, resolution
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def study(history: History, targets: Iterable[float] = TARGETS, seed: int = 1) -
     gaps, rng = history.intervals, np.random.default_rng(seed)
     asked = needs(history, targets)  # first, as it refuses targets
     try:
-        fits, sample = fit_laws(gaps), Sample.of(gaps)
+        fits, sample = fit_laws(gaps), Sample.of(gaps, resolution(history.times))
     except ValueError as error:
         raise ValueError(f"{history.name}: {error}") from None
     tested = dict.fromkeys([fits.best[0].family, "exponential"])
