@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def _chance_of_all_alike(self) -> float:
-        """At most, that every replication shows nothing of a share, or all of it; the mean bounds the chance of each."""
+        """At most, that every replication shows nothing of a share, or all of it: the mean bounds that of each."""
         assert self.predicted is not None
         near = self.predicted + math.copysign(self.accuracy, self.beyond)
         each = {0.0: 1 - near, 1.0: near}.get(self.estimate.value, 0.0) if self.scale == 1 else 0.0
