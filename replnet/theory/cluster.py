@@ -34,7 +34,7 @@ an upstream copy is `pull(upstream, cluster)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -47,8 +47,8 @@ from replnet.theory.chain import Chain
 from replnet.theory.curve import Curve, Extended, clean_edges, fit
 from replnet.theory.download_chain import DownloadChain
 from replnet.theory.information_age import InformationAge, best_of, direct, pull
-from replnet.theory.marks import thinned
-from replnet.theory.prediction import Basis
+from replnet.theory.marks import FEW, thinned
+from replnet.theory.prediction import Basis, Prediction
 from replnet.theory.renewal_limit import limit_curve
 from replnet.theory.sampled_spread import SampledSpread
 
@@ -61,7 +61,7 @@ LIMIT = Basis(
 FIRST_POLL = Basis("exact", "first poll reaches all, P2P VI-A", "renewal downloads and polls, distinct random peers")
 SAMPLED = 40  # replicas; twice as many as peers where those are more
 # Of the largest shortfall from the limit by (2), what may remain of it as an error; and the error of the limit.
-SHARE, FLOOR = 0.25, 0.001
+SHARE, FLOOR = 0.5, 0.001
 MOST_HAZARD = 1_500  # replicas that `download_chain` handles within a second
 NO_RECENT = "no formula for recent selection: the source's list makes peers depend on their download times; measure it"
 
@@ -129,6 +129,12 @@ class FiniteCrowd(InformationAge):
             max(SHARE * shortfall, 0.0) + self.few.basis.accuracy + FLOOR,
         )
 
+    def freshness(self, updates: Law) -> Prediction:
+        """As wrong as its parts are for these updates."""
+        found, few = super().freshness(updates), self.few.freshness(updates)
+        shortfall = max(self.crowd.freshness(updates).value - found.value, 0.0)
+        return replace(found, accuracy=SHARE * shortfall + few.accuracy + FLOOR * found.value)
+
     @property
     def breaks(self) -> tuple[float, ...]:
         return self.crowd.breaks
@@ -190,7 +196,8 @@ def cluster(
         known = _poisson_polls(shape, downloads, polls)
         if known is not None:
             return known
-    if peers == replicas - 1:
+    # The first poll of several replicas at recorded intervals has too many bends for (1) to be quick.
+    if peers == replicas - 1 and (ask == 1 or len(polls.breaks) <= FEW):
         others = best_of([direct(downloads)] * (replicas - ask))
         later = pull(others, best_of([direct(polls)] * ask))
         return best_of([direct(downloads)] * ask + [later], rests_on=FIRST_POLL)

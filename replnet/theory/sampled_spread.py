@@ -24,7 +24,7 @@ the same for all laws, R moves smoothly with their parameters.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import final
 
@@ -34,16 +34,16 @@ from replnet.laws.base import Array, Law
 from replnet.theory.curve import Curve, Extended, clean_edges, fit
 from replnet.theory.information_age import InformationAge, direct
 from replnet.theory.marks import spread_out, thinned
-from replnet.theory.prediction import Basis
+from replnet.theory.prediction import Basis, Prediction
 
 SEED = 20_111
 LATTICES = 32
 SURE = 5.0  # standard errors that are stated: with 31 degrees of freedom exceeded once in 50,000
 SIZES = ((4093, 1516), (2039, 1487), (1021, 76), (509, 118), (251, 33))  # points of a lattice, and its multiplier
-MOST_JOINS = 650_000  # of all paths, which decides the size of the lattices
+MOST_JOINS = 330_000  # of all paths, which decides the size of the lattices
 COORDINATES = 32
 STEPS, NEAREST, FARTHEST = 1 << 16, 0.01, 60.0  # of the table of G, even in log(1 + y / (NEAREST E[D]))
-RESOLVED, PANELS = 1e-5, 40  # of R
+RESOLVED, PANELS = 3e-5, 24  # of R
 
 
 @final
@@ -85,7 +85,7 @@ def chances_of_new(replicas: int, peers: int) -> Array:
 
 
 def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points) -> Array:
-    """T of the replicas that are not asked, a column per path, in the order of joining."""
+    """T of the replicas that are not asked, by lattice, in the order of joining, and by path."""
     count = points.size * LATTICES
     path = np.arange(count)
     joined = np.full((count, replicas), np.inf)
@@ -108,7 +108,7 @@ def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points
         members = members + new
         left = members < replicas
         path, members, upcoming = path[left], members[left], upcoming[left]
-    return np.ascontiguousarray(joined[:, ask:].T)
+    return np.ascontiguousarray(joined[:, ask:].reshape(LATTICES, points.size, -1).swapaxes(1, 2))
 
 
 @lru_cache(maxsize=8)
@@ -132,19 +132,30 @@ class SampledSpread(InformationAge):
     @cached_property
     def basis(self) -> Basis:
         """Off by the statistical error: of P(X <= x) at any x, and so of any freshness, or of the mean age."""
-        x = self.downloads.mean * np.geomspace(1e-3, 10, 40)
-        each = self._of_lattices(x)
-        own = np.asarray(self.bound(x))
-        error = SURE * own * each.std(axis=0, ddof=1) / math.sqrt(LATTICES)
-        tail = own * each.mean(axis=0)
+        x, tail, error = self._errors
         lately = float(np.max(error / (1 - tail)))
         overall = float(np.trapezoid(error, x) / np.trapezoid(tail, x))
         return Basis(
             "approximation",
             "sampled spread of polls backwards in time, P2P VI-A",
             "renewal downloads and polls, distinct random peers",
-            max(lately, overall) + 2 * RESOLVED,
+            max(lately, overall) + RESOLVED,
         )
+
+    @cached_property
+    def _errors(self) -> tuple[Array, Array, Array]:
+        """Some x, P(X > x), and by how much that may be wrong."""
+        x = self.downloads.mean * np.geomspace(1e-3, 10, 40)
+        own, rest = np.asarray(self.bound(x)), self._of_lattices(x)
+        return x, own * rest.mean(axis=0), SURE * own * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)
+
+    def freshness(self, updates: Law) -> Prediction:
+        """As wrong as P(X > x) is on average over the ages x of the updates."""
+        found = super().freshness(updates)
+        x, _, error = self._errors
+        edges = np.concatenate([[0.0], updates.rate * updates.integrated_tail(x), [1.0]])
+        worst = np.maximum(np.append(error, error[-1]), np.concatenate([error[:1], error]))
+        return replace(found, accuracy=min(float(np.diff(edges) @ worst) + RESOLVED, found.accuracy))
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -181,15 +192,15 @@ class SampledSpread(InformationAge):
         scale = self.downloads.mean * NEAREST
         grid = scale * np.expm1(np.arange(STEPS + 1) * (FARTHEST / STEPS))
         table = self.downloads.rate * np.asarray(self.downloads.excess(grid))
-        found, place = np.empty((LATTICES, len(x))), np.empty_like(ages)
-        for i, at in enumerate(x):
-            np.subtract(at, ages, out=place)
-            np.maximum(place, 0.0, out=place)
-            place /= scale
-            np.log1p(place, out=place)
-            # The nearest entry does, as T is spread over many.
-            place *= STEPS / FARTHEST
-            place += 0.5
-            passed = table.take(place.astype(np.intp), mode="clip").prod(axis=0)
-            found[:, i] = passed.reshape(LATTICES, -1).mean(axis=1)
+        found, place = np.empty((LATTICES, len(x))), np.empty_like(ages[0])
+        for lattice, joined in enumerate(ages):  # each stays in the cache
+            for i, at in enumerate(x):
+                np.subtract(at, joined, out=place)
+                np.maximum(place, 0.0, out=place)
+                place /= scale
+                np.log1p(place, out=place)
+                # The nearest entry does, as T is spread over many.
+                place *= STEPS / FARTHEST
+                place += 0.5
+                found[lattice, i] = table.take(place.astype(np.intp), mode="clip").prod(axis=0).mean()
         return found
