@@ -117,6 +117,14 @@ def test_sampled_paths_of_poisson_polls(replicas, peers, ask, downloads):
     assert sampled.freshness(other).value == pytest.approx(quadrature(exact, other), abs=0.005)
 
 
+@pytest.mark.parametrize("downloads", [1e-2, 1e-4, 1e-6])
+def test_sampled_paths_with_rare_downloads(downloads):
+    """Where what counts is a small part of a download interval."""
+    exact = Chain(40, downloads, 10.0, 1).laplace(1)
+    found = SampledSpread(40, Exponential(rate=downloads), Exponential(rate=10), 1).freshness(ONE)
+    assert abs(found.value - exact) <= found.accuracy
+
+
 def test_sampled_paths_of_poisson_polls_with_heavy_downloads():
     downloads = Pareto(1.4, rate=1)
     exact = quadrature(DownloadChain(8, downloads, 2.0, 1), ONE)

@@ -119,7 +119,8 @@ class FiniteCrowd(InformationAge):
     @cached_property
     def basis(self) -> Basis:
         """As measured for bursty, even and heavy-tailed laws."""
-        x = self.crowd.downloads.mean * np.geomspace(1e-3, 4, 60)
+        downloads, polls = self.crowd.downloads.mean, self.crowd.polls.mean
+        x = np.geomspace(1e-3 * min(downloads, polls), 4 * downloads, 60)
         many, few = 1 - self.crowd.tail(x), 1 - self.few.tail(x)
         shortfall = float(np.max(1 - self._between(many, few) / many))
         return Basis(

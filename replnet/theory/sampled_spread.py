@@ -42,7 +42,7 @@ SURE = 5.0  # standard errors that are stated: with 31 degrees of freedom exceed
 SIZES = ((4093, 1516), (2039, 1487), (1021, 76), (509, 118), (251, 33))  # points of a lattice, and its multiplier
 MOST_JOINS = 330_000  # of all paths, which decides the size of the lattices
 COORDINATES = 32
-STEPS, NEAREST, FARTHEST = 1 << 16, 0.01, 60.0  # of the table of G, even in log(1 + y / (NEAREST E[D]))
+STEPS, NEAREST, FARTHEST = 1 << 16, 1e-6, 75.0  # of the table of G, even in log(1 + y / (NEAREST E[D]))
 RESOLVED, PANELS = 3e-5, 24  # of R
 
 
@@ -145,7 +145,7 @@ class SampledSpread(InformationAge):
     @cached_property
     def _errors(self) -> tuple[Array, Array, Array]:
         """Some x, P(X > x), and by how much that may be wrong."""
-        x = self.downloads.mean * np.geomspace(1e-3, 10, 40)
+        x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 10 * self.downloads.mean, 48)
         own, rest = np.asarray(self.bound(x)), self._of_lattices(x)
         return x, own * rest.mean(axis=0), SURE * own * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)
 
