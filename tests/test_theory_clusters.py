@@ -15,6 +15,7 @@ from replnet.theory.cluster import all_superposed, cluster, crowd
 from replnet.theory.download_chain import DownloadChain
 from replnet.theory.information_age import best_of, direct, pull, quadrature
 from replnet.theory.renewal_limit import marched, poisson_limit
+from replnet.theory.sampled_spread import RESOLVED
 
 ONE = Exponential(rate=1)
 
@@ -202,10 +203,8 @@ def test_few_replicas_are_between_alone_and_many():
         assert [alone, *(one.value for one in values), limit.value] == sorted(
             [alone, *(one.value for one in values), limit.value]
         )
-        assert {one.kind for one in values} == {"approximation"}
+        assert [one.kind for one in values] == ["exact", "approximation", "approximation"]
         assert limit.kind == "limit"
-        accuracies = [one.accuracy / one.value for one in values]
-        assert accuracies == sorted(accuracies, reverse=True)
 
 
 # Freshness under exponential updates of rate 1, emulated event by event with code of its own, 400 to 2000 stationary
@@ -237,7 +236,9 @@ def test_a_cluster_under_an_upstream_copy(polls):
     product = direct(Constant(rate=3)).laplace(1) * tier.laplace(1)
     assert quadrature(copy, ONE) == pytest.approx(product, abs=1e-7)
     two = pull(tier, tier)
-    assert quadrature(two, ONE) == pytest.approx(tier.laplace(1) ** 2, abs=1e-7)
+    # Sampled curves are resolved as far as their sampling error is worth.
+    close = 1e-7 if tier.basis.kind == "exact" else RESOLVED
+    assert quadrature(two, ONE) == pytest.approx(tier.laplace(1) ** 2, abs=close)
 
 
 def test_asking_several_replicas_of_a_cluster():

@@ -1,17 +1,29 @@
 """Replicas that pull from the source and from one another (P2P VI), as information ages.
 
-Which formula stands behind a cluster depends on the laws of downloads D and
-polls C:
+Which formula stands behind a cluster of m depends on its shape and on the laws
+of downloads D and polls C:
 
-    D, C exponential        exact                `chain`
-    C exponential           exact                `download_chain`
-    any D and C             limit, many replicas `renewal_limit`
-    any D and C, m given    approximation        (1)
+    all are asked, or all poll all      exact                    best of independent ages
+    D, C exponential                    exact                    `chain`
+    C exponential                       exact                    `download_chain`
+    any D and C, m up to SAMPLED        within sampling error    `sampled_spread`
+    any D and C, m above                approximation            (2)
+    any D and C, m infinite             limit                    `renewal_limit`
 
-The limit is too fresh at small m, as peers are independent in it. The error is
-nearly the same for Poisson polls, where both sides are known:
+Where the first poll of the replica that is asked reaches all others,
 
-    P(X <= x) ~ limit(D, C) * exact(m, D, Poisson) / limit(D, Poisson).        (1)
+    X = min(A_D, A_C + smallest of m - 1 independent A_D),                     (1)
+
+as they have joined by then, and their downloads are independent of when.
+
+A poll reaches fewer new replicas in a small cluster than in a large one, in
+which no two polls meet. So P(X <= x) rises with m, up to the limit, and falls
+short of it by about 1/m. With F_n that of a cluster of n = SAMPLED and F the limit,
+
+    P(X <= x) ~ F m / (m + n (F / F_n - 1)),                                   (2)
+
+which is F_n at m = n, and proportional to m where downloads are so few that all
+replicas share each of them.
 
 `recent` selection has no formula: the source's list makes a replica's peers
 depend on their download times, which no equation here describes.
@@ -22,8 +34,7 @@ an upstream copy is `pull(upstream, cluster)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -35,10 +46,11 @@ from replnet.laws.families import Exponential
 from replnet.theory.chain import Chain
 from replnet.theory.curve import Curve, Extended, clean_edges, fit
 from replnet.theory.download_chain import DownloadChain
-from replnet.theory.information_age import InformationAge, best_of, direct
-from replnet.theory.marks import thinned
-from replnet.theory.prediction import Basis
+from replnet.theory.information_age import InformationAge, best_of, direct, pull
+from replnet.theory.marks import FEW, thinned
+from replnet.theory.prediction import Basis, Prediction
 from replnet.theory.renewal_limit import limit_curve
+from replnet.theory.sampled_spread import SampledSpread
 
 LIMIT = Basis(
     "limit",
@@ -46,8 +58,10 @@ LIMIT = Basis(
     "many replicas whose downloads together are far more frequent than one's polls, random peers",
     0.005,
 )
-# Of the largest correction of (1) to a probability, what may remain of it as an error; and the least error.
-SHARE, SHARE_HEAVY, FLOOR, SMALL = 0.06, 0.15, 0.001, 0.02
+FIRST_POLL = Basis("exact", "first poll reaches all, P2P VI-A", "renewal downloads and polls, distinct random peers")
+SAMPLED = 40  # replicas; twice as many as peers where those are more
+# Of the largest shortfall from the limit by (2), what may remain of it as an error; and the error of the limit.
+SHARE, FLOOR = 0.5, 0.001
 MOST_HAZARD = 1_500  # replicas that `download_chain` handles within a second
 NO_RECENT = "no formula for recent selection: the source's list makes peers depend on their download times; measure it"
 
@@ -95,29 +109,32 @@ class Crowd(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class FiniteCrowd(InformationAge):
-    """The age in a cluster of few replicas with any laws; (1)."""
+    """The age in a cluster of many replicas, from that of a smaller one and of very many; (2)."""
 
     replicas: int
     crowd: Crowd
-    reference: InformationAge
-    reference_crowd: Crowd
+    fewer: int
+    few: InformationAge
 
     @cached_property
     def basis(self) -> Basis:
-        """Wrong by a share of the correction, and by more in small clusters whose polls keep their phases.
-
-        As measured for constant, exponential and Pareto laws at 2 to 100 replicas.
-        """
-        x = self.crowd.downloads.mean * np.geomspace(1e-3, 4, 60)
-        _, finite, many = (1 - copy.tail(x) for copy in self._copies)
-        correction = float(np.abs(finite / many - 1).max())
-        share = SHARE if np.isfinite(self.crowd.polls.second_moment) else SHARE_HEAVY
+        """As measured for bursty, even and heavy-tailed laws."""
+        downloads, polls = self.crowd.downloads.mean, self.crowd.polls.mean
+        x = np.geomspace(1e-3 * min(downloads, polls), 4 * downloads, 60)
+        many, few = 1 - self.crowd.tail(x), 1 - self.few.tail(x)
+        shortfall = float(np.max(1 - self._between(many, few) / many))
         return Basis(
             "approximation",
-            "renewal equation with the birth chain's finite-size ratio, P2P VI-A",
-            "distinct random peers",
-            share * correction + FLOOR + SMALL / self.replicas,
+            f"between {self.fewer} and very many replicas; {self.few.basis.source}",
+            self.few.basis.assumes,
+            max(SHARE * shortfall, 0.0) + self.few.basis.accuracy + FLOOR,
         )
+
+    def freshness(self, updates: Law) -> Prediction:
+        """As wrong as its parts are for these updates."""
+        found, few = super().freshness(updates), self.few.freshness(updates)
+        shortfall = max(self.crowd.freshness(updates).value - found.value, 0.0)
+        return replace(found, accuracy=SHARE * shortfall + few.accuracy + FLOOR * found.value)
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -131,24 +148,18 @@ class FiniteCrowd(InformationAge):
         return self.crowd.bound(x)
 
     def tail(self, x: Array) -> Array:
-        return self._combined(x, *(copy.tail for copy in self._copies))
+        x = np.asarray(x, dtype=float)
+        return 1 - self._between(1 - self.crowd.tail(x), 1 - self.few.tail(x))
 
-    @property
-    def _copies(self) -> tuple[InformationAge, ...]:
-        return self.crowd, self.reference, self.reference_crowd
-
-    @staticmethod
-    def _combined(x: Array, *tails: Callable[[Array], Array]) -> Array:
-        """(1)."""
-        have, finite, many = (1 - tail(np.asarray(x, dtype=float)) for tail in tails)
-        # All three start alike; where they are within rounding of zero their ratio is noise.
-        known = many > 1e-7
-        return 1 - np.where(known, have * finite / np.where(known, many, 1.0), have)
+    def _between(self, many: Array, few: Array) -> Array:
+        """(2)."""
+        whole = self.replicas * few + self.fewer * (many - few)
+        return np.where(whole > 0, many * few * self.replicas / np.where(whole > 0, whole, 1.0), 0.0)
 
     def tail_curve(self, horizon: float) -> Curve:
-        curves = [copy.tail_curve(horizon) for copy in self._copies]
-        edges = clean_edges(np.concatenate([curve.edges for curve in curves]), horizon)
-        return fit(lambda x: self._combined(x, *curves), edges, tolerance=1e-9)
+        many, few = self.crowd.tail_curve(horizon), self.few.tail_curve(horizon)
+        edges = clean_edges(np.concatenate([many.edges, few.edges]), horizon)
+        return fit(lambda x: 1 - self._between(1 - many(x), 1 - few(x)), edges, tolerance=1e-9)
 
 
 @final
@@ -171,7 +182,7 @@ class _Shape:
 def cluster(
     replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, select: str = "random", ask: int = 1
 ) -> InformationAge:
-    """The age of the best of `ask` replicas of a cluster; exact or an approximation as the head says.
+    """The age of the best of `ask` replicas of a cluster, by the formula that the head names.
 
     Raises FieldError (a ValueError) for shapes that cannot be, and for `recent`, which has no formula.
     """
@@ -180,11 +191,22 @@ def cluster(
         return best_of([direct(downloads)] * ask)
     if select != "random":
         raise FieldError("select", NO_RECENT, "random")
+    if ask == replicas:
+        return best_of([direct(downloads)] * ask)
     if isinstance(polls, Exponential):
         known = _poisson_polls(shape, downloads, polls)
         if known is not None:
             return known
-    return _corrected(shape, downloads, polls)
+    # The first poll of several replicas at recorded intervals has too many bends for (1) to be quick.
+    if peers == replicas - 1 and (ask == 1 or len(polls.breaks) <= FEW):
+        others = best_of([direct(downloads)] * (replicas - ask))
+        later = pull(others, best_of([direct(polls)] * ask))
+        return best_of([direct(downloads)] * ask + [later], rests_on=FIRST_POLL)
+    fewer = max(SAMPLED, 2 * peers, 2 * ask)
+    if replicas <= fewer:
+        return SampledSpread(replicas, downloads, polls, peers, ask)
+    few = cluster(fewer, downloads, polls, peers, ask=ask)
+    return FiniteCrowd(replicas, Crowd(downloads, polls, peers, ask), fewer, few)
 
 
 def crowd(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -> InformationAge:
@@ -203,18 +225,3 @@ def _poisson_polls(shape: _Shape, downloads: Law, polls: Law) -> InformationAge 
     if shape.replicas <= MOST_HAZARD:
         return DownloadChain(shape.replicas, downloads, polls.rate, shape.peers, shape.ask)
     return None
-
-
-def _corrected(shape: _Shape, downloads: Law, polls: Law) -> InformationAge:
-    """(1), with the reference of the same downloads, or of Poisson ones where m is too large for it."""
-    poisson = Exponential(rate=polls.rate)
-    reference = _poisson_polls(shape, downloads, poisson)
-    same = downloads if reference is not None else Exponential(rate=downloads.rate)
-    if reference is None:
-        reference = Chain(shape.replicas, downloads.rate, polls.rate, shape.peers, shape.ask)
-    return FiniteCrowd(
-        shape.replicas,
-        Crowd(downloads, polls, shape.peers, shape.ask),
-        reference,
-        Crowd(same, poisson, shape.peers, shape.ask),
-    )
