@@ -24,7 +24,7 @@ LAWS = {
     "exponential": "exponential(rate={r})",
     "constant": "constant(rate={r})",
     "pareto": "pareto(alpha=4, rate={r})",
-    "heavy": "pareto(alpha=1.4, rate={r})",
+    "heavy": "pareto(alpha=1.8, rate={r})",
     "weibull": "weibull(shape=0.6, rate={r})",
     "uniform": "uniform(low=0, high={r})",
     "gamma": "gamma(shape=2.5, rate={r})",
@@ -178,7 +178,7 @@ def _troubled(choose: Choose, data: Data) -> Data:
         data |= {"bandwidth": choose([3, 6, 20])}
     limited = any("bandwidth" in about for _, about in plain.graph.nodes(data=True)) or "bandwidth" in data
     if limited:
-        data |= {"queue": choose([1, 3, 1000]), "charge": choose(["issued", "both"])}
+        data |= {"queue": choose([1, 3, 30]), "charge": choose(["issued", "both"])}
     faults = [_fault(choose, plain) for _ in range(choose([0, 0, 1, 2]))]
     return {**data, "faults": faults} if faults else data
 
@@ -215,7 +215,7 @@ def features(network: rn.Network) -> frozenset[str]:
     found |= _delays(graph)
     if any("bandwidth" in about for _, about in graph.nodes(data=True)):
         found |= {"bandwidth", f"charge {data.get('charge', 'issued')}"}
-        found |= {"short queue"} if data.get("queue", 1000) < 1000 else set()
+        found |= {"short queue"} if data.get("queue", 1000) < 10 else set()
     for fault in data.get("faults", ()):
         kind = next(name for name in ("crash", "cut", "lose") if name in fault)
         timing = "" if kind == "lose" else " at random" if "up" in fault else " on schedule"
@@ -237,7 +237,7 @@ def _named_laws(data: Any) -> set[str]:
     name = text.partition("(")[0]
     if name == "trace" and "order" in text:
         return {"recorded"}
-    if name == "pareto" and "alpha=1.4" in text:
+    if name == "pareto" and "alpha=1.8" in text:
         return {"heavy"}
     # Laws may be spelled in another way than they were given.
     return {name} if name in LAWS or name in PROCESSES else {"scipy"} if "invgauss" in text else set()

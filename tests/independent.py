@@ -81,6 +81,7 @@ class Simulation:
         self.nodes = {name: Node(name, attributes) for name, attributes in self.graph.nodes(data=True)}
         self.heap: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self.serial, self.uniforms = count(), self._uniforms()
+        self.asking: list[tuple[Node, float, list[str], int]] = []
         self.delays: dict[str, Iterator[float]] = {}
         self.sums: Sums = defaultdict(lambda: [0.0, 0.0])
         self.held: dict[Key, list[tuple[float, float, float]]] = defaultdict(list)  # by group and source
@@ -94,6 +95,7 @@ class Simulation:
             self._plan(fault)
         for node in self.nodes.values():
             self._begin(node)
+        self._fill()
 
     def _uniforms(self) -> Iterator[float]:
         while True:
@@ -116,6 +118,7 @@ class Simulation:
             k = asked.get(purpose, about.get("ask"))
             times = iter(instants(str(about[purpose]), self.start, self.length, self.rng).tolist())
             if others:
+                self.asking.append((node, rn.law(str(about[purpose])).rate, others, min(k, len(others))))
                 self._wake(node, purpose, others, min(k, len(others)), times)
         if node.role == "replica":
             for source in self.heard[node.name]:
@@ -243,6 +246,23 @@ class Simulation:
             self.held[node.group, source].append((max(node.since[source], 0.0), now, node.copies[source]))
 
     # Ways and lines.
+
+    def _fill(self) -> None:
+        """Lines of those who are asked for more than they can send begin full, as they will be."""
+        exchange, clients = dict.fromkeys(self.nodes, 0.0), dict.fromkeys(self.nodes, 0.0)
+        for node, rate, others, k in self.asking:
+            for name in others:
+                if node.role == "client":
+                    clients[name] += rate * k / len(others)
+                elif self.both or self.nodes[name].role == "source":
+                    exchange[name] += rate * k / len(others)
+            exchange[node.name] += rate * k * (node.role == "replica")
+        for name, node in self.nodes.items():
+            full = self.start + self.queue / node.about.get("bandwidth", math.inf)
+            if exchange[name] > node.about.get("bandwidth", math.inf):
+                node.exchange = full
+            if exchange[name] + clients[name] > node.about.get("bandwidth", math.inf):
+                node.busy = full
 
     def _way(self, asker: Node, target: Node) -> float:
         edge = self.graph.get_edge_data(target.name, asker.name) or {}
@@ -405,6 +425,11 @@ def reachable(graph: nx.DiGraph) -> dict[str, list[str]]:
     for name, about in graph.nodes(data=True):
         if about.get("pool") is not None and (about.get("polls") is not None or about["role"] == "client"):
             ways.add_edges_from((member, name) for member in graph.graph["pools"][about["pool"]] if member != name)
+        if about.get("select") == "recent":
+            # It never asks but those who contact its upstream too.
+            above = {a for a, _, kind in graph.in_edges(name, data="kind") if kind == "download"}
+            strangers = [one for one in ways.predecessors(name) if not above & {*graph.predecessors(one), one}]
+            ways.remove_edges_from((one, name) for one in strangers)
     sources = [name for name, role in graph.nodes(data="role") if role == "source"]
     above = {source: nx.descendants(ways, source) for source in sources}
     return {name: [source for source in sources if name in above[source]] for name in graph}

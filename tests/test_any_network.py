@@ -7,6 +7,8 @@ from itertools import combinations
 
 import pytest
 from any_network import ALLOCATIONS, LAWS, ORDERS, PROCESSES, features, fixed_networks, pairs
+from hypothesis import given, settings
+from networks import anything
 
 import replnet as rn
 
@@ -66,6 +68,14 @@ def test_every_pair_that_may_occur_does():
     every = set(combinations(sorted(FEATURES), 2))
     assert sorted(pair for pair in every - seen if not refused(pair)) == []
     assert sorted(pair for pair in seen if refused(pair)) == []
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(network=anything())
+def test_plain_data_give_the_same_network_again(network):
+    again = rn.Network.from_data(network.data())
+    assert again.data() == network.data()
+    assert features(again) == features(network)
 
 
 E1 = "exponential(rate=1)"
