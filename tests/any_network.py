@@ -122,6 +122,7 @@ def _graph(choose: Choose) -> Data:
     apart, select = choose([True, False]), choose(["random", "random", "recent"])
     nodes: Data = {name: {"updates": drawn_law(choose)} for name in sources}
     links: list[Data] = []
+    recent: list[str] = []
     for at, name in enumerate(replicas):
         nodes[name] = {"role": "replica", "downloads": drawn_law(choose)}
         tree = [sources[at % len(sources)], *replicas[at % len(sources) : at : len(sources)]]
@@ -134,13 +135,17 @@ def _graph(choose: Choose) -> Data:
         if peers and choose([True, False]):
             nodes[name]["polls"] = drawn_law(choose)
             if select == "recent" and len(parents) == 1:
-                nodes[name] |= {"pool": "all", "select": "recent", "peers": choose(range(1, len(replicas)))}
+                recent.append(name)
             else:
                 asked = list(dict.fromkeys(choose(peers) for _ in range(2)))
                 links += [{"from": one, "to": name, "kind": "peer"} for one in asked]
                 nodes[name]["peers"] = choose(range(1, len(asked) + 1))
         if choose([True, False, False]):
             nodes[name]["bandwidth"] = choose([2, 4, 10])
+    for name in recent:
+        # Alone in its pool it has nobody to poll.
+        about = {"pool": "recent", "select": "recent", "peers": choose(range(1, max(len(recent), 2)))}
+        nodes[name] |= about if len(recent) > 1 else {"polls": None}
     for number in range(0 if apart and choose([True, False]) else choose([0, 1, 2])):
         of = list(dict.fromkeys(choose(replicas) for _ in range(3)))
         about = {"role": "client", "queries": drawn_law(choose), "ask": choose(range(1, len(of) + 1))}
@@ -149,7 +154,7 @@ def _graph(choose: Choose) -> Data:
     if choose([True, False, False]):
         for link in links:
             link["delay"] = choose([0, *DELAYS])
-    return {"kind": "graph", "nodes": nodes, "links": links, "pools": {"all": replicas}}
+    return {"kind": "graph", "nodes": nodes, "links": links}
 
 
 def _aggregate(choose: Choose) -> Data:
