@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import networkx as nx
+from any_network import drawn_network
 from hypothesis import strategies as st
 
 import replnet as rn
@@ -176,6 +177,12 @@ def troubled(draw: st.DrawFn) -> rn.Network:
     faults = [] if recent else draw(st.lists(some_fault(plain), max_size=3))
     about = {"queue": draw(st.sampled_from([1, 3, 1000])), "charge": draw(st.sampled_from(["issued", "both"]))}
     return rn.Network.from_data({**data, **about, "faults": faults})
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> rn.Network:
+    """Whatever a specification can say, of every kind; not every engine takes it."""
+    return drawn_network(lambda options: draw(st.sampled_from(list(options))))
 
 
 @st.composite
