@@ -78,9 +78,11 @@ class Cluster:
     ask: int = 1
 
     def simulated(self, seed: int, most: float, replications: int = 400) -> np.ndarray:
-        """The freshness in each of independent replications, with some `most` events in all."""
+        """The freshness in each of independent replications, with some `most` events in all where that leaves 50."""
         chance, m = np.random.default_rng(seed), self.replicas
         rate = m * (self.downloads.rate + self.polls.rate)
+        # Fewer where so many would be too short.
+        replications = int(max(min(replications, most / rate / (SETTLE + 4)), 50))
         until = SETTLE + min(max(most / replications / rate - SETTLE, 4.0), 1000.0)
         downloaded, at = events(self.downloads, m * replications, until, chance)
         polled, when = events(self.polls, m * replications, until, chance)

@@ -202,7 +202,7 @@ def beyond(case: Cluster, seed: int, events: float) -> float:
     ],
 )
 def test_bursty_clusters_against_simulation(case):
-    # Five standard errors of 400 replications: a false alarm of 6e-7.
+    # Five standard errors of some 400 replications: a false alarm of 6e-7.
     assert beyond(case, 7, 1e6) <= 5
 
 
