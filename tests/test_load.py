@@ -176,6 +176,14 @@ def test_lines_that_are_not_there_all_the_time_have_no_formula_but_turn_nothing_
     assert "crash, are cut off" in rows["clients", "rejected"].note
 
 
+def test_a_line_that_loses_its_clients_on_schedule_has_no_steady_rate_of_service():
+    """It begins with a thousand messages in line, which all leave when nobody asks any more."""
+    for when, known in (({"at": 7.0}, False), ({"up": E1, "down": E1}, True)):
+        fault = {"cut": ["clients", "replicas"], **when}
+        rows = rn.predict(redundant(60, replicas=1, ask=1, faults=[fault])).rows
+        assert [row.predicted for row in rows if row.metric == "service_rate"] == [19 if known else None]
+
+
 def test_a_member_of_a_pool_answers_others_and_not_itself():
     """Only one of two polls: it spends 1 + 3, and so does the other, which has 3 to answer."""
     nodes = {"s": SOURCE, "a": {**REPLICA, "polls": "exponential(rate=3)", "pool": "all", "group": "a"}, "b": REPLICA}

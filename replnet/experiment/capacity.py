@@ -69,6 +69,8 @@ class Capacity:
         self._crashing = np.zeros(n, np.bool_)
         for crash in plan.faults.crashes:
             self._crashing[list(crash.nodes)] = True
+        timed = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
+        self._on_schedule = any(fault.at is not None for fault in timed)
         self._ways = (*plan.faults.losses, *plan.faults.cuts)
         self._squares = np.zeros(n)  # of how many pulls go at once, per unit of time
         self._lists = {id(p.candidates): np.array(p.candidates, np.int64) for p in asking}
@@ -230,7 +232,9 @@ class Capacity:
         return LONG if (self._exchange.rough & ~self._roomy(self._all))[nodes].any() else COUNTING
 
     def _service(self, members: Ints, k: int) -> Formula:
-        if doubts := self._doubts(members):
+        # What waits at the end is not what waited at the start, if clients are kept away on schedule.
+        scheduled = self._on_schedule and bool(self._by_clients.unsteady[members].any())
+        if doubts := self._doubts(members) or (UNSTEADY if scheduled else ""):
             return unknown(doubts)
         source = "P2P eq. 34" if k > 1 else "P2P eq. 30"
         over = (self._exchange.rough & ~self._roomy(self._exchange))[members].any()
