@@ -32,14 +32,18 @@ UNSTEADY = "lines of nodes that crash, or that those ask who crash, are cut off 
 
 
 class Messages:
-    """Per node: their rate, the growth and the ebb of theory.load, and whether they are not Poisson, or not steady."""
+    """What every node is asked to send: its rate, and the growth and the ebb of theory.load (rows of `flow`).
+
+    `rough` says where messages are not Poisson, and `unsteady` where they come at a rate that is not known or not
+    always the same; then `flow` is the most that may come.
+    """
 
     def __init__(self, n: int) -> None:
         self.flow = np.zeros((3, n))
         self.rough, self.unsteady = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
 
-    def and_those(self, others: Messages, where: Flags | None = None) -> Messages:
-        """Both, or at some nodes only what is there already."""
+    def plus(self, others: Messages, where: Flags | None = None) -> Messages:
+        """These and others; at nodes that are not in `where`, these alone."""
         sums, here = Messages(self.rough.size), np.ones(self.rough.size, np.bool_) if where is None else where
         sums.flow = self.flow + np.where(here, others.flow, 0.0)
         sums.rough, sums.unsteady = self.rough | (here & others.rough), self.unsteady | (here & others.unsteady)
@@ -74,24 +78,25 @@ class Capacity:
         self._ways = (*plan.faults.losses, *plan.faults.cuts)
         self._squares = np.zeros(n)  # of how many pulls go at once, per unit of time
         self._lists = {id(p.candidates): np.array(p.candidates, np.int64) for p in asking}
+        self._members = {key: frozenset(some.tolist()) for key, some in self._lists.items()}
+        self._contacts: dict[tuple[int, int], int] = {}  # how many of a list download from a node and nowhere else
         self._own, self._by_replicas, self._by_clients = Messages(n), Messages(n), Messages(n)
         self._own.unsteady |= self._crashing
         self._asked: dict[Askers, Floats] = {}
         self._count(asking)
         charged = np.array([plan.both or role == "source" for role in plan.roles])
-        over = ~self._roomy(self._own.and_those(self._by_replicas, charged))
+        over = ~self._roomy(self._own.plus(self._by_replicas, charged))
         for p in asking:
             if over[p.node]:  # who is not asked as often as it would be
                 self._by_replicas.unsteady[self._lists[id(p.candidates)]] = True
-        self._exchange = self._own.and_those(self._by_replicas, charged)
-        self._all = self._exchange.and_those(self._by_clients)
+        self._exchange = self._own.plus(self._by_replicas, charged)
+        self._all = self._exchange.plus(self._by_clients)
 
     def _count(self, asking: list[Process]) -> None:
         """Add up who asks whom."""
-        members = {id(p.candidates): frozenset(p.candidates) for p in asking}
         themselves: list[tuple[Askers, int, Floats]] = []
         for p in asking:
-            by_client, inside = p.purpose == QUERIES, p.node in members[id(p.candidates)]
+            by_client, inside = p.purpose == QUERIES, p.node in self._members[id(p.candidates)]
             if not by_client:
                 self._spend(p)
             sides = tuple(int(way.side[p.node]) for way in self._ways)
@@ -146,7 +151,10 @@ class Capacity:
         upstreams = self._upstreams.get(p.node, [])
         if len(upstreams) != 1 or self._plan.faults.crashes:
             return False
-        return sum(self._upstreams.get(i) == upstreams for i in p.candidates if i != p.node) >= p.ask
+        key = id(p.candidates), upstreams[0]
+        if key not in self._contacts:
+            self._contacts[key] = sum(self._upstreams.get(i) == upstreams for i in p.candidates)
+        return self._contacts[key] - (p.node in self._members[id(p.candidates)]) >= p.ask
 
     @cached_property
     def _upstreams(self) -> dict[int, list[int]]:
