@@ -14,7 +14,7 @@ import replnet as rn
 from replnet.engines import step
 from replnet.engines.lines import Lines
 from replnet.engines.plan import plan
-from replnet.theory.load import Line
+from replnet.theory.load import NEVER, ebb, growth, needed
 
 E1 = "exponential(rate=1)"
 
@@ -115,6 +115,131 @@ def test_short_lines_overflow_and_no_formula_claims_otherwise():
     assert rows["clients", "answered"].predicted is None
 
 
+def graph(links, nodes, **fields):
+    return rn.Network.from_data({"kind": "graph", "links": links, "nodes": nodes, **fields})
+
+
+SOURCE, REPLICA, CLIENT = {"updates": E1}, {"downloads": E1}, {"queries": E1}
+
+
+def test_short_lines_turn_pulls_away_so_that_no_formula_knows_what_is_left():
+    """By hand 3 - 1 / (1 + 1 / 3), of M/D/1/1, and not 3 - 1."""
+    rows = measured(rn.single(updates=E1, downloads=E1, bandwidth=3, queue=1))
+    assert rows["level 1", "service_rate"].measured == pytest.approx(2.25, rel=0.02)
+    assert rows["level 1", "service_rate"].predicted is None
+    assert "overflow" in rows["level 1", "service_rate"].note
+
+
+def test_exchange_that_fills_a_short_line_now_and_then_leaves_room_for_clients():
+    nodes = {"s": SOURCE, "q": SOURCE, "r": {"downloads": "gamma(shape=2.5, rate=1)"}, "c": CLIENT}
+    rows = measured(graph(["s -> r", "q -> r", "r -> c"], nodes, bandwidth=2, queue=3))
+    assert rows["clients", "rejected"].measured < 0.95
+    assert rows["clients", "rejected"].predicted is None
+    assert rows["level 1", "service_rate"].predicted is None
+
+
+def test_lost_queries_load_no_line_and_lost_pulls_are_spent():
+    """A share of 0.7 of 10 / 2 queries comes to each replica, which still pulls once."""
+    rows = measured(redundant(10, replicas=2, ask=1, bandwidth=10, faults=[{"lose": 0.3}]))
+    load = 1 + 5 * 0.7
+    assert_agrees(rows["clients", "queueing_delay"], load / 10 / (2 * (10 - load)), 0.03)
+    assert_agrees(rows["level 1", "service_rate"], 2 * (10 - 1), 0.01)
+
+
+def test_lost_queries_are_not_turned_away():
+    rows = measured(redundant(40, replicas=2, ask=1, bandwidth=10, faults=[{"lose": 0.3}]))
+    assert_agrees(rows["clients", "rejected"], 1 - 9 / 14, 0.01)
+
+
+def test_only_what_passes_between_two_sides_is_lost():
+    """Of two replicas the pulls of one get to the source half of the time, and 1.5 come for which 1.2 can be sent."""
+    nodes = {"s": {**SOURCE, "bandwidth": 1.2}, "a": REPLICA, "b": REPLICA}
+    rows = measured(graph(["s -> a", "s -> b"], nodes, faults=[{"lose": 0.5, "between": ["s", "b"]}]))
+    assert_agrees(rows["s", "rejected"], 1 - 1.2 / 1.5, 0.05)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"crash": "replicas", "up": "exponential(mean=2)", "down": "exponential(mean=2)"},
+        {"cut": ["replicas", "clients"], "up": "exponential(mean=2)", "down": "exponential(mean=2)"},
+    ],
+    ids=["crash", "cut"],
+)
+def test_lines_that_are_not_there_all_the_time_have_no_formula_but_turn_nothing_away_either(fault):
+    rows = measured(redundant(10, replicas=2, ask=1, bandwidth=10, faults=[fault]))
+    assert rows["clients", "queueing_delay"].predicted is None
+    assert rows["level 1", "service_rate"].predicted == (None if "crash" in fault else 18)
+    assert rows["clients", "rejected"].predicted == rows["clients", "rejected"].measured == 0
+    rows = measured(redundant(60, replicas=2, ask=1, bandwidth=10, faults=[fault]))
+    assert rows["clients", "rejected"].predicted is None
+    assert "crash, are cut off" in rows["clients", "rejected"].note
+
+
+def test_a_line_that_loses_its_clients_on_schedule_has_no_steady_rate_of_service():
+    """It begins with a thousand messages in line, which all leave when nobody asks any more."""
+    for when, known in (({"at": 7.0}, False), ({"up": E1, "down": E1}, True)):
+        fault = {"cut": ["clients", "replicas"], **when}
+        rows = rn.predict(redundant(60, replicas=1, ask=1, faults=[fault])).rows
+        assert [row.predicted for row in rows if row.metric == "service_rate"] == [19 if known else None]
+
+
+def test_a_member_of_a_pool_answers_others_and_not_itself():
+    """Only one of two polls: it spends 1 + 3, and so does the other, which has 3 to answer."""
+    nodes = {"s": SOURCE, "a": {**REPLICA, "polls": "exponential(rate=3)", "pool": "all", "group": "a"}, "b": REPLICA}
+    rows = measured(graph(["s -> a", "s -> b"], nodes, pools={"all": ["a", "b"]}, bandwidth=8, charge="both"))
+    assert_agrees(rows["a", "service_rate"], 4, 0.02)
+    assert_agrees(rows["level 1", "service_rate"], 4, 0.02)
+
+
+def test_who_asks_more_often_waits_more_often():
+    """One client in seven queries waits at a load of 0.2, the others at one of 0.7."""
+    nodes = {"s": SOURCE, "a": REPLICA, "b": REPLICA, "c": CLIENT, "d": {"queries": "exponential(rate=6)"}}
+    rows = measured(graph(["s -> a", "s -> b", "a -> c", "b -> d"], nodes, bandwidth=10), horizon=5e4)
+    waits = [load / (2 * 10 * (1 - load)) for load in (0.2, 0.7)]
+    assert_agrees(rows["clients", "queueing_delay"], (waits[0] + 6 * waits[1]) / 7, 0.03)
+
+
+def test_polls_of_recent_contacts_come_in_swarms_for_which_there_is_no_formula():
+    clients = {"ask": 1, "queries": "exponential(rate=20)"}
+    for charge, known in (("issued", True), ("both", False)):
+        network = cluster(replicas=4, polls=E1, peers=2, select="recent", charge=charge, clients=clients)
+        found = {(row.group, row.metric): row.predicted for row in rn.predict(network).rows}
+        assert (found["clients", "queueing_delay"] is not None) == known
+
+
+def test_pulls_that_an_overloaded_replica_cannot_send_do_not_come_to_its_source():
+    """It sends 2 of 5, and the source can answer 3."""
+    nodes = {"s": {**SOURCE, "bandwidth": 3.0}, "a": {"downloads": "exponential(rate=5)", "bandwidth": 2.0}}
+    rows = measured(graph(["s -> a"], nodes))
+    assert_agrees(rows["level 1", "rejected"], 1 - 2 / 5, 0.01)
+    assert rows["s", "rejected"].measured == 0
+    assert rows["s", "rejected"].predicted is None
+
+
+def test_queries_whose_rate_swings_slowly_overflow_below_a_load_of_one():
+    network = redundant(5, replicas=1, ask=1, bandwidth=8, queue=30)
+    swinging = rn.Network.from_data(network.data() | {"queries": "diurnal(rate=5, swing=0.8, period=300)"})
+    rows = measured(swinging)
+    assert rows["clients", "rejected"].measured > 0.02
+    assert rows["clients", "rejected"].predicted is None
+    assert rows["clients", "answered"].predicted is None
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        graph(["s -> r", "r -> c"], {"s": SOURCE, "t": SOURCE, "r": REPLICA, "c": CLIENT}, bandwidth=20, queue=3),
+        graph([], {"s": SOURCE, "a": REPLICA}, bandwidth=5),
+        graph(["s -> a", "a -> c"], {"s": {**SOURCE, "bandwidth": 9.0}, "a": REPLICA, "c": CLIENT}),
+    ],
+    ids=["a source that nobody asks", "a replica that asks nobody", "only a source with a limit"],
+)
+def test_lines_that_nobody_asks_anything_of_are_no_trouble(network):
+    found = measured(network, horizon=200)
+    assert all(row.measured in (0, None) for (_, metric), row in found.items() if metric == "rejected")
+
+
 class TestLine:
     """One node of bandwidth 2 with room for three messages."""
 
@@ -154,11 +279,33 @@ class TestLine:
         assert lines.totals(10.0).spare[1] == 1 + 10 - 5.5
 
 
-def test_a_line_overflows_where_its_decay_says_so():
+def test_poisson_arrivals_grow_as_they_do():
+    assert growth(rn.law("exponential(rate=3)"), 0.5, 2, 0.1) == pytest.approx(3 * 0.5 * math.expm1(0.2))
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_other_arrivals_grow_by_their_transform_or_a_little_more(share):
+    """(b / (b + g))^2 = 1 / (1 + more), and exp(-g) = 1 / (1 + more)."""
+    more = share * math.expm1(0.1)
+    gamma, right = growth(rn.law("gamma(shape=2, rate=1)"), share, 1, 0.1), 2 * (math.sqrt(1 + more) - 1)
+    assert right <= gamma <= 1.01 * right
+    constant, right = growth(rn.law("constant(rate=1)"), share, 1, 0.1), math.log1p(more)
+    assert right <= constant <= 1.01 * right
+
+
+def test_what_has_no_bound_grows_without_one():
+    assert growth(rn.law("diurnal(rate=1, swing=0.8, period=300)"), 1.0, 1, 0.1) == math.inf
+    assert ebb(rn.law("diurnal(rate=1, swing=0.8, period=300)"), 1.0, 1, 0.1) == 0
+    assert needed(2, 2) == math.inf
+
+
+def test_a_line_overflows_where_its_growth_says_so():
     """Of single messages at half load, exp(-1.2564 K): the root of exp(t) - 1 = 2 t."""
-    line = Line(2.0, ((1.0, 1.0),))
-    assert line.overflows(int(-math.log(1e-6) / 1.2564))
-    assert not line.overflows(math.ceil(-math.log(1e-6) / 1.2564) + 3)
+    places = -math.log(NEVER) / 1.2564 + 1
+    for queue, predicted in ((math.floor(places), None), (math.ceil(places), 0)):
+        network = rn.single(updates=E1, downloads=E1, bandwidth=2, queue=queue)
+        found = {(row.group, row.metric): row.predicted for row in rn.predict(network).rows}
+        assert found["level 1", "rejected"] == predicted
 
 
 def test_answers_leave_after_their_line():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
-from replnet.experiment.capacity import Capacity
+from replnet.experiment.capacity import OVERFLOWS, Capacity
 from replnet.experiment.formula import Formula, NoFormulaError, mean, unknown
 from replnet.experiment.presence import available, churned, freshness_in_churn, presence, require_steady, successful
 from replnet.experiment.provenance import provenance
@@ -84,7 +84,7 @@ def formulas(compiled: Plan, asked: Iterable[Metric] = (), by_source: bool = Fal
     if compiled.bandwidth is not None:
         capacity = Capacity(compiled)
         if capacity.crowded or capacity.turned_away:
-            why = capacity.crowded or "lines that overflow now and then"
+            why = capacity.crowded or OVERFLOWS
             beyond = dict.fromkeys(beyond, unknown(why))
         found = limited(found, capacity)
     return found | beyond
@@ -98,6 +98,8 @@ def limited(found: dict[tuple[str, str], Formula], capacity: Capacity) -> dict[t
             found[group, metric] = unknown(crowded)
         elif metric == "answered" and own[group, "rejected"].value != 0:
             found[group, metric] = unknown("queries that are turned away")
+        elif formula.value is not None and shy >= 1:
+            found[group, metric] = unknown(OVERFLOWS)
         elif formula.value is not None and shy:
             found[group, metric] = replace(formula, kind="approximation", accuracy=formula.accuracy + shy)
     return found | own
