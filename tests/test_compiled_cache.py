@@ -15,13 +15,13 @@ import replnet
 PACKAGE = Path(replnet.__file__).parent
 PROGRAM = """
 import numpy as np
-from replnet.engines import kernels
+from replnet.engines import pulls
 
 word, out = np.uint64(7), np.empty(3, np.int64)
-kernels.choose(word, word, 0, 3, 1000, out)  # calls laws.compiled.word
-none = kernels.NAME(np.empty(0), np.empty((0, 2), np.int8), np.full(1, word), np.full(1, word))
-print(out.tolist(), kernels.lost(none, 0, 0, 0, 1))
-print(sum(kernels.choose.stats.cache_hits.values()), sum(kernels.lost.stats.cache_hits.values()))
+pulls.choose(word, word, 0, 3, 1000, out)  # calls laws.compiled.word
+none = pulls.NAME(np.empty(0), np.empty((0, 2), np.int8), np.full(1, word), np.full(1, word))
+print(out.tolist(), pulls.lost(none, 0, 0, 0, 1))
+print(sum(pulls.choose.stats.cache_hits.values()), sum(pulls.lost.stats.cache_hits.values()))
 """
 
 
@@ -50,7 +50,7 @@ def replace(copy: Path, file: str, old: str, new: str) -> None:
 def test_a_type_with_another_name_is_no_obstacle(copy):
     first, hits = ran(copy)
     assert hits == "0 0"
-    replace(copy, "engines/kernels.py", "class Losses", "class Misses")
+    replace(copy, "engines/pulls.py", "class Losses", "class Misses")
     assert ran(copy, "Misses") == [first, "0 0"]
     assert ran(copy, "Misses") == [first, "1 1"]
 

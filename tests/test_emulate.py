@@ -117,14 +117,15 @@ def test_a_difference_is_looked_at_again(monkeypatch):
 
 
 def test_an_interrupted_run_keeps_what_it_has(monkeypatch):
-    ran = array.run_path
+    ran = array.run_paths
 
-    def interrupted(program, seed, replication, horizon):
-        if replication == 40:
+    def interrupted(tiling, seed, replications, horizon):
+        if 40 in replications:
             raise KeyboardInterrupt
-        return ran(program, seed, replication, horizon)
+        return ran(tiling, seed, replications, horizon)
 
-    monkeypatch.setattr(array, "run_path", interrupted)
+    monkeypatch.setattr(array, "SLICE", 1)  # one at a time
+    monkeypatch.setattr(array, "run_paths", interrupted)
     result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64)
     assert result.incomplete == "interrupted after 40 replications"
     assert result.replications == 40

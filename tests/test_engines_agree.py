@@ -20,9 +20,8 @@ ROUNDING = 1e-9
 
 
 def both(compiled: Plan, seed: int, horizon: float, sampled: bool, replication: int = 0) -> tuple[Path, Path]:
-    program = array.Program(compiled, sampled)
     return (
-        array.run_path(program, seed, replication, horizon),
+        array.run_path(compiled, seed, replication, horizon, sampled),
         step.run_path(compiled, seed, replication, horizon, sampled),
     )
 
@@ -110,9 +109,9 @@ def test_they_agree_over_many_seeds(network, sampled):
 
 def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
     compiled = plan(NAMED["cluster"])
-    whole = array.run_path(array.Program(compiled, False), 1, 0, 200.0)
+    whole = array.run_path(compiled, 1, 0, 200.0, False)
     monkeypatch.setattr(array, "WINDOW", 32)
-    parts = array.run_path(array.Program(compiled, False), 1, 0, 200.0)
+    parts = array.run_path(compiled, 1, 0, 200.0, False)
     assert np.array_equal(whole.copies, parts.copies)
     assert whole.counts == parts.counts
     assert np.allclose(whole.fresh, parts.fresh, rtol=0, atol=ROUNDING)
@@ -140,10 +139,10 @@ def test_another_node_disturbs_no_one():
     for name in ("a", "b"):
         graph.add_node(name, downloads="pareto(alpha=3, rate=1)")
         graph.add_edge("source", name)
-    small = array.run_path(array.Program(plan(rn.graph(graph)), False), 1, 0, 50.0)
+    small = array.run_path(plan(rn.graph(graph)), 1, 0, 50.0, False)
     graph.add_node("c", downloads="exponential(rate=1)")
     graph.add_edge("b", "c")
-    large = array.run_path(array.Program(plan(rn.graph(graph)), False), 1, 0, 50.0)
+    large = array.run_path(plan(rn.graph(graph)), 1, 0, 50.0, False)
     assert np.array_equal(small.copies[0, 1:3], large.copies[0, 1:3])
 
 
@@ -151,8 +150,8 @@ def test_sampled_and_conditional_see_the_same_copies():
     """What is fresh to one, by the instant it goes stale, left after the last update to the other."""
     compiled = plan(NAMED["tree"])
     for seed in range(10):
-        stale = array.run_path(array.Program(compiled, True), seed, 0, 20.0).copies[0, 1:]
-        left = array.run_path(array.Program(compiled, False), seed, 0, 20.0).copies[0, 1:]
+        stale = array.run_path(compiled, seed, 0, 20.0, True).copies[0, 1:]
+        left = array.run_path(compiled, seed, 0, 20.0, False).copies[0, 1:]
         order = np.argsort(left)
         assert (np.diff(stale[order]) >= 0).all()
         assert (stale >= left).all()
@@ -173,5 +172,5 @@ def test_the_array_engine_says_which_engine_takes_delay_laws():
         depth=2, updates="exponential(rate=1)", downloads="exponential(rate=1)", delay="exponential(mean=0.1)"
     )
     with pytest.raises(ValueError, match=r"delay: .*step"):
-        array.run_path(array.Program(plan(network), True), 1, 0, 1.0)
+        array.run_path(plan(network), 1, 0, 1.0, True)
     assert 0 <= step.run_path(plan(network), 1, 0, 20.0, True).fresh[1] <= 1

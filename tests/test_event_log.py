@@ -49,11 +49,11 @@ def rows(found: list[Columns]) -> list[tuple[float, ...]]:
 def both(network: rn.Network, seed: int, horizon: float = 8.0, sampled: bool = True):
     """The rows of either engine, from one measured path."""
     compiled, ours, theirs = plan(network), list[Columns](), list[Columns]()
-    path = array.run_path(array.Program(compiled, sampled), seed, 0, horizon)
+    path = array.run_path(compiled, seed, 0, horizon, sampled)
     if path.depth * compiled.asking > MOST:
         reject()
     back = looks(compiled, path, horizon)
-    array.record_path(array.Program(compiled, False), seed, 0, horizon, ours.append, back)
+    array.record_path(compiled, seed, 0, horizon, ours.append, back)
     step.record_path(compiled, seed, 0, horizon, theirs.append, back)
     return rows(ours), rows(theirs)
 
@@ -94,7 +94,7 @@ def test_they_do_where_two_sources_share_a_line_and_messages_get_lost():
     compiled = plan(rn.graph(graph))
     for seed in range(10):
         assert_same(rn.graph(graph), seed)
-        ours = array.run_path(array.Program(compiled, True), seed, 0, 20.0)
+        ours = array.run_path(compiled, seed, 0, 20.0, True)
         theirs = step.run_path(compiled, seed, 0, 20.0, True)
         assert ours.answers.tolist() == theirs.answers.tolist()
         assert ours.good.tolist() == theirs.good.tolist()
@@ -109,8 +109,8 @@ def test_rows_do_not_depend_on_the_size_of_windows(monkeypatch):
 
 def test_there_is_a_row_for_every_event():
     compiled, found = plan(CLUSTER), list[Columns]()
-    path = array.run_path(array.Program(compiled, True), 1, 0, 100.0)
-    array.record_path(array.Program(compiled, False), 1, 0, 100.0, found.append, looks(compiled, path, 100.0))
+    path = array.run_path(compiled, 1, 0, 100.0, True)
+    array.record_path(compiled, 1, 0, 100.0, found.append, looks(compiled, path, 100.0))
     events = np.bincount(np.concatenate([some.event for some in found]), minlength=len(EVENTS)).tolist()
     updates, downloads, polls, queries = path.counts
     pulls = downloads + 2 * polls + 2 * queries

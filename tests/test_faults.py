@@ -78,7 +78,7 @@ class TestSchedule:
     def path(self, engine, network):
         compiled = plan(network)
         if engine == "array":
-            return array.run_path(array.Program(compiled, True), 1, 0, 10.0)
+            return array.run_path(compiled, 1, 0, 10.0, True)
         return step.run_path(compiled, 1, 0, 10.0, True)
 
     def test_a_crash_takes_exactly_its_time(self, engine):
@@ -96,7 +96,7 @@ class TestSchedule:
         network = tree({"cut": ["source", "level 1"], "at": 0}, updates="constant(period=3)")
         compiled = plan(network)
         if engine == "array":
-            path = array.run_path(array.Program(compiled, False), 1, 0, 10.0)
+            path = array.run_path(compiled, 1, 0, 10.0, False)
         else:
             path = step.run_path(compiled, 1, 0, 10.0, False)
         assert (path.copies[0, 1:] < 0).all()

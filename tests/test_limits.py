@@ -80,7 +80,7 @@ def test_ages_that_floats_cannot_order_are_refused():
 
 
 def test_polls_of_many_magnitudes_have_no_formula():
-    net = rn.cooperative(replicas=3, peers=1, updates=RIGHT, downloads=RIGHT, polls="gamma(shape=1e-3, rate=1)")
+    net = rn.cooperative(replicas=50, peers=1, updates=RIGHT, downloads=RIGHT, polls="gamma(shape=1e-3, rate=1)")
     (row,) = rn.predict(net).rows
     assert row.predicted is None
     assert "magnitudes" in row.note

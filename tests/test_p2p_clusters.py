@@ -15,9 +15,8 @@ import pytest
 from paper import FAMILIES, reproduced
 
 import replnet as rn
-from replnet.engines.array import run_path
+from replnet.engines.array import runner
 from replnet.engines.plan import plan
-from replnet.engines.program import Program
 from replnet.measure.estimate import Estimate, ratio
 from replnet.theory.cluster import all_superposed
 from replnet.theory.service import poll_rate
@@ -70,8 +69,8 @@ def test_random_selection_peaks_at_one_peer(total):
 def paths(total, k, select):
     """The freshness of 64 replications; those of one number have the same downloads whatever k and selection."""
     length = 3000 / total  # differences are smallest where polls are few
-    program = Program(plan(contacting(total, k, select)), sampled=False)
-    return np.array([run_path(program, 12, replication, length).fresh[0] for replication in range(64)])
+    run, _ = runner(plan(contacting(total, k, select)), 12, length, sampled=False)
+    return np.array([run(range(one, one + 1))[0].fresh[0] for one in range(64)])
 
 
 def fresher(first, second) -> Estimate:
@@ -124,13 +123,13 @@ def test_figure_11d_starts_at_one_half():
 def test_figure_11d_ends():
     """P2P VI-C prints 0.72 to 0.78 over Pareto, exponential and constant C.
 
-    All three lie in that range for nu from 7.41 to 9.07, but no single nu gives both ends, 0.06 apart:
+    All three lie in that range for nu from 7.36 to 8.99, but no single nu gives both ends, 0.06 apart:
     the families are at most 0.045 apart at any nu.
     """
     lowest = poll_rate(0.72, M, ONE, ONE, PARETO)
     highest = poll_rate(0.78, M, ONE, ONE, CONSTANT)
-    assert lowest == pytest.approx(7.407, abs=0.0005)
-    assert highest == pytest.approx(9.069, abs=0.0005)
+    assert lowest == pytest.approx(7.365, abs=0.001)
+    assert highest == pytest.approx(8.994, abs=0.001)
     for nu in np.geomspace(0.1, 100, 31):
         assert predicted(cluster(CONSTANT(nu))) - predicted(cluster(PARETO(nu))) < 0.045
 

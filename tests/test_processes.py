@@ -409,8 +409,8 @@ def test_what_else_is_measured_agrees_too() -> None:
 def test_freshness_has_no_drift_from_the_start() -> None:
     """Over half a unit of time from zero, as over all time; sees an error of 0.06."""
     network = rn.cascade(depth=2, updates=TEXTS[5], downloads=[TEXTS[2], TEXTS[0]])
-    program = array.Program(plan(network), True)
-    fresh = np.array([array.run_path(program, 9, replication, 0.5).fresh for replication in range(3000)])
+    run, _ = array.runner(plan(network), 9, 0.5, sampled=True)
+    fresh = np.array([path.fresh for path in run(range(3000))])
     for g, row in enumerate(rn.predict(network).rows):
         assert_mean(fresh[:, g], row.predicted, resolution=0.12)
 

@@ -63,7 +63,7 @@ def test_on_any_path_staleness_is_what_freshness_leaves(network, seed):
     compiled, horizon = plan(network), 6.0
     assume(compiled.bandwidth is None)
     assume(compiled.constant_delay is not None)
-    path = array.run_path(array.Program(compiled, True), seed, 0, horizon)
+    path = array.run_path(compiled, seed, 0, horizon, True)
     assume(path.unproven == 0)
     found = following(compiled, "array", seed, horizon, QUESTIONS)(0, path)
     for name, (g, row) in compiled.rows.items():
@@ -90,7 +90,7 @@ def test_on_any_path_staleness_is_what_freshness_leaves(network, seed):
 def test_parts_add_up_to_groups_in_both_engines(network, seed, sampled):
     compiled, horizon = plan(network), 6.0
     paths = [
-        array.run_path(array.Program(compiled, sampled), seed, 0, horizon),
+        array.run_path(compiled, seed, 0, horizon, sampled),
         step.run_path(compiled, seed, 0, horizon, sampled),
     ]
     ours, theirs = (path.of_sources for path in paths)

@@ -171,11 +171,11 @@ def assert_replayed(network: rn.Network, seed: int, batch: int, horizon: float =
 
 
 def replayed(compiled: Plan, seed: int, horizon: float) -> None:
-    path = array.run_path(array.Program(compiled, True), seed, 0, horizon)
+    path = array.run_path(compiled, seed, 0, horizon, True)
     found = following(compiled, "array", seed, horizon, QUESTIONS)(0, path)
     rows: list[Columns] = []
     back = looks(compiled, path, horizon, "array")
-    array.record_path(array.Program(compiled, False), seed, 0, horizon, rows.append, back)
+    array.record_path(compiled, seed, 0, horizon, rows.append, back)
     oldest = min((float(some.left[np.isfinite(some.left)].min(initial=0.0)) for some in rows), default=0.0)
     naive = Naive(compiled, seed, horizon, rows, -oldest + 1.0)
     every = found.shares | found.of_sources

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import replnet as rn
-from replnet.engines import array
-from replnet.engines.plan import plan
-from replnet.engines.program import Program
-from replnet.engines.record import REPLY, Columns
 from replnet.engines.stretch_kernels import stretches
 from replnet.measure.staleness_kernels import add_up, missed, places
 
@@ -114,32 +108,3 @@ NETWORKS = {
         links=["a -> p", "b -> p", "b -> q", "p -> q"],
     ),
 }  # fmt: skip
-
-
-def changes(rows: list[Columns]) -> Mapping[int, list[tuple[float, float]]]:
-    """By node, when it was brought something fresher than it had, and what."""
-    found: dict[int, list[tuple[float, float]]] = {}
-    for part in rows:
-        some = part.event == REPLY
-        for at, node, left in zip(part.at[some], part.node[some], part.left[some], strict=True):
-            own = found.setdefault(int(node), [])
-            if not np.isnan(left) and (not own or left > own[-1][1]):
-                own.append((float(at), float(left)))
-    return found
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_what_is_recorded_without_pulls_is_every_change(name):
-    program = Program(plan(NETWORKS[name]), sampled=False)
-    seen = []
-    for pulls in (True, False):
-        rows: list[Columns] = []
-        array.record_path(program, 3, 0, 200.0, rows.append, [40.0], pulls=pulls)
-        seen.append(rows)
-    every, only = (changes(rows) for rows in seen)
-    assert set(every) == set(only)
-    for node, own in only.items():
-        # The first of all rows may be no fresher than what was there at time zero.
-        assert own == every[node] or own == every[node][1:]
-        assert len(own) > 20
-    assert sum(part.at.size for part in seen[1]) < sum(part.at.size for part in seen[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chance import FALSE_ALARM
 
-from replnet.engines import kernels
+from replnet.engines import pulls
 from replnet.laws import compiled
 from replnet.laws.streams import CHOICES, FUTURE, Streams, distinct, exponentials, name_words, seed_words, streams, word
 
@@ -58,7 +58,7 @@ def test_a_node_keeps_its_stream_whoever_else_is_there():
 @pytest.mark.parametrize(("k", "n"), [(1, 1), (1, 7), (2, 3), (3, 3), (5, 6), (20, 100)])
 def test_the_compiled_choice_is_the_plain_one(wake, k, n):
     of, out = some_streams(1), np.empty(k, np.int64)
-    kernels.choose(of.key[0], of.gamma[0], wake, k, n, out)
+    pulls.choose(of.key[0], of.gamma[0], wake, k, n, out)
     chosen = distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n)
     assert out.tolist() == chosen
     assert len(set(chosen)) == k

@@ -24,9 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import replnet as rn
-from replnet.engines.array import run_path
+from replnet.engines.array import runner
 from replnet.engines.plan import plan
-from replnet.engines.program import Program
 from replnet.experiment.doubts import behind, heavy
 from replnet.experiment.predict import formulas
 from replnet.measure.estimate import Estimate, ratio
@@ -93,17 +92,17 @@ class Coverage:
     """What the intervals of many runs made of one prediction."""
 
     predicted: float
-    values: np.ndarray
-    half_widths: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
 
     @property
     def below(self) -> float:
         """Share of intervals that lie below the prediction."""
-        return float(np.mean(self.values + self.half_widths < self.predicted))
+        return float(np.mean(self.highs < self.predicted))
 
     @property
     def above(self) -> float:
-        return float(np.mean(self.values - self.half_widths > self.predicted))
+        return float(np.mean(self.lows > self.predicted))
 
     @property
     def covered(self) -> float:
@@ -120,16 +119,17 @@ class Runner:
     def __init__(self, case: Case) -> None:
         compiled = plan(case.network)
         self._at = compiled.groups.index(case.group)
-        self._program = Program(compiled, case.estimator == "sampled")
+        self._plan, self._sampled = compiled, case.estimator == "sampled"
         self._clients = compiled.copies[self._at] == 0
-        self._doubt = heavy(behind(compiled, self._at), self._program.sampled)
+        self._doubt = heavy(behind(compiled, self._at), self._sampled)
         formula = formulas(compiled)[case.group, "freshness"]
         assert formula.kind == "exact", f"{case.name}: coverage needs an exact prediction, not {formula.kind}"
         self.predicted = formula.value
 
     def interval(self, seed: int) -> Estimate:
         """As `replnet.emulate` makes it of its first 32 replications."""
-        paths = [run_path(self._program, seed, replication, LENGTH) for replication in range(REPLICATIONS)]
+        run, _ = runner(self._plan, seed, LENGTH, self._sampled)
+        paths = run(range(REPLICATIONS))
         assert not any(path.unproven for path in paths)
         good = [path.good[self._at] if self._clients else path.fresh[self._at] for path in paths]
         wholes = [path.answers[self._at] if self._clients else 1.0 for path in paths]
@@ -138,9 +138,7 @@ class Runner:
     def coverage(self, seeds: Sequence[int]) -> Coverage:
         estimates = [self.interval(seed) for seed in seeds]
         assert self.predicted is not None
-        return Coverage(
-            self.predicted, np.array([e.value for e in estimates]), np.array([e.half_width for e in estimates])
-        )
+        return Coverage(self.predicted, np.array([e.low for e in estimates]), np.array([e.high for e in estimates]))
 
 
 def main() -> int:
@@ -160,7 +158,7 @@ def main() -> int:
         fair &= found.fair
         print(
             f"| {case.name} | {case.estimator} | {args.runs} | {found.predicted:.5f} | {100 * found.covered:.2f} | "
-            f"{100 * found.below:.2f} | {100 * found.above:.2f} | {found.half_widths.mean():.2g} | "
+            f"{100 * found.below:.2f} | {100 * found.above:.2f} | {(found.highs - found.lows).mean() / 2:.2g} | "
             f"{'fair' if found.fair else 'NOT FAIR'} |",
             flush=True,
         )

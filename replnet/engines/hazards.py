@@ -34,7 +34,7 @@ class Hazards:
         """How long the answer waits before it leaves, or None if there is none."""
         if self.outages.down(asked, now):
             return None
-        return 0.0 if self.lines is None else self.lines.answer(asked, asker, now)
+        return 0.0 if self.lines is None else self.lines.answer(asked, asker, now, self.outages.next_fall(asked, now))
 
     def returns(self, asked: int, asker: int, now: float, mute: bool) -> bool:
         """Whether a reply gets there."""

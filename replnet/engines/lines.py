@@ -21,7 +21,16 @@ would have got it. So a group can serve
 
 queries, where a query asks k replicas.
 
-Before the replayed past lines are empty, or full where more is asked than can be sent.
+A node that goes down forgets what waits: answers that would leave after that are lost.
+
+Before the replayed past lines are empty, or full where more is asked than can be sent. A line that
+messages load to rho < 1, with squares of their intervals c times those of constant ones, forgets how it began in
+about
+
+    tau = n c / (2 B (1 - sqrt(rho))^2)                                       (3)
+
+where up to n messages come at once (exactly that in M/M/1, with c = 2 and n = 1); so the past is
+replayed for some of these. Near rho = 1 that is long, but no longer than n c K^2 / (2 B).
 """
 
 from __future__ import annotations
@@ -55,6 +64,8 @@ class Counts(NamedTuple):
         return cls(np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n))
 
 
+TIMES = 5.0  # of (3), after which a mean wait is within some 1e-3 of its limit
+LEAST_ROUGH, MOST_ROUGH = 2.0, 20.0  # of c: merged intervals are about Poisson; of heavy tails it would be without end
 FULL = 1 - 1e-12  # of a line: rounding must not turn away the last message that fits
 
 
@@ -90,7 +101,27 @@ def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
     exchange, clients = spending(plan)
     full = start + plan.queue * cost
     crowded, over = exchange > plan.bandwidth, exchange + clients > plan.bandwidth
-    return cost, np.where(crowded, full, start), np.where(over, full, start)
+    # Where exchange alone is too much, clients never get a turn: they find a line as long again.
+    return cost, np.where(crowded, full, start), np.where(crowded, full + plan.queue * cost, np.where(over, full, start))
+
+
+def settling(plan: Plan) -> npt.NDArray[np.float64]:
+    """How long the line of every node is to be replayed: a few times (3); 0 where there is none."""
+    if plan.bandwidth is None:
+        return np.zeros(len(plan.names))
+    exchange, clients = spending(plan)
+    rough, batch = np.full(len(plan.names), LEAST_ROUGH), np.ones(len(plan.names))
+    lists, roughest = {id(p.candidates): p.candidates for p in plan.processes}, dict[int, float]()
+    for p in plan.processes:
+        if p.ask:
+            own = min(p.law.second_moment / p.law.mean**2, MOST_ROUGH)
+            rough[p.node], batch[p.node] = max(rough[p.node], own), max(batch[p.node], p.ask)
+            roughest[id(p.candidates)] = max(roughest.get(id(p.candidates), 0.0), own)
+    for which, most in roughest.items():
+        asked = np.array(lists[which])
+        rough[asked] = np.maximum(rough[asked], most)
+    apart = np.maximum((1 - np.sqrt((exchange + clients) / plan.bandwidth)) ** 2, 1 / plan.queue**2)
+    return np.asarray(TIMES * batch * rough / (2 * plan.bandwidth * apart))
 
 
 @final
@@ -108,14 +139,16 @@ class Lines:
         """Whether a node can send a pull."""
         return bool(self._plan.clients[node]) or not self._cost[node] or self._exchange(node, now)
 
-    def answer(self, node: int, asker: int, now: float) -> float | None:
-        """How long the answer waits, or None if the pull is turned away."""
+    def answer(self, node: int, asker: int, now: float, falls: float = np.inf) -> float | None:
+        """How long the answer waits, or None if there is none: turned away, or still in line when the node `falls`."""
         if not self._cost[node]:
             return 0.0
         if not self._plan.clients[asker]:
             return 0.0 if not self._answers[node] or self._exchange(node, now) else None
         self._idle(node, now)
         wait: float = self._free[node] - now
+        if now + wait >= falls:
+            return None
         taken = wait + self._cost[node] <= self._limit[node]
         self._count(asker, now, taken)
         if not taken:

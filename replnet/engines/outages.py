@@ -113,6 +113,12 @@ class Outages:
         at = bisect_right(spans, (now, math.inf, True)) - 1
         return at >= 0 and now < spans[at][1]
 
+    def next_fall(self, node: int, now: float) -> float:
+        """When a node that is up goes down next."""
+        spans = self._down.get(node, ())
+        at = bisect_right(spans, (now, math.inf, True))
+        return spans[at][0] if at < len(spans) else math.inf
+
     def went_down(self, node: int, since: float, now: float) -> bool:
         """Whether it went down in [since, now]."""
         spans = self._down.get(node, ())

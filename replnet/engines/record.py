@@ -38,12 +38,12 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.general import NOBODY, NODE
 from replnet.engines.outages import Outages
+from replnet.engines.passes import NOBODY, NODE, Pulled, Replies
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Plan
-from replnet.engines.program import Program
-from replnet.engines.queue import Pulls
+from replnet.engines.pulls import runs
+from replnet.engines.tiling import Tiling
 from replnet.laws.renewal import Window
 from replnet.laws.scratch import Floats, Ints
 from replnet.laws.streams import Words
@@ -140,10 +140,11 @@ class Scribe:
 class Recorder:
     """Rows from the windows of one replication in `array`."""
 
-    def __init__(self, program: Program, run: Words, horizon: float, keep: Keep, pulls: bool = True) -> None:
-        self._with_pulls = pulls
-        self._program, self._plan, self._run, self._horizon, self._keep = program, program.plan, run, horizon, keep
-        self._purpose = self._plan.purpose[program.asking]
+    def __init__(self, tiling: Tiling, run: Words, asking: slice, horizon: float, keep: Keep) -> None:
+        """`asking`: the rows of a window that ask."""
+        self._tiling, self._plan, self._asking = tiling, tiling.plan, asking
+        self._run, self._horizon, self._keep = run, horizon, keep
+        self._purpose = self._plan.purpose[tiling.asking]
         self._asks = np.ones(len(self._plan.names), np.int64)
         for p in self._plan.processes:
             if p.purpose == QUERIES:
@@ -169,22 +170,22 @@ class Recorder:
         for row, source in enumerate(self._plan.sources):
             self._add(columns(window.of(row).copy(), UPDATES, source, source=source))
 
-    def bring(self, copies: Floats) -> None:
-        """What the answers that have arrived in a window hold of one source; the sources one after the other."""
-        self._brought.append(copies.copy())
-
-    def change(self, row: int, changes: tuple[Floats, Ints, Floats]) -> None:
-        """What became of the copies of one source in a window."""
-        at, node, left = changes
-        self._add(columns(at.copy(), REPLY, node.copy(), NO_ONE, self._known(left), self._plan.sources[row]))
-        self._hand_on()
-
-    def passed(self, window: Window, pulls: Pulls, arrived: int, waits: Floats) -> None:
-        """A window is over, for every source; the first `arrived` of its pulls have come to their end."""
-        if window.start >= 0 and self._with_pulls:
-            self._pulls(window, pulls.times[pulls.sent :], pulls.pairs[pulls.sent :])
-        self._arrivals(pulls.times[:arrived], pulls.pairs[:arrived], waits)
-        self._brought.clear()
+    def passed(self, window: Window, pulled: Pulled, replies: Replies) -> None:
+        """A window is over."""
+        if window.start >= 0:
+            self.updates(window)
+            sent = runs(pulled.begin[:-1] + pulled.sent, np.diff(pulled.begin) - pulled.sent)
+            self._pulls(window, pulled.times[sent], pulled.pairs[sent])
+        arrived = runs(pulled.begin[:-1], pulled.arrived)
+        times, pairs, tiling = pulled.times[arrived], pulled.pairs[arrived], self._tiling
+        home, of = tiling.component, tiling.component[pairs >> 32]
+        self._brought = [
+            np.where(of == home[source], replies.held[layer, arrived], -np.inf)
+            for source, layer in zip(self._plan.sources, tiling.layer, strict=True)
+        ]
+        waits = replies.waits[0, arrived] if replies.waits.size else replies.waits[0]
+        replied = replies.held[0, arrived] > -np.inf if self._plan.strict else pairs & NODE != NOBODY
+        self._arrivals(times, pairs, replied, waits)
         if window.start >= 0:
             self._hand_on()
 
@@ -198,16 +199,17 @@ class Recorder:
         process, node, peer = self._processes(window, times, pairs >> 32), pairs >> 32, pairs & NODE
         nobody = peer == NOBODY
         _, back = self._last_outage(node, times)
-        failed = nobody & ~self._program.askers.recent[process] & (times >= back)
+        failed = nobody & ~self._tiling.askers.recent[process] & (times >= back)
         event, rows = np.where(failed, FAILED, self._purpose[process]), ~nobody | failed
         self._add(columns(times[rows], event[rows], node[rows], np.where(nobody, NO_ONE, peer)[rows]))
 
     def _processes(self, window: Window, times: Floats, node: Ints) -> Ints:
         """To which every pull belongs."""
-        number, askers = window.last - window.first, self._program.askers
+        first, offset, askers = window.first[self._asking], window.offset[self._asking], self._tiling.askers
+        number = window.last[self._asking] - first
         process = np.repeat(np.arange(number.size), number)
         before = np.cumsum(number) - number
-        at = window.points[np.arange(process.size) + (window.offset + window.first - before)[process]]
+        at = window.points[np.arange(process.size) + (offset + first - before)[process]]
         pulls = askers.pulls[process]
         process, at = np.repeat(process, pulls), np.repeat(at, pulls)
         found = np.empty_like(process)
@@ -226,23 +228,17 @@ class Recorder:
             begin[mine], end[mine] = spans[which].T
         return begin, end
 
-    def _arrivals(self, sent: Floats, pairs: Ints, waits: Floats) -> None:
+    def _arrivals(self, sent: Floats, pairs: Ints, replied: npt.NDArray[np.bool_], waits: Floats) -> None:
         """(2)"""
-        delay, node, peer = self._program.delay, pairs >> 32, pairs & NODE
+        delay, node, peer = self._tiling.delay, pairs >> 32, pairs & NODE
         # In the order in which `step` adds them up, so that not even the rounding differs.
         at = (sent + delay) + (delay + waits if waits.size else delay)
         fell, _ = self._last_outage(node, at)
-        replied = self._brought[-1] > -np.inf if self._plan.strict else peer != NOBODY
         rows = np.flatnonzero(replied & (fell < sent) & (at >= 0) & (at < self._horizon))
-        self._held(REPLY, at[rows], node[rows], peer[rows], [left[rows] for left in self._copies])
+        self._held(REPLY, at[rows], node[rows], peer[rows], [left[rows] for left in self._brought])
         asked = np.flatnonzero(self._plan.clients[node])
         if asked.size:
-            self._answers(node[asked], at[asked], [left[asked] for left in self._copies])
-
-    @property
-    def _copies(self) -> list[Floats]:
-        """What the answers brought, source by source."""
-        return self._brought[: len(self._plan.sources)]
+            self._answers(node[asked], at[asked], [left[asked] for left in self._brought])
 
     def _answers(self, node: Ints, at: Floats, left: list[Floats]) -> None:
         """The pulls of a query, which were sent together, have arrived together: one after another of their client."""

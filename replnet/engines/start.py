@@ -10,7 +10,8 @@ either holds for every source:
 
 Otherwise the same past is looked up twice as deep. A replica whose only download
 comes straight from the source needs no past at all: its age is known. Where a
-replica may be without a copy (2) does not do: whether it has one matters.
+replica may be without a copy (2) does not do: whether it has one matters. Lines of nodes with
+limited bandwidth are replayed until they have forgotten how they began (lines.py, 3).
 
 (2) bounds the depth by the age of the updates, (1) by the slowest chain of
 downloads. Where both have heavy tails neither may come within reach; then the
@@ -24,6 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from replnet.engines.lines import settling
 from replnet.engines.plan import UPDATES, Plan
 from replnet.laws.base import OLDEST
 from replnet.laws.check import FieldError
@@ -53,8 +55,10 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
     enough = update_age + 2 * delay
     most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / (sets * asking) if asking else 0.0
     most = min(most, MOST / (sets * plan.rate))
+    lines = float(settling(plan).max())
+    enough = max(enough, lines)
     # Of exponential waits the longest of n is on average log(n) of their mean.
-    depth = (4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay
+    depth = max((4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay, lines)
     while True:
         reach = min(depth, most)
         if sampled and enough <= reach and plan.swept:

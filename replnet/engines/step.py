@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from replnet.engines import record
 from replnet.engines.hazards import Hazards
-from replnet.engines.lines import LineState, load
+from replnet.engines.lines import LineState, load, settling
 from replnet.engines.outages import DOWN
 from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
@@ -332,7 +332,7 @@ class Walk:
         """How many copies may differ from the stationary ones (start.py)."""
         swept = self._sampled and self._plan.swept
         known = {(i, source) for q, i, source in self._plan.direct.tolist() if self._ages[q] > self.depth}
-        unproven = 0
+        unproven = int(np.count_nonzero(settling(self._plan) > self.depth))
         for row, source in enumerate(self._plan.sources):
             if swept and self.depth >= self._ages[row] + 2 * longest(self._plan):
                 continue

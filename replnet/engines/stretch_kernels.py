@@ -10,26 +10,6 @@ from replnet.compiler import njit
 
 
 @njit(cache=True)
-def changed_pass(times, pairs, source, copy, at, node, left):
-    """(1) of kernels.py where everyone asks by name, is answered at once and keeps what it gets; copies left at `copy`.
-
-    Writes down every change, and returns their number.
-    """
-    n = 0
-    for q in range(times.size):
-        t = times[q]
-        copy[source] = t
-        pair = pairs[q]
-        i = pair >> 32
-        new = copy[pair & 0xFFFFFFFF]
-        if new > copy[i]:
-            copy[i] = new
-            at[n], node[n], left[n] = t, i, new
-            n += 1
-    return n
-
-
-@njit(cache=True)
 def stretches(brought, turns, since, held, up, nothing, found):
     """The stretches that end with one of the rows `brought`, or with one of the `turns`, both in order of time.
 

@@ -10,20 +10,9 @@ two of them is the instant of the next.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from replnet.compiler import njit
-
-
-class Tree(NamedTuple):
-    """The askers of one source's tree."""
-
-    order: Any  # those of this tree, by depth
-    node: Any
-    upstream: Any  # of a process's node
-    feeds: Any  # whether anyone pulls from it
 
 
 @njit(cache=True)
@@ -66,9 +55,8 @@ def ranks(changes, d, rank):
 
 
 @njit(cache=True)
-def gain(d, rank, value, before, held):
-    """held[j] = the copy after pull j; returns the fresh time that the pulls add."""
-    total = 0.0
+def gain(d, rank, value, before, held, total):
+    """held[j] = the copy after pull j; returns `total` with the fresh time that the pulls add, one after another."""
     for j in range(d.size):
         after = value[rank[j]]
         held[j] = after
@@ -90,27 +78,35 @@ def keep_changes(d, held, before, times, values):
 
 
 @njit(cache=True)
-def tree_pass(window, tree, updates, horizon, source, copy, group, fresh, begin, size, times, values, rank, held):
-    """One window of one source; `updates` are those of the window and the one after.
+def tree_pass(window, rows, trees, layers, horizon, copies, begin, size, times, values, rank, held):
+    """One window; processes from `rows` on are those that ask, as the trees number them.
 
     The changes of node i: values[b] before the first, values[b + 1 + c] after the c-th, which was
     at times[b + c], where b = begin[i]; size[i] of them. `rank` and `held` are room for a replica's pulls.
     """
     points, offset, first, last = window
-    begin[source], size[source] = 0, updates.size - 1
-    for q in range(updates.size):
-        times[q] = updates[q]
-        values[q] = min(updates[q], horizon)
-    room = updates.size
-    for p in tree.order:
-        o, i, u = offset[p], tree.node[p], tree.upstream[p]
-        d = points[o + first[p] : o + last[p]]
-        b, n = begin[u], d.size
-        ranks(times[b : b + size[u]], d, rank)
-        before = copy[i]
-        fresh[group[i]] += gain(d, rank, values[b:], before, held)
-        if n:
-            copy[i] = held[n - 1]
-        if tree.feeds[p]:
-            begin[i], size[i] = room, keep_changes(d, held, before, times[room:], values[room:])
-            room += size[i] + 2
+    copy, cell, fresh = copies.copy[0], copies.cell[0], copies.fresh
+    for c in range(layers.begin.size - 1):
+        z = layers.begin[c]
+        source, row, room = layers.source[z], layers.row[z], 0
+        if row < 0:
+            continue  # nothing ever comes
+        begin[source], size[source] = 0, last[row] - first[row]
+        for q in range(size[source] + 1):  # and the one after
+            at = points[offset[row] + first[row] + q]
+            times[q] = at
+            values[q] = min(at, horizon)
+        room = size[source] + 1
+        for o in range(trees.begin[c], trees.begin[c + 1]):
+            p = trees.order[o]
+            i, u, w = trees.node[p], trees.upstream[p], rows + p
+            d = points[offset[w] + first[w] : offset[w] + last[w]]
+            b, n = begin[u], d.size
+            ranks(times[b : b + size[u]], d, rank)
+            before = copy[i]
+            fresh[cell[i]] = gain(d, rank, values[b:], before, held, fresh[cell[i]])
+            if n:
+                copy[i] = held[n - 1]
+            if trees.feeds[p]:
+                begin[i], size[i] = room, keep_changes(d, held, before, times[room:], values[room:])
+                room += size[i] + 2

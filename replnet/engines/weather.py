@@ -7,22 +7,23 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines import kernels
-from replnet.engines.general import TURNS, Trouble
 from replnet.engines.lines import FULL, Counts, answers_cost, opening
-from replnet.engines.outages import UP, Losses, Outages, Way
-from replnet.engines.program import Program
+from replnet.engines.outages import UP, Outages, Way
+from replnet.engines.outages import Losses as Lost
+from replnet.engines.passes import TURNS, Trouble
+from replnet.engines.pulls import Losses, absent
+from replnet.engines.tiling import Tiling
 from replnet.laws.renewal import Window
 from replnet.laws.scratch import Floats, Ints
 from replnet.laws.streams import Words
 
 
-def losses(program: Program, run: Words) -> kernels.Losses:
+def losses(tiling: Tiling, run: Words) -> Losses:
     """Of the processes that ask."""
-    plan, ask = program.plan, program.asking
-    of = Losses(plan.faults, run, plan.stream_names[ask], plan.purpose[ask])
+    plan, ask = tiling.plan, tiling.asking
+    of = Lost(plan.faults, run[:1], plan.stream_names[ask], plan.purpose[ask])
     share = np.array([way.fault.lose for way in plan.faults.losses], float)
-    return kernels.Losses(share, _sides(plan.faults.losses), *of.streams)
+    return Losses(share, _sides(plan.faults.losses), *of.streams)
 
 
 def _sides(ways: tuple[Way, ...]) -> npt.NDArray[np.uint8]:
@@ -31,38 +32,47 @@ def _sides(ways: tuple[Way, ...]) -> npt.NDArray[np.uint8]:
 
 @final
 class Weather:
-    """Outages and lines over [-depth, horizon); every content has the same, in arrays of its own."""
+    """Outages and lines over [-depth, horizon)."""
 
-    def __init__(self, program: Program, run: Words, depth: float, horizon: float) -> None:
-        self._plan, self._start, self._horizon = program.plan, -depth, horizon
-        self._outages = Outages(self._plan.names, self._plan.faults, run, depth, horizon)
-        self._purpose = self._plan.purpose[program.asking]
+    def __init__(self, tiling: Tiling, run: Words, depth: float, horizon: float) -> None:
+        self._tiling, self._plan, self._start, self._horizon = tiling, tiling.plan, -depth, horizon
+        # Where something may go wrong there is one replication at a time.
+        self._outages = Outages(self._plan.names, self._plan.faults, run[:1], depth, horizon)
+        self._purpose = self._plan.purpose[tiling.asking]
         down = self._outages.by_node
-        spans = [down.get(int(i), np.empty((0, 2))) for i in program.askers.node] if down else []
+        spans = [down.get(int(i), np.empty((0, 2))) for i in tiling.askers.node] if down else []
         self._first = np.cumsum([0, *map(len, spans)])
         self._spans = np.concatenate(spans) if spans else np.empty((0, 2))
 
-    def take_off(self, window: Window, counts: Ints) -> None:
+    def take_off(self, window: Window, rows: slice, counts: Ints) -> None:
         """From counts by purpose, the wakes of nodes that are down."""
         if self._spans.size:
-            instants = (window.points, window.offset, window.first, window.last)
-            kernels.absent(instants, self._spans, self._first, self._purpose, counts)
+            offset, first, last = window.offset[rows], window.first[rows], window.last[rows]
+            absent(window.points, offset, first, last, self._spans, self._first, self._purpose, counts)
 
     def trouble(self) -> Trouble:
-        times = self._outages.cut_times
+        times, layers = self._outages.cut_times, self._tiling.layers
         spans: Floats = np.concatenate(times) if times else np.empty((0, 2))
-        turns = [(at, kind == UP, who, empties) for at, kind, who, empties in self._outages.turns]
+        falls = self._outages.next_fall
+        found = [(at, kind == UP, who, empties, falls(who, at)) for at, kind, who, empties in self._outages.turns]
+        turns = np.array(found, TURNS)
+        home = self._tiling.component[turns["who"]]
+        order = np.argsort(home, kind="stable")
+        begin = np.searchsorted(home[order], np.arange(layers.begin.size))
         return Trouble(
-            np.array(turns, TURNS), np.zeros(1, np.int64), _sides(self._plan.faults.cuts),
+            turns[order], begin, np.repeat(begin[:-1], np.diff(layers.begin)), _sides(self._plan.faults.cuts),
             np.cumsum([0, *map(len, times)]), spans[:, 0].copy(), spans[:, 1].copy(),
         )  # fmt: skip
 
     def lines(self, nodes: np.ndarray) -> None:
         """As they begin."""
         plan = self._plan
+        for node in self._outages.by_node if nodes.size else ():
+            nodes["falls"][:, node] = self._outages.next_fall(node, self._start)
         if plan.bandwidth is not None:
-            nodes["cost"], nodes["first"], nodes["free"] = opening(plan, self._start)
-            nodes["limit"], nodes["answers"] = nodes["cost"] * plan.queue / FULL, answers_cost(plan)
+            own = nodes[:, :-1]
+            own["cost"], own["first"], own["free"] = opening(plan, self._start)
+            own["limit"], own["answers"] = own["cost"] * plan.queue / FULL, answers_cost(plan)
 
     def counts(self, nodes: np.ndarray) -> Counts:
         """Up to the horizon; a node that is down has an F that never comes."""

@@ -48,28 +48,24 @@ def following(plan: Plan, engine: str, seed: int, horizon: float, questions: Que
 
     def follow(replication: int, path: Path) -> Path:
         replay = Replay(plan, seed_words(seed, replication), horizon, questions)
-        record(replication, path, replay.keep)
+        record(replication, path, replay)
         apart = path.of_sources | replay.of_sources()
         return replace(path, shares=path.shares | replay.shares(), of_sources=apart, undated=replay.undated)
 
     return follow
 
 
-def _recorder(
-    plan: Plan, engine: str, seed: int, horizon: float
-) -> Callable[[int, Path, Callable[[Columns], None]], None]:
+def _recorder(plan: Plan, engine: str, seed: int, horizon: float) -> Callable[[int, Path, Replay], None]:
     if engine == "array":
         from replnet.engines import array
-        from replnet.engines.program import Program
 
-        program = Program(plan, sampled=False)
-        return lambda replication, path, keep: array.record_path(
-            program, seed, replication, horizon, keep, looks(plan, path, horizon, engine), pulls=False
+        return lambda replication, path, replay: array.follow_path(
+            plan, seed, replication, horizon, replay, looks(plan, path, horizon, engine)
         )
     from replnet.engines import step
 
-    return lambda replication, path, keep: step.record_path(
-        plan, seed, replication, horizon, keep, looks(plan, path, horizon, engine)
+    return lambda replication, path, replay: step.record_path(
+        plan, seed, replication, horizon, replay.keep, looks(plan, path, horizon, engine)
     )
 
 
@@ -108,6 +104,19 @@ class Replay:
             self._size = 0
             for source in self._sources:
                 source.settle()
+
+    def updates(self, row: int, at: Floats) -> None:
+        self._sources[row].updated(at)
+
+    def stretches(self, row: int, begin: Floats, end: Floats, node: Ints, left: Floats) -> None:
+        self._sources[row].lasted(begin, end, node, left)
+
+    def answers(self, row: int, at: Floats, node: Ints, left: Floats) -> None:
+        self._sources[row].answered(at, node, left)
+
+    def settle(self) -> None:
+        for source in self._sources:
+            source.settle()
 
     def _apart(self, rows: Columns) -> list[Columns]:
         """Source by source; rows that are about none are not missed."""
@@ -215,12 +224,24 @@ class _Source:
         if answers.any():
             self._answers.append(self._dated(rows, answers))
 
+    def updated(self, at: Floats) -> None:
+        self._new.append(at)
+
+    def lasted(self, begin: Floats, end: Floats, node: Ints, left: Floats) -> None:
+        """Stretches as such, up to the last update so far or the one after."""
+        self._updates = np.concatenate([self._updates, *self._new])
+        self._new.clear()
+        self._add(begin, end, node, self._since_known(left))
+
+    def answered(self, at: Floats, node: Ints, left: Floats) -> None:
+        counted = self._clients[node]
+        self._answers.append(_Rows(at[counted], node[counted], self._since_known(left[counted])))
+
+    def _since_known(self, left: Floats) -> Floats:
+        return np.where(np.isnan(left), NONE, np.where(left < self._oldest, UNKNOWN, left))
+
     def _dated(self, rows: Columns, of: npt.NDArray[np.bool_]) -> _Rows:
-        left = rows.left[of]
-        nothing = np.isnan(left)
-        left[left < self._oldest] = UNKNOWN
-        left[nothing] = NONE
-        return _Rows(rows.at[of], rows.node[of].astype(np.int64), left)
+        return _Rows(rows.at[of], rows.node[of].astype(np.int64), self._since_known(rows.left[of]))
 
     def settle(self, end: float | None = None) -> None:
         """Account for the rows so far; up to `end`, after which nothing comes."""

@@ -172,13 +172,9 @@ def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool
     """What runs some replications, and how many of them at most at a time."""
     require_order(compiled)
     if engine == "array":
-        from replnet.engines import abreast, array
-        from replnet.engines.program import Program
+        from replnet.engines import array
 
-        program = Program(compiled, sampled)
-        if abreast.suits(program):
-            return lambda some: abreast.run_paths(program, seed, some, length), abreast.room(program, length)
-        return lambda some: [array.run_path(program, seed, one, length) for one in some], 1
+        return array.runner(compiled, seed, length, sampled)
     from replnet.engines import step
 
     return lambda some: [step.run_path(compiled, seed, one, length, sampled) for one in some], 1

@@ -35,11 +35,9 @@ Again: TypeAlias = Callable[[int, Walked, Keep], None]
 def again(plan: Plan, engine: str, seed: int, horizon: float) -> Again:
     if engine == "array":
         from replnet.engines import array
-        from replnet.engines.program import Program
 
-        program = Program(plan, sampled=False)
         return lambda replication, path, keep: array.record_path(
-            program, seed, replication, horizon, keep, looks(plan, path, horizon)
+            plan, seed, replication, horizon, keep, looks(plan, path, horizon)
         )
     from replnet.engines import step
 

@@ -155,4 +155,6 @@ class Findings:
         if not doubtful:
             return ""
         most, depth = max(path.unproven for path in doubtful), doubtful[0].depth
-        return f"start not proven in {len(doubtful)} replications (up to {most} copies, back to t = -{depth:.3g})"
+        return (
+            f"start not proven in {len(doubtful)} replications (up to {most} copies or lines, back to t = -{depth:.3g})"
+        )

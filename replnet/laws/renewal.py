@@ -47,7 +47,10 @@ PER_ROW = 32  # instants that a row should bring to a window, to be worth its vi
 
 @dataclass(frozen=True)
 class Window:
-    """The instants of every process in [start, end): points[offset[p] + first[p] : offset[p] + last[p]]."""
+    """The instants of every process in [start, end): points[offset[p] + first[p] : offset[p] + last[p]].
+
+    Behind them, at points[offset[p] + last[p]], is the next one.
+    """
 
     start: float
     end: float
@@ -178,12 +181,13 @@ class Renewals:
             self._refuse(depth, expected)
         counts = np.zeros(self.age.size, np.int64)
         blocks = [block for g in range(len(self._laws)) for block in self._backwards(g, depth, counts)]
-        ends = np.cumsum(counts)
-        points, place = np.empty(int(counts.sum())), ends.copy()
+        ends = np.cumsum(counts + 1) - 1
+        points, place = np.empty(int(ends[-1]) + 1 if ends.size else 0), ends.copy()
         for times, rows in blocks:
             turn(times, rows, depth, place, points)
+        points[ends] = self.next_instants()
         zero = np.zeros_like(counts)
-        return Window(-depth, 0.0, points, ends - counts, zero, counts, -counts, points.size)
+        return Window(-depth, 0.0, points, ends - counts, zero, counts, -counts, int(counts.sum()))
 
     def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
         """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""

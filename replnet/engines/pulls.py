@@ -1,0 +1,273 @@
+"""The pulls of a window in time order, component by component, behind those that are still on their way."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from replnet.compiler import njit
+from replnet.engines.passes import GONE, MUTE, RECENT, Pulled
+from replnet.laws.compiled import word
+from replnet.laws.renewal import Window
+from replnet.laws.scratch import Ints, Scratch
+from replnet.laws.streams import Streams
+
+SLICE = 1 << 17  # pulls sorted at once: writing all over more memory than the cache holds costs several times the sort
+
+
+class Losses(NamedTuple):
+    """Messages that get lost: shares between sides, and a stream per process that asks."""
+
+    share: Any
+    side: Any  # per share and node, bits of the two sides
+    key: Any
+    gamma: Any
+
+
+class Askers(NamedTuple):
+    """Per process that asks: who wakes and among whom it chooses."""
+
+    node: Any
+    component: Any
+    pulls: Any  # how many are asked at a wake
+    recent: Any  # whether they come from the list that the upstream hands over
+    begin: Any  # candidates are listed[begin : begin + size], each plus `shift`
+    size: Any
+    own: Any  # where the asker stands in that list, or size
+    shift: Any
+    listed: Any
+
+
+@njit(cache=True, inline="always")
+def below(w, n):
+    """A number in 0..n-1 from the upper half of a word; chances are even to one part in 2**32 / n."""
+    return np.int64(((w >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit(cache=True)
+def choose(key, gamma, wake, k, n, out):
+    """out[:k]: k distinct numbers of 0..n-1, every set equally likely (Floyd's method)."""
+    if k == n:
+        for q in range(k):
+            out[q] = q
+        return
+    for q in range(k):
+        top = n - k + q
+        pick = below(word(key, gamma, wake * k + q), top + 1)
+        for z in range(q):
+            if out[z] == pick:
+                pick = top
+                break
+        out[q] = pick
+
+
+@njit(cache=True)
+def lost(losses, p, pull, i, j):
+    """GONE if this pull of process p from i to j gets lost, MUTE if the reply does."""
+    arrive = 1.0
+    for z in range(losses.share.size):
+        a, b = losses.side[z, i], losses.side[z, j]
+        if (a & 1 and b & 2) or (a & 2 and b & 1):
+            arrive *= 1.0 - losses.share[z]
+    share, flags = 1.0 - arrive, 0
+    if np.float64(np.int64(word(losses.key[p], losses.gamma[p], 2 * pull) >> np.uint64(11))) * 2.0**-53 < share:
+        flags |= GONE
+    if np.float64(np.int64(word(losses.key[p], losses.gamma[p], 2 * pull + 1) >> np.uint64(11))) * 2.0**-53 < share:
+        flags |= MUTE
+    return flags
+
+
+@njit(cache=True)
+def absent(points, offset, begun, ended, spans, first, purpose, counts):
+    """Takes off counts, by purpose, the wakes of nodes that are down: process p over spans first[p] to first[p + 1]."""
+    for p in range(offset.size):
+        j, last = offset[p] + begun[p], offset[p] + ended[p]
+        for z in range(first[p], first[p + 1]):
+            while j < last and points[j] < spans[z, 0]:
+                j += 1
+            while j < last and points[j] < spans[z, 1]:
+                j += 1
+                counts[purpose[p]] -= 1
+
+
+@njit(cache=True)
+def sizes(first, last, pulls, component, out):
+    """out[c]: how many pulls a window has of component c."""
+    out[:] = 0
+    for p in range(pulls.size):
+        out[component[p]] += (last[p] - first[p]) * pulls[p]
+
+
+@njit(cache=True)
+def buckets(window, pulls, component, bucket, scale, begin, kept, head):
+    """head[b]: where the pulls of bucket b begin; component c has those from bucket[c] on, scale[c] in unit time."""
+    start, points, offset, first, last = window
+    head[:] = 0
+    for p in range(pulls.size):
+        o, c = offset[p], component[p]
+        base, per, k = bucket[c], scale[c], pulls[p]
+        for j in range(o + first[p], o + last[p]):
+            head[np.int64((points[j] - start) * per) + base] += k
+    for c in range(kept.size):
+        place = begin[c] + kept[c]
+        for b in range(bucket[c], bucket[c + 1]):
+            n = head[b]
+            head[b] = place
+            place += n
+
+
+@njit(cache=True)
+def scatter(window, serial, askers, key, gamma, losses, bucket, scale, head, times, pairs, chosen):
+    """Write every pull, as (time, who << 32 | asked), into its bucket; then head[b] is where bucket b ends."""
+    lossy = losses.share.size > 0
+    start, points, offset, first, last = window
+    for p in range(askers.pulls.size):
+        k, n, me, begin = askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
+        base, per = bucket[askers.component[p]], scale[askers.component[p]]
+        o, who, shift, recent, listed = (
+            offset[p],
+            askers.node[p] << 32,
+            askers.shift[p],
+            askers.recent[p],
+            askers.listed,
+        )
+        others = n - 1 if me < n else n
+        single, one_of_many = others == 1 and k == 1, k == 1 and not recent and not lossy
+        for j in range(o + first[p], o + last[p]):
+            t = points[j]
+            b = np.int64((t - start) * per) + base
+            z = head[b]
+            head[b] = z + k
+            wake = serial[p] + j - o - first[p]
+            if one_of_many:
+                c = 0 if single else below(word(key[p], gamma[p], wake), others)
+                times[z] = t
+                pairs[z] = who | (listed[begin + c + (c >= me)] + shift)
+                continue
+            if not recent:
+                choose(key[p], gamma[p], wake, k, others, chosen)
+            for q in range(k):
+                c = chosen[q]
+                times[z + q] = t
+                asked = RECENT | q if recent else listed[begin + c + (c >= me)] + shift
+                if lossy:
+                    asked |= lost(losses, p, wake * k + q, askers.node[p], asked)
+                pairs[z + q] = who | asked
+
+
+@njit(cache=True)
+def refine(start, length, bucket, ends, begin, kept, loose_times, loose_pairs, head, times, pairs):
+    """Sort each bucket of a coarse sort, of which bucket b ends at ends[b], by buckets of its own."""
+    for c in range(kept.size):
+        low, width = start, length / ((bucket[c + 1] - bucket[c]) * (1 - 1e-12))
+        first = begin[c] + kept[c]
+        for s in range(bucket[c], bucket[c + 1]):
+            n = ends[s] - first
+            low, scale = start + (s - bucket[c]) * width, n / width
+            head[: n + 1] = 0
+            for q in range(first, ends[s]):
+                head[min(max(np.int64((loose_times[q] - low) * scale), 0), n - 1) + 1] += 1
+            head[0] = first
+            for b in range(n):
+                head[b + 1] += head[b]
+            for q in range(first, ends[s]):
+                t = loose_times[q]
+                b = min(max(np.int64((t - low) * scale), 0), n - 1)
+                z = head[b]
+                head[b] = z + 1
+                times[z] = t
+                pairs[z] = loose_pairs[q]
+            first = ends[s]
+
+
+@njit(cache=True)
+def settle(begin, kept, times, pairs):
+    """Insertion sort, for times that are nearly in order; stable, so ties keep the order of processes."""
+    for c in range(kept.size):
+        first = begin[c] + kept[c]
+        for q in range(first + 1, begin[c + 1]):
+            t = times[q]
+            if times[q - 1] > t:
+                pair = pairs[q]
+                z = q
+                while z > first and times[z - 1] > t:
+                    times[z] = times[z - 1]
+                    pairs[z] = pairs[z - 1]
+                    z -= 1
+                times[z] = t
+                pairs[z] = pair
+
+
+@final
+class Pulls:
+    """The pulls in hand, window after window, and in `layers` layers what is on its way back to them."""
+
+    def __init__(self, askers: Askers, components: int, choices: Streams, losses: Losses, scratch: Scratch) -> None:
+        self._askers, self._choices, self._losses, self._scratch = askers, choices, losses, scratch
+        self._chosen = np.empty(max(int(askers.pulls.max(initial=1)), 1), np.int64)
+        none, zero = np.empty(0, np.int64), np.zeros(components, np.int64)
+        self._new = zero.copy()
+        self.now = Pulled(np.zeros(components + 1, np.int64), zero, zero, np.empty(0), none, zero.copy(), zero.copy())
+
+    def add(self, window: Window, rows: slice) -> Pulled:
+        """All pulls of a window, by a bucket sort within each component; `rows` of the window are those that ask."""
+        old, askers = self.now, self._askers
+        kept, waiting = self.kept, self.waiting
+        sizes(window.first[rows], window.last[rows], askers.pulls, askers.component, self._new)
+        begin = np.concatenate([[0], np.cumsum(kept + self._new)])
+        before = old.times[waiting], old.pairs[waiting]
+        times = self._scratch.floats("pull times", int(begin[-1]))
+        pairs = self._scratch.ints("pull pairs", int(begin[-1]))
+        if waiting.size:
+            here = runs(begin[:-1], kept)
+            times[here], pairs[here] = before
+        if self._new.any():
+            self._sort(window, rows, begin, kept, times, pairs)
+        self.now = Pulled(begin, kept, old.reached - old.arrived, times, pairs, old.reached, old.arrived)
+        return self.now
+
+    @property
+    def kept(self) -> Ints:
+        """How many pulls of every component are still on their way."""
+        return np.asarray(np.diff(self.now.begin) - self.now.arrived)
+
+    @property
+    def waiting(self) -> Ints:
+        """Where these are."""
+        return runs(self.now.begin[:-1] + self.now.arrived, self.kept)
+
+    def _sort(self, window: Window, rows: slice, begin: Ints, kept: Ints, times: Any, pairs: Any) -> None:
+        askers, fine = self._askers, int(self._new.max()) <= SLICE
+        instants = window.start, window.points, window.offset[rows], window.first[rows], window.last[rows]
+        number = self._new if fine else np.maximum(-(-self._new // SLICE) * 2, 1)
+        bucket = np.concatenate([[0], np.cumsum(number)])
+        length = window.end - window.start
+        # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.
+        scale, head = number * (1 - 1e-12) / length, self._scratch.ints("head", int(bucket[-1]))
+        buckets(instants, askers.pulls, askers.component, bucket, scale, begin, kept, head)
+        into = (times, pairs)
+        if not fine:
+            into = self._scratch.floats("loose times", times.size), self._scratch.ints("loose pairs", times.size)
+        scatter(
+            instants,
+            window.serial[rows],
+            askers,
+            *self._choices,
+            self._losses,
+            bucket,
+            scale,
+            head,
+            *into,
+            self._chosen,
+        )
+        if not fine:
+            room = self._scratch.ints("fine", int(np.diff(head, prepend=0).max()) + 1)
+            refine(window.start, length, bucket, head, begin, kept, *into, room, times, pairs)
+        settle(begin, kept, times, pairs)
+
+
+def runs(begin: Ints, length: Ints) -> Ints:
+    """begin[c], begin[c] + 1, ..., length[c] of them, for one c after the other."""
+    ends = np.cumsum(length)
+    return np.asarray(np.repeat(begin - ends + length, length) + np.arange(ends[-1] if ends.size else 0))
