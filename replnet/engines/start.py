@@ -15,16 +15,25 @@ replica may be without a copy (2) does not do: whether it has one matters.
 (2) bounds the depth by the age of the updates, (1) by the slowest chain of
 downloads. Where both have heavy tails neither may come within reach; then the
 path says how many copies are unproven, each wrong by at most P(update age > depth).
+
+Where pulls come to nothing, a copy may never come, however deep the past. Let w be the longest that a pull
+takes to come and d the longest that an outage lasts, but for one time in RARELY, p about the least share of pulls
+that ask and reach whom they should, and h the most steps from a source to a replica. No past is replayed beyond
+
+    PATIENCE h (w + d) / p,                                                  (3)
+
+unless for (2), as a copy that has not come by then is not likely to come at all. It stays unproven.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
-from replnet.engines.plan import UPDATES, Plan
+from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
 from replnet.laws.base import OLDEST
 from replnet.laws.check import FieldError
 from replnet.laws.renewal import MOST
@@ -32,6 +41,7 @@ from replnet.laws.renewal import MOST
 MOST_EVENTS = 10_000_000
 TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference
 MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
+RARELY, PATIENCE = 1e-4, 16.0
 
 
 def require_order(plan: Plan) -> None:
@@ -55,12 +65,47 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
     most = min(most, MOST / (sets * plan.rate))
     # Of exponential waits the longest of n is on average log(n) of their mean.
     depth = (4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay
+    sweeps = sampled and plan.swept
+    most = min(most, max(patience(plan), depth, enough if sweeps else 0.0))
     while True:
         reach = min(depth, most)
-        if sampled and enough <= reach and plan.swept:
+        if sweeps and enough <= reach:
             yield enough
             return
         yield reach
         if depth >= most:
             return
         depth *= 2
+
+
+@lru_cache(maxsize=8)
+def patience(plan: Plan) -> float:
+    """(3); infinite where every pull brings what is asked for."""
+    if not (plan.strict or plan.recent):
+        return math.inf
+    pulls = [p for p in plan.processes if p.purpose in (DOWNLOADS, POLLS) and p.ask]
+    # A schedule has no past.
+    faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
+    random = [(fault.up, fault.down) for fault in faults if fault.up and fault.down]
+    wait = max((float(law.age.isf(RARELY)) for law in {p.law for p in pulls}), default=0.0)
+    outage = max((float(down.age.isf(RARELY)) for _, down in random), default=0.0)
+    right = min((p.ask / len(p.candidates) for p in pulls if p.candidates), default=1.0)
+    # Both ends are to be up, and both ways to be open.
+    up = math.prod((up.mean / (up.mean + down.mean)) ** 2 for up, down in random)
+    arriving = math.prod((1 - (way.fault.lose or 0.0)) ** 2 for way in plan.faults.losses)
+    reach = right * up * arriving * _room(plan)
+    return PATIENCE * plan.hops * (wait + outage) / reach if reach else math.inf
+
+
+def _room(plan: Plan) -> float:
+    """About the least share of pulls for which there is room in the lines of both ends."""
+    if plan.bandwidth is None:
+        return 1.0
+    offered, asked = np.zeros(len(plan.names)), dict[int, float]()
+    lists = {id(p.candidates): p.candidates for p in plan.processes if p.candidates}
+    for p in plan.processes:
+        offered[p.node] += p.ask * p.law.rate
+        asked[id(p.candidates)] = asked.get(id(p.candidates), 0.0) + p.ask * p.law.rate
+    for which, members in lists.items():
+        offered[list(members)] += asked[which] / len(members)
+    return float((1 + offered / plan.bandwidth).max() ** -2)
