@@ -16,11 +16,11 @@ replica may be without a copy (2) does not do: whether it has one matters.
 downloads. Where both have heavy tails neither may come within reach; then the
 path says how many copies are unproven, each wrong by at most P(update age > depth).
 
-Where pulls come to nothing, a copy may never come, however deep the past. Let w be the longest that a pull
-takes to come and d the longest that an outage lasts, but for one time in RARELY, p about the least share of pulls
-that ask and reach whom they should, and h the most steps from a source to a replica. No past is replayed beyond
+Where pulls come to nothing, a copy may never come, however deep the past. Let h be the most steps from a source to
+a replica, p about the least share of pulls that ask and reach whom they should, m the longest mean time from one pull,
+and from one outage, to the next, and w the longest that both take but for one time in RARELY. No past goes beyond
 
-    PATIENCE h (w + d) / p,                                                  (3)
+    h (w + PATIENCE m / p),                                                  (3)
 
 unless for (2), as a copy that has not come by then is not likely to come at all. It stays unproven.
 """
@@ -87,14 +87,15 @@ def patience(plan: Plan) -> float:
     # A schedule has no past.
     faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
     random = [(fault.up, fault.down) for fault in faults if fault.up and fault.down]
-    wait = max((float(law.age.isf(RARELY)) for law in {p.law for p in pulls}), default=0.0)
-    outage = max((float(down.age.isf(RARELY)) for _, down in random), default=0.0)
+    longest = max((float(law.age.isf(RARELY)) for law in {p.law for p in pulls}), default=0.0)
+    longest += max((float(down.age.isf(RARELY)) for _, down in random), default=0.0)
+    between = plan.slowest + max((up.mean + down.mean for up, down in random), default=0.0)
     right = min((p.ask / len(p.candidates) for p in pulls if p.candidates), default=1.0)
     # Both ends are to be up, and both ways to be open.
     up = math.prod((up.mean / (up.mean + down.mean)) ** 2 for up, down in random)
     arriving = math.prod((1 - (way.fault.lose or 0.0)) ** 2 for way in plan.faults.losses)
     reach = right * up * arriving * _room(plan)
-    return PATIENCE * plan.hops * (wait + outage) / reach if reach else math.inf
+    return plan.hops * (longest + PATIENCE * between / reach) if reach else math.inf
 
 
 def _room(plan: Plan) -> float:
