@@ -42,6 +42,8 @@ MOST_EVENTS = 10_000_000
 TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference
 MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
 RARELY, PATIENCE = 1e-4, 16.0
+MOST_IN_DOUBT = 30_000  # pulls to wait for what may never come: a second or two for the slower engine
+SURELY = 8  # times the first depth that is tried, which any network is worth
 
 
 def require_order(plan: Plan) -> None:
@@ -66,7 +68,7 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
     # Of exponential waits the longest of n is on average log(n) of their mean.
     depth = (4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay
     sweeps = sampled and plan.swept
-    most = min(most, max(patience(plan), depth, enough if sweeps else 0.0))
+    most = min(most, max(deepest(plan), SURELY * depth, enough if sweeps else 0.0))
     while True:
         reach = min(depth, most)
         if sweeps and enough <= reach:
@@ -76,6 +78,11 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
         if depth >= most:
             return
         depth *= 2
+
+
+def deepest(plan: Plan) -> float:
+    """(3), as far as that can be paid for."""
+    return min(patience(plan), MOST_IN_DOUBT / max(plan.asking, 1e-300)) if plan.strict or plan.recent else math.inf
 
 
 @lru_cache(maxsize=8)
