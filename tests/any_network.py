@@ -183,7 +183,7 @@ def _troubled(choose: Choose, data: Data) -> Data:
         data |= {"bandwidth": choose([3, 6, 20])}
     limited = any("bandwidth" in about for _, about in plain.graph.nodes(data=True)) or "bandwidth" in data
     if limited:
-        data |= {"queue": choose([4, 8, 30]), "charge": choose(["issued", "both"])}
+        data |= {"queue": choose([1, 3, 30]), "charge": choose(["issued", "both"])}
     faults = [_fault(choose, plain) for _ in range(choose([0, 0, 1, 2]))]
     return {**data, "faults": faults} if faults else data
 

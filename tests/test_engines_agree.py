@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -13,10 +16,13 @@ import replnet as rn
 from replnet.engines import array, step
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
+from replnet.engines.start import depths, patience
+from replnet.experiment import behind
 from replnet.laws.renewal import Renewals
 
 # Integrals over a path add the same terms in different orders.
 ROUNDING = 1e-9
+E1 = "exponential(rate=1)"
 
 
 def both(compiled: Plan, seed: int, horizon: float, sampled: bool, replication: int = 0) -> tuple[Path, Path]:
@@ -165,6 +171,77 @@ def test_a_disconnected_replica_is_never_fresh():
     for sampled in (True, False):
         ours, theirs = both(compiled, 1, 20.0, sampled)
         assert ours.fresh.tolist() == theirs.fresh.tolist() == [0.0]
+
+
+def test_contacts_of_another_upstream_are_never_heard_of():
+    """b polls recent contacts, which share its upstream: of the pool that is nobody, so that nothing is waited for."""
+    polls = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
+    data = {"nodes": {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}, "b": polls}}
+    data |= {"kind": "graph", "links": ["s -> a", "q -> b"], "pools": {"all": ["a", "b"]}}
+    compiled = plan(rn.Network.from_data(data))
+    assert compiled.names == ("s", "q", "a", "b")
+    assert compiled.reached.tolist() == [[False, False, True, False], [False, False, False, True]]
+    for sampled in (True, False):
+        ours, theirs = both(compiled, 1, 20.0, sampled)
+        assert_same(compiled, ours, theirs, sampled)
+        assert (ours.unproven, ours.depth < 100) == (0, True)
+
+
+def test_contacts_of_one_upstream_pass_on_what_they_hear_elsewhere():
+    """c downloads from s as a and b do, and polls d, which has copies of q."""
+    recent = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
+    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "d": {"downloads": E1}, "b": recent}
+    nodes |= {"c": {"downloads": E1, "polls": E1}}
+    links = ["s -> b", "s -> c", "q -> d", {"from": "d", "to": "c", "kind": "peer"}]
+    network = rn.Network.from_data({"kind": "graph", "nodes": nodes, "links": links, "pools": {"all": ["b", "c"]}})
+    compiled = plan(network)
+    heard = {
+        compiled.names[i] for i in np.flatnonzero(compiled.reached[compiled.sources.index(compiled.names.index("q"))])
+    }
+    assert heard == {"b", "c", "d"}
+    assert_same(compiled, *both(compiled, 1, 20.0, True), True)
+
+
+@pytest.mark.parametrize("queue", [1, 2])
+def test_what_never_comes_is_not_waited_for(queue):
+    """Of two pulls at once the second finds no room in a queue of 1."""
+    data = {"kind": "graph", "bandwidth": 2, "queue": queue, "links": ["s -> a", "q -> a"]}
+    data["nodes"] = {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}}
+    compiled = plan(rn.Network.from_data(data))
+    assert list(depths(compiled, 0.5, 0.0, False))[-1] * compiled.asking < 1e4
+    assert list(depths(compiled, 9e3, 0.0, True))[-1] == 9e3  # an update that long ago does come
+    ours, theirs = both(compiled, 1, 20.0, False)
+    assert_same(compiled, ours, theirs, False)
+    assert ours.unproven == (queue == 1)
+    for engine in ("array", "step"):
+        *_, deepest = behind.looks(compiled, replace(ours, depth=1.0, unproven=0), 20.0, engine)
+        assert deepest * compiled.asking < 1e4
+
+
+@pytest.mark.parametrize(
+    ("about", "times"),
+    [
+        ({"downloads": E1}, 1),
+        ({"downloads": "pareto(alpha=1.8, rate=1)"}, 1e3),  # 1e-4 ** (-1 / 0.8) against -log(1e-4)
+        ({"downloads": E1, "faults": [{"lose": 0.9}]}, 50),
+        (
+            {"downloads": E1, "faults": [{"crash": "replicas", "up": E1, "down": "exponential(mean=50)"}]},
+            51**2,
+        ),
+        ({"downloads": [E1] * 5}, 4.9),
+    ],
+)
+def test_a_past_is_as_deep_as_what_comes_at_last_may_need(about, times):
+    """Slow pulls, losses, long outages and long chains each have the time that they take."""
+    base, kind = rn.single(updates=E1, downloads=E1, bandwidth=100), rn.single
+    if isinstance(about["downloads"], list):
+        kind, about = rn.cascade, {**about, "depth": 5}
+    network = kind(updates=E1, bandwidth=100, **about)
+    assert patience(plan(network)) >= times * patience(plan(base))
+
+
+def test_nothing_ends_the_wait_for_what_comes_for_sure():
+    assert patience(plan(rn.single(updates=E1, downloads=E1))) == math.inf
 
 
 def test_the_array_engine_says_which_engine_takes_delay_laws():

@@ -246,6 +246,68 @@ def test_nodes_and_links_that_do_not_fit(nodes, links, message):
     assert message in found
 
 
+RECENT = {"downloads": LAW, "polls": LAW, "select": "recent", "pool": "p"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "links", "pools", "message"),
+    [
+        (
+            {"a": {**RECENT, "pool": None}, "b": None},
+            ["s -> a", "s -> b", {"from": "b", "to": "a", "kind": "peer"}],
+            None,
+            "nodes.a.pool: missing, but a selects recent contacts, which are listed by pool"
+            " (pool: the name of one, or select: random)",
+        ),
+        (
+            {"a": RECENT, "b": None, "c": None},
+            ["s -> a", "c -> b", "s -> b"],
+            {"p": ["a", "b"]},
+            "pools.p: b has 2 upstreams, but one alone lists a recent contact"
+            " (one download link to it, or select: random in this pool)",
+        ),
+        (
+            {"a": RECENT, "b": {"pool": "p", "polls": LAW}, "c": None},
+            ["s -> a", "s -> b", "s -> c", "c -> b"],
+            None,
+            "nodes.b.pool: b has 2 upstreams, but one alone lists a recent contact"
+            " (one download link to it, or select: random in this pool)",
+        ),
+        (
+            {"a": RECENT, "b": None, "c": None},
+            ["s -> a", "s -> b", "s -> c"],
+            {"p": ["b", "c"]},
+            "pools.p: a polls its recent contacts, but is no member (a as well, or select: random)",
+        ),
+        (
+            {"a": RECENT, "b": {**RECENT, "pool": "q"}, "c": None},
+            ["s -> a", "s -> b", "s -> c"],
+            {"p": ["a", "c"], "q": ["b", "c"]},
+            "pools.q: c is a recent contact in p already (one such pool, or select: random in this one)",
+        ),
+    ],
+)
+def test_recent_contacts_need_one_list_each(nodes, links, pools, message):
+    found = refused(graph, nodes={"s": {"updates": LAW}, **nodes}, links=links, pools=pools, downloads=LAW)
+    assert found == message
+
+
+def test_recent_contacts_of_links_are_refused_in_a_file_and_as_a_default(tmp_path):
+    text = f"kind: graph\nselect: recent\nlinks: [s -> a, s -> b, a -- b]\ndownloads: {LAW}\nupdates: {LAW}\n"
+    found = messages(tmp_path, text + f"polls: {LAW}\nnodes: {{s: , a: , b: }}\n")
+    assert "nodes.a.pool: missing, but a selects recent contacts" in found
+    assert "nodes.b.pool: missing, but b selects recent contacts" in found
+
+
+@pytest.mark.parametrize("under", ["each", "spread"])
+def test_clusters_of_recent_contacts_have_one_list_each(under):
+    """As kinds, and written out as graphs."""
+    cluster = {"kind": "cooperative", "replicas": 3, "select": "recent", "downloads": LAW, "polls": LAW}
+    tiers = [{"kind": "cascade", "depth": 1, "branching": 2, "downloads": LAW}, {**cluster, "under": under}]
+    for network in (compose(updates=LAW, tiers=[*tiers, tiers[1]]), cooperative(**{**cluster, "updates": LAW})):
+        assert graph(network.graph).replicas == network.replicas
+
+
 def test_a_replica_with_links_needs_a_law():
     nodes = {"s": {"updates": LAW}, "b": None}
     assert refused(graph, nodes=nodes, links=["s -> b"]) == (

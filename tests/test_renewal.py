@@ -7,6 +7,7 @@ import pytest
 from chance import assert_mean
 
 from replnet.laws import Law, constant, exponential, hyperexponential, pareto, uniform
+from replnet.laws.modulated import modulated
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import name_words, seed_words
 
@@ -43,6 +44,22 @@ def test_instants_do_not_depend_on_windows_or_blocks(events, step):
         assert np.array_equal(a, b)
         assert (np.diff(a) >= 0).all()
         assert a[-1] < 200
+
+
+def test_a_burst_of_one_row_shortens_windows_for_all_but_only_as_far_as_it_goes():
+    """Rows that have yet to be drawn do not: a window that ends early brings what a row has room for."""
+    laws = [modulated(rates=[1e4, 0], means=[0.1, 50]), exponential(rate=1)]
+    whole, parts = renewals(laws, each=300, events=1 << 21), renewals(laws, each=300, events=1 << 16)
+    expected, windows, events = instants(whole, 1.0, 1e9), 0, 0
+    found = [[] for _ in expected]
+    while parts.now < 1.0:
+        window = parts.window(1.0)
+        windows, events = windows + 1, events + window.total
+        for p, part in enumerate(found):
+            part.append(window.of(p).copy())
+    assert events == sum(map(len, expected)) > 5_000
+    assert windows < events / 100
+    assert all(np.array_equal(a, np.concatenate(b)) for a, b in zip(expected, found, strict=True))
 
 
 def test_a_deeper_past_has_the_same_end():

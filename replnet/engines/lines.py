@@ -102,7 +102,8 @@ def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
     full = start + plan.queue * cost
     crowded, over = exchange > plan.bandwidth, exchange + clients > plan.bandwidth
     # Where exchange alone is too much, clients never get a turn: they find a line as long again.
-    return cost, np.where(crowded, full, start), np.where(crowded, full + plan.queue * cost, np.where(over, full, start))
+    free = np.where(crowded, full + plan.queue * cost, np.where(over, full, start))
+    return cost, np.where(crowded, full, start), free
 
 
 def settling(plan: Plan) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ updates before all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ class Plan:
     group: Ints  # of each node; -1 for sources
     sources: tuple[int, ...]
     reached: npt.NDArray[np.bool_]  # reached[s, i]: node i can hold a copy of the s-th source
+    hops: int  # the most steps that one of these copies takes at least
     delays: dict[tuple[int, int], Law | float]  # one-way, by (upstream, downstream); absent: `delay`
     delay: Law | float
     faults: Faults = field(default_factory=Faults)
@@ -208,6 +209,7 @@ def plan(network: Network) -> Plan:
     groups = tuple(dict.fromkeys(str(label) for label in labels if label is not None))
     place = {label: g for g, label in enumerate(groups)}
     delays = {(number[a], number[b]): d for a, b, d in graph.edges(data="delay") if d is not None}
+    reached, hops = _reached(len(names), processes, sources)
     return Plan(
         names=names,
         roles=roles,
@@ -215,7 +217,8 @@ def plan(network: Network) -> Plan:
         groups=groups,
         group=np.array([-1 if label is None else place[str(label)] for label in labels], np.int64),
         sources=sources,
-        reached=_reached(len(names), processes, sources),
+        reached=reached,
+        hops=hops,
         delays=delays,
         delay=graph.graph.get("delay") or 0.0,
         faults=faults(graph, number),
@@ -254,25 +257,39 @@ def _at_most(ask: int | None, candidates: list[int]) -> int:
     return len(candidates) if ask is None else min(ask, len(candidates))
 
 
-def _reached(n: int, processes: list[Process], sources: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Who can hold a copy of which source: everyone that some chain of asking connects to it."""
-    links = [(c, p.node) for p in processes if len(p.candidates) <= 8 for c in p.candidates]
+def _ways(processes: list[Process]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Everyone who asks, and whom it may ever ask: of its recent contacts those alone who share its upstream."""
+    home = {p.node: p.candidates[0] for p in processes if p.purpose == DOWNLOADS and p.candidates}
+    shared: dict[int, dict[int | None, list[int]]] = {}
+    for p in processes:
+        if p.recent and id(p.candidates) not in shared:
+            by_home = shared[id(p.candidates)] = {}
+            for i in p.candidates:
+                by_home.setdefault(home.get(i), []).append(i)
+        yield p.node, shared[id(p.candidates)].get(home[p.node], ()) if p.recent else p.candidates
+
+
+def _reached(n: int, processes: list[Process], sources: tuple[int, ...]) -> tuple[npt.NDArray[np.bool_], int]:
+    """Who can hold a copy of which source, being connected to it by some chain of asking; the most steps of these."""
+    ways = list(_ways(processes))
+    links = [(c, node) for node, asked in ways if len(asked) <= 8 for c in asked]
     upstream, downstream = np.array(links, np.int64).reshape(-1, 2).T
     # Members of a pool share one list, so a pool of m costs m and not m^2.
     users: dict[int, list[int]] = {}
-    for p in processes:
-        if len(p.candidates) > 8:
-            users.setdefault(id(p.candidates), []).append(p.node)
-    shared = {id(p.candidates): p.candidates for p in processes if id(p.candidates) in users}
+    for node, asked in ways:
+        if len(asked) > 8:
+            users.setdefault(id(asked), []).append(node)
+    shared = {id(asked): asked for _, asked in ways if id(asked) in users}
     lists = {key: np.array(members) for key, members in shared.items()}
-    reached = np.zeros((len(sources), n), np.bool_)
-    for row, source in enumerate(sources):
-        seen, count = reached[row], -1
+    reached, hops = np.zeros((len(sources), n), np.bool_), 0
+    for seen, source in zip(reached, sources, strict=True):
+        seen[source], steps, count = True, 0, 0
         while count != (count := int(seen.sum())):
-            seen[source] = True
-            seen[downstream[seen[upstream]]] = True
+            before, steps = seen.copy(), steps + 1
+            seen[downstream[before[upstream]]] = True
             for key, members in lists.items():
-                if seen[members].any():
+                if before[members].any():
                     seen[users[key]] = True
+        hops = max(hops, steps - 1)
         seen[source] = False
-    return reached
+    return reached, hops

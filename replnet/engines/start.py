@@ -16,17 +16,26 @@ limited bandwidth are replayed until they have forgotten how they began (lines.p
 (2) bounds the depth by the age of the updates, (1) by the slowest chain of
 downloads. Where both have heavy tails neither may come within reach; then the
 path says how many copies are unproven, each wrong by at most P(update age > depth).
+
+Where pulls come to nothing, a copy may never come, however deep the past. Let h be the most steps from a source to
+a replica, p about the least share of pulls that ask and reach whom they should, m the longest mean time from one pull,
+and from one outage, to the next, and w the longest that both take but for one time in RARELY. No past goes beyond
+
+    h (w + PATIENCE m / p),                                                  (3)
+
+unless for (2), as a copy that has not come by then is not likely to come at all. It stays unproven.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from replnet.engines.lines import settling
-from replnet.engines.plan import UPDATES, Plan
+from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
 from replnet.laws.base import OLDEST
 from replnet.laws.check import FieldError
 from replnet.laws.renewal import MOST
@@ -34,6 +43,9 @@ from replnet.laws.renewal import MOST
 MOST_EVENTS = 10_000_000
 TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference
 MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
+RARELY, PATIENCE = 1e-4, 16.0
+MOST_IN_DOUBT = 30_000  # pulls to wait for what may never come: a second or two for the slower engine
+SURELY = 8  # times the first depth that is tried, which any network is worth
 
 
 def require_order(plan: Plan) -> None:
@@ -59,12 +71,53 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
     enough = max(enough, lines)
     # Of exponential waits the longest of n is on average log(n) of their mean.
     depth = max((4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay, lines)
+    sweeps = sampled and plan.swept
+    most = min(most, max(deepest(plan), SURELY * depth, enough if sweeps else 0.0))
     while True:
         reach = min(depth, most)
-        if sampled and enough <= reach and plan.swept:
+        if sweeps and enough <= reach:
             yield enough
             return
         yield reach
         if depth >= most:
             return
         depth *= 2
+
+
+def deepest(plan: Plan) -> float:
+    """(3), as far as that can be paid for."""
+    return min(patience(plan), MOST_IN_DOUBT / max(plan.asking, 1e-300)) if plan.strict or plan.recent else math.inf
+
+
+@lru_cache(maxsize=8)
+def patience(plan: Plan) -> float:
+    """(3); infinite where every pull brings what is asked for."""
+    if not (plan.strict or plan.recent):
+        return math.inf
+    pulls = [p for p in plan.processes if p.purpose in (DOWNLOADS, POLLS) and p.ask]
+    # A schedule has no past.
+    faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
+    random = [(fault.up, fault.down) for fault in faults if fault.up and fault.down]
+    longest = max((float(law.age.isf(RARELY)) for law in {p.law for p in pulls}), default=0.0)
+    longest += max((float(down.age.isf(RARELY)) for _, down in random), default=0.0)
+    between = plan.slowest + max((up.mean + down.mean for up, down in random), default=0.0)
+    right = min((p.ask / len(p.candidates) for p in pulls if p.candidates), default=1.0)
+    # Both ends are to be up, and both ways to be open.
+    up = math.prod((up.mean / (up.mean + down.mean)) ** 2 for up, down in random)
+    arriving = math.prod((1 - (way.fault.lose or 0.0)) ** 2 for way in plan.faults.losses)
+    reach = right * up * arriving * _room(plan)
+    return plan.hops * (longest + PATIENCE * between / reach) if reach else math.inf
+
+
+def _room(plan: Plan) -> float:
+    """About the least share of pulls for which there is room in the lines of both ends."""
+    if plan.bandwidth is None:
+        return 1.0
+    offered, asked = np.zeros(len(plan.names)), dict[int, float]()
+    lists = {id(p.candidates): p.candidates for p in plan.processes if p.candidates}
+    for p in plan.processes:
+        offered[p.node] += p.ask * p.law.rate
+        asked[id(p.candidates)] = asked.get(id(p.candidates), 0.0) + p.ask * p.law.rate
+    for which, members in lists.items():
+        offered[list(members)] += asked[which] / len(members)
+    return float((1 + offered / plan.bandwidth).max() ** -2)

@@ -26,6 +26,7 @@ from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Path, Shares
 from replnet.engines.plan import UPDATES, Plan
 from replnet.engines.record import ANSWER, REPLY, START, Columns, picked
+from replnet.engines.start import deepest
 from replnet.engines.stretch_kernels import stretches
 from replnet.engines.wiring import renewals
 from replnet.laws.streams import Words, seed_words
@@ -71,7 +72,7 @@ def _recorder(plan: Plan, engine: str, seed: int, horizon: float) -> Callable[[i
 
 def looks(plan: Plan, path: Path, horizon: float, engine: str) -> Iterator[float]:
     """How far back to begin: until every copy can be dated, but not for much longer than the path itself."""
-    most = max(horizon, MOST_PULLS[engine] / max(plan.asking, 1e-300))
+    most = min(max(horizon, MOST_PULLS[engine] / max(plan.asking, 1e-300)), deepest(plan))
     depth = path.depth if plan.bandwidth is not None else max(path.depth, 4 * plan.quiet)
     yield depth
     while path.unproven == 0 and 0 < depth < most:

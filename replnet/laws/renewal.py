@@ -153,14 +153,17 @@ class Renewals:
                 return end
             full = self._tail[short] - self._head[short] + block > self._room[short]
             if full.any():
-                # A burst: too many short intervals for the row. A shorter window serves as well.
-                reached = float(self._points[self._offset[short] + self._tail[short] - 1].min())
+                # A burst: too many short intervals for the row. A shorter window serves as well, up to where
+                # those that have no room go; the others are not there yet, which is no reason for it.
+                last = self._offset[short[full]] + self._tail[short[full]] - 1
+                reached = float(self._points[last].min())
                 if reached <= self.now:
                     wrong = (
                         f"{self._laws[g]} has {block} and more events that floats do not tell from the time {reached:g}"
                     )
                     raise FieldError("law", wrong, "fewer intervals that are nothing beside their mean")
-                return min(end, reached)
+                end = min(end, reached)
+                continue
             at_once = max(CHUNK // block, 1)
             for q in range(0, n, at_once):
                 self._append(g, short[q : q + at_once], block)

@@ -16,7 +16,10 @@ from replnet.network.whole import Whole
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
 EVERY = "*"  # every replica, at one end of a link
 FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
-SELECT = "which peers a poll asks: random, or recent, the latest to contact the source as it told at the last download"
+SELECT = (
+    "which peers a poll asks: random, or recent, the latest of its pool to contact its upstream, "
+    "as that told at the last download"
+)
 
 
 @final

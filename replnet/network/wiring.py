@@ -52,6 +52,7 @@ def wire(spec: Graph) -> Wiring:
     _link_all(wires)
     ordered = sorted(spec.nodes.items(), key=lambda item: list(FIELDS).index(wires.roles[item[0]]))
     nodes = {name: dict(_attributes(wires, name, node)) for name, node in ordered}
+    _require_one_list(wires, nodes)
     if not any(role == "source" for role in wires.roles.values()):
         wires.faults.append((("nodes",), "none is a source", "updates: exponential(rate=1), or another law, on one"))
     if wires.faults:
@@ -199,12 +200,39 @@ def _polls(wires: _Wires, name: str, node: NodeFields) -> Iterator[tuple[str, An
     if peers > len(others):
         _too_many(wires, (name, "peers"), peers, len(others), f"peers of {name} ({FORM['peer']})")
     select = node.select or wires.spec.select
-    if select == "recent" and len(wires.into.get((name, "download"), ())) != 1:
-        wrong = f"recent, but {name} has not exactly one upstream to tell it who is"
-        wires.faults.append((("nodes", name, "select"), wrong, "random, or one download link"))
+    if select == "recent":
+        _require_contacts(wires, name, node.pool)
     yield from (("polls", law), ("peers", peers), ("select", select))
     if node.pool is not None:
         yield "pool", node.pool
+
+
+def _require_contacts(wires: _Wires, name: str, pool: str | None) -> None:
+    """An upstream lists the contacts of a pool, and hands the list to the members that contact it."""
+    if len(wires.into.get((name, "download"), ())) != 1:
+        wrong = f"recent, but {name} has not exactly one upstream to tell it who is"
+        wires.faults.append((("nodes", name, "select"), wrong, "random, or one download link"))
+    if pool is None:
+        wrong = f"missing, but {name} selects recent contacts, which are listed by pool"
+        wires.faults.append((("nodes", name, "pool"), wrong, "pool: the name of one, or select: random"))
+    elif name not in wires.members[pool]:
+        wrong = f"{name} polls its recent contacts, but is no member"
+        wires.faults.append((("pools", pool), wrong, f"{name} as well, or select: random"))
+
+
+def _require_one_list(wires: _Wires, nodes: dict[str, dict[str, Any]]) -> None:
+    """Of members of pools whose recent contacts are polled: one upstream lists them at most, and for one pool."""
+    polled = {about.get("pool"): None for about in nodes.values() if about.get("select") == "recent"}
+    listed: dict[str, str] = {}
+    for pool, name in ((pool, name) for pool, names in wires.pools.items() if pool in polled for name in names):
+        path = ("nodes", name, "pool") if wires.spec.nodes[name].pool == pool else ("pools", pool)
+        upstreams = len(wires.into.get((name, "download"), ()))
+        if upstreams > 1 and nodes[name].get("select") != "recent":
+            wrong = f"{name} has {upstreams} upstreams, but one alone lists a recent contact"
+            wires.faults.append((path, wrong, "one download link to it, or select: random in this pool"))
+        if listed.setdefault(name, pool) != pool:
+            wrong = f"{name} is a recent contact in {listed[name]} already"
+            wires.faults.append((path, wrong, "one such pool, or select: random in this one"))
 
 
 FORM = {"peer": "a link such as a -- b, or a pool", "query": "a link such as a -> client, or a pool"}
@@ -254,17 +282,25 @@ def _reached(starts: list[str], below: dict[str, list[str]]) -> dict[str, int]:
     return levels
 
 
+def _upstream(wires: _Wires, name: str) -> str | None:
+    """The first of a replica's upstreams, of which a recent contact has one."""
+    return next(iter(wires.into.get((name, "download"), ())), None)
+
+
 def _by_polls(
     wires: _Wires, reached: set[str], below: dict[str, list[str]], polled: dict[str, list[str]]
 ) -> Iterator[str]:
     """Replicas that data reaches, but not by downloads alone."""
-    pollers, pools = defaultdict(list), defaultdict(list)
+    pollers: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+    pools: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
+    # Recent contacts share an upstream; whoever else is polled may be any member.
     for name, node in wires.spec.nodes.items():
         if node.pool is not None and wires.roles[name] == "replica":
-            pollers[node.pool].append(name)
+            recent = (node.select or wires.spec.select) == "recent"
+            pollers[node.pool, _upstream(wires, name) if recent else None].append(name)
     for pool, members in wires.pools.items():
         for name in members:
-            pools[name].append(pool)
+            pools[name] += [(pool, None), (pool, _upstream(wires, name) or "")]
     seen, queue = set(reached), deque(reached)
     while queue:
         name = queue.popleft()

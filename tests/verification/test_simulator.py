@@ -17,7 +17,7 @@ SIGMAS, REPLICATIONS, LENGTH = 6.2, 32, 500.0
 PULLS = {"updates": E1, "downloads": E1}
 CONTACTS = {
     "s": {"updates": E1},
-    "a": {"downloads": E1, "polls": E1, "select": "recent", "group": "a"},
+    "a": {"downloads": E1, "polls": E1, "select": "recent", "pool": "ab", "group": "a"},
     "b": {"downloads": E1, "group": "b"},
 }
 HALF = {"crash": "replicas", "up": "exponential(mean=2)", "down": "exponential(mean=2)"}
@@ -38,7 +38,7 @@ CASES = {
     # P(a fresh) = (1 + P(only b fresh)) / 2, and P(only b fresh) = (1/3) / 3.
     "recent": (
         rn.Network.from_data({
-            "kind": "graph", "nodes": CONTACTS, "links": ["s -> a", "s -> b", {"from": "b", "to": "a", "kind": "peer"}],
+            "kind": "graph", "nodes": CONTACTS, "links": ["s -> a", "s -> b"], "pools": {"ab": ["a", "b"]},
         }),
         "a", "freshness", 5 / 9, 0.06,
     ),
