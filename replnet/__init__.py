@@ -1,4 +1,4 @@
-"""replnet: emulate networks of pull-based replicas, and compare them with what the formulas predict.
+"""Emulates networks of pull-based replicas, and compares them with what the formulas predict.
 
 import replnet as rn
 
@@ -6,14 +6,60 @@ net = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads=
 rn.predict(net).table
 rn.emulate(net, seed=1, horizon=1e5).table
 rn.sweep("p2p/fig3", quick=True).table
+
+The parts, each of which imports only from those above it:
+
+    laws         interval laws, their ages, processes in equilibrium, named random streams
+    network      files and specifications, NetworkX graphs, the nodes as state machines
+    theory       information ages, clusters, service rate, penalties, allocations; imports laws only
+    measure      estimates with intervals, verdicts, staleness along a path; imports none of these
+    engines      `array` (compiled kernels), `step` (the nodes, one event at a time), `live` (the nodes in Ray actors)
+    experiment   predict, emulate, compare; sweeps and what they leave on the disk; recorded histories
+    report       tables, figures, the HTML report
+    cli          words in, text out
+
+Beside them:
+
+    testing      what tests of networks need: a clock, scripted chance, a transport in memory
+    compiler     Numba, with a cache that no change of replnet can mislead
+    version      which version this is
+
+Every folder says in its `__init__` what is where in it. What becomes of a user's words:
+
+     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/main, network/files
+     2. specification  checked, with every error named at once                      network/spec
+     3. network        the graph that it means                                      network/build
+     4. plan           its nodes, processes and whom each may ask, as arrays        engines/plan
+     5. windows        the instants of every process, one window after another      laws/renewal, engines/array
+     6. pass           what these do to the copies                                  engines/passes, engines/trees
+     7. stretches      from when to when a copy was there, when it left its source  engines/record, experiment/behind
+     8. estimates      means over replications, with intervals                      measure/estimate
+     9. rows           these beside the formulas, with a verdict                    experiment/findings
+    10. table          all rows, and where they come from                           experiment/result, cli/output
+
+Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/step), and `live` for real (engines/live).
+Formulas (experiment/predict) leave this way at the plan: they are composed of theory, and share only laws with 5 to 8.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replnet.version import __version__
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
+    from replnet.experiment.emulate import emulate
+    from replnet.experiment.predict import predict
+    from replnet.laws import (
+        Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
+        lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
+    )  # fmt: skip
+    from replnet.network.errors import InputError
+    from replnet.network.network import (
+        Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
+    )  # fmt: skip
+    from replnet.report.sections import sweep
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,40 @@ def test_functions_are_short(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or 0) - node.lineno + 1
             assert length <= LONGEST, f"{node.name} has {length} lines"
+
+
+FOLDERS = sorted(path.parent for path in PACKAGE.rglob("__init__.py"))
+
+
+def listed(folder: Path) -> list[str]:
+    """What the tables of a folder's docstring name: a word, two spaces or more, and what it is for."""
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()), clean=False)
+    return re.findall(r"^    (\w+) {2,}\S", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(PACKAGE.parent)))
+def test_a_folder_says_what_is_where_in_it(folder):
+    modules = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")]
+    folders = [path.parent.name for path in folder.glob("*/*.py")]
+    assert sorted(listed(folder)) == sorted({*modules, *folders})
+
+
+GUIDES = [PACKAGE / "__init__.py", *(PACKAGE.parent / name for name in ("README.md", ".github/CONTRIBUTING.md"))]
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda p: p.name)
+def test_guides_name_what_there_is(guide):
+    named = re.findall(rf"(?<![\w/.])(?:{'|'.join(BELOW)})/[\w/]+", guide.read_text())
+    assert named
+    gone = [name for name in named if not ((PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file())]
+    assert gone == []
+
+
+def test_type_checkers_see_every_public_name():
+    assert (PACKAGE / "py.typed").is_file()
+    (seen,) = (node for node in ast.parse((PACKAGE / "__init__.py").read_text()).body if isinstance(node, ast.If))
+    named = [(node.module, name.name) for node in seen.body for name in node.names]
+    assert sorted(named) == sorted((home, name) for home, names in replnet._HOMES.items() for name in names)
 
 
 HEAVY = {"ray", "numba", "matplotlib", "pandas", "scipy.stats"}

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.chance import FALSE_ALARM
 
 from replnet.cli.trace_tables import duration
 from replnet.cli.traces import audit as audit_command
@@ -24,7 +25,6 @@ from replnet.laws import Constant, Empirical, Exponential, Pareto
 from replnet.measure.events import History
 from replnet.theory.information_age import direct
 from replnet.theory.penalties import missing_updates, source_penalty, staleness
-from tests.chance import FALSE_ALARM
 
 
 def history(rng, law, span, name="history"):

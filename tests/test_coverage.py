@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from chance import FALSE_ALARM
 from scipy.stats import binom
+
+from replnet.testing import FALSE_ALARM
 
 RUNS = 300
 SEEDS = range(1, RUNS + 1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chance import FALSE_ALARM
 
 import replnet as rn
 from replnet.engines import array, step
 from replnet.engines.outages import Faults, Outages, _alternating, _merged
 from replnet.engines.plan import plan
 from replnet.laws.streams import name_words, seed_words
+from replnet.testing import FALSE_ALARM
 
 E1 = "exponential(rate=1)"
 CHURN = {"up": "exponential(mean=5)", "down": "exponential(mean=2)"}

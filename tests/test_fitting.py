@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, kstest
+from tests.chance import FALSE_ALARM
 
 from replnet.experiment.recorded.fitting import (
     FAMILIES,
@@ -22,7 +23,6 @@ from replnet.experiment.recorded.fitting import (
 )
 from replnet.experiment.recorded.tails import tail_index
 from replnet.laws import Exponential, Gamma, Hyperexponential, Lognormal, Pareto, Weibull
-from tests.chance import FALSE_ALARM
 
 LAWS = [
     Exponential(rate=2),

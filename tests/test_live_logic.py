@@ -32,6 +32,7 @@ from replnet.engines.record import Columns
 from replnet.engines.wiring import Instants, renewals
 from replnet.laws.streams import PURPOSES, seed_words
 from replnet.network.messages import Pull, Reply
+from replnet.testing import InMemoryTransport, VirtualClock
 
 ROUNDING = 1e-9  # integrals over a path add the same terms in different orders
 
@@ -47,35 +48,31 @@ class World:
     def __init__(
         self, compiled: Plan, hosts: int, seed: int, horizon: float, sampled: bool, paths: int = 1, logged: bool = False
     ) -> None:
-        self.compiled, self.now, self.sent, self.sampled = compiled, 0.0, list[tuple[int, bytes]](), sampled
+        self.compiled, self.now, self.sampled = compiled, 0.0, sampled
+        self.transport = InMemoryTransport[int, bytes](lambda: self.now)
         walks = [step.to_zero(compiled, seed, r, horizon, sampled) for r in range(paths)]
         run = {"seed": seed, "horizon": horizon, "sampled": sampled, "logged": logged}
         given = parts(compiled, place(compiled, hosts), [walk.present() for walk in walks], run)
         self.hosts = {part.me: self.host(part) for part in given}
         self.parts, self.log, self.over = given, list[LogRow](), list[Report]()
-        self.takes, self.under_way = 0.0, list[tuple[float, int, bytes]]()
 
     def host(self, part: Part) -> Host:
-        return Host(self.compiled, part, lambda: self.now, lambda *batch: self.sent.append(batch))
+        return Host(self.compiled, part, lambda: self.now, self.transport.send)
 
     def carry(self) -> None:
-        """Everything arrives in order, after the time that it takes."""
-        self.under_way += [(self.now + self.takes, *batch) for batch in self.sent]
-        self.sent.clear()
-        while self.under_way and self.under_way[0][0] <= self.now:
-            _, to, batch = self.under_way.pop(0)
+        """What is for a host that is lost goes nowhere."""
+        for to, batch in self.transport.arrived():
             if to in self.hosts:
                 self.hosts[to].receive(batch)
 
     @property
     def quiet(self) -> bool:
-        return not self.sent and not (self.under_way and self.under_way[0][0] <= self.now)
+        return self.transport.due > self.now
 
     def run(self, tick: float = 0.0, until: float = np.inf) -> None:
         """As far as that or to the end, from event to event or in ticks that let wakes be late."""
         while True:
-            due = min(host.step() for host in self.hosts.values())
-            due = min([due, *(at for at, *_ in self.under_way[:1])])
+            due = min(*(host.step() for host in self.hosts.values()), self.transport.due)
             if not self.quiet:
                 self.carry()
             elif due > self.now:
@@ -224,10 +221,9 @@ def test_batches_that_come_twice_or_late_are_taken_once():
     plain, doubled = World(compiled, 3, 1, 10.0, True), World(compiled, 3, 1, 10.0, True)
 
     def carry() -> None:
-        for host, batch in reversed(doubled.sent):
+        for host, batch in reversed(list(doubled.transport.arrived())):
             doubled.hosts[host].receive(batch)
             doubled.hosts[host].receive(batch)
-        doubled.sent.clear()
 
     doubled.carry = carry
     ours, theirs = ran(doubled), ran(plain)
@@ -262,12 +258,11 @@ def test_batches_to_one_host_keep_their_distance():
         host.post.gap = 0.25
     while not all(host.done for host in world.hosts.values()):
         due = min(host.step() for host in world.hosts.values())
-        for to, batch in world.sent:
+        if world.quiet:
+            world.now = max(due, world.now)
+        for to, batch in world.transport.arrived():
             left[to].append(world.now)
             world.hosts[to].receive(batch)
-        if not world.sent:
-            world.now = max(due, world.now)
-        world.sent.clear()
     for instants in left.values():
         assert len(instants) > 20
         assert np.diff(instants).min() >= 0.25 * (1 - 1e-12)
@@ -287,7 +282,7 @@ def test_hosts_whose_messages_are_all_as_late_walk_the_path_of_a_late_step(netwo
     """An actor per node, so that every message crosses; what comes before it is due is kept until then."""
     compiled, horizon, takes = plan(rn.Network.from_data(network.data() | {"delay": delay})), 10.0, 0.03
     world = World(compiled, 99, 1, horizon, True, paths=2)
-    world.takes = takes
+    world.transport.takes = takes
     ours = ran(world)
     n, late = len(compiled.groups), max(takes - delay, 0.0)
     lateness = step.Lateness((late,) * n, (late,) * n)
@@ -651,15 +646,15 @@ def test_scales_are_rounded_up(scale, rounded):
 
 
 def test_the_offset_is_within_its_error():
-    clock, rng = [100.0], np.random.default_rng(1)
+    clock, rng = VirtualClock(100.0), np.random.default_rng(1)
 
     def ask() -> float:
-        clock[0] += rng.uniform(0.001, 0.02)
-        there = clock[0] + 7.0
-        clock[0] += rng.uniform(0.001, 0.02)
+        clock.sleep(rng.uniform(0.001, 0.02))
+        there = clock.now + 7.0
+        clock.sleep(rng.uniform(0.001, 0.02))
         return there
 
-    found = offset(ask, lambda: clock[0])
+    found = offset(ask, clock.monotonic)
     assert abs(found.seconds - 7.0) <= found.error <= 0.02
     assert offset(lambda: 3.0, lambda: 1.0) == Offset(2.0, 0.0)
 

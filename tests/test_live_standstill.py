@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -19,33 +18,16 @@ from replnet.engines.live.lookout import LOOK, Lookout, Seat
 from replnet.engines.live.pace import Kept, judge
 from replnet.engines.live.seen import Finished
 from replnet.engines.plan import plan
+from replnet.testing import VirtualClock
 
 CLUSTER = plan(NAMED["cluster"])
 SCALE, HORIZON, SEED = 0.5, 10.0, 3
 
 
-class Turned:
-    """In the place of the module `time`; `follow` hears of every turn."""
-
-    def __init__(self) -> None:
-        self.now = self.worked = 0.0
-        self.follow: Callable[[], None] = lambda: None
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def process_time(self) -> float:
-        return self.worked
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        self.follow()
-
-
 class Hosts:
     """Those of a world, which go on by themselves as the clock is turned; each question is answered at once."""
 
-    def __init__(self, world: World, time: Turned) -> None:
+    def __init__(self, world: World, time: VirtualClock) -> None:
         self.world, self.time, self.ended, self.deaf = world, time, list[int](), False
         self.stuck_at, self._serial = float("inf"), count()
         time.follow = self.follow
@@ -82,21 +64,21 @@ class Hosts:
 
 
 @pytest.fixture
-def time(monkeypatch) -> Turned:
-    turned = Turned()
+def time(monkeypatch) -> VirtualClock:
+    turned = VirtualClock()
     for module in (lookout, actor):
         monkeypatch.setattr(module, "time", turned)
     monkeypatch.setattr(cluster, "gone", lambda: "")
     return turned
 
 
-def driven(time: Turned, kills: tuple[tuple[float, int], ...] = ()) -> tuple[Hosts, Lookout]:
+def driven(time: VirtualClock, kills: tuple[tuple[float, int], ...] = ()) -> tuple[Hosts, Lookout]:
     hosts = Hosts(World(CLUSTER, 2, SEED, HORIZON, True), time)
     seats = [Seat(part, 0.1, "here", Offset()) for part in hosts.world.parts]
     return hosts, Lookout(CLUSTER, hosts, seats, 0.0, SCALE, HORIZON, kills)
 
 
-def stopped_at(at: float, seconds: float, time: Turned):
+def stopped_at(at: float, seconds: float, time: VirtualClock):
     """Watches a run, and stops the driver once."""
     left = [seconds]
 
@@ -114,7 +96,7 @@ def assert_as_step(hosts: Hosts, driver: Lookout) -> None:
 
 
 def test_a_heart_that_works_or_naps_stands_not_still():
-    time = Turned()
+    time = VirtualClock()
     heart = Heartbeat(time.monotonic, time.process_time)
     for naps, works, found in ((0.2, 0.0, 0.0), (9.0, 8.9, 0.0), (STILL, 0.0, 0.0), (20.1, 0.1, 20.0), (0.2, 0.1, 0.0)):
         time.now, time.worked = time.now + naps, time.worked + works
@@ -189,7 +171,7 @@ def test_hosts_that_are_late_while_the_driver_looks_on_are_too_slow(time):
 # Hosts
 
 
-def lived(time: Turned, pause: float, works: float, begin: float = 0.0) -> Finished:
+def lived(time: VirtualClock, pause: float, works: float, begin: float = 0.0) -> Finished:
     """A host that is stopped, or has so much to do, once it has waited until t = 3."""
     world, host = World(CLUSTER, 1, SEED, HORIZON, True), HostActor()
     host._host, host._since = Host(CLUSTER, world.parts[0], host._model_time, lambda *_: None), 0.0

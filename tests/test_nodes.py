@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 from replnet.network.messages import Answer, Pull, Reply, Send, Wake
-from replnet.network.nodes import Client, Habit, Replica, Source
-
-
-def habit(*asked: list[str], pull: Pull | None = None) -> Habit:
-    """Wakes at 1, 2, 3, ... and asks these in turn."""
-    return Habit((float(i) for i in count(1)), iter(asked), pull or Pull())
+from replnet.network.nodes import Client, Replica, Source
+from replnet.testing import scripted_habit
 
 
 def test_a_source_changes_and_serves_what_it_has_now():
@@ -21,7 +15,7 @@ def test_a_source_changes_and_serves_what_it_has_now():
 
 
 def test_a_replica_pulls_keeps_and_serves():
-    replica = Replica({"downloads": habit(["s"], ["s"])})
+    replica = Replica({"downloads": scripted_habit(["s"], ["s"])})
     assert replica.start() == [Wake(1.0, "downloads")]
     assert replica.on_wake(1.0, "downloads") == [Send("s", Pull()), Wake(2.0, "downloads")]
     assert replica.on_message(1.0, "s", Reply({"s": 1.0})) == []
@@ -60,7 +54,7 @@ def test_contacts_of_one_pool_are_no_business_of_another():
 
 
 def test_a_recent_replica_polls_whom_it_was_last_told():
-    replica = Replica({"polls": habit()}, recent=True)
+    replica = Replica({"polls": scripted_habit()}, recent=True)
     assert replica.on_wake(1.0, "polls") == [Wake(1.0, "polls")]
     replica.on_message(1.0, "s", Reply({"s": 1.0}, contacts=("b", "c")))
     assert replica.on_wake(2.0, "polls") == [Send("b", Pull()), Send("c", Pull()), Wake(2.0, "polls")]
@@ -69,7 +63,7 @@ def test_a_recent_replica_polls_whom_it_was_last_told():
 
 
 def test_a_client_answers_with_the_freshest_once_all_have_replied():
-    client = Client(habit(["a", "b"], ["b"]))
+    client = Client(scripted_habit(["a", "b"], ["b"]))
     assert client.start() == [Wake(1.0, "queries")]
     assert client.on_wake(1.0, "queries") == [Send("a", Pull(1)), Send("b", Pull(1)), Wake(2.0, "queries")]
     assert client.on_message(1.1, "b", Reply({"s": 0.2}, 1)) == []
@@ -77,7 +71,7 @@ def test_a_client_answers_with_the_freshest_once_all_have_replied():
 
 
 def test_answers_to_different_queries_do_not_mix():
-    client = Client(habit(["a"], ["b"]))
+    client = Client(scripted_habit(["a"], ["b"]))
     client.on_wake(1.0, "queries")
     client.on_wake(2.0, "queries")
     assert client.on_message(2.1, "b", Reply({"s": 2.0}, 2)) == [Answer({"s": 2.0})]

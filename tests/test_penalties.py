@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from chance import assert_mean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -25,6 +24,7 @@ from replnet.laws import (
     Uniform,
     Weibull,
 )
+from replnet.testing import assert_mean
 from replnet.theory.charge import charge
 from replnet.theory.cluster import cluster
 from replnet.theory.information_age import best_of, delayed, direct, never, pull

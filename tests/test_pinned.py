@@ -72,6 +72,7 @@ def test_a_law_begins_as_ever(text):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_shipped_network_gives_what_it_gave(name):
+    assert name in pins()["networks"], f"{name} is new: pin what it gives by python tests/test_pinned.py"
     found, pinned = paths(name), pins()["networks"][name]
     assert found.keys() == pinned.keys()
     for how, values in found.items():

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chance import assert_mean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import networks
@@ -23,6 +22,7 @@ from replnet.laws import FieldError, Law, law, shuffled
 from replnet.laws.ordered import Chance, Flow, Ordered
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import FUTURE, PAST, exponentials, name_words, seed_words
+from replnet.testing import assert_mean
 
 TEXTS = [
     "alternating(values=[1, 3])",

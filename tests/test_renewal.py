@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chance import assert_mean
 
 from replnet.laws import Law, constant, exponential, hyperexponential, pareto, uniform
 from replnet.laws.modulated import modulated
 from replnet.laws.renewal import Renewals
 from replnet.laws.streams import name_words, seed_words
+from replnet.testing import assert_mean
 
 LAWS = [
     exponential(rate=2),

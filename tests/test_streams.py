@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from chance import FALSE_ALARM
 
 from replnet.engines import pulls
 from replnet.laws import compiled
 from replnet.laws.streams import CHOICES, FUTURE, Streams, distinct, exponentials, name_words, seed_words, streams, word
+from replnet.testing import FALSE_ALARM
 
 
 def some_streams(n: int = 50, seed: int = 1, replication: int = 0, part: int = FUTURE) -> Streams:

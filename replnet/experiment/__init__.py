@@ -2,16 +2,29 @@
 
 One network, from what is asked to what is shown:
 
-    predict, capacity, presence    formulas by (group, metric), each a `formula`
-    metrics                        staleness beyond fresh or not, by name: how it is measured and predicted
-    emulate, replications          paths until there are enough
-    behind, event_log              what a path is played back for: staleness along it, its events
-    findings                       estimates, verdicts and rows of all paths
-    doubts, dependence             what laws, and a path, say against an interval or a formula
-    on_the_clock                   the same in real time
-    result                         rows, and where they come from
+    formula        what is predicted for one row, or why nothing is
+    predict        from a network to formulas by (group, metric): information ages composed along its graph
+    capacity       the same for limited bandwidth: service rates, lines, messages that are turned away
+    presence       the same for copies that are not there and queries without an answer
+    metrics        staleness beyond fresh or not, by name: how it is measured, and how it is predicted
+    emulate        paths until there are enough, then one table
+    replications   when there are enough
+    behind         a path played back against its updates: the metrics of staleness
+    event_log      the events of a path in a Parquet file
+    doubts         what the laws of a network say against an interval
+    dependence     what a path says against a formula that takes ages as independent
+    findings       what all paths amount to: estimates, verdicts and rows
+    result         rows as a table
+    provenance     where a number comes from: version, specification, seed, machine
+    csv_table      tables as CSV
+    on_the_clock   the `live` engine beside `step` and the formulas
 
-and in folders: `aggregates` (the same of many sources), `computed` (formulas without a network), `spec` (experiment
-files), `sweeps` (their cells, tables, claims and sizes), `storage` (what is on the disk), `recorded` (histories of
-real replicas).
+And in folders:
+
+    aggregates     the same of many sources
+    computed       formulas without a network
+    spec           experiments as files
+    sweeps         their cells, tables, claims and sizes
+    storage        what they leave on the disk
+    recorded       histories of real replicas
 """

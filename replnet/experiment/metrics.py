@@ -44,7 +44,7 @@ from replnet.network.errors import suggestion
 from replnet.theory import penalties
 from replnet.theory.half_line import exists, half_line
 from replnet.theory.information_age import InformationAge, direct
-from replnet.theory.prediction import Prediction
+from replnet.theory.prediction import Basis, Prediction
 from replnet.theory.weights import Power, Threshold, Weight, weight
 
 ONE, AGE = Power(0.0), Power(1.0)
@@ -56,11 +56,14 @@ Predict = Callable[[InformationAge, Law], Prediction]
 @final
 @dataclass(frozen=True)
 class Metric:
-    """`name` is the same however it was spelled; `whole` is predicted for what the mean is taken over, if not all."""
+    """`name` is the same however it was spelled; `basis` is that of the formula for a copy whose age is known;
+    `whole` is predicted for what the mean is taken over, if not all.
+    """
 
     name: str
     question: Question
     weight: Weight
+    basis: Basis
     predict: Predict
     whole: Predict | None = None
 
@@ -103,19 +106,19 @@ def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> F
     return mean(said)
 
 
-def _plain(name: str, about: About, by: Weight, predict: Predict, whole: Predict | None = None) -> Metric:
-    return Metric(name, Question(about, by, by.integral, "stale" if whole else "time"), by, predict, whole)
+def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None) -> Metric:
+    return Metric(name, Question(about, by, by.integral, "stale" if whole else "time"), by, basis, predict, whole)
 
 
 PLAIN = {
     one.name: one
     for one in (
-        _plain("staleness", "first", ONE, penalties.staleness),
-        _plain("staleness_age", "first", AGE, penalties.since_first_missed),
-        _plain("change_age", "last", AGE, penalties.since_last_change),
-        _plain("information_age", "data", AGE, lambda copy, _: penalties.data_age(copy)),
-        _plain("missing_updates", "count", ONE, penalties.missing_updates),
-        _plain("lag", "first", AGE, penalties.since_first_missed, penalties.staleness),
+        _plain("staleness", "first", ONE, penalties.STALENESS, penalties.staleness),
+        _plain("staleness_age", "first", AGE, penalties.FIRST_MISSED, penalties.since_first_missed),
+        _plain("change_age", "last", AGE, penalties.LAST_CHANGE, penalties.since_last_change),
+        _plain("information_age", "data", AGE, penalties.DATA, lambda copy, _: penalties.data_age(copy)),
+        _plain("missing_updates", "count", ONE, penalties.MISSING, penalties.missing_updates),
+        _plain("lag", "first", AGE, penalties.FIRST_MISSED, penalties.since_first_missed, penalties.staleness),
     )
 }
 CALLS = {
@@ -156,7 +159,8 @@ def _currency(text: str, inside: str) -> Metric:
         raise FieldError("measure", f"{text!r} has no lag of 0 or more", CALLS["currency"])
     late = Threshold(lag)
     question = Question("first", late, late.integral, "rest")
-    return Metric(f"currency({number(lag)})", question, late, lambda copy, law: penalties.currency(copy, law, lag))
+    name, basis = f"currency({number(lag)})", penalties.CURRENCY
+    return Metric(name, question, late, basis, lambda copy, law: penalties.currency(copy, law, lag))
 
 
 def _penalty(name: str, text: str, inside: str) -> Metric:
@@ -165,10 +169,10 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
     except FieldError as error:
         raise FieldError("measure", f"{text!r}: {error.wrong}", error.right) from None
     if name == "source_penalty":
-        question, predict = Question("first", by, by.integral), penalties.source_penalty
+        question, basis, predict = Question("first", by, by.integral), penalties.SOURCE, penalties.source_penalty
     else:
-        question, predict = Question("every", by, by.integral), penalties.update_penalty
-    return Metric(f"{name}({by})", question, by, lambda copy, law: predict(copy, law, by))
+        question, basis, predict = Question("every", by, by.integral), penalties.UPDATE, penalties.update_penalty
+    return Metric(f"{name}({by})", question, by, basis, lambda copy, law: predict(copy, law, by))
 
 
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:

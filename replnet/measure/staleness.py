@@ -37,6 +37,7 @@ PAIRS = 1 << 20  # of a stretch and an update that are in hand at once
 class Question:
     """What is to be added up, and of what it is a share.
 
+    `w` and its integral `w2` weigh what is about the `first` or `every` missed update; the others have no weight.
     `over` time is a mean; `stale`, a mean of the time that was stale; `rest` is the share that costs nothing.
     """
 

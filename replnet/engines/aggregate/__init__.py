@@ -1,1 +1,10 @@
-"""Many sources and the copies of them, that are refreshed within a budget."""
+"""Many sources and the copies of them, that are refreshed within a budget.
+
+In reading order:
+
+    processes   the processes of many sources as arrays
+    refreshes   when the copies of every source are refreshed, by the order in which that happens
+    carousel    one such order, in which every page comes at its rate (Crawl, Algorithm 3)
+    copies      what becomes of the copies
+    kernels     the compiled loops
+"""

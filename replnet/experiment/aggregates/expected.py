@@ -28,24 +28,12 @@ from replnet.theory.many_copies import (
     Intervals,
     NotKnownError,
 )
-from replnet.theory.penalties import CURRENCY, DATA, FIRST_MISSED, LAST_CHANGE, MISSING, SOURCE, STALENESS, UPDATE
 from replnet.theory.prediction import Basis, Prediction, joined
 from replnet.theory.stretched import at_rate
 from replnet.theory.sync_order import PURELY_RANDOM, RANDOM, PurelyRandom, RandomOrder, SyncOrder
 
 Key = tuple[str, str]
 MOST_SHARES = 2_000  # different chances to be drawn, each with a formula of its own
-BASES = {
-    "staleness": STALENESS,
-    "staleness_age": FIRST_MISSED,
-    "change_age": LAST_CHANGE,
-    "information_age": DATA,
-    "missing_updates": MISSING,
-    "lag": FIRST_MISSED,
-    "currency": CURRENCY,
-    "source_penalty": SOURCE,
-    "update_penalty": UPDATE,
-}
 
 
 def expected(system: System, asked: Iterable[Metric] = ()) -> dict[Key, Formula]:
@@ -132,7 +120,7 @@ class _View:
 
     def _beyond(self, copies: Copies, metric: Metric) -> Formula:
         changes, question = self._changes, metric.question
-        basis = joined([copies.basis, BASES[metric.name.partition("(")[0]]])
+        basis = joined([copies.basis, metric.basis])
         try:
             match question.about:
                 case "first":

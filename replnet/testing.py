@@ -1,0 +1,129 @@
+"""What tests of networks need, our own and those of who uses the library: time, chance and messages in their hands.
+
+    VirtualClock         a clock that a test turns, in the place of the module `time`
+    scripted_habit       a node's wakes and the peers that it then asks, as they are listed
+    InMemoryTransport    messages that arrive in order, after the time that they take
+    assert_mean          an assertion about chance that states how often it fails correct code
+
+A replica that pulls at t = 1, with messages that take half a unit of time:
+
+>>> from replnet.network.messages import Send
+>>> from replnet.network.nodes import Replica, Source
+>>> clock = VirtualClock()
+>>> transport = InMemoryTransport(clock.monotonic, takes=0.5)
+>>> nodes = {"s": Source("s", iter([9.0])), "a": Replica({"downloads": scripted_habit(["s"])})}
+>>> def carry_out(node, commands):
+...     for command in commands:
+...         if isinstance(command, Send):
+...             transport.send(command.to, (node, command.message))
+>>> clock.sleep(1.0)
+>>> carry_out("a", nodes["a"].on_wake(clock.now, "downloads"))
+>>> while transport.due < float("inf"):
+...     clock.sleep(transport.due - clock.now)
+...     for to, (sender, message) in transport.arrived():
+...         carry_out(to, nodes[to].on_message(clock.now, sender, message))
+>>> clock.now, nodes["a"].copies
+(2.0, {'s': 1.5})
+
+A law, held against its own formula: the share of exponential intervals that are longer than the mean.
+
+>>> import math
+>>> import numpy as np
+>>> from replnet import exponential
+>>> intervals = exponential(rate=2).draw(np.random.default_rng(1).standard_exponential(100_000))
+>>> assert_mean(intervals > 0.5, math.exp(-1), resolution=0.02)
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any, Generic, TypeVar, final
+
+import numpy as np
+
+from replnet.network.messages import NodeId, Pull
+from replnet.network.nodes import Habit
+
+FALSE_ALARM = 1e-6  # chance that one assertion fails correct code
+
+Address = TypeVar("Address")
+Content = TypeVar("Content")
+
+
+@final
+class VirtualClock:
+    """A clock that stands still until a test turns it; it can stand in the place of the module `time`.
+
+    `now` is what it shows, and `worked` the CPU time that the process has used by then: a test sets both.
+    `follow` is called at every turn, for what goes on by itself meanwhile.
+    """
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now, self.worked = now, 0.0
+        self.follow: Callable[[], None] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def process_time(self) -> float:
+        return self.worked
+
+    def sleep(self, seconds: float) -> None:
+        """Turns the clock by so much, at once and without work."""
+        self.now += seconds
+        self.follow()
+
+
+def scripted_habit(*asked: Sequence[NodeId], pull: Pull | None = None) -> Habit:
+    """The habit of a node that wakes at 1, 2, 3, ... and asks these in turn; `pull` is what it says."""
+    return Habit((float(i) for i in count(1)), iter(asked), pull or Pull())
+
+
+@final
+class InMemoryTransport(Generic[Address, Content]):
+    """Carries messages of any kind, in order: what is sent at t arrives at t + `takes` by the clock, and not before."""
+
+    def __init__(self, clock: Callable[[], float], takes: float = 0.0) -> None:
+        self.takes = takes
+        self._clock = clock
+        self._under_way = deque[tuple[float, Address, Content]]()
+
+    def send(self, to: Address, content: Content) -> None:
+        self._under_way.append((self._clock() + self.takes, to, content))
+
+    @property
+    def due(self) -> float:
+        """When the next message arrives; infinite if none is under way."""
+        return self._under_way[0][0] if self._under_way else math.inf
+
+    def arrived(self) -> Iterator[tuple[Address, Content]]:
+        """What has arrived by now, each message once, and to whom."""
+        while self.due <= self._clock():
+            _, to, content = self._under_way.popleft()
+            yield to, content
+
+
+def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALARM) -> float:
+    """Half-width that the mean of independent samples in [low, high] keeps, whatever their law.
+
+    Empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), both sides.
+    """
+    values = np.asarray(samples, dtype=float)
+    n, log = values.size, math.log(4 / false_alarm)
+    return math.sqrt(2 * float(values.var(ddof=1)) * log / n) + 7 * (high - low) * log / (3 * (n - 1))
+
+
+def assert_mean(samples: Any, expected: float, *, resolution: float, low: float = 0, high: float = 1) -> None:
+    """Fail if the mean is not `expected`, or if this test could not have told by `resolution`.
+
+    Samples are independent and in [low, high]. Code that is correct fails one time in a million (`FALSE_ALARM`).
+    """
+    values = np.asarray(samples, dtype=float)
+    assert low <= values.min() <= values.max() <= high, f"samples from {values.min():g} to {values.max():g}"
+    allowed = radius(values, low, high)
+    assert allowed <= resolution / 2, f"{values.size} samples resolve {2 * allowed:.2g}, not {resolution}"
+    mean = float(values.mean())
+    assert abs(mean - expected) <= allowed, f"the mean is {mean:.6g}, not {expected:.6g}, give or take {allowed:.2g}"
