@@ -119,6 +119,19 @@ def parse(text: str, form: Form) -> Node:
     return _Parser(text, form).whole()
 
 
+def argument(text: str, field: str, right: str) -> str:
+    """The text in the brackets of a call with one argument; `right` says what a call in `field` should be."""
+    try:
+        call = parse(text, ARITHMETIC)
+    except FieldError as error:
+        raise FieldError(field, f"{text[:60]!r} cannot be read: {error.wrong}", right) from None
+    if call.kind != "call" or not call.parts:
+        raise FieldError(field, f"{text!r} does not say of what", right)
+    if len(call.parts) > 1:
+        raise FieldError(field, f"{text!r} has {len(call.parts)} things in brackets", right)
+    return call.parts[0].source
+
+
 def canonical(name: str) -> str:
     """A name as Python compares it: the micro sign is the Greek mu."""
     if name.isascii():
@@ -216,8 +229,8 @@ class _Parser:
             inner = self._value(depth + 1)
             self._expect(")")
             return replace(inner, begin=begin, end=self._last)
-        if kind == "number" and (number := _number(self._text[begin : self._end])) is not None:
-            self._take()
+        if kind == "number":
+            number = _number(self._take())
             return self._node("number", number, [], begin)
         if kind == "text":
             quoted = self._take()
@@ -251,11 +264,10 @@ class _Parser:
         return node
 
 
-def _number(token: str) -> int | float | None:
-    try:
-        return int(token, 0) if re.fullmatch(r"0[xXoObB].*|[0-9_]+", token) else float(token)
-    except ValueError:  # such as 012, which is no number in Python either
-        return None
+def _number(token: str) -> int | float:
+    if token[:2].lower() in ("0x", "0o", "0b"):
+        return int(token, 0)
+    return int(token) if token.replace("_", "").isdecimal() else float(token)
 
 
 @final
