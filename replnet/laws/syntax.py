@@ -15,16 +15,14 @@ Nothing is executed. A tree says of each of its parts where it stands.
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 from replnet.laws.check import FieldError
 
 Kind = Literal["number", "name", "text", "list", "call", "named", "sign", "comparison", "if"]
-Operation = Callable[..., Any]
 
 HOLE = r"\$\{[^{}]*\}"
 _DIGITS = r"[0-9](?:_?[0-9])*"
@@ -268,56 +266,3 @@ def _number(token: str) -> int | float:
     if token[:2].lower() in ("0x", "0o", "0b"):
         return int(token, 0)
     return int(token) if token.replace("_", "").isdecimal() else float(token)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """What expressions of one kind may hold: signs, and functions with the fewest and the most numbers they take."""
-
-    signs: Mapping[str, Operation]
-    functions: Mapping[str, tuple[Operation, int, int]]
-
-    def check(self, tree: Node) -> None:
-        """Refuses a tree that has anything else."""
-        for node in tree.walk():
-            signs = node.value if node.kind == "comparison" else [node.value]
-            if node.kind == "call":
-                self._check_call(node)
-            elif node.kind not in ("number", "name") and not all(sign in self.signs for sign in signs):
-                right = f"{' '.join(self.signs)}, {', '.join(self.functions)}"
-                raise FieldError("", f"{node.source} has a sign that is not known here", right)
-
-    def _check_call(self, node: Node) -> None:
-        if node.value not in self.functions:
-            raise FieldError("", f"{node.value} is not a function here", f"one of {', '.join(self.functions)}")
-        _, fewest, most = self.functions[node.value]
-        if node.named or not fewest <= len(node.parts) <= most:
-            right = f"{fewest} number" + ("s" if fewest > 1 else "") + (" or more" if most > fewest else "")
-            raise FieldError("", f"{node.source} does not fit {node.value}", right)
-
-    def operation(self, node: Node) -> Operation:
-        """What a call, or a sign between or before numbers, does with them."""
-        if node.kind == "call":
-            return self.functions[node.value][0]
-        return self.signs[node.value] if len(node.parts) > 1 else UNARIES[node.value]
-
-
-UNARIES: Mapping[str, Operation] = {"+": operator.pos, "-": operator.neg}
-
-
-def evaluated(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, list[Any]], Any]) -> Any:
-    """The value of a tree: of a part that has parts, what `calculate` makes of their values; of an `if`, whether its
-    condition holds, given the value of that."""
-    if node.kind == "number":
-        return node.value
-    if node.kind == "name":
-        return names[node.value]
-    if node.kind == "if":
-        then, condition, otherwise = node.parts
-        holds = calculate(node, [evaluated(condition, names, calculate)])
-        return evaluated(then if holds else otherwise, names, calculate)
-    values = []
-    for part in node.parts:  # a comprehension would need a second frame for each level
-        values.append(evaluated(part, names, calculate))  # noqa: PERF401
-    return calculate(node, values)

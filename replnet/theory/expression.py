@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from replnet.laws.arithmetic import Arithmetic, evaluated
 from replnet.laws.base import Array
 from replnet.laws.check import FieldError
-from replnet.laws.syntax import ARITHMETIC, Arithmetic, Node, evaluated, parse
+from replnet.laws.syntax import ARITHMETIC, Node, parse
 
 Function = Callable[[Array], Array]
 

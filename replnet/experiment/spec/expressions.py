@@ -20,8 +20,9 @@ from itertools import pairwise
 from typing import Any, final
 
 from replnet.laws import FieldError
+from replnet.laws.arithmetic import Arithmetic, Operation, evaluated
 from replnet.laws.spelling import number
-from replnet.laws.syntax import ARITHMETIC, HOLE, Arithmetic, Node, Operation, evaluated, parse
+from replnet.laws.syntax import ARITHMETIC, HOLE, Node, parse
 from replnet.network.errors import shown
 
 Scalar = str | int | float | bool
