@@ -9,7 +9,7 @@ import pytest
 
 from replnet.network import InputError, Network, load, shipped, shipped_names
 from replnet.network.files import parse_yaml
-from replnet.network.overrides import override, with_parameter
+from replnet.network.overrides import call_of, override, with_parameter
 
 ROOT = Path(__file__).parents[1]
 
@@ -156,9 +156,28 @@ def test_names_with_dots_are_found():
     assert found["nodes"] == {"eu.paris": {"updates": "constant(rate=2)"}}
 
 
-def test_parameters_keep_brackets_together():
-    law = with_parameter("lattice", "values=[1, 2], weights=[3, 1]", "weights", "[1, 1]")
-    assert law == "lattice(values=[1, 2], weights=[1, 1])"
+@pytest.mark.parametrize(
+    ("text", "name", "value", "expected"),
+    [
+        ("lattice(values=[1, 2], weights=[3, 1])", "weights", "[1, 1]", "lattice(values=[1, 2], weights=[1, 1])"),
+        ("pareto(3, mean = 2)", "rate", "4", "pareto(3, rate=4)"),
+        ("pareto(alpha=${min(a, b)}, rate=1)", "rate", "${2 / k}", "pareto(alpha=${min(a, b)}, rate=${2 / k})"),
+        ("trace(file='a, mean=b (1).csv')", "column", "2", "trace(file='a, mean=b (1).csv', column=2)"),
+        ("age(pareto(alpha=3, rate=2))", "rate", "1", "age(pareto(alpha=3, rate=2), rate=1)"),
+        ("exponential", "rate", "2", "exponential(rate=2)"),
+    ],
+)
+def test_one_parameter_of_a_law_is_set_in_its_text(text, name, value, expected):
+    call = call_of(text)
+    assert call is not None
+    assert with_parameter(call, name, value) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a b", "2", "2(rate=1)", "${name}(alpha=3)", "[1, 2]", "'pareto'", "pareto(", "a)"]
+)
+def test_other_texts_have_no_parameters(text):
+    assert call_of(text) is None
 
 
 def test_shipped_networks_load_by_any_of_their_names():

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from replnet.cli.screen import echo
 from replnet.experiment.metrics import is_beyond, metric
 from replnet.experiment.result import METRICS, ON_REQUEST, Emulated, Row
-from replnet.laws import FieldError
+from replnet.experiment.spec.expressions import expression
+from replnet.laws import FieldError, syntax
+from replnet.network.errors import shown
 from replnet.network.network import Network
-
-FORM = re.compile(
-    r"^(?:(?P<group>[^:<>=]+):)?\s*(?P<metric>\w+(?:\s*\(.*\))?)\s*(?P<sign>>=?|<=?)\s*(?P<bound>[-+\d.eE]+)$"
-)
 
 
 @dataclass(frozen=True)
@@ -34,19 +31,30 @@ class Demand:
 
 
 def parse(text: str) -> Demand:
-    found = FORM.match(text.strip())
+    group, colon, rest = text.strip().rpartition(":")
     try:
-        if found is None:
+        sign, about, bound = _compared(rest)
+        if colon and not group:
             raise ValueError
-        group = found["group"].strip() if found["group"] else None
-        name = metric(found["metric"]).name if is_beyond(found["metric"]) else found["metric"]
-        return Demand(text.strip(), group, name, found["sign"].startswith(">"), float(found["bound"]))
-    except FieldError as error:
-        raise ValueError(f"--threshold: {error.wrong} ({error.right})") from None
     except ValueError:
         raise ValueError(
-            f"--threshold: {text!r} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')"
+            f"--threshold: {shown(text)} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')"
         ) from None
+    try:
+        name = metric(about).name if is_beyond(about) else about
+    except FieldError as error:
+        raise ValueError(f"--threshold: {error.wrong} ({error.right})") from None
+    return Demand(text.strip(), group.strip() or None, name, sign.startswith(">"), bound)
+
+
+def _compared(text: str) -> tuple[str, str, float]:
+    """The sign, the metric and the bound of `metric > bound`; a ValueError where it is not that."""
+    tree = syntax.parse(text, syntax.ARITHMETIC)
+    if tree.kind == "comparison" and len(tree.parts) == 2 and tree.value[0] not in ("==", "!="):
+        about, bound = tree.parts[0], expression(tree.parts[1].source)
+        if about.kind in ("name", "call") and not bound.names:
+            return tree.value[0], about.source, float(bound.value({}))
+    raise ValueError
 
 
 def check(demands: list[Demand], network: Network, by: str | None = None) -> None:

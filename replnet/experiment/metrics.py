@@ -26,7 +26,6 @@ to its source may well do with less.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import final
@@ -39,8 +38,9 @@ from replnet.experiment.result import METRICS, ON_REQUEST
 from replnet.laws.base import Law
 from replnet.laws.check import FieldError
 from replnet.laws.spelling import number
+from replnet.laws.syntax import argument
 from replnet.measure.staleness import About, Question
-from replnet.network.errors import suggestion
+from replnet.network.errors import shown, suggestion
 from replnet.theory import penalties
 from replnet.theory.half_line import exists, half_line
 from replnet.theory.information_age import InformationAge, direct
@@ -48,7 +48,6 @@ from replnet.theory.prediction import Basis, Prediction
 from replnet.theory.weights import Power, Threshold, Weight, weight
 
 ONE, AGE = Power(0.0), Power(1.0)
-CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 Predict = Callable[[InformationAge, Law], Prediction]
 
@@ -131,22 +130,23 @@ assert {*PLAIN, *CALLS} == ON_REQUEST.keys()
 
 def is_beyond(text: object) -> bool:
     """Whether this names one of these metrics, however badly."""
-    found = CALL.fullmatch(text) if isinstance(text, str) else None
-    return found is not None and found[1] in ON_REQUEST
+    return isinstance(text, str) and _name(text) in ON_REQUEST
+
+
+def _name(text: str) -> str:
+    return text.partition("(")[0].strip()
 
 
 def metric(text: str) -> Metric:
     """The metric of this name."""
-    found = CALL.fullmatch(text)
-    if found is None or found[1] not in ON_REQUEST:
-        raise FieldError("measure", f"{text!r} is not a metric", suggestion(text, ON_REQUEST))
-    name, inside = found[1], (found[2] or "").strip()
+    name = _name(text)
+    if name not in ON_REQUEST:
+        raise FieldError("measure", f"{shown(text)} is not a metric", suggestion(text, ON_REQUEST))
     if name in PLAIN:
-        if found[2] is not None:
-            raise FieldError("measure", f"{text!r} takes nothing in brackets", name)
+        if "(" in text:
+            raise FieldError("measure", f"{shown(text)} takes nothing in brackets", name)
         return PLAIN[name]
-    if not inside:
-        raise FieldError("measure", f"{text!r} does not say of what", CALLS[name])
+    inside = argument(text, "measure", CALLS[name])
     return _currency(text, inside) if name == "currency" else _penalty(name, text, inside)
 
 
@@ -156,7 +156,7 @@ def _currency(text: str, inside: str) -> Metric:
     except ValueError:
         lag = math.nan
     if not 0 <= lag < math.inf:  # NaN is not either
-        raise FieldError("measure", f"{text!r} has no lag of 0 or more", CALLS["currency"])
+        raise FieldError("measure", f"{shown(text)} has no lag of 0 or more", CALLS["currency"])
     late = Threshold(lag)
     question = Question("first", late, late.integral, "rest")
     name, basis = f"currency({number(lag)})", penalties.CURRENCY
@@ -167,7 +167,7 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
     try:
         by = weight(inside)
     except FieldError as error:
-        raise FieldError("measure", f"{text!r}: {error.wrong}", error.right) from None
+        raise FieldError("measure", f"{shown(text)}: {error.wrong}", error.right) from None
     if name == "source_penalty":
         question, basis, predict = Question("first", by, by.integral), penalties.SOURCE, penalties.source_penalty
     else:

@@ -1,16 +1,12 @@
 """The text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python.
 
-    law   = name [ "(" [ item { "," item } ] ")" ]        item  = [ name "=" ] value
-    value = number | text | law | "[" [ value { "," value } ] "]"
-
-Text is quoted, or bare where it is one word. Names ignore case. Nothing is evaluated.
+By the grammar of `syntax`. A text is quoted, or bare where it is one word. Names ignore case.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from numbers import Real
@@ -31,10 +27,9 @@ from replnet.laws.ordered import shuffled
 from replnet.laws.pattern import alternating
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
 from replnet.laws.superposition import superposition
+from replnet.laws.syntax import LAW, Node, parse
 from replnet.laws.trace import trace
 
-LONGEST = 10_000
-DEEPEST = 8
 PLUGINS = "replnet.laws"
 NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
 
@@ -95,8 +90,8 @@ def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
 
 def _mapped(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
     """A law from {family: {argument: value}}, {family: [values]} or {family: null}."""
-    if depth > DEEPEST:
-        raise FieldError("law", "nested too deeply", f"at most {DEEPEST} levels")
+    if depth > LAW.deepest:
+        raise FieldError("law", "nested too deeply", f"at most {LAW.deepest} levels")
     if len(source) != 1:
         raise FieldError("law", f"{len(source)} keys in the mapping of a law", "one: {pareto: {alpha: 3, rate: 2}}")
     ((family, arguments),) = source.items()
@@ -185,97 +180,41 @@ def _plugin(name: str) -> Maker:
     raise FieldError("law", f"plug-in {name!r} ({found.value}) {lacking}", f"a subclass of Law with {members}")
 
 
-_TOKEN = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([()\[\],=])|([^\s()\[\],='"]+))""")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def _parsed(text: str, folder: Path | None) -> Law:
-    if len(text) > LONGEST:
-        raise FieldError("law", f"{len(text)} characters", f"at most {LONGEST}; long records go in trace(file=...)")
-    reader = _Reader(text, folder)
-    value = reader.value(0)
-    if reader.kind() != "end":
-        raise reader.wrong("nothing more")
+    try:
+        tree = parse(text, LAW)
+    except FieldError as error:
+        records = "; long records go in trace(file=...)" if len(text) > LAW.longest else ""
+        raise FieldError("law", error.wrong, error.right + records) from None
+    value = _value(tree, folder)
     # A bare name: making it says which arguments are missing.
     return _made(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
 
 
-class _Reader:
-    """Reads values off the front of a text, by the grammar of this module."""
+def _value(node: Node, folder: Path | None) -> Any:
+    if node.kind == "call":
+        return _called(node, folder)
+    if node.kind == "list":
+        return [_value(part, folder) for part in node.parts]
+    return node.value if node.kind == "text" else _plain(node.value)
 
-    def __init__(self, text: str, folder: Path | None) -> None:
-        self._text, self._at, self._folder = text, 0, folder
 
-    def kind(self) -> str:
-        """What stands next: end, quoted, word, or a mark."""
-        match = self._next()
-        if match is None:
-            return "bad" if self._text[self._at :].strip() else "end"
-        return "quoted" if match[1] else match[2] or "word"
-
-    def wrong(self, right: str) -> FieldError:
-        rest = self._text[self._at :].strip()[:20]
-        return FieldError(
-            "law", f"{rest!r} at character {self._at + 1}" if rest else "ends too early", f"expected {right}"
-        )
-
-    def value(self, depth: int) -> Any:
-        if depth > DEEPEST:
-            raise FieldError("law", "nested too deeply", f"at most {DEEPEST} levels")
-        kind = self.kind()
-        if kind == "quoted":
-            return re.sub(r"\\(.)", r"\1", self._take()[1:-1])
-        if kind == "[":
-            return self._listed("]", lambda: self.value(depth + 1))
-        if kind != "word":
-            raise self.wrong("a law such as exponential(rate=2)" if depth == 0 else "a value")
-        word = self._take()
-        return self._call(word, depth) if self.kind() == "(" else _plain(word)
-
-    def _next(self) -> re.Match[str] | None:
-        return _TOKEN.match(self._text, self._at)
-
-    def _take(self) -> str:
-        match = self._next()
-        assert match is not None
-        self._at = match.end()
-        return match[0].strip()
-
-    def _listed(self, close: str, item: Callable[[], Any]) -> list[Any]:
-        """What stands between an opening mark and `close`, by commas."""
-        self._take()
-        items: list[Any] = []
-        while self.kind() != close:
-            if items and self.kind() != ",":
-                raise self.wrong(f"a comma or {close!r}")
-            if items:
-                self._take()
-            items.append(item())
-        self._take()
-        return items
-
-    def _call(self, family: str, depth: int) -> Law:
-        items = self._listed(")", lambda: self._argument(depth))
-        positional = [value for name, value in items if not name]
-        named: dict[str, Any] = {}
-        for name, value in items:
-            if name in named:
-                raise FieldError(name, "given twice", "once")
-            if name:
-                named[name] = value
-        if any(not name for name, _ in items[len(positional) :]):
-            raise FieldError(family.lower(), "a value without a name after a named one", "named arguments last")
-        return _made(family, positional, named, self._folder)
-
-    def _argument(self, depth: int) -> tuple[str, Any]:
-        start = self._at
-        if self.kind() == "word":
-            name = self._take()
-            if self.kind() == "=":
-                self._take()
-                return name, self.value(depth + 1)
-            self._at = start
-        return "", self.value(depth + 1)
+def _called(call: Node, folder: Path | None) -> Law:
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for part in call.parts:
+        if part.kind != "named":
+            if named:
+                raise FieldError(call.value.lower(), "a value without a name after a named one", "named arguments last")
+            positional.append(_value(part, folder))
+        elif part.value in named:
+            raise FieldError(part.value, "given twice", "once")
+        else:
+            named[part.value] = _value(part.parts[0], folder)
+    return _made(call.value, positional, named, folder)
 
 
 def _plain(word: str) -> Any:

@@ -6,13 +6,13 @@ the allocation, when downloads happen the order.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError, Law
+from replnet.laws.syntax import argument
 from replnet.network.errors import FieldsError, shown, suggestion
 from replnet.network.fields import LAW_SCHEMA, Amount, Count, Name, PlainLaws, Shape, numbers, numbers_or_law
 from replnet.network.parts import Part
@@ -22,7 +22,7 @@ POLICIES = (
     "uniform", "proportional", "weights", "freshness", "age", "missing_updates", "change_directed",
     "algorithm1", "algorithm2",
 )  # fmt: skip
-PENALTY = re.compile(r"\s*(source|update)_penalty\s*\((.+)\)\s*", re.DOTALL)
+PENALTIES = ("source_penalty", "update_penalty")
 OPTIMAL = ("freshness", "age")  # whose best rates depend on what lies between downloads
 POISSON = Exponential(rate=1.0)
 
@@ -34,11 +34,19 @@ ALLOCATE = (
 )
 
 
+def penalty_of(policy: str) -> tuple[str, str] | None:
+    """Which penalty a policy makes least, and the text of its weight; None where it is another policy."""
+    name = policy.partition("(")[0].strip()
+    if name not in PENALTIES:
+        return None
+    return name.removesuffix("_penalty"), argument(policy, "", f"a weight in brackets, such as {name}(x)")
+
+
 def _allocation(value: object) -> str | tuple[float, ...]:
     """A policy by its name, or rates."""
     if not isinstance(value, str):
         return numbers(value, f"a list of rates, or {', '.join(POLICIES)}")
-    if value not in POLICIES and PENALTY.fullmatch(value) is None:
+    if value not in POLICIES and penalty_of(value) is None:
         raise FieldError("", f"{shown(value)} is unknown", suggestion(value, [*POLICIES, "update_penalty(x)"]))
     return value
 

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
+from replnet.laws import FieldError
+from replnet.laws.syntax import LAW, parse
 from replnet.network.files import Node, mapped
-
-# The file of trace(...), which is its first argument unless it is named.
-TRACE = re.compile(
-    r"""(\btrace\s*\(\s*(?:file\s*=\s*)?|\bfile\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,()\[\]="']++(?!\s*=))"""
-)
 
 
 def anchored(root: Node, folder: Path, at: tuple[str | int, ...] = ()) -> Node:
     """`root`, which is found at `at` in its document, with names of files that count from `folder`."""
-
-    def absolute(found: re.Match[str]) -> str:
-        name = found[2] if found[2][0] not in "\"'" else re.sub(r"\\(.)", r"\1", found[2][1:-1])
-        quoted = str((folder / name).resolve()).replace("\\", "\\\\").replace('"', '\\"')
-        return f'{found[1]}"{quoted}"'
 
     def change(node: Node, path: tuple[str | int, ...]) -> Node:
         if not isinstance(node.value, str):
             return node
         if path[-2:] == ("trace", "file") or (*at, *path) == ("network", "file"):
             return replace(node, value=str((folder / node.value).resolve()))
-        return replace(node, value=TRACE.sub(absolute, node.value)) if "trace" in node.value else node
+        return replace(node, value=_absolute(node.value, folder)) if "trace" in node.value.lower() else node
 
     return mapped(root, change)
+
+
+def _absolute(text: str, folder: Path) -> str:
+    """The text of a law with the files of its traces made absolute."""
+    try:
+        tree = parse(text, LAW)
+    except FieldError:  # said where the law is read
+        return text
+    for call in reversed(list(tree.walk())):  # from the end, so that places before stay as they are
+        if call.kind == "call" and call.value.lower() == "trace" and call.parts:
+            # It is named, or the first argument.
+            file = next(
+                (part.parts[0] for part in call.parts if (part.kind, part.value) == ("named", "file")), call.parts[0]
+            )
+            if file.kind in ("name", "text"):
+                quoted = str((folder / file.value).resolve()).replace("\\", "\\\\").replace('"', '\\"')
+                text = f'{text[: file.begin]}"{quoted}"{text[file.end :]}'
+    return text

@@ -6,7 +6,6 @@ A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Annotated, Any
@@ -16,12 +15,11 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, Wi
 from replnet.laws import FieldError, Law, law
 from replnet.laws.ordered import independent
 from replnet.network.errors import FieldsError, shown
-from replnet.network.overrides import CALL, SPEED, at_commas, with_parameter
+from replnet.network.overrides import SPEED, call_of, with_parameter
 
 LARGEST = 10_000_000  # replicas of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
-BARE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 
 
 def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
@@ -138,15 +136,13 @@ def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | L
 
 def shape(value: object, info: ValidationInfo) -> Law:
     """A law whose rate does not count, and may be left out."""
-    if isinstance(value, str) and (call := CALL.fullmatch(value) or BARE.fullmatch(value)):
-        given = {part.partition("=")[0].strip() for part in at_commas(call[2])} if call.re is CALL else set()
-        rated = with_parameter(call[1], call[2] if call.re is CALL else "", "rate", "1")
-        if not SPEED & given:
-            try:
-                return plain_law(rated, info)
-            except FieldError as error:
-                if error.field != "rate":
-                    raise
+    call = call_of(value) if isinstance(value, str) else None
+    if call is not None and not SPEED & call.named:
+        try:
+            return plain_law(with_parameter(call, "rate", "1"), info)
+        except FieldError as error:
+            if error.field != "rate":
+                raise
     return plain_law(value, info)
 
 

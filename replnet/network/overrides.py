@@ -7,18 +7,18 @@ polls.rate=4                a parameter inside the text of a law
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from replnet.laws import FieldError
 from replnet.laws.spelling import number
+from replnet.laws.syntax import LAW, parse
+from replnet.laws.syntax import Node as Call
 from replnet.network.anchored import anchored
 from replnet.network.compose_yaml import compose
 from replnet.network.errors import InputError, Problem, field_name
 from replnet.network.files import Document, Mark, Node, collection, node_of
-
-CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
 
 # One of these sets how fast a law is; a new one takes the place of the old one.
 SPEED = frozenset({"rate", "mean", "period", "scale"})
@@ -87,9 +87,9 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
         index = _index(keys[0], len(node.value), path, origin)
         below = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
         return collection([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
-    call = CALL.fullmatch(node.value) if isinstance(node.value, str) else None
-    if call is not None and len(keys) == 1:
-        return Node(with_parameter(call[1], call[2], keys[0], text), new.mark, new.mark)
+    call = call_of(node.value) if isinstance(node.value, str) else None
+    if call is not None and call.kind == "call" and len(keys) == 1:
+        return Node(with_parameter(call, keys[0], text), new.mark, new.mark)
     if node.value is None:
         return _put(Node({}, mark, mark), keys, new, text, path, origin)
     raise _fault(path, origin, f"has no field {'.'.join(keys)}", f"-s {field_name(path)}=...")
@@ -105,23 +105,17 @@ def _fault(path: tuple[str | int, ...], origin: str, wrong: str, right: str) -> 
     return InputError([Problem(origin, None, None, field_name(path), wrong, right)])
 
 
-def with_parameter(family: str, arguments: str, name: str, text: str) -> str:
+def call_of(text: str) -> Call | None:
+    """The call that the text of a law is, or its name alone; None of any other text."""
+    try:
+        found = parse(text, LAW)
+    except FieldError:
+        return None
+    return found if found.kind in ("call", "name") and found.value.isidentifier() else None
+
+
+def with_parameter(call: Call, name: str, text: str) -> str:
     """The text of a law with one parameter set."""
-    kept = []
-    for argument in at_commas(arguments):
-        given = argument.partition("=")[0].strip()
-        if given != name and not (name in SPEED and given in SPEED):
-            kept.append(argument.strip())
-    return f"{family}({', '.join([*kept, f'{name}={text}'])})"
-
-
-def at_commas(arguments: str) -> list[str]:
-    """The parts of a text between its commas outside brackets."""
-    parts, depth = [""], 0
-    for character in arguments:
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part for part in parts if part.strip()]
+    replaced = SPEED if name in SPEED else {name}
+    kept = [part.source for part in call.parts if part.kind != "named" or part.value not in replaced]
+    return f"{call.value}({', '.join([*kept, f'{name}={text}'])})"

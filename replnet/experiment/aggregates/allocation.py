@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from replnet.laws import FieldError
-from replnet.network.aggregate import PENALTY, Aggregate
+from replnet.network.aggregate import Aggregate, penalty_of
 from replnet.network.sources import Floats, Sources
 from replnet.theory.aggregate import Kind
 from replnet.theory.allocation import allocate
@@ -61,9 +61,10 @@ def _shared(spec: Aggregate, of: Sources, budget: float) -> Floats:
             return _freshest(spec, of, pages, budget)
         case "age":
             return _youngest(spec, of, budget)
-    call = PENALTY.fullmatch(spec.allocate)
-    assert call is not None
-    return _least(of, budget, call[2], cast(Kind, call[1]))
+    penalty = penalty_of(spec.allocate)
+    assert penalty is not None
+    kind, weight = penalty
+    return _least(of, budget, weight, cast(Kind, kind))
 
 
 def _freshest(spec: Aggregate, of: Sources, pages: Pages, budget: float) -> Floats:

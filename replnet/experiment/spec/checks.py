@@ -9,13 +9,14 @@ from replnet.experiment.computed.computation import Computation
 from replnet.experiment.computed.registry import COMPUTATIONS
 from replnet.experiment.metrics import is_beyond
 from replnet.experiment.spec.axes import MOST, Axis, Place, count, groups_of
-from replnet.experiment.spec.expressions import FUNCTIONS, canonical, template
+from replnet.experiment.spec.expressions import VALUES, template
 from replnet.experiment.spec.models import GROUP, SUBJECTS, Quick, Run
 from replnet.experiment.spec.names import names_of, texts, unknown
 from replnet.experiment.spec.optimise import Optimise
 from replnet.experiment.spec.sections import Sections
 from replnet.experiment.spec.statements import Claim, StatedValue
 from replnet.laws import FieldError
+from replnet.laws.syntax import canonical
 from replnet.network.errors import shown, suggestion
 from replnet.network.spec import KINDS
 from replnet.network.validation import Fault
@@ -63,7 +64,7 @@ def _named(sections: Sections) -> Iterator[Fault]:
     for section, names in (("values", sections.values), ("vary", sections.vary)):
         for name in names:
             path = (section, name)
-            if name in FUNCTIONS:
+            if name in VALUES.functions:
                 yield path, "is the name of a function", "another name", True
             elif section == "values" and not canonical(name).isidentifier():
                 yield path, "is not a name that an expression can hold", "letters, digits and _", True

@@ -3,78 +3,64 @@
     numbers, names, + - * / ** % // ( ), comparisons, a if c else b,
     min max abs sqrt log exp round floor ceil
 
-Nothing is executed but these. Every intermediate result is a finite number of
-at most 1e300, so no text can take long. A name may stand for a text too, which
+They are written by the grammar of `laws.syntax`. Every intermediate result is a finite
+number of at most 1e300, so no text can take long. A name may stand for a text too, which
 can be passed on but not calculated with.
 """
 
 from __future__ import annotations
 
-import ast
-import keyword
 import math
 import operator
 import re
-import unicodedata
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, final
 
 from replnet.laws import FieldError
+from replnet.laws.arithmetic import Arithmetic, Operation, evaluated
 from replnet.laws.spelling import number
+from replnet.laws.syntax import ARITHMETIC, HOLE, Node, parse
 from replnet.network.errors import shown
 
 Scalar = str | int | float | bool
 
-LONGEST = 500  # characters; Python's parser is recursive
 LARGEST = 10**300
 MOST_DIGITS = 300  # of round
 LARGEST_POWER = 1_100  # of whole numbers: 2 to it is above LARGEST, and quick to find out
 EXAMPLE = "such as 4 / k"
 
-Operation = Callable[..., Any]
-
-OPERATIONS: dict[type[ast.AST], Operation] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-SIGNS = "+ - * / ** % // and comparisons"
-FUNCTIONS: dict[str, tuple[Operation, int, int]] = {  # how many numbers they take
-    "min": (min, 2, 100),
-    "max": (max, 2, 100),
-    "abs": (abs, 1, 1),
-    "sqrt": (math.sqrt, 1, 1),
-    "log": (math.log, 1, 1),
-    "exp": (math.exp, 1, 1),
-    "round": (round, 1, 2),
-    "floor": (math.floor, 1, 1),
-    "ceil": (math.ceil, 1, 1),
-}
-
-# Words of Python that are names here, such as lambda: marked by a letter that no one types.
-MARK = "ǃ"
-WORD = re.compile(rf"\b({'|'.join(sorted(set(keyword.kwlist) - {'if', 'else', 'and', 'or', 'not', 'in', 'is'}))})\b")
-HOLE = re.compile(r"\$\{([^{}]*)\}")
-
-
-def canonical(name: str) -> str:
-    """A name as Python compares it: the micro sign is the Greek mu."""
-    return unicodedata.normalize("NFKC", name)
+VALUES = Arithmetic(
+    signs={
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "**": operator.pow,
+        "%": operator.mod,
+        "//": operator.floordiv,
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "if": operator.truth,
+    },
+    functions={
+        "min": (min, 2, 100),
+        "max": (max, 2, 100),
+        "abs": (abs, 1, 1),
+        "sqrt": (math.sqrt, 1, 1),
+        "log": (math.log, 1, 1),
+        "exp": (math.exp, 1, 1),
+        "round": (round, 1, 2),
+        "floor": (math.floor, 1, 1),
+        "ceil": (math.ceil, 1, 1),
+    },
+)
 
 
 def spelled(value: Scalar) -> str:
@@ -91,11 +77,11 @@ class Expression:
 
     text: str
     names: frozenset[str]
-    _tree: ast.expr = field(repr=False, compare=False)
+    _tree: Node = field(repr=False, compare=False)
 
     def value(self, names: Mapping[str, Scalar]) -> Scalar:
         """Its value, where every one of its names has one. Raises FieldError if it has none."""
-        return _value(self._tree, names)
+        return evaluated(self._tree, names, _calculated)  # type: ignore[no-any-return]  # calculated, or of `names`
 
 
 @final
@@ -114,32 +100,31 @@ class Template:
 @lru_cache(maxsize=10_000)
 def expression(text: str) -> Expression:
     """The expression that `text` is, or a FieldError."""
-    if len(text) > LONGEST:
-        raise FieldError("", f"is an expression of {len(text)} characters", f"at most {LONGEST}")
+    if len(text) > ARITHMETIC.longest:
+        raise FieldError("", f"is an expression of {len(text)} characters", f"at most {ARITHMETIC.longest}")
     if "${" in text:
         raise FieldError("", f"{shown(text)} is not an expression", "the expression alone, without ${ }")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of doubtful Python, which is refused below or harmless
-            tree = ast.parse(WORD.sub(rf"\1{MARK}", text.strip()), mode="eval").body
-        names = frozenset(_checked(tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, FieldError):
-            raise
-        raise FieldError("", f"{shown(text)} is not an expression", EXAMPLE) from None
-    return Expression(text, names, tree)
+        tree = parse(text, ARITHMETIC)
+    except FieldError as error:
+        raise FieldError("", f"{shown(text)} is not an expression: {error.wrong}", EXAMPLE) from None
+    VALUES.check(tree)
+    for node in tree.walk():
+        if node.kind == "number":
+            _bounded(node.value, node)
+    return Expression(text, frozenset(node.value for node in tree.walk() if node.kind == "name"), tree)
 
 
 @lru_cache(maxsize=10_000)
 def template(text: str) -> Template:
     """The text with what is in its ${ } read, or a FieldError."""
-    pieces = HOLE.split(text)
+    pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
         raise FieldError("", f"{shown(text)} has a ${{ without its }}", "an expression in braces, such as ${4 / k}")
     parts: list[str | Expression] = []
     for place, piece in enumerate(pieces):
         if place % 2:
-            parts.append(expression(piece))
+            parts.append(expression(piece[2:-1]))
         elif piece:
             parts.append(piece)
     names = frozenset[str]().union(*(part.names for part in parts if isinstance(part, Expression)))
@@ -150,79 +135,28 @@ def is_template(value: object) -> bool:
     return isinstance(value, str) and "${" in value
 
 
-def _checked(tree: ast.expr) -> set[str]:
-    """The names in a tree that has nothing but what is allowed."""
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            if id(node) not in called:
-                names.add(node.id.removesuffix(MARK))
-        elif isinstance(node, ast.Call):
-            _check_call(node)
-        elif isinstance(node, ast.Constant):
-            if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-                raise FieldError("", f"{shown(node.value)} is not a number", "numbers and names")
-            _bounded(node.value, node)
-        elif type(node) not in OPERATIONS and not isinstance(
-            node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.IfExp | ast.Load
-        ):
-            what = _source(node) if isinstance(node, ast.expr) else type(node).__name__.lower()
-            raise FieldError("", f"{what} is not arithmetic", f"{SIGNS}, a if c else b, {', '.join(FUNCTIONS)}")
-    return names
+def _calculated(node: Node, values: list[Scalar]) -> Scalar:
+    for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
+        if isinstance(value, str):
+            raise FieldError("", f"{part.source} is the text {shown(value)}", "a number, to calculate with")
+    if node.kind == "if":
+        return bool(values[0])
+    if node.kind == "comparison":
+        return all(VALUES.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True))
+    return _applied(VALUES.operation(node), node, values)
 
 
-def _check_call(node: ast.Call) -> None:
-    name = node.func.id if isinstance(node.func, ast.Name) else ""
-    if name not in FUNCTIONS:
-        raise FieldError("", f"{_source(node.func)} is not a function here", f"one of {', '.join(FUNCTIONS)}")
-    _, fewest, most = FUNCTIONS[name]
-    if node.keywords or not fewest <= len(node.args) <= most:
-        right = f"{fewest} number" + ("s" if fewest > 1 else "") + (" or more" if most > fewest else "")
-        raise FieldError("", f"{_source(node)} does not fit {name}", right)
-
-
-def _value(node: ast.expr, names: Mapping[str, Scalar]) -> Scalar:
-    match node:
-        case ast.Constant(value=value):
-            return value  # type: ignore[return-value]  # checked to be a number
-        case ast.Name(id=name):
-            return names[name.removesuffix(MARK)]
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return _value(body if _number(test, names) else orelse, names)
-        case ast.BinOp(left=left, op=op, right=right):
-            return _applied(OPERATIONS[type(op)], node, _number(left, names), _number(right, names))
-        case ast.UnaryOp(op=op, operand=operand):
-            return _applied(OPERATIONS[type(op)], node, _number(operand, names))
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return _applied(FUNCTIONS[name][0], node, *(_number(arg, names) for arg in args))
-    assert isinstance(node, ast.Compare), ast.dump(node)
-    values = [_number(one, names) for one in (node.left, *node.comparators)]
-    return all(OPERATIONS[type(op)](a, b) for op, a, b in zip(node.ops, values[:-1], values[1:], strict=True))
-
-
-def _number(node: ast.expr, names: Mapping[str, Scalar]) -> int | float:
-    value = _value(node, names)
-    if isinstance(value, str):
-        raise FieldError("", f"{_source(node)} is the text {shown(value)}", "a number, to calculate with")
-    return value
-
-
-def _applied(operation: Operation, node: ast.expr, *values: int | float) -> int | float:
+def _applied(operation: Operation, node: Node, values: list[Any]) -> int | float:
+    if operation is operator.pow and all(isinstance(value, int) for value in values):
+        base, exponent = values
+        if abs(base) > 1 and abs(exponent) > LARGEST_POWER:
+            raise _too_large(node)
+    if operation is round and not all(isinstance(digits, int) and abs(digits) < MOST_DIGITS for digits in values[1:]):
+        raise FieldError("", f"{node.source} rounds to {values[1]} digits", "a whole number of digits")
     try:
-        if operation is operator.pow and all(isinstance(value, int) for value in values):
-            base, exponent = values
-            if abs(base) > 1 and abs(exponent) > LARGEST_POWER:
-                raise OverflowError
-        if (
-            operation is round
-            and len(values) == 2
-            and not (isinstance(values[1], int) and abs(values[1]) < MOST_DIGITS)
-        ):
-            raise FieldError("", f"{_source(node)} rounds to {values[1]} digits", "a whole number of digits")
         return _bounded(operation(*values), node)
     except ZeroDivisionError:
-        raise FieldError("", f"{_source(node)} divides by zero", "a divisor other than 0") from None
+        raise FieldError("", f"{node.source} divides by zero", "a divisor other than 0") from None
     except OverflowError:
         raise _too_large(node) from None
     except ValueError as error:
@@ -231,7 +165,7 @@ def _applied(operation: Operation, node: ast.expr, *values: int | float) -> int 
         raise _unreal(node) from None
 
 
-def _bounded(value: Any, node: ast.expr) -> int | float:
+def _bounded(value: Any, node: Node) -> int | float:
     if isinstance(value, complex) or value != value:
         raise _unreal(node)
     if abs(value) > LARGEST:
@@ -239,13 +173,9 @@ def _bounded(value: Any, node: ast.expr) -> int | float:
     return value  # type: ignore[no-any-return]
 
 
-def _too_large(node: ast.expr) -> FieldError:
-    return FieldError("", f"{_source(node)} is too large", "numbers of at most 1e300")
+def _too_large(node: Node) -> FieldError:
+    return FieldError("", f"{node.source} is too large", "numbers of at most 1e300")
 
 
-def _unreal(node: ast.expr) -> FieldError:
-    return FieldError("", f"{_source(node)} is not a real number", "such as a root or logarithm of a positive number")
-
-
-def _source(node: ast.expr) -> str:
-    return ast.unparse(node).replace(MARK, "")
+def _unreal(node: Node) -> FieldError:
+    return FieldError("", f"{node.source} is not a real number", "such as a root or logarithm of a positive number")

@@ -11,12 +11,12 @@ from replnet.experiment.spec.expressions import (
     LARGEST,
     Expression,
     Scalar,
-    canonical,
     expression,
     is_template,
     template,
 )
 from replnet.laws import FieldError
+from replnet.laws.syntax import canonical
 from replnet.network.errors import FieldsError, shown, suggestion
 from replnet.network.validation import Fault
 

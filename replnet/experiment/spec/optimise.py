@@ -25,7 +25,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from replnet.laws import FieldError, Law, law
 from replnet.network.errors import FieldsError, shown
 from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
-from replnet.network.overrides import CALL, SPEED, at_commas, with_parameter
+from replnet.network.overrides import SPEED, call_of, with_parameter
 from replnet.network.parts import UPDATES, Part
 
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
@@ -34,7 +34,9 @@ BOUNDS = "the least and the most, such as [2, 3000]"
 
 def at_rate(family: str, rate: float) -> Law:
     """The law of this family with so many events per unit of time."""
-    return law(_with_rate(family, rate))
+    call = call_of(family)
+    # What is no call is no family either, and `law` says why.
+    return law(family if call is None else with_parameter(call, "rate", repr(float(rate))))
 
 
 def family_of(text: str) -> Callable[[float], Law]:
@@ -42,18 +44,11 @@ def family_of(text: str) -> Callable[[float], Law]:
     return lambda rate: at_rate(text, rate)
 
 
-def _with_rate(family: str, rate: float) -> str:
-    call = CALL.fullmatch(family)
-    name, arguments = (call[1], call[2]) if call else (family.strip(), "")
-    return with_parameter(name, arguments, "rate", repr(float(rate)))
-
-
 def _family(value: object) -> str:
     if not isinstance(value, str):
         raise FieldError("", f"{shown(value)} is not a family", FAMILY)
-    call = CALL.fullmatch(value)
-    given = {argument.partition("=")[0].strip() for argument in at_commas(call[2])} if call else set()
-    for parameter in sorted(SPEED & given):
+    call = call_of(value)
+    for parameter in sorted(SPEED & call.named) if call else ():
         raise FieldError(parameter, "is what is sought", FAMILY)
     try:
         at_rate(value, 1.0)

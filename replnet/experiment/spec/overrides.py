@@ -15,7 +15,7 @@ from replnet.experiment.spec.axes import is_range
 from replnet.experiment.spec.checks import RUN
 from replnet.network.errors import InputError, Problem
 from replnet.network.files import Document, Mark, Node, collection, node_of
-from replnet.network.overrides import at_commas, value_of
+from replnet.network.overrides import value_of
 
 WHOLE = ("measure", "groups")  # sections that may be replaced as they are
 MERGED = ("run", "vary", "values", "set")
@@ -82,11 +82,23 @@ def _applied(document: Document, assignment: str) -> tuple[Document, bool]:
 
 def _meant(text: str, origin: str) -> tuple[bool, Node]:
     """Whether a text is that of an axis, and its value."""
-    parts = at_commas(text)
+    parts = _at_commas(text)
     if len(parts) > 1:
         values = [value_of(part.strip(), origin) for part in parts]
         return True, collection(values, Mark(None, None, origin), Mark(None, None, origin))
     return is_range(text), value_of(text, origin)
+
+
+def _at_commas(text: str) -> list[str]:
+    """The parts of a text between its commas outside brackets, each any value of YAML."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
 
 
 def _names(document: Document, section: str) -> dict[str, Node]:
