@@ -20,6 +20,8 @@ For laws that have no formula for it:
 How laws come in:
 
     check           numbers refused with the name of their field and what would be right
+    syntax          the one grammar of texts: calls, lists, arithmetic and comparisons, with places for errors
+    arithmetic      the value of such arithmetic, for weights, named values and bounds
     text            the text form, `pareto(alpha=3, rate=2)`; `FAMILIES` lists every name there is
     spelling        the shortest text that gives the same law back
     trace           recorded event times from a file
