@@ -179,18 +179,17 @@ class Simulation:
             wait = self._line(now, target, True)
         if query is not None and not target.down and "bandwidth" in target.about and now >= 0:
             self._add((asker.group, "rejected"), wait is None, 1)
-            if wait is not None:
-                self._add((asker.group, "queueing_delay"), wait, 1)
-                self._add((target.group, "service_rate"), 1.0, 0.0)
         if wait is None:
             self._end(late, asker, query, None)
             return
         copies = {target.name: now} if target.role == "source" else dict(target.copies)
         told = self._contacts(asker, target) if query is None else None
+        counted = query is not None and "bandwidth" in target.about and now >= 0
+        answer = (asker, target, query, back, life, copies, target.crashes, wait if counted else None, told)
         if wait:
-            self._at(now + wait, self._leave, now + wait, asker, target, query, back, life, copies, target.crashes)
+            self._at(now + wait, self._leave, now + wait, *answer)
         else:
-            self._leave(now, asker, target, query, back, life, copies, target.crashes, told)
+            self._leave(now, *answer)
 
     def _contacts(self, asker: Node, target: Node) -> list[str] | None:
         """The latest others that downloaded from it, for one who does."""
@@ -204,8 +203,11 @@ class Simulation:
 
     def _leave(
         self, now: float, asker: Node, target: Node, query: Query | None, back: float, life: int,
-        copies: dict[str, float], own: int, told: list[str] | None = None,
+        copies: dict[str, float], own: int, waited: float | None, told: list[str] | None = None,
     ) -> None:  # fmt: skip
+        if waited is not None and own == target.crashes:
+            self._add((asker.group, "queueing_delay"), waited, 1)
+            self._add((target.group, "service_rate"), 1.0, 0.0)
         if own != target.crashes or self._vanishes(target, asker):
             self._end(now + back, asker, query, None)
         elif back:

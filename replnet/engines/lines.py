@@ -35,6 +35,7 @@ replayed for some of these. Near rho = 1 that is long, but no longer than n c K^
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, final
 
 import numpy as np
@@ -57,13 +58,16 @@ class Counts(NamedTuple):
     served: Ints  # answers to clients
     came: Ints  # messages that a limited node was to send, by node; those to clients, by client
     refused: Ints  # of these
-    waited: Floats  # by client
+    sent: Ints  # answers that left, by client
+    waited: Floats  # these
 
     @classmethod
     def zero(cls, n: int) -> Counts:
-        return cls(np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n))
+        none = np.zeros(n, np.int64)
+        return cls(np.zeros(n), none, none.copy(), none.copy(), none.copy(), np.zeros(n))
 
 
+LONG = 20  # messages that a full line is to lose against the odds before it runs empty
 TIMES = 5.0  # of (3), after which a mean wait is within some 1e-3 of its limit
 LEAST_ROUGH, MOST_ROUGH = 2.0, 20.0  # of c: merged intervals are about Poisson; of heavy tails it would be without end
 FULL = 1 - 1e-12  # of a line: rounding must not turn away the last message that fits
@@ -74,11 +78,13 @@ def spending(plan: Plan) -> tuple[Floats, Floats]:
     exchange, clients = np.zeros(len(plan.names)), np.zeros(len(plan.names))
     shares: dict[tuple[int, bool], float] = {}
     lists = {id(p.candidates): p.candidates for p in plan.processes}
+    # About: what gets lost only between some nodes is not looked at.
+    arrive = math.prod(1 - way.fault.lose for way in plan.faults.losses if way.fault.lose and not way.fault.between)
     for p in plan.processes:
         if p.ask:
             exchange[p.node] += p.law.rate * p.ask
             key = id(p.candidates), p.purpose == QUERIES
-            shares[key] = shares.get(key, 0.0) + p.law.rate * p.ask / len(p.candidates)
+            shares[key] = shares.get(key, 0.0) + arrive * p.law.rate * p.ask / len(p.candidates)
     costs = answers_cost(plan)
     for (which, by_client), share in shares.items():
         asked = np.array(lists[which])
@@ -101,8 +107,9 @@ def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
     exchange, clients = spending(plan)
     full = start + plan.queue * cost
     crowded, over = exchange > plan.bandwidth, exchange + clients > plan.bandwidth
-    # Where exchange alone is too much, clients never get a turn: they find a line as long again.
-    free = np.where(crowded, full + plan.queue * cost, np.where(over, full, start))
+    # Where exchange alone fills a long line for good clients never get a turn, and find a line as long again.
+    closed = (exchange / plan.bandwidth - 1) * plan.queue > LONG
+    free = np.where(closed, full + plan.queue * cost, np.where(over, full, start))
     return cost, np.where(crowded, full, start), free
 
 
@@ -148,15 +155,14 @@ class Lines:
             return 0.0 if not self._answers[node] or self._exchange(node, now) else None
         self._idle(node, now)
         wait: float = self._free[node] - now
-        if now + wait >= falls:
-            return None
         taken = wait + self._cost[node] <= self._limit[node]
         self._count(asker, now, taken)
-        if not taken:
+        if not taken or now + wait >= falls:
             return None
         self._free[node] += self._cost[node]
         if now >= 0:
             self.counts.served[node] += 1
+            self.counts.sent[asker] += 1
             self.counts.waited[asker] += wait
         return wait
 
@@ -219,7 +225,7 @@ def load(plan: Plan, of: Counts, time: float, here: npt.NDArray[np.bool_] | None
         some = members & here
         came, refused = float(of.came[some].sum()), float(of.refused[some].sum())
         if (members & plan.clients).any():
-            found[name, "queueing_delay"] = float(of.waited[some].sum()), came - refused
+            found[name, "queueing_delay"] = float(of.waited[some].sum()), float(of.sent[some].sum())
             found[name, "rejected"] = refused, came
         elif limited[members].all():
             if len(asks) <= 1:

@@ -59,7 +59,7 @@ NODES = np.dtype(
         # whether it is a client's, or spends on answers to replicas.
         ("cost", "f8"), ("first", "f8"), ("free", "f8"), ("limit", "f8"), ("client", "?"), ("answers", "?"),
         # What lines.Counts has.
-        ("spare", "f8"), ("served", "i8"), ("came", "i8"), ("refused", "i8"), ("waited", "f8"),
+        ("spare", "f8"), ("served", "i8"), ("came", "i8"), ("refused", "i8"), ("sent", "i8"), ("waited", "f8"),
     ],
     align=True,
 )  # fmt: skip
@@ -258,17 +258,16 @@ def serve(j, client, t, nodes, horizon):
     """How long the answer of node j to a client waits; -1 if it is turned away, or waits until the node goes down."""
     idle(j, t, nodes, horizon)
     wait = nodes[j].free - t
-    if t + wait >= nodes[j].falls:
-        return -1.0
     full = wait + nodes[j].cost > nodes[j].limit
     if t >= 0:
         nodes[client].came += 1
         nodes[client].refused += full
-    if full:
+    if full or t + wait >= nodes[j].falls:
         return -1.0
     nodes[j].free += nodes[j].cost
     if t >= 0:
         nodes[j].served += 1
+        nodes[client].sent += 1
         nodes[client].waited += wait
     return wait
 

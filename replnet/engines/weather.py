@@ -78,4 +78,4 @@ class Weather:
         """Up to the horizon; a node that is down has an F that never comes."""
         left = np.maximum(self._horizon - np.maximum(nodes["free"], 0.0), 0.0)
         spare = nodes["spare"] + np.where(nodes["cost"] > 0, left, 0.0)
-        return Counts(spare, nodes["served"], nodes["came"], nodes["refused"], nodes["waited"])
+        return Counts(spare, nodes["served"], nodes["came"], nodes["refused"], nodes["sent"], nodes["waited"])
