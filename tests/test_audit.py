@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
-from tests.chance import FALSE_ALARM
 
 from replnet.cli.trace_tables import duration
 from replnet.cli.traces import audit as audit_command
@@ -23,6 +22,7 @@ from replnet.experiment.recorded.trace_fit import study
 from replnet.experiment.recorded.waste import PHASES, curve, needs, replays
 from replnet.laws import Constant, Empirical, Exponential, Pareto
 from replnet.measure.events import History
+from replnet.testing import FALSE_ALARM
 from replnet.theory.information_age import direct
 from replnet.theory.penalties import missing_updates, source_penalty, staleness
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, spearmanr
-from tests.chance import FALSE_ALARM
 
 from replnet.measure.events import (
     DAY,
@@ -39,6 +38,7 @@ from replnet.measure.replay import (
     turned,
     waits,
 )
+from replnet.testing import FALSE_ALARM
 
 ALARM = 0.05  # level at which tests of chance are counted
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, kstest
-from tests.chance import FALSE_ALARM
 
 from replnet.experiment.recorded.fitting import (
     FAMILIES,
@@ -23,6 +22,7 @@ from replnet.experiment.recorded.fitting import (
 )
 from replnet.experiment.recorded.tails import tail_index
 from replnet.laws import Exponential, Gamma, Hyperexponential, Lognormal, Pareto, Weibull
+from replnet.testing import FALSE_ALARM
 
 LAWS = [
     Exponential(rate=2),
