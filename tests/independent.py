@@ -184,7 +184,7 @@ class Simulation:
             return
         copies = {target.name: now} if target.role == "source" else dict(target.copies)
         told = self._contacts(asker, target) if query is None else None
-        counted = query is not None and "bandwidth" in target.about and now >= 0
+        counted = query is not None and "bandwidth" in target.about
         answer = (asker, target, query, back, life, copies, target.crashes, wait if counted else None, told)
         if wait:
             self._at(now + wait, self._leave, now + wait, *answer)
@@ -205,7 +205,7 @@ class Simulation:
         self, now: float, asker: Node, target: Node, query: Query | None, back: float, life: int,
         copies: dict[str, float], own: int, waited: float | None, told: list[str] | None = None,
     ) -> None:  # fmt: skip
-        if waited is not None and own == target.crashes:
+        if waited is not None and own == target.crashes and now >= 0:
             self._add((asker.group, "queueing_delay"), waited, 1)
             self._add((target.group, "service_rate"), 1.0, 0.0)
         if own != target.crashes or self._vanishes(target, asker):

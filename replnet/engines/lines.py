@@ -55,10 +55,10 @@ class Counts(NamedTuple):
     """What has happened in [0, horizon), by node."""
 
     spare: Floats  # time without anything to send
-    served: Ints  # answers to clients
+    served: Ints  # answers to clients that left
     came: Ints  # messages that a limited node was to send, by node; those to clients, by client
     refused: Ints  # of these
-    sent: Ints  # answers that left, by client
+    sent: Ints  # answers that leave, now or later, by client
     waited: Floats  # these
 
     @classmethod
@@ -160,8 +160,8 @@ class Lines:
         if not taken or now + wait >= falls:
             return None
         self._free[node] += self._cost[node]
+        self.counts.served[node] += 0 <= now + wait < self._horizon
         if now >= 0:
-            self.counts.served[node] += 1
             self.counts.sent[asker] += 1
             self.counts.waited[asker] += wait
         return wait

@@ -265,8 +265,8 @@ def serve(j, client, t, nodes, horizon):
     if full or t + wait >= nodes[j].falls:
         return -1.0
     nodes[j].free += nodes[j].cost
+    nodes[j].served += 0 <= t + wait < horizon
     if t >= 0:
-        nodes[j].served += 1
         nodes[client].sent += 1
         nodes[client].waited += wait
     return wait
