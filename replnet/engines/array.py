@@ -8,6 +8,7 @@ component (tiling.py). Memory is that of a window and of the network, whatever t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
@@ -354,15 +355,24 @@ class _Run:
             some = brought[some]
             add_up(law.tail(out.answered[some] - out.brought[some]), cell[out.client[some]], self._good)
 
+    @cached_property
+    def _ages(self) -> tuple[list[Law], Ints]:
+        """The laws of the age of updates, and the number of that of every source."""
+        numbers: dict[Law, int] = {}
+        own = [
+            numbers.setdefault(self._plan.processes[row].law.age, len(numbers)) for row in range(self._tiling.sources)
+        ]
+        return list(numbers), np.array(own, np.int64)
+
     def _by_law(self, cells: Ints) -> Iterator[tuple[Law, slice | Ints]]:
         """By the law of the age of the source's updates, a part at a time that the cache holds."""
-        ages = [self._plan.processes[row].law.age for row in range(self._tiling.sources)]
-        laws = list(dict.fromkeys(ages))
+        laws, numbers = self._ages
         if len(laws) == 1:
             for q in range(0, cells.size, CHUNK):
                 yield laws[0], slice(q, min(q + CHUNK, cells.size))
             return
-        number = np.array([laws.index(age) for age in ages])[self._tiling.cells[0]][cells % self._tiling.cells[0].size]
+        rows = self._tiling.cells[0]
+        number = numbers[rows[cells % rows.size]]
         for g, law in enumerate(laws):
             mine = np.flatnonzero(number == g)
             for q in range(0, mine.size, CHUNK):

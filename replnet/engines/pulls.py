@@ -201,7 +201,7 @@ def settle(begin, kept, times, pairs):
 
 @final
 class Pulls:
-    """The pulls in hand, window after window, and in `layers` layers what is on its way back to them."""
+    """The pulls in hand, window after window."""
 
     def __init__(self, askers: Askers, components: int, choices: Streams, losses: Losses, scratch: Scratch) -> None:
         self._askers, self._choices, self._losses, self._scratch = askers, choices, losses, scratch

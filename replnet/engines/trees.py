@@ -3,7 +3,7 @@
 In a tree every replica pulls from one upstream and keeps what it gets, so what
 it holds at an instant d of its own is what the upstream held at d. A window is
 done replica by replica, upstreams first: merge its instants with the changes of
-the upstream, look up the values, add up (2) of kernels.py, and keep the changes
+the upstream, look up the values, add up (2) of passes.py, and keep the changes
 for those below. At the top the changes are the updates, and the value between
 two of them is the instant of the next.
 """
