@@ -9,12 +9,17 @@ rn.sweep("p2p/fig3", quick=True).table
 
 The parts, each of which imports only from those above it:
 
+    text         what users write: errors with places, one grammar, YAML documents, overrides
     laws         interval laws, their ages, processes in equilibrium, named random streams
-    network      files and specifications, NetworkX graphs, the nodes as state machines
-    theory       information ages, clusters, service rate, penalties, allocations; imports laws only
-    measure      estimates with intervals, verdicts, staleness along a path; imports none of these
-    engines      `array` (compiled kernels), `step` (the nodes, one event at a time), `live` (the nodes in Ray actors)
-    experiment   predict, emulate, compare; sweeps and what they leave on the disk; recorded histories
+    network      specifications, NetworkX graphs, the nodes as state machines
+    ages         the algebra of information ages
+    papers       what the papers state, equation by equation
+    measure      estimates with intervals, verdicts, staleness along a path
+    predictions  from a network to what formulas say of it
+    engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
+    live         the nodes in Ray actors, on the wall clock; a pool of Ray workers
+    histories    recorded processes: read, fitted, replayed, audited
+    study        predict, emulate, compare; experiments and sweeps, and what they leave on the disk
     report       tables, figures, the HTML report
     cli          words in, text out
 
@@ -26,19 +31,19 @@ Beside them:
 
 Every folder says in its `__init__` what is where in it. What becomes of a user's words:
 
-     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/main, network/files
-     2. specification  checked, with every error named at once                      network/spec
+     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/main, text/documents
+     2. specification  checked, with every error named at once                      network/specification
      3. network        the graph that it means                                      network/build
      4. plan           its nodes, processes and whom each may ask, as arrays        engines/plan
-     5. windows        the instants of every process, one window after another      laws/renewal, engines/array
+     5. windows        the instants of every process, one window after another      processes/renewal, engines/array
      6. pass           what these do to the copies                                  engines/passes, engines/trees
-     7. stretches      from when to when a copy was there, when it left its source  engines/record, experiment/behind
+     7. stretches      from when to when a copy was there, when it left its source  engines/record, study/behind
      8. estimates      means over replications, with intervals                      measure/estimate
-     9. rows           these beside the formulas, with a verdict                    experiment/findings
-    10. table          all rows, and where they come from                           experiment/result, cli/output
+     9. rows           these beside the formulas, with a verdict                    study/findings
+    10. table          all rows, and where they come from                           study/result, cli/output
 
-Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/step), and `live` for real (engines/live).
-Formulas (experiment/predict) leave this way at the plan: they are composed of theory, and share only laws with 5 to 8.
+Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/step), and `live` for real (live/driver).
+Formulas (predictions/predict) leave it at the network, are composed of ages, and share only laws with 5 to 8.
 """
 
 from __future__ import annotations
@@ -49,13 +54,13 @@ from typing import TYPE_CHECKING, Any
 from replnet.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
-    from replnet.experiment.emulate import emulate
-    from replnet.experiment.predict import predict
+    from replnet.study.emulate import emulate
+    from replnet.predictions.predict import predict
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
     )  # fmt: skip
-    from replnet.network.errors import InputError
+    from replnet.text.errors import InputError
     from replnet.network.network import (
         Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
     )  # fmt: skip
@@ -66,9 +71,9 @@ _HOMES = {
     "replnet.network.network": (
         "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
     ),
-    "replnet.network.errors": ("InputError",),
-    "replnet.experiment.predict": ("predict",),
-    "replnet.experiment.emulate": ("emulate",),
+    "replnet.text.errors": ("InputError",),
+    "replnet.predictions.predict": ("predict",),
+    "replnet.study.emulate": ("emulate",),
     "replnet.report.sections": ("sweep",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",

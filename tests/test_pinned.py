@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.experiment.emulate import suited
-from replnet.laws.renewal import Renewals
-from replnet.laws.streams import FUTURE, GOLDEN, distinct, name_words, seed_words, streams, word
+from replnet.laws.processes.renewal import Renewals
+from replnet.laws.processes.streams import FUTURE, GOLDEN, distinct, name_words, seed_words, streams, word
 from replnet.laws.text import law
-from replnet.network.shipped import shipped_names
+from replnet.study.emulate import suited
+from replnet.text.shipped import shipped_names
 
 PINS = Path(__file__).with_name("pinned.json")
 NETWORKS = sorted(shipped_names())

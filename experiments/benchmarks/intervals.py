@@ -26,9 +26,9 @@ import numpy as np
 import replnet as rn
 from replnet.engines.array import runner
 from replnet.engines.plan import plan
-from replnet.experiment.doubts import behind, heavy
-from replnet.experiment.predict import formulas
 from replnet.measure.estimate import Estimate, ratio
+from replnet.predictions.predict import formulas
+from replnet.study.caveats import behind, heavy
 
 LEAST, MOST = 0.935, 0.965
 REPLICATIONS = 32

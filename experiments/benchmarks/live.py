@@ -22,8 +22,8 @@ from typing import Any
 import ray
 
 import replnet as rn
-from replnet.engines.live import Live, cluster, run_live
 from replnet.engines.plan import plan
+from replnet.live import Live, ray_cluster, run_live
 
 PEERS = 8
 FASTER = 1.4  # from one attempt to the next
@@ -33,7 +33,7 @@ HOSTS = 2
 
 def main() -> None:
     args = arguments()
-    with cluster.joined():
+    with ray_cluster.joined():
         alone = naive(args.seconds)
         print(f"naive    {alone:10,.0f} pulls/s   an actor per node, a call per pull, {PEERS} replicas, no clock")
         raws = {size: raw(size, args.seconds / 2) for size in SIZES}
@@ -90,8 +90,8 @@ def naive(seconds: float) -> float:
 
 
 def raw(size: int, seconds: float) -> float:
-    with cluster.started(HOSTS) as hosts:
-        hosts.call("hello", patience=cluster.START)
+    with ray_cluster.started(HOSTS) as hosts:
+        hosts.call("hello", patience=ray_cluster.START)
         hosts.call("meet", [(hosts.peers(),)] * HOSTS)
         hosts.call("bouncing")
         hosts.some("bounce", {0: (0, 1, size, seconds)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replnet.cli.output import number
 from replnet.cli.screen import echo, print_table
-from replnet.experiment.result import Emulated, Row
+from replnet.study.result import Emulated, Row
 
 NETWORK = "cooperative"
 VIRTUAL = 20_000.0  # units of time
@@ -16,9 +16,9 @@ def show() -> bool:
     """Whether predicted and measured agree both times."""
     from replnet.cli.progress import progress
     from replnet.cli.watch import watching
-    from replnet.experiment.emulate import emulate
-    from replnet.experiment.on_the_clock import ray_meanwhile, run_for_real
     from replnet.network.network import load
+    from replnet.study.emulate import emulate
+    from replnet.study.live_run import ray_meanwhile, run_for_real
 
     network = load(NETWORK)
     echo(network.describe())

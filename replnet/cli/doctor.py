@@ -28,7 +28,7 @@ def _python() -> tuple[bool, str]:
 
 
 def _instructions() -> tuple[bool, str]:
-    from replnet.experiment.provenance import instructions
+    from replnet.study.provenance import instructions
 
     return True, f"computing with {instructions()} (with others, results differ in their last digits)"
 
@@ -41,8 +41,8 @@ def _library(name: str) -> tuple[bool, str]:
 
 
 def _engines() -> list[tuple[bool, str]]:
-    from replnet.experiment.emulate import emulate
     from replnet.network.network import cooperative
+    from replnet.study.emulate import emulate
 
     network = cooperative(
         replicas=100,

@@ -97,8 +97,8 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
     """What the formulas say of NETWORK."""
     from replnet.cli.output import write
     from replnet.cli.progress import Lines
-    from replnet.experiment.predict import predict as formulas
     from replnet.network.network import load
+    from replnet.predictions.predict import predict as formulas
 
     with Lines("reading the network, and evaluating its formulas"):
         result = formulas(load(network, overrides), measure, by)
@@ -145,9 +145,9 @@ def run(
     from replnet.cli.output import write
     from replnet.cli.progress import Lines, progress
     from replnet.cli.thresholds import check, judge, parse
-    from replnet.experiment.emulate import emulate, suited
+    from replnet.network.memory_check import COPIES, EMULATED, require_room
     from replnet.network.network import load
-    from replnet.network.room import COPIES, EMULATED, require_room
+    from replnet.study.emulate import emulate, suited
 
     demands = [parse(text) for text in thresholds]
     with Lines("reading the network"):
@@ -177,9 +177,9 @@ def number_or_word(text: str | None) -> int | str | None:
 def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
     """A live run; what becomes of Ray is for the exit code."""
     from replnet.cli.watch import watching
-    from replnet.experiment.event_log import event_log
-    from replnet.experiment.metrics import metrics
-    from replnet.experiment.on_the_clock import LiveLost, Unreachable, run_for_real
+    from replnet.study.event_log import event_log
+    from replnet.study.live_run import LiveLost, Unreachable, run_for_real
+    from replnet.study.metrics import metrics
 
     if asked := metrics(options.pop("measure")):
         raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")
@@ -204,7 +204,7 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     """Describe and draw NETWORK."""
     from replnet.cli.progress import Lines
     from replnet.network.network import load
-    from replnet.network.sketch import sketch
+    from replnet.network.pictures.sketch import sketch
 
     with Lines("reading the network"):
         loaded = load(network, overrides)
@@ -215,7 +215,7 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
             echo()
             echo(sketch(loaded.graph))
     else:
-        from replnet.network.draw import draw
+        from replnet.network.pictures.drawing import draw
 
         with Lines("drawing"):
             draw(loaded, output)
@@ -227,7 +227,7 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
 def demo() -> int:
     """A small network predicted, emulated, and run for real on Ray actors: one table, in some fifteen seconds."""
     from replnet.cli.demo import show
-    from replnet.experiment.on_the_clock import LiveLost, Unreachable
+    from replnet.study.live_run import LiveLost, Unreachable
 
     try:
         return FINE if show() else DIFFERS

@@ -7,8 +7,8 @@ import sys
 import click
 
 from replnet.cli.screen import echo, print_table
-from replnet.experiment.csv_table import write_csv
-from replnet.experiment.result import Emulated, Result, Row
+from replnet.study.result import Emulated, Result, Row
+from replnet.text.csv_table import write_csv
 
 
 def write(result: Result, form: str) -> None:

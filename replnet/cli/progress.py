@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import final
 
 from replnet.cli.screen import echo
-from replnet.experiment.replications import Progress
+from replnet.study.replications import Progress
 
 PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
 EVERY = 10.0  # seconds between lines after that

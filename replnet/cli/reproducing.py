@@ -12,10 +12,10 @@ import click
 from replnet.cli.screen import echo, print_table
 from replnet.cli.sweep_tables import data, say, write
 from replnet.cli.sweep_view import span, watched
-from replnet.experiment.spec.specification import load_experiment
-from replnet.experiment.sweeps.sweep import Sweep
-from replnet.network.errors import suggestion
-from replnet.network.shipped import shipped_names
+from replnet.study.experiment.experiment import load_experiment
+from replnet.study.sweeps.sweep import Sweep
+from replnet.text.errors import suggestion
+from replnet.text.shipped import shipped_names
 
 HEADS = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
 
@@ -38,10 +38,10 @@ def run_all(
     names: Sequence[str], quick: bool, folder: Path, workers: int | None, address: str | None, form: str
 ) -> list[Sweep]:
     """Each in a directory of its own, which a later call carries on with; stdout gets a line for each."""
-    from replnet.experiment.sweeps import sweep as sweeps
     from replnet.report import write as write_report
     from replnet.report.page import in_words
     from replnet.report.sections import section
+    from replnet.study.sweeps import sweep as sweeps
 
     found, lines = [], []
     for at, name in enumerate(names, 1):

@@ -19,7 +19,7 @@ def visible(text: str, keep: str = "") -> str:
     """The text with every character that is not printed, but for those to keep, written out as in Python."""
     if text.isprintable():
         return text
-    from replnet.network.errors import escaped
+    from replnet.text.errors import escaped
 
     return escaped(text, keep)
 

@@ -23,8 +23,8 @@ def init(kind: str | None, output: Path | None) -> int:
 
     Without KIND, the kinds there are.
     """
-    from replnet.network.errors import suggestion
-    from replnet.network.shipped import shipped, shipped_names
+    from replnet.text.errors import suggestion
+    from replnet.text.shipped import shipped, shipped_names
 
     known = [*shipped_names(), "experiment"]
     if kind is None:
@@ -54,9 +54,9 @@ def init(kind: str | None, output: Path | None) -> int:
 @click.argument("file")
 def check(file: str) -> int:
     """Check FILE, a network or an experiment: all that is wrong with it, at once."""
-    from replnet.experiment.spec.specification import load_experiment
-    from replnet.network.errors import InputError
     from replnet.network.network import load
+    from replnet.study.experiment.experiment import load_experiment
+    from replnet.text.errors import InputError
 
     is_experiment = _is_experiment(file)
     try:
@@ -77,9 +77,9 @@ def check(file: str) -> int:
 
 def _is_experiment(file: str) -> bool:
     """By its sections, if there is such a file; else by its name."""
-    from replnet.network.errors import InputError
-    from replnet.network.files import read_yaml
-    from replnet.network.shipped import shipped
+    from replnet.text.documents import read_yaml
+    from replnet.text.errors import InputError
+    from replnet.text.shipped import shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
     if path is None:
@@ -100,8 +100,8 @@ def schema(what: str) -> int:
     In VS Code or any editor with the YAML language server, begin a file with
     `# yaml-language-server: $schema=network.schema.json`.
     """
-    from replnet.experiment.spec.schema import experiment_schema
-    from replnet.network.spec import schema as network_schema
+    from replnet.network.specification import schema as network_schema
+    from replnet.study.experiment.schema import experiment_schema
 
     click.echo(json.dumps(experiment_schema() if what == "experiment" else network_schema(), indent=1))
     return FINE
@@ -120,7 +120,7 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
     from replnet.cli.output import write
     from replnet.cli.progress import progress
     from replnet.cli.thresholds import parse
-    from replnet.experiment.sweeps.sizing import size as find
+    from replnet.study.sweeps.sizing import size as find
 
     try:
         demand = parse(target)

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from replnet.cli.screen import echo, print_table
-from replnet.experiment.csv_table import write_csv
-from replnet.experiment.sweeps.sweep import Sweep
+from replnet.study.sweeps.sweep import Sweep
+from replnet.text.csv_table import write_csv
 
 FORMS = ("table", "json", "csv", "markdown")
 LONG = 200  # rows above which an aligned table shows the worst ones

@@ -10,8 +10,8 @@ from typing import Any, final
 
 from replnet.cli.progress import Lines
 from replnet.cli.screen import visible
-from replnet.experiment.sweeps.compare import Line
-from replnet.experiment.sweeps.sweep import Glimpse, Progress
+from replnet.study.sweeps.sweep import Glimpse, Progress
+from replnet.study.sweeps.table import Line
 
 FRAMES = 4  # a second, on a terminal
 LATEST = 8  # rows that are shown

@@ -37,7 +37,7 @@ def safely(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def guarded(*args: Any, **options: Any) -> int:
-        from replnet.experiment.sweeps.sweep import DiskError, RayLost
+        from replnet.study.sweeps.sweep import DiskError, RayLost
 
         try:
             return command(*args, **options)
@@ -87,7 +87,7 @@ def sweep(
     from replnet.cli.progress import Lines
     from replnet.cli.sweep_tables import say, write
     from replnet.cli.sweep_view import watched
-    from replnet.experiment.sweeps import sweep as sweeps
+    from replnet.study.sweeps import sweep as sweeps
 
     with Lines("reading the experiment"):
         asked = _asked(experiment, resume, overrides, zips, quick)
@@ -108,8 +108,8 @@ def sweep(
 
 def _asked(experiment: str | None, resume: Path | None, overrides: Any, zips: Any, quick: bool) -> Any:
     """The experiment of a file with its overrides, or of a run directory."""
-    from replnet.experiment.spec.specification import load_experiment
-    from replnet.experiment.sweeps.sweep import Sweep
+    from replnet.study.experiment.experiment import load_experiment
+    from replnet.study.sweeps.sweep import Sweep
 
     if (experiment is None) == (resume is None):
         raise click.UsageError("give an EXPERIMENT, or --resume with a run directory")
@@ -126,8 +126,8 @@ def _plan(asked: Any, folder: Path | None, workers: int | None) -> int:
     """Of a dry run, on stdout."""
     from replnet.cli.progress import progress
     from replnet.cli.sweep_view import span
-    from replnet.experiment.sweeps.outlook import outlook
-    from replnet.experiment.sweeps.sweep import known
+    from replnet.study.sweeps.forecast import outlook
+    from replnet.study.sweeps.sweep import known
 
     cells = asked.cells()
     with progress() as report:
@@ -159,8 +159,8 @@ def _code(*found: Any) -> int:
 def status(folder: Path) -> int:
     """How far the sweep in FOLDER is."""
     from replnet.cli.sweep_tables import say
-    from replnet.experiment.storage.store import read
-    from replnet.experiment.sweeps.sweep import Sweep
+    from replnet.study.store.store import read
+    from replnet.study.sweeps.sweep import Sweep
 
     contents, found = read(folder), Sweep.read(folder)
     echo(f"{found.experiment.name}: {found.experiment.title}")
@@ -203,9 +203,9 @@ def compare(first: Path, second: Path, form: str) -> int:
 
     from replnet.cli.screen import print_table
     from replnet.cli.sweep_tables import number, text
-    from replnet.experiment.csv_table import write_csv
-    from replnet.experiment.sweeps.sweep import Sweep
-    from replnet.experiment.sweeps.two_runs import COLUMNS, differences
+    from replnet.study.sweeps.sweep import Sweep
+    from replnet.study.sweeps.two_runs import COLUMNS, differences
+    from replnet.text.csv_table import write_csv
 
     one, other = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = differences(one, other)

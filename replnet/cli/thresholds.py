@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replnet.cli.screen import echo
-from replnet.experiment.metrics import is_beyond, metric
-from replnet.experiment.result import METRICS, ON_REQUEST, Emulated, Row
-from replnet.experiment.spec.expressions import expression
-from replnet.laws import FieldError, syntax
-from replnet.network.errors import shown
 from replnet.network.network import Network
+from replnet.study.experiment.expressions import expression
+from replnet.study.metrics import is_beyond, metric
+from replnet.study.result import METRICS, ON_REQUEST, Emulated, Row
+from replnet.text import grammar
+from replnet.text.checks import FieldError
+from replnet.text.errors import shown
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def parse(text: str) -> Demand:
 
 def _compared(text: str) -> tuple[str, str, float]:
     """The sign, the metric and the bound of `metric > bound`; a ValueError where it is not that."""
-    tree = syntax.parse(text, syntax.ARITHMETIC)
+    tree = grammar.parse(text, grammar.ARITHMETIC)
     if tree.kind == "comparison" and len(tree.parts) == 2 and tree.value[0] not in ("==", "!="):
         about, bound = tree.parts[0], expression(tree.parts[1].source)
         if about.kind in ("name", "call") and not bound.names:
@@ -71,11 +72,11 @@ def check(demands: list[Demand], network: Network, by: str | None = None) -> Non
 
 def _groups(network: Network, by: str | None) -> list[str]:
     if network.kind == "aggregate":
-        from replnet.experiment.spec.groups import groups_of
+        from replnet.study.experiment.groups import groups_of
 
         return sorted(groups_of(network.data()))
     if by == "source":
-        from replnet.experiment.predict import rows_by_source
+        from replnet.predictions.predict import rows_by_source
 
         return rows_by_source(network)
     return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))

@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from replnet.cli.screen import echo, print_table
-from replnet.experiment.csv_table import write_csv
-from replnet.experiment.recorded.audit import Audit, Check
-from replnet.experiment.recorded.trace_fit import Study
+from replnet.histories.audit import Audit, Check
+from replnet.histories.trace_fit import Study
+from replnet.text.csv_table import write_csv
 
 Rows = Sequence[Sequence[object]]
 

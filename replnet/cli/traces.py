@@ -39,7 +39,7 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 
     SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not) or API answer, or a git repository.
     """
-    from replnet.experiment.recorded.trace_import import TraceError, import_trace
+    from replnet.histories.trace_import import TraceError, import_trace
 
     made = import_trace(source, **how)
     if output is None:
@@ -68,9 +68,9 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
     """Laws of the intervals in FILE, their tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
     from replnet.cli.trace_tables import write_study
-    from replnet.experiment.recorded.trace_fit import study
-    from replnet.experiment.recorded.trace_import import recorded
-    from replnet.experiment.recorded.waste import TARGETS
+    from replnet.histories.trace_fit import study
+    from replnet.histories.trace_import import recorded
+    from replnet.histories.waste import TARGETS
 
     with progress() as report:
         report(0.5, "fitting laws, and replaying the record under downloads of many rates")
@@ -94,8 +94,8 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 def audit(updates: Path, downloads: Path, since: str | None, until: str | None, seed: int, form: str) -> int:
     """How stale a real replica was, what the models say, and which assumption fails."""
     from replnet.cli.trace_tables import write_audit
-    from replnet.experiment.recorded.audit import audit as examine
-    from replnet.experiment.recorded.trace_import import read_time, recorded
+    from replnet.histories.audit import audit as examine
+    from replnet.histories.trace_import import read_time, recorded
 
     start, end = (
         None if text is None else read_time(place, text)[0] for place, text in (("--since", since), ("--until", until))

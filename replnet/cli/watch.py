@@ -13,7 +13,7 @@ from replnet.cli.progress import EVERY, PATIENCE
 from replnet.cli.screen import echo, visible
 
 if TYPE_CHECKING:
-    from replnet.experiment.on_the_clock import Glimpse
+    from replnet.study.live_run import Glimpse
 
 Watch: TypeAlias = "Callable[[Glimpse], None]"
 

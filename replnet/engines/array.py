@@ -14,6 +14,7 @@ from typing import Protocol, final
 import numpy as np
 
 from replnet.engines.lines import load, settling
+from replnet.engines.outage_arrays import Weather, losses
 from replnet.engines.passes import SUMS, Contacts, Copies, Replies, Rules, Yield, add_up, general_pass, instant_pass
 from replnet.engines.path import Path, answered, of_sources, there
 from replnet.engines.plan import Plan
@@ -22,11 +23,10 @@ from replnet.engines.record import Keep, Recorder
 from replnet.engines.start import depths
 from replnet.engines.tiling import Tiling, Trees
 from replnet.engines.trees import tree_pass
-from replnet.engines.weather import Weather, losses
-from replnet.laws.base import Law
-from replnet.laws.renewal import CHUNK, PER_ROW, Renewals, Window
-from replnet.laws.scratch import Floats, Ints
-from replnet.laws.streams import CHOICES, seed_words, streams
+from replnet.laws.law import Law
+from replnet.laws.processes.renewal import CHUNK, PER_ROW, Renewals, Window
+from replnet.laws.processes.scratch import Floats, Ints
+from replnet.laws.processes.streams import CHOICES, seed_words, streams
 
 Bools = np.ndarray
 

@@ -12,7 +12,7 @@ from typing import final
 from replnet.engines.lines import Lines
 from replnet.engines.outages import Losses, Outages
 from replnet.engines.plan import Plan
-from replnet.laws.streams import Words
+from replnet.laws.processes.streams import Words
 
 
 @final

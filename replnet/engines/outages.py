@@ -18,8 +18,8 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws.base import Law
-from replnet.laws.streams import (
+from replnet.laws.law import Law
+from replnet.laws.processes.streams import (
     FUTURE,
     LOSSES,
     PAST,

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.engines.outages import Faults, faults
-from replnet.laws.base import Law
-from replnet.laws.streams import PURPOSES, Words, name_words
+from replnet.laws.law import Law
+from replnet.laws.processes.streams import PURPOSES, Words, name_words
 
 if TYPE_CHECKING:
     from replnet.network.network import Network

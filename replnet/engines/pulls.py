@@ -8,10 +8,10 @@ import numpy as np
 
 from replnet.compiler import njit
 from replnet.engines.passes import GONE, MUTE, RECENT, Pulled
-from replnet.laws.compiled import word
-from replnet.laws.renewal import Window
-from replnet.laws.scratch import Ints, Scratch
-from replnet.laws.streams import Streams
+from replnet.laws.processes.kernels import word
+from replnet.laws.processes.renewal import Window
+from replnet.laws.processes.scratch import Ints, Scratch
+from replnet.laws.processes.streams import Streams
 
 SLICE = 1 << 17  # pulls sorted at once: writing all over more memory than the cache holds costs several times the sort
 

@@ -44,9 +44,9 @@ from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Plan
 from replnet.engines.pulls import runs
 from replnet.engines.tiling import Tiling
-from replnet.laws.renewal import Window
-from replnet.laws.scratch import Floats, Ints
-from replnet.laws.streams import Words
+from replnet.laws.processes.renewal import Window
+from replnet.laws.processes.scratch import Floats, Ints
+from replnet.laws.processes.streams import Words
 
 # Wakes are called by their purpose.
 EVENTS = ("update", "download", "poll", "query", "failed", "reply", "answer", "start")

@@ -36,9 +36,9 @@ import numpy as np
 
 from replnet.engines.lines import settling
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
-from replnet.laws.base import OLDEST
-from replnet.laws.check import FieldError
-from replnet.laws.renewal import MOST
+from replnet.laws.law import OLDEST
+from replnet.laws.processes.renewal import MOST
+from replnet.text.checks import FieldError
 
 MOST_EVENTS = 10_000_000
 TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference

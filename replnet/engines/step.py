@@ -24,9 +24,9 @@ from replnet.engines.record import NO_ONE, Keep, Scribe, undecided
 from replnet.engines.start import depths
 from replnet.engines.tally import OLDEST, Tally
 from replnet.engines.wiring import Delays, Instants, Wiring, renewals
-from replnet.laws.base import Law
-from replnet.laws.renewal import Renewals
-from replnet.laws.streams import PURPOSES, seed_words
+from replnet.laws.law import Law
+from replnet.laws.processes.renewal import Renewals
+from replnet.laws.processes.streams import PURPOSES, seed_words
 from replnet.network.messages import Answer, Command, Copies, Mark, Message, NodeId, Pull, Reply, Send, Silence, Wake
 from replnet.network.nodes import Memory, Replica, memory
 

@@ -14,9 +14,9 @@ from typing import final
 import numpy as np
 
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan, Process
-from replnet.laws.base import Law
-from replnet.laws.renewal import Renewals
-from replnet.laws.streams import CHOICES, PURPOSES, Words, distinct, exponentials, name_words, streams
+from replnet.laws.law import Law
+from replnet.laws.processes.renewal import Renewals
+from replnet.laws.processes.streams import CHOICES, PURPOSES, Words, distinct, exponentials, name_words, streams
 from replnet.network.messages import NodeId, Pull
 from replnet.network.nodes import Client, Habit, Node, Replica, Source
 

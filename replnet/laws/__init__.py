@@ -1,66 +1,42 @@
 """Interval laws: what they are, how they are written, their ages, and processes of such intervals.
 
-What a law is, and those that there are:
+In it:
 
-    base            what every law answers: mean, tail, its inverse and integrals, and its age, which is a law again
-    families        exponential, constant, Pareto and uniform, with closed forms for everything
-    shapes          Weibull, gamma, Erlang and lognormal
-    mixtures        hyperexponential
-    steps           what laws on finitely many values share
-    discrete        such laws: a lattice, and the intervals of a record
-    foreign         any continuous distribution of scipy.stats
-
-For laws that have no formula for it:
-
-    numeric         the age of any law
-    integral        integrals of a decreasing function, which that takes
-    inverse         the interval at which the hazard of a law reaches a value, solved
-    tables          the same quickly, by interpolation, for drawing
-
-How laws come in:
-
-    check           numbers refused with the name of their field and what would be right
-    syntax          the one grammar of texts: calls, lists, arithmetic and comparisons, with places for errors
-    arithmetic      the value of such arithmetic, for weights, named values and bounds
-    text            the text form, `pareto(alpha=3, rate=2)`; `FAMILIES` lists every name there is
-    spelling        the shortest text that gives the same law back
-    trace           recorded event times from a file
-    guarded         laws that others wrote: examined before they come in, guarded while they are used
-    soundness       that examination: are the answers of a law those of one law?
-
-Processes whose intervals depend on one another:
-
-    ordered         a law of the intervals and the order in which they come; `shuffled` undoes the order
-    pattern         the same intervals over and over: `alternating`, and records in their order
-    gaussian        `correlated` and `longrange`: a Gaussian sequence turned into intervals
-    modulated       Poisson at a rate that changes at random
-    diurnal         Poisson at a rate that follows the clock
-    superposition   the union of independent processes
-
-From laws to instants:
-
-    streams         named streams of chance: one per (seed, replication, node, purpose)
-    renewal         processes in equilibrium: their past before time zero, then window after window of instants
-    compiled        the compiled loops of these two
-    scratch         memory that windows use again
+    discrete     laws on listed values: a lattice, and the intervals of a record
+    draw_tables  A fast `draw` for laws whose `solve` is slow: piecewise polynomials of x in e
+    families     the families with closed forms for everything, the age included
+    guarded      laws that others wrote: examined before they come in, and guarded for as long as they are asked
+    integral     the integral of a decreasing function f, from x to infinity and from 0 to x
+    inversion    solves hazard(x) = e for laws without a formula, for whole arrays
+    law          what every interval law knows
+    mixtures     mixtures of exponentials
+    numeric      the age of any law, by quadrature and inversion
+    scipy_law    any continuous distribution of scipy.stats that is a law of intervals
+    shapes       families with a shape: Weibull, gamma, lognormal
+    soundness    []
+    spelling     how a law writes itself: the shortest text that gives exactly the same law back
+    steps        laws on finitely many values: every answer is a sum over the values beyond x
+    text         the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
+    trace        recorded event times from a file: plain numbers, one to a line, or a column of CSV
+    processes    a folder of its own
 """
 
-from replnet.laws.base import Law
-from replnet.laws.check import FieldError
 from replnet.laws.discrete import Empirical, Lattice
-from replnet.laws.diurnal import diurnal
 from replnet.laws.families import Constant, Exponential, Pareto, Uniform
-from replnet.laws.foreign import Scipy
-from replnet.laws.gaussian import correlated, longrange
+from replnet.laws.law import Law
 from replnet.laws.mixtures import Hyperexponential
-from replnet.laws.modulated import modulated
 from replnet.laws.numeric import Age
-from replnet.laws.ordered import Ordered, shuffled
-from replnet.laws.pattern import alternating
+from replnet.laws.processes.diurnal import diurnal
+from replnet.laws.processes.gaussian import correlated, longrange
+from replnet.laws.processes.modulated import modulated
+from replnet.laws.processes.order import Ordered, shuffled
+from replnet.laws.processes.pattern import alternating
+from replnet.laws.processes.superposition import superposition
+from replnet.laws.scipy_law import Scipy
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
-from replnet.laws.superposition import superposition
 from replnet.laws.text import law
 from replnet.laws.trace import trace
+from replnet.text.checks import FieldError
 
 exponential = Exponential
 constant = Constant

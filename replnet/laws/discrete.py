@@ -11,9 +11,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replnet.laws.check import LARGEST, SMALLEST, FieldError, many
-from replnet.laws.spelling import listed, number
 from replnet.laws.steps import Discrete, Steps
+from replnet.text.checks import LARGEST, SMALLEST, FieldError, many
+from replnet.text.grammar import listed, number
 
 FINEST = 10**6  # lattices finer than a millionth of the longest interval count as none
 MOST_FRACTIONS = 10_000

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.laws.base import Array
+from replnet.laws.law import Array
 
 Floats = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.base import Array, Law
-from replnet.laws.check import LARGEST, SMALLEST, FieldError, many
-from replnet.laws.spelling import listed
+from replnet.laws.law import Array, Law
+from replnet.text.checks import LARGEST, SMALLEST, FieldError, many
+from replnet.text.grammar import listed
 
 
 @final
@@ -65,12 +65,12 @@ class Hyperexponential(Law):
         return self._mixed(-np.expm1(-self._decay(x)) / np.array(self.rates))
 
     def solve(self, e: Array) -> Array:
-        from replnet.laws.inverse import solved
+        from replnet.laws.inversion import solved
 
         return solved(self, e, around=self.mean)
 
     def draw(self, e: Array) -> Array:
-        from replnet.laws.tables import interpolated
+        from replnet.laws.draw_tables import interpolated
 
         return interpolated(self, e)
 

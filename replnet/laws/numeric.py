@@ -18,9 +18,9 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.base import Array, Law
 from replnet.laws.integral import TailIntegral
-from replnet.laws.inverse import solved
+from replnet.laws.inversion import solved
+from replnet.laws.law import Array, Law
 
 
 @final
@@ -54,7 +54,7 @@ class Age(Law):
         return solved(self, e, around=self.law.mean, end=float(self.law.isf(0.0)))
 
     def draw(self, e: Array) -> Array:
-        from replnet.laws.tables import interpolated
+        from replnet.laws.draw_tables import interpolated
 
         return interpolated(self, e)
 

@@ -13,9 +13,9 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.base import Array, Law
-from replnet.laws.check import FieldError, positive, scale_of
+from replnet.laws.law import Array, Law
 from replnet.laws.spelling import spelled
+from replnet.text.checks import FieldError, positive, scale_of
 
 SURE = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
 FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
@@ -129,7 +129,7 @@ class Gamma(Law):
         return self.scale * np.where(e < 0.5, short, gammainccinv(self.shape, np.exp(-e)))[()]
 
     def draw(self, e: Array) -> Array:
-        from replnet.laws.tables import interpolated
+        from replnet.laws.draw_tables import interpolated
 
         return interpolated(self, e)
 
@@ -217,7 +217,7 @@ class Lognormal(Law):
         return self.scale * np.exp(-self.sigma * ndtri_exp(-np.asarray(e, dtype=float)))
 
     def draw(self, e: Array) -> Array:
-        from replnet.laws.tables import interpolated
+        from replnet.laws.draw_tables import interpolated
 
         return interpolated(self, e)
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.laws.base import Law
-from replnet.laws.check import LARGEST, SMALLEST
+from replnet.laws.law import Law
+from replnet.text.checks import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from replnet.laws.guarded import Guarded

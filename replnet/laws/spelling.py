@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from replnet.laws.base import Law
-
-
-def number(value: float) -> str:
-    """`value` as people write it; reads back as the same float."""
-    text = repr(float(value))
-    return text.removesuffix(".0")
-
-
-def listed(values: Iterable[float]) -> str:
-    return "[" + ", ".join(map(number, values)) + "]"
+from replnet.laws.law import Law
+from replnet.text.grammar import number
 
 
 def spelled(law: Law, shape: Mapping[str, float] | None = None, /, **choices: float) -> str:

@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replnet.laws.base import Array, Law
+from replnet.laws.law import Array, Law
 
 Floats = NDArray[np.float64]
 

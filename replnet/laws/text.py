@@ -13,22 +13,22 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from replnet.laws.base import Law
-from replnet.laws.check import FieldError
 from replnet.laws.discrete import Empirical, Lattice
-from replnet.laws.diurnal import diurnal
 from replnet.laws.families import Constant, Exponential, Pareto, Uniform
-from replnet.laws.foreign import Scipy
-from replnet.laws.gaussian import correlated, longrange
 from replnet.laws.guarded import admitted
+from replnet.laws.law import Law
 from replnet.laws.mixtures import Hyperexponential
-from replnet.laws.modulated import modulated
-from replnet.laws.ordered import shuffled
-from replnet.laws.pattern import alternating
+from replnet.laws.processes.diurnal import diurnal
+from replnet.laws.processes.gaussian import correlated, longrange
+from replnet.laws.processes.modulated import modulated
+from replnet.laws.processes.order import shuffled
+from replnet.laws.processes.pattern import alternating
+from replnet.laws.processes.superposition import superposition
+from replnet.laws.scipy_law import Scipy
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
-from replnet.laws.superposition import superposition
-from replnet.laws.syntax import LAW, Node, parse
 from replnet.laws.trace import trace
+from replnet.text.checks import FieldError
+from replnet.text.grammar import LAW, Node, parse
 
 PLUGINS = "replnet.laws"
 NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.laws.base import Law
-from replnet.laws.check import FieldError
 from replnet.laws.discrete import Empirical
-from replnet.laws.ordered import Ordered
-from replnet.laws.pattern import Cycle
-from replnet.laws.spelling import number
+from replnet.laws.law import Law
+from replnet.laws.processes.order import Ordered
+from replnet.laws.processes.pattern import Cycle
+from replnet.text.checks import FieldError
+from replnet.text.grammar import number
 
 TIME_COLUMNS = ("timestamp", "time", "date", "datetime", "instant")
 Line = tuple[int, str]  # its number in the file, from 1

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.laws.syntax import argument
-from replnet.network.errors import FieldsError, shown, suggestion
 from replnet.network.fields import LAW_SCHEMA, Amount, Count, Name, PlainLaws, Shape, numbers, numbers_or_law
 from replnet.network.parts import Part
+from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.grammar import argument
 
 Order = Literal["independent", "fixed", "random", "purely random", "carousel"]
 POLICIES = (

@@ -17,10 +17,10 @@ from typing import Any
 
 from replnet.laws import Exponential, Law
 from replnet.network.aggregate import Aggregate
-from replnet.network.graph_spec import Graph
-from replnet.network.room import require_room
+from replnet.network.graph_fields import Graph
+from replnet.network.memory_check import require_room
 from replnet.network.sources import sources
-from replnet.network.spec import Clients, Compose, Redundant, Spec, TierClients
+from replnet.network.specification import Clients, Compose, Redundant, Spec, TierClients
 from replnet.network.wiring import wire
 
 SOURCE = "source"

@@ -18,10 +18,10 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.laws import FieldError
-from replnet.network.errors import FieldsError, shown, suggestion
 from replnet.network.fields import Instant, PlainLawField, text
 from replnet.network.parts import Part
+from replnet.text.checks import FieldError
+from replnet.text.errors import FieldsError, shown, suggestion
 
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
 MOST_NAMED = 5

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from replnet.laws import FieldError, Law, law
-from replnet.laws.ordered import independent
-from replnet.network.errors import FieldsError, shown
-from replnet.network.overrides import SPEED, call_of, with_parameter
+from replnet.laws.processes.order import independent
+from replnet.text.errors import FieldsError, shown
+from replnet.text.overrides import SPEED, call_of, with_parameter
 
 LARGEST = 10_000_000  # replicas of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from replnet.network.errors import InputError, Problem, field_name, shown, suggestion
-from replnet.network.files import LARGEST_GRAPH, file_error, read_text, split_lines
-from replnet.network.graph_spec import Graph, NodeFields
+from replnet.network.graph_fields import Graph, NodeFields
+from replnet.text.documents import LARGEST_GRAPH, file_error, read_text, split_lines
+from replnet.text.errors import InputError, Problem, field_name, shown, suggestion
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
 LINK_KEYS = frozenset({"kind", "delay"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replnet.network.errors import InputError
-from replnet.network.files import Document, Mark, Node, collection, node_of
+from replnet.network.graph_fields import Graph
 from replnet.network.graph_file import read_graph
-from replnet.network.graph_spec import Graph
-from replnet.network.spec import Spec, specification
+from replnet.network.specification import Spec, specification
+from replnet.text.documents import Document, Mark, Node, collection, node_of
+from replnet.text.errors import InputError
 
 
 def with_file(document: Document) -> Spec:

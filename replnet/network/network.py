@@ -9,17 +9,17 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from replnet.laws import FieldError
 from replnet.network.aggregate import Aggregate
-from replnet.network.errors import InputError, suggestion
 from replnet.network.faults import named
-from replnet.network.files import Document, Mark, file_error, node_of, read_yaml
 from replnet.network.graph_file import from_networkx
 from replnet.network.graph_import import with_file
-from replnet.network.overrides import override
-from replnet.network.shipped import shipped, shipped_names
-from replnet.network.spec import Spec, specification
-from replnet.network.validation import located
+from replnet.network.specification import Spec, specification
+from replnet.text.checks import FieldError
+from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml
+from replnet.text.errors import InputError, suggestion
+from replnet.text.overrides import override
+from replnet.text.shipped import shipped, shipped_names
+from replnet.text.validation import located
 
 MOST_INLINE = 200  # nodes drawn in a notebook
 
@@ -71,7 +71,7 @@ class Network:
 
     def describe(self) -> str:
         """Groups, their laws and how much happens per unit of time."""
-        from replnet.network.describe import describe
+        from replnet.network.pictures.description import describe
 
         return describe(self)
 
@@ -116,7 +116,7 @@ class Network:
         text = f"<pre>{escape(self.describe())}</pre>"
         if self.size > MOST_INLINE:
             return text
-        from replnet.network.draw import svg
+        from replnet.network.pictures.drawing import svg
 
         return text + svg(self)
 

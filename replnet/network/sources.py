@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.laws import Exponential, FieldError, Law
-from replnet.laws.streams import GOLDEN, mix, name_words
+from replnet.laws.processes.streams import GOLDEN, mix, name_words
 from replnet.network.aggregate import POISSON, Aggregate
 
 Floats = npt.NDArray[np.float64]

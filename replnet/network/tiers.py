@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from replnet.network.build import SOURCE, add_shape
-from replnet.network.spec import Compose
+from replnet.network.specification import Compose
 
 
 def add_tiers(graph: Any, spec: Compose) -> list[list[list[str]]]:

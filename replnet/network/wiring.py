@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from replnet.network.errors import FieldsError
-from replnet.network.graph_spec import EVERY, Graph, LinkFields, NodeFields
+from replnet.network.graph_fields import EVERY, Graph, LinkFields, NodeFields
+from replnet.text.errors import FieldsError
 
 Fault = tuple[tuple[str | int, ...], str, str]
 

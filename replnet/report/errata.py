@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
-from replnet.experiment.spec.statements import Kind
-from replnet.experiment.sweeps.errata import Expectation, ShownErratum
 from replnet.report.markup import Html, element, joined
+from replnet.study.experiment.statements import Kind
+from replnet.study.sweeps.errata import Expectation, ShownErratum
 
 KINDS: dict[str, str] = {
     "rounding": "of rounding",

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replnet.experiment.csv_table import csv_text
 from replnet.report.arrange import arrange
 from replnet.report.figure import drawn
 from replnet.report.page import file_names, page
 from replnet.report.section import Section
 from replnet.report.svg import standalone, svg
+from replnet.text.csv_table import csv_text
 
 
 def write(folder: str | Path, sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> Path:

@@ -8,17 +8,17 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, final
 
-from replnet.experiment.spec.axes import Axis
-from replnet.experiment.spec.models import GROUP, SUBJECTS
-from replnet.experiment.spec.specification import Experiment
-from replnet.experiment.sweeps import sweep as sweeps
-from replnet.experiment.sweeps.cell import predicted
-from replnet.experiment.sweeps.compare import frame
-from replnet.experiment.sweeps.sweep import Sweep
-from replnet.network.errors import InputError
 from replnet.report.figure import plot
 from replnet.report.page import notebook
 from replnet.report.section import ClaimResult, FigureSpec, Section
+from replnet.study.experiment.axes import Axis
+from replnet.study.experiment.experiment import Experiment
+from replnet.study.experiment.models import GROUP, SUBJECTS
+from replnet.study.sweeps import sweep as sweeps
+from replnet.study.sweeps.cell import predicted
+from replnet.study.sweeps.sweep import Sweep
+from replnet.study.sweeps.table import frame
+from replnet.text.errors import InputError
 
 P = ParamSpec("P")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from replnet.experiment.recorded.trace_fit import Study
-from replnet.measure.events import tail
+from replnet.histories.history import tail
+from replnet.histories.trace_fit import Study
 from replnet.report.style import light
 
 FORMATS = ("png", "svg", "pdf")

@@ -23,7 +23,7 @@ from ruamel.yaml import YAML
 from scipy.special import stdtr
 
 import replnet as rn
-from replnet.experiment.emulate import suited
+from replnet.study.emulate import suited
 
 NETWORKS = 300
 FEW = (8, 14, 22, 29, 43, 44, 53, 55, 80, 89)  # of every kind, and quick

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from replnet.engines.aggregate.kernels import fresh_time
 from replnet.engines.aggregate.processes import Floats, Ints, Processes, before, chunks, named, renewals
 from replnet.engines.aggregate.refreshes import Listed
-from replnet.laws.base import Law
-from replnet.laws.streams import Words
+from replnet.laws.law import Law
+from replnet.laws.processes.streams import Words
 
 MOST_PAST = 1e5  # changes of one source before time zero that are looked up
 

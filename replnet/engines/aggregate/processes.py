@@ -13,11 +13,10 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws.base import Law
-from replnet.laws.check import SMALLEST, FieldError
-from replnet.laws.compiled import fill
-from replnet.laws.renewal import draw
-from replnet.laws.streams import (
+from replnet.laws.law import Law
+from replnet.laws.processes.kernels import fill
+from replnet.laws.processes.renewal import draw
+from replnet.laws.processes.streams import (
     CHOICES,
     FUTURE,
     GOLDEN,
@@ -30,6 +29,7 @@ from replnet.laws.streams import (
     mix,
     streams,
 )
+from replnet.text.checks import SMALLEST, FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -33,9 +33,9 @@ from replnet.engines.aggregate.processes import (
     ranks,
     renewals,
 )
-from replnet.laws.base import Law
-from replnet.laws.check import FieldError, positive
-from replnet.laws.streams import CHOICES, PURPOSES, START, Streams, Words, streams, uniforms, words
+from replnet.laws.law import Law
+from replnet.laws.processes.streams import CHOICES, PURPOSES, START, Streams, Words, streams, uniforms, words
+from replnet.text.checks import FieldError, positive
 
 MOST = 1 << 28  # refreshes of a path: what fits a memory
 

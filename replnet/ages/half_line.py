@@ -1,0 +1,207 @@
+"""The law of an information age X on the whole half line, and integrals against it.
+
+Freshness needs the tail H(x) = P(X > x) only where updates have not yet come. A
+penalty weighs what is far out by w, so here H goes on as far as floats do:
+
+    pull from the source     H is the law's own formula, with all its digits
+    independent sum          the curve of H, and from where it is small
+                             sum over summands of H_i(x - means of the others)        (1)
+    freshest of several      the curve, then the product of theirs
+    anything else            the curve, then the power that its end follows           (2)
+
+(1) is what heavy tails do: one summand is long and the others are as usual. Both
+(1) and (2) are scaled to meet the curve, and how much that takes says how wrong
+they may be.
+
+An integral of x^(k-1) f(x), f = w H, exists iff the integral of exp(k t) f over
+t = log x does. With s(t) the slope of log(x^k f), this is so if
+
+    s is a constant below 0, or t s(t) < -1 in the end (Raabe),                       (3)
+
+judged at the largest x that floats allow. What lies past the last panel is a power
+of x by then, or nearly: with r = -s it is
+
+    x f(x) / r (1 - r' / r^2),  up to a share of 3 (r' / r^2)^2.                      (4)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, clean_edges
+from replnet.ages.information_age import ROUGH, Best, Delayed, InformationAge, Pull, Sum, resolution
+from replnet.ages.panels import resolving_edges
+from replnet.laws.law import Array, Law
+
+Function = Callable[[Array], Array]
+
+OCTAVES = 120  # from the mean to the last panel: 36 powers of ten
+STEP = 4.0  # between panels where a tail is a power
+SMALLEST, LARGEST = 1e-290, 1e290  # sizes whose logarithms are taken
+LIGHT, HEAVY = 1e-13, 1e-6  # tails where the curve ends: if it gets to the first soon, else at the second
+SOON = 64.0  # times as far
+NOTHING = 1e-9  # the tail of what is light, where its curve ends
+SHORT = 1e-160  # a tail that is above this and nothing an octave later is lighter than exponential
+FLAT = 1e-9  # slopes that are rounding
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class HalfLine:
+    """The law of X: `tail` and `density` on panels between `edges`, formulas for the far part from `far` on."""
+
+    tail: Function
+    density: Function
+    edges: Array
+    scale: float
+    far: float = math.inf
+    off: float = 0.0  # how far the formula is off where it takes over, as a share
+    error: float = 0.0  # of the tail before that
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Integral:
+    value: float
+    error: float
+
+
+@lru_cache(maxsize=128)
+def half_line(copy: InformationAge) -> HalfLine:
+    return _of_law(copy) if isinstance(copy, Pull) else _continued(copy)
+
+
+def _of_law(copy: Pull) -> HalfLine:
+    law = copy.downloads
+    return HalfLine(copy.tail, lambda x: law.rate * law.tail(x), law_edges(law), law.mean)
+
+
+@lru_cache(maxsize=128)
+def law_edges(law: Law) -> Array:
+    """Panels on which the law and its age are smooth, up to its longest interval or very far."""
+    octaves = law.mean * STEP ** np.arange(-4, OCTAVES // 2)
+    octaves = octaves[law.rate * law.excess(octaves) > SMALLEST]
+    reach = min(float(law.isf(0.0)), float(octaves[-1]) * STEP)
+    return clean_edges(np.concatenate([resolving_edges(law, reach), octaves]), reach)
+
+
+def _continued(copy: InformationAge) -> HalfLine:
+    scale = min(copy.marks)
+    octaves = scale * 2.0 ** np.arange(1000)
+    with np.errstate(all="ignore"):
+        bound = copy.bound(octaves)
+    light, heavy = (float(octaves[np.argmax(bound <= level)]) for level in (LIGHT, HEAVY))
+    horizon = light if light <= SOON * heavy else heavy
+    curve, slope = copy.tail_curve(horizon), copy.density_curve(horizon)
+    horizon = min(horizon, float(curve.edges[-1]))
+    height = float(curve(horizon * (1 - 1e-12)))
+    beyond, off = _beyond(copy, curve, horizon, height)
+
+    def tail(x: Array) -> Array:
+        x = np.asarray(x, dtype=float)
+        return np.where(x < horizon, np.clip(curve(np.minimum(x, horizon)), 0.0, 1.0), beyond(np.maximum(x, horizon)))
+
+    def density(x: Array) -> Array:
+        x = np.asarray(x, dtype=float)
+        out = np.maximum(x, horizon)
+        return np.where(x < horizon, slope(np.minimum(x, horizon)), beyond(out) * _steepness(beyond, out) / out)
+
+    edges = np.concatenate([curve.edges, slope.edges])
+    far = horizon * STEP ** np.arange(OCTAVES // 2)
+    last = max(1, int(np.sum(tail(far) > SMALLEST)))
+    edges = clean_edges(np.concatenate([edges[edges < horizon], far[:last]]), float(far[last - 1]))
+    return HalfLine(tail, density, edges, scale, horizon, off, 10 * min(ROUGH, resolution(curve.edges)))
+
+
+def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float) -> tuple[Function, float]:
+    """The tail past the curve, and by what share it is uncertain there."""
+    if height <= NOTHING:
+        return np.zeros_like, 0.0
+    formula = _formula(copy)
+    if formula is None:
+        near = float(curve(horizon / STEP))
+        power = math.log(near / height) / math.log(STEP)
+        before = math.log(float(curve(horizon / STEP**2)) / near) / math.log(STEP)
+        return lambda x: height * np.power(x / horizon, -power), abs(power - before) / power
+    ratio = height / float(formula(np.asarray(horizon)))
+    return lambda x: ratio * formula(x), abs(ratio - 1)
+
+
+def _formula(copy: InformationAge) -> Function | None:
+    """(1) and its like, None where (2) must do."""
+    if isinstance(copy, Sum):
+        leaves = [half_line(leaf) for leaf in copy.summands]
+        means = [mean_age(leaf) for leaf in copy.summands]
+        usual = math.fsum(mean for mean in means if math.isfinite(mean))
+        # The others' means shift a long one; heavy ones without a mean do not settle.
+        shifts = [usual - mean if math.isfinite(mean) else usual for mean in means]
+        return lambda x: sum(leaf.tail(np.maximum(x - shift, 0.0)) for leaf, shift in zip(leaves, shifts, strict=True))
+    if isinstance(copy, Best):
+        tails = [half_line(one).tail for one in copy.copies]
+        return lambda x: math.prod(tail(x) for tail in tails)
+    if isinstance(copy, Delayed):
+        inner, delay = half_line(copy.copy), copy.delay
+        return lambda x: inner.tail(np.maximum(x - delay, 0.0))
+    return None
+
+
+def _steepness(f: Function, x: Array) -> Array:
+    """-d log f / d log x, 0 where f is."""
+    low, high = f(x * (1 - 1e-4)), f(x * (1 + 1e-4))
+    with np.errstate(all="ignore"):
+        slope = np.log(low / high) / math.log((1 + 1e-4) / (1 - 1e-4))
+    return np.where((low > 0) & (high > 0), slope, 0.0)
+
+
+def mean_age(copy: InformationAge) -> float:
+    """E[X], infinite where it is."""
+    if isinstance(copy, Pull):
+        return copy.downloads.second_moment / (2 * copy.downloads.mean)
+    law = half_line(copy)
+    return integrated(law.tail, law.edges, law).value if exists(law, np.ones_like, 1) else math.inf
+
+
+def exists(law: HalfLine, w: Function, k: int) -> bool:
+    """(3): whether the integral of x^(k-1) w(x) H(x) is finite."""
+    octaves = law.scale * 2.0 ** np.arange(0, 950)
+    with np.errstate(all="ignore"):
+        heights, weights = law.tail(octaves), w(octaves)
+    usable = (heights > SMALLEST) & (weights < LARGEST)
+    last = int(np.argmin(usable)) - 1 if not usable.all() else len(octaves) - 1
+    if last < 0 or weights[last] == 0 or (last + 1 < len(octaves) and heights[last + 1] == 0 < SHORT < heights[last]):
+        return True
+
+    def slope(x: float) -> float:
+        near = x * (1 - 1e-3)
+        (h, h_near), (v, v_near) = law.tail(np.array([x, near])), w(np.array([x, near]))
+        return k + (math.log(h / h_near) + math.log(v / v_near)) / -math.log1p(-1e-3)
+
+    far, t = slope(float(octaves[last])), last * math.log(2)
+    if far > -FLAT or last < 8:
+        return far < -FLAT
+    halfway = slope(float(octaves[last // 2]))
+    return t * far < -1 - FLAT or far < 0.75 * halfway
+
+
+def integrated(f: Function, edges: Array, law: HalfLine) -> Integral:
+    """The integral of f, a multiple of the law's tail or density, over the panels, and past them (4)."""
+    width = np.diff(edges)
+    x = edges[:-1, None] + width[:, None] * GAUSS_NODES
+    parts = (f(x.ravel()).reshape(x.shape) @ GAUSS_WEIGHTS) * width
+    value, uncertain = float(parts.sum()), float(parts[edges[:-1] >= law.far].sum()) * law.off
+    points = float(edges[-1]) / STEP ** np.arange(3)
+    last = f(points) * points
+    if not 1e-18 * abs(value) < last[0] < last[1]:
+        return Integral(value, uncertain)
+    near, before = np.log(last[1:] / last[:-1]) / math.log(STEP)
+    bend = float(near - before) / math.log(STEP)
+    power = float(near) + bend * math.log(STEP) / 2
+    rest = float(last[0]) / power
+    correction = bend / power**2
+    return Integral(value + rest * (1 - correction), uncertain + rest * (law.off + 3 * correction**2))

@@ -1,0 +1,225 @@
+"""Staleness of a copy beyond fresh or not (Staleness II-IV, Sync 2.1), for any information age X.
+
+With A_U the age of the updates, mu their rate, g_U its density and H the tail of X,
+
+    K(x) = P(X - A_U > x) = integral of g_U(y) H(x + y) dy                                      (1)
+    staleness          p = K(0)                                                 eq. 36
+    law of the lag     F_L(x) = 1 - K(x) / p                                    eq. 38, Thm 5
+    currency           c(tau) = 1 - K(tau)                                      eq. 41
+    source penalty     E[w(X - A_U); X > A_U] = E[v(X)]                         eq. 42, 49
+    update penalty     mu E[w2(X)] = mu integral of w(x) H(x) dx                eq. 50
+    missing updates    mu E[X], the same with w = 1                             eq. 54
+
+where v is the expected cost of a copy of a given age (`charge`). The paper has X =
+A_D, a copy of the source; nothing in its proofs needs more than an X that does not
+depend on the update age, so the formulas hold for cascades, clusters and the
+freshest of several as well. For X = A_D whose D takes finitely many values d,
+
+    source penalty = lambda E[V(D)], V the integral of v        update penalty = lambda mu E[w3(D)]       (2)
+
+Ages of Sync 2.1: the age of a stale copy is the time since the first change it
+missed, the source penalty with w = x, or read as the time since the last change of
+the element, E[A_U; X > A_U]; the age of its data whether or not it changed is E[X].
+
+Whether a penalty exists depends on X alone: the source penalty needs E[w(X)], the
+update penalty E[w2(X)] (Definition 5). Where that is infinite so is the prediction,
+which says why; so Pareto downloads with alpha <= 2 miss infinitely many updates.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from replnet.ages.charge import COARSE, charge, too_many, values_of
+from replnet.ages.curve import GAUSS, clean_edges
+from replnet.ages.half_line import HalfLine, Integral, exists, half_line, integrated, law_edges
+from replnet.ages.information_age import InformationAge, Never, Pull
+from replnet.ages.panels import GROUPS, resolving_edges
+from replnet.ages.prediction import Basis, Prediction, joined
+from replnet.ages.weights import Power, Threshold, Weight, weight
+from replnet.laws.law import Array, Law
+from replnet.text.checks import FieldError, finite
+
+INDEPENDENT = "update age independent of the copy's age"
+STALENESS = Basis("exact", "Staleness eq. 36", INDEPENDENT)
+CURRENCY = Basis("exact", "Staleness eq. 41", INDEPENDENT)
+SOURCE = Basis("exact", "Staleness eq. 42", INDEPENDENT)
+UPDATE = Basis("exact", "Staleness eq. 50", INDEPENDENT)
+MISSING = Basis("exact", "Staleness eq. 54", INDEPENDENT)
+FIRST_MISSED = Basis("exact", "Sync Definition 2; Staleness eq. 42", INDEPENDENT)
+LAST_CHANGE = Basis("exact", "Sync Definition 2, by the last change", INDEPENDENT)
+DATA = Basis("exact", "mean information age", "")
+
+NEVER = "infinite because nothing reaches the copy"
+ONE, AGE = Power(0.0), Power(1.0)
+SETTLED, CLOSE = (2.0**30, 2.0**60, math.inf), 1e-10  # where heavy tails may be powers, and the error that says so
+
+
+def staleness(copy: InformationAge, updates: Law) -> Prediction:
+    """The share of time in which the copy is stale, eq. 36."""
+    return _chance(copy, _lags_beyond(copy, updates, 0.0), STALENESS)
+
+
+def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
+    """The share of time in which the copy is fresh or stale by less than `lag`, eq. 41."""
+    if finite("lag", lag) < 0:
+        raise FieldError("lag", f"{lag:g} is negative", "0 or more")
+    late = _chance(copy, _lags_beyond(copy, updates, lag), CURRENCY)
+    return replace(late, value=1 - late.value)
+
+
+def lag_tail(copy: InformationAge, updates: Law, x: Array) -> Array:
+    """1 - F_L of Thm 5: the chance that a stale copy has been stale for longer than x. As exact as X is."""
+    points = np.asarray(x, dtype=float)
+    beyond = [_lags_beyond(copy, updates, float(one)).value for one in points.ravel()]
+    return np.array(beyond).reshape(points.shape) / _lags_beyond(copy, updates, 0.0).value
+
+
+def source_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
+    """The mean cost of the time since the copy became stale, eq. 42; 0 while it is fresh."""
+    return _source(copy, updates, weight(by), SOURCE)
+
+
+def update_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
+    """The mean summed cost of the ages of all updates that the copy misses, eq. 50."""
+    return _update(copy, updates, weight(by), UPDATE)
+
+
+def missing_updates(copy: InformationAge, updates: Law) -> Prediction:
+    """E[M], by how many updates the copy is behind, eq. 54."""
+    return _update(copy, updates, ONE, MISSING)
+
+
+def since_first_missed(copy: InformationAge, updates: Law) -> Prediction:
+    """The age of Sync 2.1: 0 if fresh, else the time since the first change that the copy missed."""
+    return _source(copy, updates, AGE, FIRST_MISSED)
+
+
+def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
+    """The age of Sync 2.1 read the other way: 0 if fresh, else the time since the last change."""
+    if isinstance(copy, Never):
+        return Prediction.of(updates.second_moment / (2 * updates.mean), joined([copy.basis, LAST_CHANGE]))
+    law = half_line(copy)
+    if math.isinf(updates.second_moment) and not exists(law, lambda y: y * _age_density(updates, y), 1):
+        return _infinite(copy, LAST_CHANGE, _reason("E[A_U; X > A_U]"))
+    edges = _product_edges(law, updates, 0.0)
+    return _found(copy, integrated(lambda y: y * _age_density(updates, y) * law.tail(y), edges, law), LAST_CHANGE)
+
+
+def data_age(copy: InformationAge) -> Prediction:
+    """E[X]: how long ago the copy's data left the source, changed since or not."""
+    if isinstance(copy, Never):
+        return _infinite(copy, DATA, NEVER)
+    law = half_line(copy)
+    if not exists(law, ONE, 1):
+        return _infinite(copy, DATA, _reason("E[X]"))
+    return _found(copy, _weighted_tail(copy, law, ONE), DATA)
+
+
+def _age_density(updates: Law, y: Array) -> Array:
+    return updates.rate * updates.tail(y)
+
+
+def _source(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
+    updates.require_finite_mean()
+    if isinstance(copy, Never):
+        cost = w.limit
+        return Prediction.of(cost, joined([copy.basis, basis])) if cost < math.inf else _infinite(copy, basis, NEVER)
+    if isinstance(w, Threshold):
+        return _chance(copy, _lags_beyond(copy, updates, w.start), basis)
+    if w == ONE:
+        return _chance(copy, _lags_beyond(copy, updates, 0.0), basis)
+    law = half_line(copy)
+    if not exists(law, w, 0):
+        return _infinite(copy, basis, _reason(f"E[w(X)], w = {w},"))
+    return _found(copy, _mean_charge(copy, law, updates, w), basis)
+
+
+def _mean_charge(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> Integral:
+    """E[v(X)], by (2) where it is a sum."""
+    atoms = values_of(copy.downloads) if isinstance(copy, Pull) else None
+    if isinstance(copy, Pull) and atoms:
+        coarse = too_many(updates, len(atoms.values))
+        atoms = atoms.grouped(GROUPS) if coarse else atoms
+        value = float(copy.downloads.rate * (atoms.weights @ charge(updates, w, atoms.values, 2)))
+        return Integral(value, COARSE * value * coarse)
+    found = Integral(math.nan, math.inf)
+    for upto in sorted({min(float(law.edges[-1]), law.scale * far) for far in SETTLED}):
+        edges = clean_edges(np.concatenate([law.edges, resolving_edges(updates, upto), w.edges(upto, law.scale)]), upto)
+        found = integrated(lambda x: law.density(x) * charge(updates, w, x), edges, law)
+        if found.error <= CLOSE * found.value:
+            break
+    at = np.array([min(law.far, float(law.edges[-1]))])
+    grouped = COARSE * found.value * too_many(updates, GAUSS * len(law.edges))
+    return Integral(found.value, found.error + grouped + law.error * float(charge(updates, w, at)[0]))
+
+
+def _update(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
+    updates.require_finite_mean()
+    if isinstance(copy, Never):
+        return _infinite(copy, basis, NEVER)
+    law = half_line(copy)
+    if not exists(law, w, 1):
+        return _infinite(copy, basis, _reason(f"E[w2(X)], w = {w},"))
+    found = _weighted_tail(copy, law, w)
+    return _found(copy, Integral(updates.rate * found.value, updates.rate * found.error), basis)
+
+
+def _weighted_tail(copy: InformationAge, law: HalfLine, w: Weight) -> Integral:
+    """E[w2(X)], by (2) where it is a sum."""
+    atoms = values_of(copy.downloads) if isinstance(copy, Pull) else None
+    if isinstance(copy, Pull) and atoms:
+        return Integral(float(copy.downloads.rate * (atoms.weights @ w.second_integral(atoms.values))), 0.0)
+    upto = float(law.edges[-1])
+    edges = clean_edges(np.concatenate([law.edges, w.edges(upto, law.scale)]), upto)
+    found = integrated(lambda x: w(x) * law.tail(x), edges, law)
+    return Integral(found.value, found.error + law.error * float(w.integral(min(law.far, upto))))
+
+
+def _product_edges(law: HalfLine, updates: Law, x: float) -> Array:
+    """Panels for y on which g_U(y) and H(x + y) are smooth."""
+    own = law_edges(updates)
+    upto = min(float(own[-1]), float(law.edges[-1]) - x)
+    return clean_edges(np.concatenate([own, law.edges - x]), upto) if upto > 0 else np.zeros(1)
+
+
+def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
+    """K of (1)."""
+    updates.require_finite_mean()
+    if isinstance(copy, Never):
+        return Integral(1.0, 0.0)
+    law = half_line(copy)
+    edges = _product_edges(law, updates, x)
+    if len(edges) < 2:
+        return Integral(0.0, 0.0)
+    found = integrated(lambda y: _age_density(updates, y) * law.tail(x + y), edges, law)
+    return Integral(min(found.value, 1.0), found.error + law.error)
+
+
+def _chance(copy: InformationAge, late: Integral, basis: Basis) -> Prediction:
+    """A share of time in which the copy is late; what the copy's own law leaves open is a share of the rest."""
+    whole = joined([copy.basis, basis])
+    open_ = (1 - late.value) * whole.accuracy + _told(late)
+    return Prediction(late.value, whole.kind, whole.source, whole.assumes, open_)
+
+
+def _found(copy: InformationAge, cost: Integral, basis: Basis) -> Prediction:
+    whole = joined([copy.basis, basis])
+    return Prediction(cost.value, whole.kind, whole.source, whole.assumes, cost.value * whole.accuracy + _told(cost))
+
+
+def _told(found: Integral) -> float:
+    """The error of quadrature, where it is more than rounding."""
+    return found.error if found.error > 1e-9 * abs(found.value) else 0.0
+
+
+def _infinite(copy: InformationAge, basis: Basis, why: str) -> Prediction:
+    whole = joined([copy.basis, basis])
+    return Prediction(math.inf, whole.kind, whole.source, f"{whole.assumes}; {why}" if whole.assumes else why)
+
+
+def _reason(what: str) -> str:
+    return f"infinite because {what} is: ages have too heavy a tail"

@@ -1,0 +1,84 @@
+"""Lines at nodes whose bandwidth is limited (beyond the papers, which count messages and not their waiting).
+
+A node that sends B messages per unit of time is asked for batches of n at rates r. Its
+load is rho = sum r n / B. With Poisson arrivals the line is that of M/G/1, of which
+
+    E[wait] = sum r (n / B)^2 / (2 (1 - rho)),    rho < 1                    (1)
+
+(Pollaczek and Khinchine), which is what a query finds, as Poisson arrivals see averages
+over time, and messages leave in the order of arrival, those of replicas among them.
+
+Whether a line of K places ever overflows follows from how fast E[exp(theta M)] grows of the
+messages M that have come. Of events at intervals X, of which a share p asks for n messages each, it
+grows at the rate g that solves
+
+    E[exp(-g X)] = 1 / (1 + p (exp(theta n) - 1)),                           (2)
+
+which is r (exp(theta n) - 1) for Poisson batches. Where sum g <= B theta, a batch of n finds too
+little room with a chance below
+
+    exp(-theta (K - n))                                                      (3)
+
+(Lundberg), up to a constant factor if arrivals are not Poisson. Beyond a load of 1 the free places
+are a line themselves, which grows at rate B and of which the messages take. Where
+sum r (1 - exp(-theta n)) >= B theta, nothing waits with a chance below exp(-theta (K - 1)).  (4)
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.ages.prediction import Basis
+from replnet.laws.families import Exponential
+from replnet.laws.law import Law
+from replnet.laws.processes.order import Ordered
+
+POLLACZEK_KHINCHINE = Basis("exact", "Pollaczek and Khinchine", "Poisson arrivals, a line that does not overflow")
+COUNTING = Basis("exact", "counting messages", "a line that does not overflow, or is never empty")
+LONG = Basis("limit", "counting messages", "a long line that is never empty")
+NEVER = 1e-12  # of (3) and (4): 1e-6 is neglected, and the rest is for the factor
+BURST = 10  # messages of arrivals that are not Poisson taken as one, for (4)
+CELLS = 1000  # of equal probability, each taken at its shortest interval, so that (2) is not underestimated
+STEPS = 100  # of Newton's method, which comes from one side
+
+
+def needed(places: int, largest: int) -> float:
+    """The theta that makes (3) and (4) NEVER, for batches up to the largest."""
+    return -math.log(NEVER) / (places - largest) if places > largest else math.inf
+
+
+@lru_cache(maxsize=1024)
+def growth(law: Law, share: float, n: int, theta: float) -> float:
+    """(2), or a little more; infinite where it has no bound."""
+    if theta * n > 700 or isinstance(law, Ordered):
+        return math.inf
+    more = share * math.expm1(theta * n)
+    if isinstance(law, Exponential):
+        return law.rate * more
+    intervals = np.asarray(law.quantile(np.arange(CELLS) / CELLS), np.float64)
+    return _where_transform_is(1 / (1 + more), intervals)
+
+
+def _where_transform_is(value: float, intervals: npt.NDArray[np.float64]) -> float:
+    if np.mean(intervals == 0) >= value:
+        return math.inf
+    g = 0.0
+    for _ in range(STEPS):
+        terms = np.exp(-g * intervals)
+        step = float((terms.mean() - value) / (intervals * terms).mean())
+        g += step
+        if step <= 1e-9 * g:
+            return g
+    return math.inf
+
+
+def ebb(law: Law, share: float, n: int, theta: float) -> float:
+    """The term of (4), or less where arrivals are not Poisson."""
+    if isinstance(law, Ordered):
+        return 0.0
+    burst = 1 if isinstance(law, Exponential) else BURST
+    return -law.rate * share / burst * math.expm1(-theta * n * burst)

@@ -1,0 +1,208 @@
+"""A cluster of very many replicas, with any laws of downloads and polls.
+
+Reason backwards in time. A replica's data is older than x iff it made no
+download in the last x, and each poll at backward age a met k peers whose data
+was then older than x - a. In a large cluster those peers are independent, so
+with H(x) = P(X > x) and polls in equilibrium (first interval C from its age,
+ordinary ones after), G the tail of the age of D,
+
+    H(x) = G(x) Phi(x),
+    K(z) = 1 - F_C(z) + integral over c in (0, z] of M(z - c) dF_C(c),  M = H^k K,    (1)
+
+K being the chance that no poll brings newer data when one was made z before.
+Integration by parts, as M(0) = 1, leaves only F_C and the derivative of M,
+
+    K(z) = 1 + integral over c in (0, z) of F_C(c) M'(z - c) dc,               (2)
+    Phi(x) = 1 - nu integral over z in (0, x) of K(z) (1 - H(z)^k) dz,         (3)
+
+which needs no density, so polls at constant or lattice intervals are no special
+case. (2) and (3) march forward panel by panel: the part of (2) that reaches
+into earlier panels is a convolution of known curves; the rest, over the panel
+itself, is a small linear map, and the panel is solved by iteration, which
+contracts because F_C is small over a short panel and H^k < 1 later on.
+
+With exponential laws H' = -(lambda + nu (1 - H^k)) H, and so
+
+    H(x)^-k = (nu + lambda exp(k (lambda + nu) x)) / (lambda + nu).            (4)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from replnet.ages.curve import (
+    GAUSS_NODES,
+    GAUSS_WEIGHTS,
+    NODES,
+    Curve,
+    clean_edges,
+    convolve,
+    fit,
+    panel_points,
+    split_points,
+    to_powers,
+    unresolved,
+)
+from replnet.ages.panels import FEW, coarse, soft_marks, spread_out, thinned
+from replnet.ages.prediction import NoFormulaError
+from replnet.laws.families import Exponential
+from replnet.laws.law import Array, Law
+
+VANISHED = 1e-13
+# Size of what a panel leaves unresolved, by how many bends the laws have: each sum of poll intervals is one more.
+RESOLVED, ROUGH, ROUGHER = 1e-10, 1e-7, 1e-5
+SOME = 6
+ROUNDS = 80  # of iteration on a panel before it is halved
+GROWTH = 1.7  # from a panel to the next
+NARROWEST = 1e-7  # panel against the mean interval, taken as it is
+MOST_BENDS = 24
+MANY_PANELS = 400  # after which resolution gives way to speed
+
+_POWERS = np.arange(NODES)[:, None]
+_T = panel_points(-1.0, 1.0)
+# Values at the panel's points of the integral from its start, for values at its points.
+_INTEGRAL = ((_T[None, :] ** (_POWERS + 1) - (-1.0) ** (_POWERS + 1)) / (_POWERS + 1)).T @ to_powers(np.eye(NODES))
+
+
+def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array:
+    """H of (4)."""
+    total = downloads + polls
+    # In logarithms, as the exponential overflows long before H vanishes.
+    grown = peers * total * np.asarray(x) + np.log(downloads / total)
+    return np.exp(-np.logaddexp(np.log(polls / total), grown) / peers)
+
+
+@final
+@dataclass(slots=True)
+class March:
+    """The solution so far: H and M on the panels behind, Phi at the front."""
+
+    downloads: Law
+    polls: Law
+    peers: int
+    elapsed: Curve  # F_C
+    resolution: float
+    edges: list[float]
+    tails: list[Array]  # coefficients of H on each panel
+    misses: list[Array]  # the same of M
+    phi: float = 1.0
+
+    def history(self, z: Array) -> Array:
+        """The part of (2) over panels behind, at the points z of the next panel."""
+        if not self.misses:
+            return np.zeros_like(z)
+        slope = Curve(np.asarray(self.edges), np.column_stack(self.misses), 0.0).derivative()
+        return convolve(slope, self.elapsed, z, upto=self.edges[-1])
+
+    def own_part(self, z: Array, width: float) -> Array:
+        """The part of (2) over the panel itself, as a matrix on the values of M at its points."""
+        start = self.edges[-1]
+        panel = Curve(np.array([0.0, width]), np.zeros((1, 1)), 0.0)
+        row, low, wide = split_points(panel, self.elapsed, z - start, np.inf)
+        y = low[:, None] + wide[:, None] * GAUSS_NODES
+        t = 2 * y / width - 1
+        degree = np.arange(1, NODES)
+        slopes = degree * t[..., None] ** (degree - 1) * (2 / width)
+        passed = self.elapsed((z - start)[row, None] - y) * GAUSS_WEIGHTS * wide[:, None]
+        per_panel = np.einsum("sq,sqr->sr", passed, slopes)
+        moments = np.zeros((NODES, NODES))
+        np.add.at(moments[:, 1:], row, per_panel)
+        return moments @ to_powers(np.eye(NODES))
+
+    def attempt(self, width: float) -> tuple[Array, Array, float] | None:
+        """H, M at the next panel's points and Phi at its end, or None if it is too wide."""
+        start = self.edges[-1]
+        z = panel_points(start, start + width)
+        unpolled = 1 + self.history(z)
+        own = self.own_part(z, width)
+        alone = self.downloads.rate * np.asarray(self.downloads.excess(z))
+        # Values at the points, to the integral up to each of them.
+        integral = _INTEGRAL * (width / 2) * self.polls.rate
+        h, k = alone * self.phi, unpolled.copy()
+        for _ in range(ROUNDS):
+            passed = k * (1 - h**self.peers)
+            h_next = alone * (self.phi - integral @ passed)
+            k_next = unpolled + own @ (h_next**self.peers * k)
+            change = max(np.abs(h_next - h).max(), np.abs(k_next - k).max())
+            h, k = h_next, k_next
+            if change < 1e-15 or not change < 10:
+                break
+        if not change < 1e-13:
+            return None
+        powers = to_powers(k * (1 - h**self.peers))
+        gained = np.sum(powers[::2] / np.arange(1, NODES + 1, 2)) * width  # integral over the panel
+        return h, h**self.peers * k, self.phi - self.polls.rate * float(gained)
+
+    def advance(self, end: float, *, forced: bool) -> bool:
+        """Add a panel up to `end` if it is resolved, or if it must do as it is."""
+        width = end - self.edges[-1]
+        solved = self.attempt(width)
+        if solved is None:
+            if forced:
+                raise NoFormulaError(
+                    f"polls of {self.polls}, whose intervals differ by more magnitudes than are solved"
+                )
+            return False
+        h, m, phi = solved
+        if not forced and max(float(unresolved(h)), float(unresolved(m))) > self.resolution:
+            return False
+        self.tails.append(to_powers(h))
+        self.misses.append(to_powers(m))
+        self.edges.append(end)
+        self.phi = phi
+        return True
+
+
+def bends(downloads: Law, polls: Law, horizon: float) -> Array:
+    """Where H may bend: sums of poll intervals that have mass, alone and after a bend of the downloads.
+
+    The first of them only: later ones are faint, and found by halving panels where they are not.
+    """
+    steps = np.array(thinned(polls.breaks))
+    points = np.array([0.0, *thinned(downloads.breaks)])
+    while True:
+        sums = np.unique(np.concatenate([points, np.add.outer(points, steps).ravel()]))
+        sums = sums[np.diff(sums, prepend=-1.0) > 1e-12 * sums]
+        grown = sums[sums < horizon][:MOST_BENDS]
+        if len(grown) == len(points):
+            return points
+        points = grown
+
+
+def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
+    """H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
+    if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
+        edges = clean_edges(np.array(spread_out([0.3 / (downloads.rate + polls.rate)], horizon)), horizon)
+        return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
+    return marched(downloads, polls, peers, horizon)
+
+
+def marched(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
+    """`limit_curve` by solving (1), with recorded laws coarsened, which moves H by some 1e-4."""
+    many = max(len(downloads.breaks), len(polls.breaks))
+    resolution = RESOLVED if many <= SOME else ROUGH if many <= FEW else ROUGHER
+    downloads, polls = coarse(downloads), coarse(polls)
+    marks = spread_out([*soft_marks(polls)], horizon)
+    elapsed = fit(polls.tail, clean_edges([*thinned(polls.breaks), *marks], horizon)).complement()
+    stops = np.append(bends(downloads, polls, horizon), horizon)
+    march = March(downloads, polls, peers, elapsed, resolution, [0.0], [], [])
+    scale = min(downloads.mean, polls.mean)
+    width = scale / 8
+    while march.edges[-1] < horizon:
+        start = march.edges[-1]
+        narrowest = NARROWEST * scale if len(march.tails) < MANY_PANELS else max(start, scale) / MANY_PANELS
+        stop = float(stops[np.searchsorted(stops, start, side="right")])
+        # Two even panels up to a stop rather than a wide one and a sliver.
+        end = stop if stop - start <= width else start + min(width, (stop - start) / 2)
+        wide = end - start
+        if march.advance(end, forced=wide < narrowest):
+            width = max(width if wide < width else 0.0, wide) * GROWTH
+            if march.tails[-1].sum() < VANISHED:
+                break
+        else:
+            width = wide / 2
+    last = float(march.tails[-1].sum())
+    return Curve(np.asarray(march.edges), np.column_stack(march.tails), last if last > VANISHED else 0.0)

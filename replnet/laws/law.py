@@ -1,0 +1,142 @@
+"""What every interval law knows.
+
+Notation of the papers: F the distribution function of an interval X, rate =
+1/E[X], and in equilibrium the age A (time since the last event) with
+
+    P(A > x) = rate * integral from x to infinity of (1 - F)                 (1)
+
+A law answers with four functions: `tail` = 1 - F, its inverse `isf`, `excess`
+(the integral in (1)) and `integrated_tail` (the same from 0 to x). The rest
+follows, the age too, which is a law again.
+
+Sampling maps a standard exponential e to the interval x that solves
+
+    -log tail(x) = e,                                                        (2)
+
+one e per interval. So the same stream drives any law, and larger e means a
+longer interval under every law, which is what makes differences between laws
+smooth. The interval that covers an age a in equilibrium is longer than a and
+otherwise as usual, P(X > x | X > a) = tail(x) / tail(a), so it solves
+
+    -log tail(x) = -log tail(a) + e.                                         (3)
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from replnet.text.checks import FieldError
+
+OLDEST = 1e300
+
+Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
+
+
+class Law(ABC):
+    """The law of a positive interval."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """May be infinite: the age of a heavy tail is a law too."""
+
+    @abstractmethod
+    def tail(self, x: Array) -> Array:
+        """P(X > x), for x >= 0."""
+
+    def isf(self, q: Array) -> Array:
+        """The smallest x with tail(x) <= q, for q in [0, 1]. A law has a formula for this or for `solve`."""
+        with np.errstate(divide="ignore"):
+            return self.solve(-np.log(q))
+
+    @abstractmethod
+    def excess(self, x: Array) -> Array:
+        """Integral of the tail from x to infinity, E[(X - x)+]."""
+
+    def integrated_tail(self, x: Array) -> Array:
+        """Integral of the tail from 0 to x, E[min(X, x)]; finite even where the mean is not."""
+        return self.mean - self.excess(x)
+
+    @property
+    def rate(self) -> float:
+        """Events per unit of time."""
+        return 1 / self.mean
+
+    def cdf(self, x: Array) -> Array:
+        """P(X <= x); laws that can are precise where it is small."""
+        return 1 - self.tail(x)
+
+    def quantile(self, p: Array) -> Array:
+        """The smallest x with cdf(x) >= p, for p in [0, 1]."""
+        p = np.asarray(p, dtype=float)
+        with np.errstate(divide="ignore"):
+            return np.where(p > 0, self.solve(-np.log1p(-p)), 0.0)[()]
+
+    def hazard(self, x: Array) -> Array:
+        """-log tail(x), the left side of (2)."""
+        below = np.minimum(self.cdf(x), 1.0)
+        # Each form keeps its digits on its own side of the median.
+        with np.errstate(divide="ignore"):
+            return np.where(below < 0.5, -np.log1p(-below), -np.log(self.tail(x)))[()]
+
+    def solve(self, e: Array) -> Array:
+        """The interval that solves (2), to the last digits."""
+        return self.isf(np.exp(-np.asarray(e)))
+
+    def draw(self, e: Array) -> Array:
+        """The interval that solves (2), quickly: laws whose `solve` is slow interpolate it to 1e-11.
+
+        An element's value depends on nothing but that element.
+        """
+        # NumPy rounds differently where memory is strided.
+        return self.solve(np.asarray(e, dtype=float, order="C"))
+
+    def covering(self, age: Array, e: Array) -> Array:
+        """The interval that covers `age`, which solves (3); never below `age`."""
+        return np.maximum(self.draw(self.hazard(age) + e), age)
+
+    def around_zero(self, first: Array, second: Array) -> tuple[Array, Array]:
+        """The age at time zero in equilibrium, and the interval around it, from two standard exponentials.
+
+        An age that floats do not reach is the `OLDEST`, which is before anything that a path looks up.
+        """
+        with np.errstate(over="ignore"):
+            age = np.minimum(self.age.draw(first), OLDEST)
+            return age, np.minimum(self.covering(age, second), np.finfo(float).max)
+
+    @property
+    @abstractmethod
+    def second_moment(self) -> float:
+        """E[X^2], infinite where the tail says so."""
+
+    @property
+    def variance(self) -> float:
+        return self.second_moment - self.mean**2
+
+    @property
+    @abstractmethod
+    def age(self) -> Law:
+        """The law of (1)."""
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Where the tail jumps or bends: quadrature must not step across."""
+        return ()
+
+    @property
+    def span(self) -> float | None:
+        """The lattice on which all intervals lie, or None."""
+        return None
+
+    def require_finite_mean(self) -> None:
+        if not math.isfinite(self.mean):
+            raise FieldError("law", f"{self} has infinite mean, so no stationary age", "a law with a finite mean")
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -1,0 +1,244 @@
+"""Processes in equilibrium, generated outwards from time zero.
+
+At time zero a renewal process has an age a and a residual r that belong to
+one interval. a follows the law of the age; given a, the interval that covers
+it solves hazard(a + r) = hazard(a) + e. (Drawing r alone would lose the link
+between the two and bias every start.) From there the future runs forwards and
+the past backwards, each in independent intervals:
+
+    ... , -a - x2, -a - x1, -a, | r, r + y1, r + y1 + y2, ...               (1)
+
+so the past can be looked up as far back as a start needs it, without touching
+the future. Processes whose intervals depend on one another do the same in their
+own way (ordered.py).
+
+`Renewals` holds many processes at once. It keeps a stock of coming instants
+per process and refills it in blocks, one vectorised draw per law; every word of
+a stream is used exactly once and in order, so the instants do not depend on the
+sizes of blocks or windows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.laws.law import Law
+from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
+from replnet.laws.processes.order import Chance, Flow, Ordered, Walk
+from replnet.laws.processes.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
+from replnet.text.checks import FieldError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
+# under 128 KiB, from where on every one would come as fresh pages from the system.
+CHUNK = 15_000
+MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and about a second
+BURST = 100  # times as many events as expected
+PER_ROW = 32  # instants that a row should bring to a window, to be worth its visit
+
+
+@dataclass(frozen=True)
+class Window:
+    """The instants of every process in [start, end): points[offset[p] + first[p] : offset[p] + last[p]].
+
+    Behind them, at points[offset[p] + last[p]], is the next one.
+    """
+
+    start: float
+    end: float
+    points: Floats
+    offset: Ints
+    first: Ints
+    last: Ints
+    serial: Ints  # how many instants of process p came before first[p]
+    total: int
+
+    def of(self, process: int) -> Floats:
+        o = self.offset[process]
+        return self.points[o + self.first[process] : o + self.last[process]]
+
+
+class Renewals:
+    """Stationary processes of given laws and names."""
+
+    def __init__(
+        self,
+        laws: Sequence[Law],
+        which: Ints,
+        run: Words,
+        names: Words,
+        purpose: Ints,
+        events: int = 1 << 15,
+        room_for: Callable[[int], Floats] = np.empty,
+    ) -> None:
+        """Process p follows laws[which[p]]; `events` is the size of a window to aim at, `room_for` gives memory."""
+        self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
+        self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
+        self._rate = np.array([law.rate for law in laws])
+        self._total = total = float(self._rate[which].sum())
+        # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
+        self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total
+        self._start(which)
+        expected = self.length * self._rate
+        self._blocks = np.minimum(np.ceil(expected + 1), CHUNK).astype(np.int64)
+        # Little more than is likely needed: with many rows, it is their memory that costs.
+        room = (np.ceil(expected + 5 * np.sqrt(expected) + 4).astype(np.int64) + self._blocks)[which]
+        self._offset = np.concatenate([[0], np.cumsum(room)[:-1]])
+        self._points = room_for(int(room.sum()))
+        self._points[self._offset] = self.residual
+        self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
+        self._room = room
+        self._future = streams(run, names, purpose, FUTURE)
+        self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
+        self._short, self._uniforms = np.empty(which.size, np.int64), np.empty(CHUNK)
+        self.now, self._given = 0.0, 0
+
+    def _start(self, which: Ints) -> None:
+        start = streams(self._run, self._names, self._purpose, START)
+        first, second = exponentials(start, 0), exponentials(start, 1)
+        self.age, self.residual = np.empty(which.size), np.empty(which.size)
+        self._flows: list[Flow | None] = []
+        for law, rows in zip(self._laws, self._members, strict=True):
+            self._flows.append(self._flow(law, rows))
+            if flow := self._flows[-1]:
+                self.age[rows], self.residual[rows] = flow.age, flow.residual
+                continue
+            age, interval = law.around_zero(first[rows], second[rows])
+            self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
+
+    def _flow(self, law: Law, rows: Ints) -> Flow | None:
+        """What draws the intervals of these processes if they depend on one another."""
+        chance = Chance(self._run, self._names[rows], self._purpose[rows])
+        return law.order.flow(chance) if isinstance(law, Ordered) else None
+
+    def window(self, horizon: float = math.inf) -> Window:
+        """The next stretch of time, at most up to `horizon`."""
+        end = min(self.now + self.length, horizon)
+        for g, block in enumerate(self._blocks.tolist()):
+            end = self._stock(g, block, end)
+        first, last = self._head.copy(), np.empty_like(self._head)
+        total = spend(end, self._offset, self._head, self._tail, self._points, last)
+        made = Window(self.now, end, self._points, self._offset, first, last, self._serial.copy(), total)
+        self._serial += last - first
+        self._given += total
+        if self._given > max(MOST, BURST * self._total * end):
+            self._refuse(end, self._given)
+        self._head[:], self.now = last, end
+        return made
+
+    @property
+    def spent(self) -> Ints:
+        """How many instants of every process windows have given out so far."""
+        return self._serial
+
+    def next_instants(self) -> Floats:
+        """The first instant of every process that is not in a window yet."""
+        return self._points[self._offset + self._head]
+
+    def _stock(self, g: int, block: int, end: float) -> float:
+        """Have instants of the g-th law up to `end`, or as far as there is room; returns how far."""
+        rows = self._members[g]
+        while True:
+            n = short_of(end, rows, self._offset, self._tail, self._points, self._short)
+            short = self._short[:n].copy()
+            if n == 0:
+                return end
+            full = self._tail[short] - self._head[short] + block > self._room[short]
+            if full.any():
+                # A burst: too many short intervals for the row. A shorter window serves as well, up to where
+                # those that have no room go; the others are not there yet, which is no reason for it.
+                last = self._offset[short[full]] + self._tail[short[full]] - 1
+                reached = float(self._points[last].min())
+                if reached <= self.now:
+                    wrong = (
+                        f"{self._laws[g]} has {block} and more events that floats do not tell from the time {reached:g}"
+                    )
+                    raise FieldError("law", wrong, "fewer intervals that are nothing beside their mean")
+                end = min(end, reached)
+                continue
+            at_once = max(CHUNK // block, 1)
+            for q in range(0, n, at_once):
+                self._append(g, short[q : q + at_once], block)
+
+    def _append(self, g: int, rows: Ints, block: int) -> None:
+        """One block of instants more for each of these rows, which follow the g-th law."""
+        if flow := self._flows[g]:
+            intervals = flow.ahead.next(np.searchsorted(self._members[g], rows), block)
+        else:
+            uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
+            fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
+            intervals = draw(self._laws[g], uniforms)
+        append(intervals, rows, self._offset, self._head, self._tail, self._points)
+
+    def past(self, depth: float) -> Window:
+        """All instants in [-depth, 0), each process in ascending order."""
+        if (expected := depth * self._total) > MOST:
+            self._refuse(depth, expected)
+        counts = np.zeros(self.age.size, np.int64)
+        blocks = [block for g in range(len(self._laws)) for block in self._backwards(g, depth, counts)]
+        ends = np.cumsum(counts + 1) - 1
+        points, place = np.empty(int(ends[-1]) + 1 if ends.size else 0), ends.copy()
+        for times, rows in blocks:
+            turn(times, rows, depth, place, points)
+        points[ends] = self.next_instants()
+        zero = np.zeros_like(counts)
+        return Window(-depth, 0.0, points, ends - counts, zero, counts, -counts, int(counts.sum()))
+
+    def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
+        """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""
+        law, members, flow = self._laws[g], self._members[g], self._flows[g]
+        past = streams(self._run, self._names[members], self._purpose[members], PAST)
+        walk, last, blocks = flow.behind() if flow else _Renewing(law, past), -self.age[members], []
+        times, short, drawn = last[:, None].copy(), np.arange(members.size), 0
+        each = 1  # instants so far of a row that is still short
+        while short.size:
+            blocks.append((times, members[short]))
+            counts[members[short]] += (times >= -depth).sum(axis=1)
+            last[short] = times[:, -1]
+            short = short[times[:, -1] >= -depth]
+            if not short.size:
+                break
+            missing = (last[short].max() + depth) * law.rate
+            # As many again as there are, for bursts, in which intervals are far below their mean.
+            block = int(min(max(missing + 2 * math.sqrt(missing) + 8, each), 4096))
+            each, drawn = each + block, drawn + block * short.size
+            if drawn > MOST:
+                self._refuse(depth, drawn)
+            times = walk.next(short, block)
+            times[:, 0] = last[short] - times[:, 0]
+            times[:, 1:] *= -1
+            times = np.cumsum(times, axis=1)
+        return blocks
+
+    def _refuse(self, stretch: float, events: float) -> None:
+        laws = " and ".join(map(str, self._laws))
+        wrong = f"{laws} had {events:.2g} events in {stretch:.3g} units of time, which is too many to go through"
+        raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST:,} at most")
+
+
+@final
+class _Renewing(Walk):
+    """Independent intervals, a word each."""
+
+    def __init__(self, law: Law, chance: Streams) -> None:
+        self._law, self._chance, self._used = law, chance, np.zeros(chance.key.size, np.int64)
+
+    def next(self, rows: Ints, block: int) -> Floats:
+        uniforms = np.empty((rows.size, block))
+        fill(self._chance.key, self._chance.gamma, self._used, rows, uniforms)
+        return draw(self._law, uniforms)
+
+
+def draw(law: Law, uniforms: Floats) -> Floats:
+    """Intervals from uniforms, which are overwritten."""
+    np.log(uniforms, out=uniforms)
+    np.negative(uniforms, out=uniforms)
+    return np.asarray(law.draw(uniforms), dtype=float)

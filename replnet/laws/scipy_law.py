@@ -1,0 +1,167 @@
+"""Any continuous distribution of scipy.stats that is a law of intervals."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, final
+
+import numpy as np
+
+from replnet.laws.integral import TailIntegral
+from replnet.laws.inversion import solved
+from replnet.laws.law import Array, Law
+from replnet.text.checks import FieldError, finite, positive
+from replnet.text.grammar import number
+
+MEAN_ERROR = 1e-8  # a larger gap between SciPy's mean and its survival function means one of them is wrong
+
+# A tail this small that hardly falls over an octave has no integral: it is noise.
+FAR, OCTAVES = 1e-12, 100
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Scipy(Law):
+    """The scipy.stats distribution `name` with its shape parameters, loc and scale."""
+
+    name: str
+    shapes: tuple[tuple[str, float], ...]
+    loc: float
+    scale: float
+
+    def __init__(self, name: str, *, loc: float = 0.0, scale: float = 1.0, **shapes: float) -> None:
+        wanted = _shapes_of(_distribution(name))
+        for unknown in shapes.keys() - set(wanted):
+            raise FieldError(
+                unknown, f"{name} has no such parameter", f"allowed: {', '.join([*wanted, 'loc', 'scale'])}"
+            )
+        for missing in (shape for shape in wanted if shape not in shapes):
+            raise FieldError(missing, "missing", f"{name} needs {', '.join(wanted)}")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "shapes", tuple((shape, finite(shape, shapes[shape])) for shape in wanted))
+        object.__setattr__(self, "loc", finite("loc", loc))
+        object.__setattr__(self, "scale", positive("scale", scale))
+        self._check()
+
+    @classmethod
+    def of(cls, frozen: Any) -> Scipy:
+        """The law of a frozen distribution such as scipy.stats.invgauss(0.5, scale=2)."""
+        distribution: Any = getattr(frozen, "dist", None)
+        if not hasattr(distribution, "_parse_args"):
+            raise FieldError(
+                "frozen", f"{frozen!r} is not a frozen distribution", "scipy.stats.invgauss(0.5) or similar"
+            )
+        shapes, loc, scale = distribution._parse_args(*frozen.args, **frozen.kwds)
+        named = dict(zip(_shapes_of(_distribution(distribution.name)), map(float, shapes), strict=True))
+        return cls(distribution.name, loc=float(loc), scale=float(scale), **named)
+
+    def _check(self) -> None:
+        with np.errstate(all="ignore"):
+            start, _ = _frozen(self).support()
+            mean = float(_frozen(self).mean())
+        if math.isnan(start):
+            given = ", ".join(f"{shape}={value:g}" for shape, value in self.shapes)
+            raise FieldError(self.shapes[0][0], f"{self.name} is not defined for {given}", "parameters in its range")
+        if start < 0:
+            raise FieldError("loc", f"{self} reaches below 0, down to {start:g}", "a distribution of positive numbers")
+        if not math.isfinite(mean):
+            raise FieldError("name", f"{self} has no finite mean", "a distribution with a mean")
+        tails = self.tail(np.ldexp(mean, np.arange(OCTAVES)))
+        stuck = (tails[1:] > 0.95 * tails[:-1]) & (tails[:-1] > 0) & (tails[:-1] < FAR)
+        if np.any(stuck | (tails[1:] < 0) | (tails[1:] > tails[:-1])):
+            wrong = f"SciPy rounds the far tail of {self} to noise"
+            raise FieldError("name", wrong, "a distribution with a survival function of its own")
+        integral = float(_integral(self).beyond(0.0))
+        if not abs(integral - mean) <= MEAN_ERROR * mean:
+            wrong = f"SciPy gives {self} the mean {mean:g}, but its survival function integrates to {integral:g}"
+            raise FieldError("name", wrong, "a distribution SciPy computes to 8 digits")
+
+    def __str__(self) -> str:
+        given = [("loc", self.loc)] if self.loc else []
+        given += [("scale", self.scale)] if self.scale != 1 else []
+        arguments = "".join(f", {key}={number(value)}" for key, value in (*self.shapes, *given))
+        return f"scipy(name={self.name}{arguments})"
+
+    @property
+    def mean(self) -> float:
+        return float(_integral(self).beyond(0.0))
+
+    @property
+    def second_moment(self) -> float:
+        return _second_moment(self)
+
+    def tail(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            tail = _frozen(self).sf(x)
+            # Far out, some formulas of SciPy take one infinity from another.
+            return np.where(np.isnan(tail), 1 - _frozen(self).cdf(x), tail)[()] if np.isnan(tail).any() else tail
+
+    def cdf(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return _frozen(self).cdf(x)
+
+    def solve(self, e: Array) -> Array:
+        return solved(self, e, around=self.mean, end=float(_frozen(self).support()[1]))
+
+    def draw(self, e: Array) -> Array:
+        from replnet.laws.draw_tables import interpolated
+
+        return interpolated(self, e)
+
+    def excess(self, x: Array) -> Array:
+        return _integral(self).beyond(x)
+
+    def integrated_tail(self, x: Array) -> Array:
+        return _integral(self).before(x)
+
+    @property
+    def age(self) -> Law:
+        from replnet.laws.numeric import Age
+
+        return Age(self)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return tuple(float(edge) for edge in _frozen(self).support() if 0 < edge < math.inf)
+
+
+def _distribution(name: object) -> Any:
+    from scipy import stats
+
+    found = getattr(stats, name, None) if isinstance(name, str) else None
+    if isinstance(found, stats.rv_continuous):
+        return found
+    if isinstance(found, stats.rv_discrete):
+        raise FieldError("name", f"{name} is discrete", "lattice(values=[...], weights=[...])")
+    known = [key for key, value in vars(stats).items() if isinstance(value, stats.rv_continuous)]
+    near = difflib.get_close_matches(str(name), known, 3)
+    raise FieldError("name", f"scipy.stats has no distribution {name!r}", " or ".join(near) or "invgauss, for example")
+
+
+def _shapes_of(distribution: Any) -> list[str]:
+    return distribution.shapes.replace(" ", "").split(",") if distribution.shapes else []
+
+
+@lru_cache(maxsize=256)
+def _frozen(law: Scipy) -> Any:
+    return _distribution(law.name)(**dict(law.shapes), loc=law.loc, scale=law.scale)
+
+
+@lru_cache(maxsize=256)
+def _second_moment(law: Scipy) -> float:
+    """SciPy's own, which knows tails that its survival function rounds away; else by quadrature."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean, variance = (float(moment) for moment in _frozen(law).stats("mv"))
+    return 2 * _integral(law).weighted() if math.isnan(variance) else variance + mean**2
+
+
+@lru_cache(maxsize=256)
+def _integral(law: Scipy) -> TailIntegral:
+    """The integrals of the tail."""
+    end = float(_frozen(law).support()[1])
+    return TailIntegral(law.tail, around=float(_frozen(law).mean()), bends=law.breaks, end=end)

@@ -1,0 +1,209 @@
+"""What runs inside a host's process: a thread that steps it, and calls that bring batches and questions."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import queue
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias, final
+
+from replnet.engines.plan import Plan
+from replnet.live.clocks import Heartbeat, machine
+from replnet.live.host import Host
+from replnet.live.host_part import Part
+from replnet.live.latency_probe import Bounced, Bouncer
+from replnet.live.observations import Finished, LogRow, Report
+from replnet.live.speed import GAP
+
+NAP = 0.2  # seconds after which a thread looks up whether it is to end
+REPORT = 0.1  # seconds between reports
+SPARE = 50  # a report may take this part of the time
+
+What: TypeAlias = bytes | Callable[[], None]
+"""That a thread is handed: a batch, or something to do between two events."""
+
+
+@final
+@dataclass(frozen=True)
+class Status:
+    """How a host is doing."""
+
+    done: bool  # no wake is left and no query is open
+    idle: bool  # no wake is left
+    report: bytes  # of a Report, pickled when it was true; empty if there is none yet
+    rows: list[LogRow]  # up to that report, since the last time
+
+
+@final
+class HostActor:
+    """All methods but `prepare` and `finish` return at once; what takes time happens in the thread."""
+
+    def __init__(self) -> None:
+        self._come: queue.SimpleQueue[What] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._over, self._failed = threading.Event(), ""
+        self._peers: list[Any] = []
+        self._bouncer = Bouncer(self._send)
+        self._host: Host | None = None
+        self._zero, self._scale = float("inf"), 1.0
+        self._busy = self._cpu = self._wall = 0.0
+        self._stood: list[tuple[float, float]] = []
+        self._report, self._rows, self._reported = b"", list[LogRow](), threading.Lock()
+
+    def hello(self) -> tuple[str, str, int]:
+        """Its machine since when, the name of that, and its process there."""
+        return machine(), socket.gethostname(), os.getpid()
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def meet(self, peers: list[Any]) -> None:
+        """How to reach the hosts, by number; nothing comes back from a delivery, not even an error."""
+        self._peers = [_to(peer) for peer in peers]
+
+    def deliver(self, batch: bytes) -> None:
+        self._come.put(batch)
+
+    def _send(self, host: int, batch: bytes) -> None:
+        self._peers[host](batch)
+
+    def bounce(self, me: int, to: int, size: int, seconds: float) -> None:
+        self._bouncer.start(me, to, size, seconds)
+
+    def bouncing(self) -> None:
+        """Send back what comes, until a run begins."""
+        self._run(self._bounce)
+
+    def bounced(self) -> Bounced:
+        return self._bouncer.result()
+
+    def prepare(self, plan: Plan, part: Part) -> float:
+        """Make the nodes; returns how many seconds that took."""
+        begun = time.monotonic()
+        self._host, self._since = Host(plan, part, self._model_time, self._send), part.since
+        # The nodes stay: looking through all of them for garbage would stop everything for a while, again and again.
+        gc.collect()
+        gc.freeze()
+        return time.monotonic() - begun
+
+    def begin(self, zero: float, scale: float, met: list[int]) -> None:
+        """Model time zero is when this machine's monotonic clock shows `zero`; a unit takes `scale` seconds.
+
+        `met`: the incarnations of the hosts whose handles it has.
+        """
+        self._end()
+        assert self._host is not None
+        self._host.post.gap = GAP / scale
+        self._zero, self._scale = zero, scale
+        for host, incarnation in enumerate(met):
+            if incarnation:
+                self._host.meet(host, incarnation)
+        self._run(self._live)
+
+    def replaced(self, host: int, incarnation: int, peer: Any) -> None:
+        """A host has begun anew."""
+        self._come.put(partial(self._replace, host, incarnation, peer))
+
+    def _replace(self, host: int, incarnation: int, peer: Any) -> None:
+        assert self._host is not None
+        if not self._host.post.knows(host, incarnation):
+            self._peers[host] = _to(peer)
+            self._host.meet(host, incarnation)
+
+    def cut(self, horizon: float) -> None:
+        """End at this instant of model time."""
+        assert self._host is not None
+        self._come.put(partial(self._host.cut, horizon))
+
+    def status(self) -> Status:
+        if self._failed:
+            raise RuntimeError(self._failed)
+        assert self._host is not None
+        with self._reported:
+            report, rows, self._rows = self._report, self._rows, []
+        return Status(self._host.done, self._host.idle, report, rows)
+
+    def finish(self) -> Finished:
+        self._end()
+        host, elapsed = self._host, max(self._wall, 1e-9)
+        assert host is not None
+        rows = self._rows + host.rows()
+        return Finished(host.report(), host.left(), rows, self._busy / elapsed, self._cpu / elapsed, self._stood)
+
+    def _model_time(self) -> float:
+        return (time.monotonic() - self._zero) / self._scale
+
+    def _run(self, what: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                what()
+            except Exception:
+                self._failed = traceback.format_exc(limit=-4)
+
+        self._over.clear()
+        self._thread = threading.Thread(target=guarded, daemon=True)
+        self._thread.start()
+
+    def _end(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(10)
+
+    def _bounce(self) -> None:
+        while not self._over.is_set():
+            for what in self._coming(NAP):
+                assert isinstance(what, bytes)
+                self._bouncer.receive(what)
+
+    def _live(self) -> None:
+        assert self._host is not None
+        host, start = self._host, self._zero + self._since * self._scale
+        time.sleep(max(start - time.monotonic(), 0))
+        cpu, report_at = time.process_time(), start
+        heart = Heartbeat(time.monotonic, time.process_time, start)
+        while not self._over.is_set():
+            if still := heart.beat():
+                self._stood.append((self._model_time() - still / self._scale, still))
+            begun = time.monotonic()
+            due = host.step()
+            now = time.monotonic()
+            if now > report_at and host.caught_up:
+                self._take_down(host.so_far(), host.rows())
+                taken, now = now, time.monotonic()
+                report_at = now + max(REPORT, SPARE * (now - taken))
+            self._busy += now - begun
+            for what in self._coming(min(self._zero + due * self._scale - now, NAP)):
+                if isinstance(what, bytes):
+                    host.receive(what)
+                else:
+                    what()
+        self._wall, self._cpu = time.monotonic() - start, time.process_time() - cpu
+
+    def _take_down(self, report: Report, rows: list[LogRow]) -> None:
+        """Keep it for whoever asks next."""
+        pickled = pickle.dumps(report, protocol=5)
+        with self._reported:
+            self._report = pickled
+            self._rows += rows
+
+    def _coming(self, patience: float) -> list[What]:
+        """What is there, or the first to come within `patience` seconds."""
+        come: list[What] = []
+        try:
+            come.append(self._come.get(timeout=patience) if patience > 0 else self._come.get_nowait())
+            while True:
+                come.append(self._come.get_nowait())
+        except queue.Empty:
+            return come
+
+
+def _to(peer: Any) -> Any:
+    return peer.deliver.options(num_returns=0).remote

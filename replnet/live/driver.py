@@ -1,0 +1,151 @@
+"""Paths of a network on the wall clock, one per replication, all at once.
+
+The past is replayed in virtual time, as `step` does; then every host gets what
+its nodes have learnt so far, all agree on when time zero is, and the nodes go on
+by themselves. The driver only looks on, and gathers what the hosts have seen.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from replnet.engines.outages import DOWN, Outages
+from replnet.engines.plan import Plan
+from replnet.engines.step import Walk, to_zero
+from replnet.laws.processes.streams import seed_words
+from replnet.live import latency_probe, ray_cluster
+from replnet.live.clocks import Offset, machine
+from replnet.live.gather import gather
+from replnet.live.host_part import Part, parts
+from replnet.live.placement import place, traffic, work_of
+from replnet.live.result import Live
+from replnet.live.speed import Costs, default_scale
+from replnet.live.supervisor import Log, Lookout, Seat, Watch, clock_offset
+
+MOST_HOSTS = 256  # each is a process of some 60 MB
+BOUNCING = 0.15  # seconds per calibration
+PAIRS = 4  # of hosts that calibrate at once
+HANDLED = 3000  # wakes and messages in virtual time, for their cost
+
+
+def run_live(
+    plan: Plan,
+    seed: int,
+    horizon: float,
+    *,
+    replications: int = 1,
+    sampled: bool = True,
+    hosts: Literal["per-node"] | int | None = None,
+    time_scale: float | None = None,
+    address: str | None = None,
+    watch: Watch | None = None,
+    log: Log | None = None,
+) -> Live:
+    """Run [0, horizon) of model time at `time_scale` seconds per unit, every replication at the same time.
+
+    `hosts` processes share the nodes of all replications (default: one per CPU). One that is lost is
+    replaced, and its outage is in the result; Ctrl-C ends the run with what there is. `log` is handed
+    what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
+    Unreachable if there is no Ray to run on.
+    """
+    begun = time.monotonic()
+    if not (horizon > 0 and (time_scale is None or time_scale > 0)):
+        raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
+    if replications < 1:
+        raise ValueError(f"replications: {replications} is not a number of 1 or more")
+    if not isinstance(hosts, int | None) and hosts != "per-node":
+        raise ValueError(f"hosts: {hosts!r} is neither a whole number nor 'per-node'")
+    with ray_cluster.joined(address):
+        at = place(plan, _how_many(plan, hosts))
+        with ray_cluster.started(max(at) + 1) as actors:
+            walks = [to_zero(plan, seed, r, horizon, sampled) for r in range(replications)]  # while processes start
+            starts = [(walk.depth, walk.unproven()) for walk in walks]
+            run = {"seed": seed, "horizon": horizon, "sampled": sampled, "logged": log is not None}
+            setting = _Setting(plan, at, actors, replications)
+            seats = setting.seats(parts(plan, at, [walk.present() for walk in walks], run))
+            costs = setting.costs(walks[0]) if time_scale is None else None
+            scale = setting.scale(costs) if costs else time_scale
+            assert scale is not None
+            kills = planned_kills(plan, at, seed, horizon) if replications == 1 else []
+            lookout = Lookout(plan, actors, seats, setting.begin(seats, scale), scale, horizon, kills)
+            lookout.run(watch, log)
+            found = gather(plan, lookout, starts, scale, lookout.now * scale, costs)
+    return Live(total_seconds=time.monotonic() - begun, **found)
+
+
+def planned_kills(plan: Plan, at: tuple[int, ...], seed: int, horizon: float) -> list[tuple[float, int]]:
+    """When which process is to be killed: that of a node which is to crash and lose its copy, and is alone in it."""
+    turns = Outages(plan.names, plan.faults, seed_words(seed, 0), 0.0, horizon).turns
+    return [
+        (when, at[node])
+        for when, turn, node, empties in turns
+        if turn == DOWN and empties and at.count(at[node]) == 1 and 0 < when < horizon
+    ]
+
+
+def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
+    if hosts is None:
+        return max(1, min(int(ray_cluster.cpus()), len(plan.names)))
+    n = len(plan.names) if hosts == "per-node" else hosts
+    if not 1 <= n <= MOST_HOSTS:
+        raise ValueError(f"hosts: {n} processes are not between 1 and {MOST_HOSTS}; pack more nodes into each")
+    return n
+
+
+@final
+@dataclass(frozen=True)
+class _Setting:
+    """A run up to time zero."""
+
+    plan: Plan
+    at: tuple[int, ...]
+    hosts: ray_cluster.Hosts
+    replications: int
+
+    def seats(self, given: list[Part]) -> list[Seat]:
+        """All processes there, their clocks compared with this one, their nodes made."""
+        hello = self.hosts.call("hello", patience=ray_cluster.START)
+        here, offsets = machine(), list[Offset]()
+        for host, (boot, *_) in enumerate(hello):
+            offsets.append(Offset() if boot == here and here else clock_offset(self.hosts, host))
+        self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
+        plan = self.hosts.share(self.plan)
+        made_in = self.hosts.call("prepare", [(plan, part) for part in given], ray_cluster.START)
+        names = [name for _, name, _ in hello]
+        return [Seat(*about) for about in zip(given, made_in, names, offsets, strict=True)]
+
+    def costs(self, walk: Walk) -> Costs:
+        """Of messages between neighbouring hosts; a lone host talks to itself."""
+        n = len(self.hosts)
+        pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
+        found = []
+        self.hosts.call("bouncing")
+        for size in (latency_probe.FEW, latency_probe.MANY):
+            self.hosts.some("bounce", {a: (a, b, size, BOUNCING) for a, b in pairs})
+            time.sleep(BOUNCING + 0.02)
+            found.append(self.hosts.some("bounced", {a: () for a, _ in pairs}))
+        carried = latency_probe.costs(*found)
+        return Costs(carried.message + self._handling(walk), carried.batch, carried.latency)
+
+    def _handling(self, walk: Walk) -> float:
+        """CPU seconds per wake or message inside a host: those of `step`, which handles the same ones."""
+        begun = time.thread_time()
+        walk.until(HANDLED / work_of(self.plan).sum())
+        return (time.thread_time() - begun) / HANDLED
+
+    def scale(self, costs: Costs) -> float:
+        work = np.bincount(self.at, work_of(self.plan)).astype(float) * self.replications
+        return default_scale(
+            self.plan, costs, work, traffic(self.plan, self.at) * self.replications, ray_cluster.cpus()
+        )
+
+    def begin(self, seats: list[Seat], scale: float) -> float:
+        """Returns when time zero will be."""
+        zero = time.monotonic() + 0.2 + 0.01 * len(seats)
+        met = self.hosts.incarnations
+        self.hosts.call("begin", [(zero + seat.offset.seconds, scale, met) for seat in seats])
+        return zero

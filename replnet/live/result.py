@@ -1,0 +1,147 @@
+"""What a live run yields, and the words in which it ends otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.engines.path import Path
+from replnet.live.clocks import Offset, Standstill
+from replnet.live.quantiles import Spread
+
+Floats = npt.NDArray[np.float64]
+
+
+class LiveLost(RuntimeError):  # noqa: N818
+    """What a run needs died, fell silent or failed, and nothing was measured that is of use; `lost` names it."""
+
+    def __init__(self, lost: tuple[str, ...], at: float | None = None) -> None:
+        self.lost, self.at = lost, at
+        when = "before time zero" if at is None or at < 0 else f"at {at:.4g} units of model time"
+        super().__init__(f"lost {when}: {'; '.join(lost)}")
+
+
+class Unreachable(ConnectionError):  # noqa: N818
+    """Ray could not be started or joined."""
+
+
+@final
+@dataclass(frozen=True)
+class Summary:
+    """Of many values that are 0 or more."""
+
+    count: int
+    mean: float
+    p50: float
+    p99: float
+    largest: float
+
+    @classmethod
+    def of(cls, spread: Spread) -> Summary:
+        return cls(spread.count, spread.mean, spread.quantile(0.5), spread.quantile(0.99), spread.largest)
+
+
+@final
+@dataclass(frozen=True)
+class HostSeen:
+    """How one host did. Instants and slips in model time."""
+
+    nodes: int
+    machine: str  # its address in the cluster
+    slip: Summary  # observed minus planned, of its wakes
+    busy: float  # share of the time in which its loop worked
+    cpu: float  # CPUs that its process used, all threads
+    said: int  # messages of its nodes
+    batches: int  # that it sent to other hosts
+    offset: Offset
+
+
+@final
+@dataclass(frozen=True)
+class Outage:
+    """A host that was lost without being asked to fail. Instants in model time."""
+
+    host: int
+    nodes: tuple[str, ...]
+    why: str
+    heard: float  # what it did up to then is counted
+    back: float | None = None  # from then on it counts again, its replicas blank at first; None: it never came back
+
+    def __str__(self) -> str:
+        end = "to the end" if self.back is None else f"to {self.back:.4g}"
+        return f"host {self.host} {self.why}: lost from t = {self.heard:.4g} {end}"
+
+
+@final
+@dataclass(frozen=True)
+class Glimpse:
+    """How a run is going."""
+
+    now: float  # model time
+    horizon: float
+    groups: tuple[str, ...]
+    fresh: Floats  # per group, since time zero; NaN where there are no copies
+    counts: tuple[int, int, int, int]
+    messages: int
+    slip: float  # the largest mean of a host
+    lost: tuple[Outage, ...] = ()  # so far
+    stood: tuple[Standstill, ...] = ()  # the driver, so far
+
+
+@final
+@dataclass(frozen=True)
+class Live:
+    """Paths on the wall clock, all at once. Delays, responses and slips are in units of model time."""
+
+    horizon: float  # of every path: earlier than planned if the run was cut short
+    paths: tuple[Path, ...]  # by replication; `good`: answers that were fresh when they came
+    present: Floats  # by replication and group: the share of copy-time that counts, 1 unless hosts were lost
+    good_when_due: Floats  # the same: answers that were fresh for the instant at which the query was due
+    delays: Summary  # of replies: arrival minus the instant at which the upstream answered
+    late: float  # the mean by which replies took longer than the network says
+    group_late: tuple[float, ...]  # the same by the group that asked; 0 where nobody did
+    responses: Summary  # of clients' queries: answer minus the instant at which it was due
+    unanswered: int
+    messages: int
+    crossed: int  # messages between hosts
+    batches: int
+    batches_missing: int  # sent, and not seen to arrive before the end
+    duplicates: int
+    seconds: float  # from time zero to the end of the run
+    total_seconds: float  # with start and end
+    time_scale: float  # seconds per unit of model time
+    hosts: tuple[HostSeen, ...]
+    faithful: bool
+    why: str  # it is not
+    advised: float | None  # a time scale that would do
+    rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
+    lost: tuple[Outage, ...] = ()
+    stood: tuple[Standstill, ...] = ()
+    cut_short: str = ""  # why the run ended before its horizon, if it did
+
+    @property
+    def degraded(self) -> bool:
+        """Whether something failed that no one asked to."""
+        return bool(self.lost)
+
+    @property
+    def events(self) -> int:
+        return sum(sum(path.counts) for path in self.paths)
+
+    @property
+    def messages_per_second(self) -> float:
+        return self.messages / self.seconds
+
+    @property
+    def mean_slip(self) -> float:
+        """Of all wakes."""
+        wakes = sum(host.slip.count for host in self.hosts)
+        return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
+
+    @property
+    def slip(self) -> Summary:
+        """Of the host that was latest."""
+        return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)

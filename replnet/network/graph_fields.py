@@ -1,0 +1,158 @@
+"""Networks that name their nodes and links."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, final
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+
+from replnet.network.common import Whole
+from replnet.network.fields import Bandwidth, Count, Delay, LawField, Name, Named
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
+from replnet.text.checks import FieldError
+from replnet.text.errors import FieldsError, shown, suggestion
+
+ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
+EVERY = "*"  # every replica, at one end of a link
+FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
+SELECT = (
+    "which peers a poll asks: random, or recent, the latest of its pool to contact its upstream, "
+    "as that told at the last download"
+)
+
+
+@final
+class NodeFields(Part):
+    """A node; what is left out is inferred from the links and taken from the defaults of the network."""
+
+    role: Literal["source", "replica", "client"] | None = Field(None, description="source, replica or client")
+    updates: LawField | None = Field(None, description=UPDATES)
+    downloads: LawField | None = Field(None, description=DOWNLOADS)
+    polls: LawField | None = Field(None, description=POLLS)
+    queries: LawField | None = Field(None, description=QUERIES)
+    peers: Count | None = Field(None, description="k, how many others a poll asks")
+    select: Literal["random", "recent"] | None = Field(None, description=SELECT)
+    ask: Count | None = Field(
+        None,
+        description="how many it asks, drawn at random: of its upstreams (by default all), or of replicas (1)",
+    )
+    pool: Name | None = Field(None, description="the pool it polls or asks; replicas of one pool are peers")
+    group: Name | None = Field(None, description="where tables count it; by default its distance from the sources")
+    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+
+    @property
+    def implied_role(self) -> str | None:
+        """The role that the laws alone give away."""
+        if self.role is None and self.updates is not None:
+            return "source"
+        if self.role is None and self.queries is not None:
+            return "client"
+        if self.role is None and (self.downloads is not None or self.polls is not None):
+            return "replica"
+        return self.role
+
+
+@final
+class LinkFields(Part):
+    """A link, in the direction the data flows."""
+
+    source: Name = Field(alias="from", description="the node that has the data, or * for every replica")
+    target: Name = Field(alias="to", description="the node that asks for it, or * for every replica")
+    kind: Literal["download", "peer", "query"] | None = Field(
+        None, description="download, peer or query; query if the target is a client, else download, if left out"
+    )
+    both: bool = Field(False, description="true for a link in both directions")
+    delay: Delay | None = Field(None, description="time a message takes one way on this link")
+
+    @model_validator(mode="after")
+    def _between_nodes(self, info: ValidationInfo) -> LinkFields:
+        nodes = (info.context or {}).get("nodes")
+        for end in (self.source, self.target):
+            if nodes is not None and end not in nodes and end != EVERY:
+                raise FieldError("", f"there is no node {end}", suggestion(end, nodes, "one of the nodes"))
+        if self.source == self.target == EVERY:
+            raise FieldError("", "links all replicas to all", "a pool, the same one for each")
+        if self.source == self.target:
+            raise FieldError("", f"links {self.source} to itself", "two nodes")
+        return self
+
+
+def _link(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    parts = [part for part in ARROW.split(value.strip()) if part]
+    if len(parts) != 3:
+        raise FieldError("", f"{shown(value)} is not a link", FORMS)
+    two_ways = parts[1] == "--"
+    return {"from": parts[0], "to": parts[2], "kind": "peer" if two_ways else None, "both": two_ways}
+
+
+def _spelled(link: LinkFields) -> str | dict[str, Any]:
+    """The short form where it says everything."""
+    short = f"{link.source} {'--' if link.both else '->'} {link.target}"
+    if link.delay is None and _link_or_none(short) == {
+        "from": link.source,
+        "to": link.target,
+        "kind": link.kind,
+        "both": link.both,
+    }:
+        return short
+    fields = link.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: item for key, item in fields.items() if item is not False}
+
+
+def _link_or_none(value: str) -> object:
+    try:
+        return _link(value)
+    except FieldError:
+        return None
+
+
+Link = Annotated[LinkFields, BeforeValidator(_link, json_schema_input_type=str | LinkFields), PlainSerializer(_spelled)]
+
+
+@final
+class Graph(Whole):
+    """Nodes and links by name, or from a file; several sources, several upstreams and cycles of pulls are fine."""
+
+    kind: Literal["graph"] = Field(description="graph: nodes and links by name, or from a file")
+    file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
+    nodes: Annotated[dict[str, NodeFields], Named] = Field({}, description="names of nodes, each with its fields")
+    links: tuple[Link, ...] = Field((), description=f"a list of links: {FORMS}")
+    pools: dict[str, tuple[str, ...]] | None = Field(
+        None, description="replicas by name of pool; by default those whose pool it is"
+    )
+    updates: LawField | None = Field(None, description=f"default of the sources: {UPDATES}")
+    downloads: LawField | None = Field(None, description=f"default of replicas with an upstream: {DOWNLOADS}")
+    polls: LawField | None = Field(None, description=f"default of replicas with peers: {POLLS}")
+    queries: LawField | None = Field(None, description=f"default of the clients: {QUERIES}")
+    peers: Count = Field(1, description="default k of polls; a node with fewer peers asks them all")
+    select: Literal["random", "recent"] = Field("random", description=f"default of polls: {SELECT}")
+    ask: Count = Field(1, description="default of clients: how many replicas a query asks")
+
+    @field_validator("nodes")
+    @classmethod
+    def _known_name(cls, nodes: dict[str, NodeFields]) -> dict[str, NodeFields]:
+        if EVERY in nodes:
+            raise FieldsError([((EVERY,), "stands for every replica", "another name")])
+        return nodes
+
+    @field_validator("pools")
+    @classmethod
+    def _of_nodes(cls, pools: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        nodes = (info.context or {}).get("nodes")
+        if nodes is not None and pools is not None:
+            strangers = [(pool, name) for pool, names in pools.items() for name in names if name not in nodes]
+            faults = [((pool,), f"there is no node {name}", suggestion(name, nodes)) for pool, name in strangers]
+            if faults:
+                raise FieldsError(faults)
+        return pools
+
+    @model_validator(mode="after")
+    def _complete(self) -> Graph:
+        if self.file is None:
+            from replnet.network.wiring import wire
+
+            wire(self)
+        return self

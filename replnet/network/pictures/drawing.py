@@ -1,0 +1,230 @@
+"""Pictures of networks, with matplotlib."""
+
+from __future__ import annotations
+
+import errno
+import io
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from replnet.network.network import Network
+from replnet.network.pictures.layout import Layout, Point, layout
+from replnet.text.errors import InputError, Problem, printable
+
+FORMATS = ("png", "svg", "pdf")
+MOST_LABELS = 45
+MOST_IN_ROW = 28  # names in one row
+MOST_CHORDS = {"peer": 14, "query": 40}  # replicas of a pool that lines are drawn to
+MOST_GROUPS = 12  # in the legend
+LONGEST_NAME, LONGEST_TITLE = 40, 80  # letters
+
+INK, QUIET, SOURCE, CLIENT = "#22303c", "#8a97a3", "#c0392b", "#e08e0b"
+MARKERS = {"source": "s", "replica": "o", "client": "D"}
+LINES: dict[str, dict[str, Any]] = {
+    "download": {"color": QUIET, "linewidth": 0.9, "linestyle": "-"},
+    "peer": {"color": "#2e86ab", "linewidth": 0.6, "linestyle": "-", "alpha": 0.45},
+    "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
+}
+ROLES = {"download": "", "peer": "replica", "query": "client"}  # who draws from pools
+WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
+
+
+def draw(network: Network, path: str | Path) -> None:
+    """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`."""
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        right = f"a file that ends in {', '.join(f'.{one}' for one in FORMATS)}"
+        raise InputError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
+    try:
+        _save(network, path, kind)
+    except OSError as error:
+        wrong = f"cannot be written: {error.strerror or error}"
+        right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
+        raise InputError([Problem(str(path), None, None, "file", wrong, right)]) from None
+
+
+def svg(network: Network) -> str:
+    """The picture as an <svg> element."""
+    buffer = io.StringIO()
+    _save(network, buffer, "svg")
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _save(network: Network, target: Any, kind: str) -> None:
+    from matplotlib import rc_context
+
+    # The same network gives the same bytes.
+    metadata = {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {}
+    with rc_context({"svg.hashsalt": "replnet", "font.family": "DejaVu Sans"}), warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
+        figure(network).savefig(target, format=kind, dpi=150, metadata=metadata, bbox_inches="tight", facecolor="white")
+
+
+def figure(network: Network) -> Any:
+    """A matplotlib Figure, in which a dollar in a name starts no formula."""
+    from matplotlib import rc_context
+
+    with rc_context({"text.parse_math": False}):
+        return _figure(network)
+
+
+def _figure(network: Network) -> Any:
+    from matplotlib.figure import Figure
+
+    graph, plan = network.graph, layout(network.graph)
+    figure = Figure(figsize=_size(plan))
+    axes = figure.add_axes((0.03, 0.03, 0.94, 0.94))
+    axes.set_axis_off()
+    axes.margins(0.06)
+    if plan.round:
+        axes.set_aspect("equal")
+    kinds = _draw_edges(axes, graph, plan)
+    colours = _colours(graph, plan)
+    _draw_nodes(axes, graph, plan, colours)
+    _draw_labels(axes, graph, plan)
+    _legend(axes, graph, colours, kinds)
+    axes.set_title(_title(network, plan), fontsize=11, color=INK, loc="left")
+    return figure
+
+
+def _size(plan: Layout) -> tuple[float, float]:
+    if plan.round:
+        return (6.4, 6.4)
+    rows = len({y for _, y in plan.places.values()})
+    widest = max(Counter(y for _, y in plan.places.values()).values())
+    return (min(16.0, max(6.4, 0.16 * widest)), min(9.0, max(3.2, 1.15 * rows)))
+
+
+def _title(network: Network, plan: Layout) -> str:
+    graph = network.graph
+    head = printable(network.spec.title or network.name, LONGEST_TITLE)
+    if plan.left_out:
+        return f"{head}: {len(plan.places):,} of {graph.number_of_nodes():,} nodes, {plan.left_out:,} left out"
+    return f"{head}: {graph.number_of_nodes():,} nodes"
+
+
+def _edges(graph: Any, plan: Layout) -> Iterator[tuple[str, str, str]]:
+    """Edges between nodes of the picture, and those that small pools stand for."""
+    for upstream, downstream, kind in graph.edges(data="kind"):
+        if upstream in plan.places and downstream in plan.places:
+            yield upstream, downstream, kind
+    for name in plan.places:
+        node = graph.nodes[name]
+        members = graph.graph["pools"].get(node.get("pool"), ())
+        kind = "query" if node["role"] == "client" else "peer"
+        if len(members) <= MOST_CHORDS[kind]:
+            yield from ((other, name, kind) for other in members if other != name and other in plan.places)
+
+
+def _draw_edges(axes: Any, graph: Any, plan: Layout) -> set[str]:
+    from matplotlib.collections import LineCollection
+
+    kinds: dict[str, list[Any]] = {}
+    for upstream, downstream, kind in _edges(graph, plan):
+        start, end = plan.places[upstream], plan.places[downstream]
+        path = _path(start, end, plan.round)
+        kinds.setdefault(kind, []).append(path)
+        # Data flows down the page; where it does not, an arrow says so.
+        if kind == "download" and end[1] >= start[1] and not plan.round and len(plan.places) <= MOST_LABELS:
+            middle = path[8] if len(path) > 2 else _between(start, end, 0.55)
+            before = _between(start, middle, 0.9)
+            axes.annotate("", middle, before, arrowprops={"arrowstyle": "-|>", "color": QUIET}, zorder=2)
+    for kind, lines in kinds.items():
+        axes.add_collection(LineCollection(lines, zorder=1 if kind == "download" else 0, **LINES[kind]))
+    return set(kinds)
+
+
+def _between(start: Point, end: Point, share: float) -> Point:
+    return (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
+
+
+def _path(start: Point, end: Point, straight: bool) -> list[Point]:
+    """Straight, or an arc between nodes of one row, which would hide behind those between them."""
+    if straight or start[1] != end[1] or start == end:
+        return [start, end]
+    (x0, y), (x1, _) = sorted((start, end))
+    depth = min(0.12, 0.35 * (x1 - x0))
+    return [(x0 + (x1 - x0) * i / 16, y - 4 * depth * (i / 16) * (1 - i / 16)) for i in range(17)]
+
+
+def _colours(graph: Any, plan: Layout) -> dict[str, Any]:
+    """A colour for every group of the picture; replicas from dark to light down the levels."""
+    from matplotlib import colormaps
+
+    roles = {node["group"]: node["role"] for name, node in graph.nodes(data=True) if name in plan.places}
+    replicas = [group for group, role in roles.items() if role == "replica" and group != "unreached"]
+    shades = colormaps["viridis"]
+    colours: dict[str, Any] = {"unreached": QUIET}
+    for place, group in enumerate(replicas):
+        colours[group] = shades(0.2 + 0.6 * place / max(1, len(replicas) - 1))
+    fixed = {"source": SOURCE, "client": CLIENT}
+    return {group: fixed.get(role, colours.get(group)) for group, role in roles.items()}
+
+
+def _draw_nodes(axes: Any, graph: Any, plan: Layout, colours: dict[str, Any]) -> None:
+    size = 900 / max(9.0, min(26.0, len(plan.places) ** 0.8))
+    for role, marker in MARKERS.items():
+        names = [name for name in plan.places if graph.nodes[name]["role"] == role]
+        if names:
+            xs, ys = zip(*(plan.places[name] for name in names), strict=True)
+            fill = [colours[graph.nodes[name]["group"]] for name in names]
+            # The source stands out among many replicas.
+            area = max(size, 90) if role != "replica" else size
+            axes.scatter(xs, ys, s=area, c=fill, marker=marker, edgecolors="white", linewidths=0.7, zorder=3)
+
+
+def _draw_labels(axes: Any, graph: Any, plan: Layout) -> None:
+    """Names, where they have room."""
+    rows = Counter(y for _, y in plan.places.values())
+    for name, (x, y) in plan.places.items():
+        room = len(plan.places) <= MOST_LABELS or (not plan.round and rows[y] <= MOST_IN_ROW)
+        if not room:
+            continue
+        short = name.removeprefix("replica ") if graph.nodes[name]["role"] == "replica" else name
+        short = printable(short, LONGEST_NAME)
+        turned = not plan.round and rows[y] > MOST_IN_ROW / 2
+        shift = _outwards(x, y, plan) if plan.round else (0.0, -8.0)
+        sideways = "left" if shift[0] > 4 else "right" if shift[0] < -4 else "center"
+        style = {"ha": sideways, "va": "center" if plan.round else "top", "rotation": 90 if turned else 0}
+        box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+        axes.annotate(
+            short, (x, y), xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
+        )
+
+
+def _outwards(x: float, y: float, plan: Layout) -> tuple[float, float]:
+    """Where a label on the circle stands free of the lines; in points."""
+    ys = [place[1] for place in plan.places.values() if place[1] > 0]
+    dx, dy = x - 0.5, y - (min(ys) + max(ys)) / 2
+    length = (dx * dx + dy * dy) ** 0.5
+    return (9 * dx / length, 10 * dy / length) if length > 0.1 else (0.0, -13.0)
+
+
+def _legend(axes: Any, graph: Any, colours: dict[str, Any], kinds: set[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    counts = Counter(group for _, group in graph.nodes(data="group"))
+    roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
+    handles: list[Any] = []
+    for group in list(colours)[:MOST_GROUPS]:
+        style = {"marker": MARKERS[roles[group]], "markersize": 7, "linestyle": "none", "color": colours[group]}
+        count = f" ({counts[group]:,})" if counts[group] > 1 else ""
+        handles.append(
+            Line2D([], [], label=f"{printable(group, LONGEST_NAME)}{count}", markeredgecolor="white", **style)
+        )
+    if len(colours) > MOST_GROUPS:
+        handles.append(Line2D([], [], linestyle="none", label=f"... {len(colours) - MOST_GROUPS} more groups"))
+    for kind, line in LINES.items():
+        pooled = any("pool" in node and node["role"] == ROLES[kind] for _, node in graph.nodes(data=True))
+        if kind in kinds:
+            handles.append(Line2D([], [], label=WORDS[kind], **line))
+        elif pooled:
+            handles.append(Line2D([], [], linestyle="none", label=f"{WORDS[kind]}: not drawn"))
+    axes.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8, labelcolor=INK
+    )

@@ -1,0 +1,280 @@
+"""Specifications of networks: one model per kind, the fields as users write them.
+
+A shape is what a kind is made of, without the source above it. A network is a
+shape with updates; a tier is a shape that stands below another tier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, final
+
+from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
+
+from replnet.laws import FieldError, Law
+from replnet.network.aggregate import Aggregate
+from replnet.network.common import Whole
+from replnet.network.fields import (
+    LARGEST,
+    AtLeastTwo,
+    Bandwidth,
+    Count,
+    CountOrNone,
+    Depth,
+    LastOrNumber,
+    LawField,
+    Laws,
+)
+from replnet.network.graph_fields import Graph
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
+from replnet.text.documents import Document
+from replnet.text.errors import FieldsError
+from replnet.text.validation import one_of
+
+
+@final
+class Clients(Part):
+    """Clients of one level, who ask several replicas and keep the freshest answer."""
+
+    level: LastOrNumber = Field("last", description="the level they ask: last, or a number from 1")
+    number: Count = Field(1, description="how many clients")
+    ask: Count = Field(1, description="k, how many replicas a query asks; drawn at random, all different")
+    queries: LawField = Field(description=QUERIES)
+
+
+class SingleShape(Part):
+    """Abstract: one replica."""
+
+    kind: Literal["single"] = Field(description="single: one source, one replica")
+    downloads: LawField = Field(description=DOWNLOADS)
+
+    @classmethod
+    def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        """Nodes per level, from the top."""
+        return (1,)
+
+
+class CascadeShape(Part):
+    """Abstract: a tree of replicas."""
+
+    kind: Literal["cascade"] = Field(description="cascade: a tree, each replica downloads from the one above")
+    depth: Depth = Field(description="the number of levels below the source, such as 4")
+    branching: Count = Field(1, description="how many replicas download from each node of the level above")
+    downloads: Laws = Field(description=f"{DOWNLOADS}, or a list of one law per level")
+
+    @field_validator("branching")
+    @classmethod
+    def _small_enough(cls, branching: int, info: ValidationInfo) -> int:
+        depth = info.data.get("depth", 1)
+        if branching > 1 and (depth > 24 or tree_size(depth, branching) > LARGEST):
+            wrong = f"{branching:,} over {depth:,} levels gives more than {LARGEST:,} replicas"
+            raise FieldError("", wrong, "fewer levels or fewer branches")
+        return branching
+
+    @field_validator("downloads")
+    @classmethod
+    def _one_per_level(cls, laws: tuple[Law, ...], info: ValidationInfo) -> tuple[Law, ...]:
+        depth = info.data.get("depth", len(laws))
+        if len(laws) not in (1, depth):
+            raise FieldError("", f"has {len(laws)} laws for {depth} levels", "one law, or a list of one per level")
+        return laws
+
+    @classmethod
+    def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        return tuple(fields["branching"] ** level for level in range(1, fields["depth"] + 1))
+
+    def law_of(self, level: int) -> Law:
+        """The downloads of a level, from 1."""
+        return self.downloads[level - 1] if len(self.downloads) > 1 else self.downloads[0]
+
+
+class CooperativeShape(Part):
+    """Abstract: a cluster whose replicas poll one another."""
+
+    kind: Literal["cooperative"] = Field(description="cooperative: a cluster of replicas that poll one another")
+    replicas: AtLeastTwo = Field(description="m, the number of replicas in the cluster, 2 or more")
+    peers: CountOrNone = Field(
+        1, description="k, how many other replicas a poll asks; fewer than replicas, 0: no polls"
+    )
+    select: Literal["random", "recent"] = Field(
+        "random",
+        description="which peers: random, or recent, the latest to contact the source as it told at the last download",
+    )
+    downloads: LawField = Field(description=DOWNLOADS)
+    polls: LawField = Field(description=POLLS)
+
+    @field_validator("peers")
+    @classmethod
+    def _others(cls, peers: int, info: ValidationInfo) -> int:
+        replicas = info.data.get("replicas", LARGEST + 1)
+        if peers >= replicas:
+            right = f"0 to {replicas - 1}"
+            raise FieldError("", f"{peers} is not below replicas = {replicas}", right)
+        return peers
+
+    @classmethod
+    def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        return (fields["replicas"],)
+
+
+class Served(Whole):
+    """Abstract: a network with a source and perhaps clients."""
+
+    updates: LawField = Field(description=UPDATES)
+    clients: Clients | None = Field(None, description="clients who ask replicas: level, number, ask, queries")
+
+    @field_validator("clients")
+    @classmethod
+    def _askable(cls, clients: Clients | None, info: ValidationInfo) -> Clients | None:
+        sizes: Any = getattr(cls, "sizes")  # noqa: B009  every network that is served has a shape
+        if clients is not None and {"replicas", "branching"} & set(cls.model_fields) <= set(info.data):
+            _check_clients(sizes(info.data), clients.level, clients.ask, "level")
+        return clients
+
+
+def _check_clients(sizes: tuple[int, ...], level: str | int, ask: int, word: str) -> None:
+    if isinstance(level, int) and level > len(sizes):
+        wrong = f"{level} is below the last {word}, {len(sizes)}"
+        raise FieldsError([((word,), wrong, "last or 1" if len(sizes) == 1 else f"last, or 1 to {len(sizes)}")])
+    there = sizes[-1 if isinstance(level, str) else level - 1]
+    if ask > there:
+        raise FieldsError([(("ask",), f"{ask} is more than the {there} replicas there", f"1 to {there}")])
+
+
+@final
+class Single(Served, SingleShape):
+    """One source, one replica."""
+
+
+@final
+class Cascade(Served, CascadeShape):
+    """A tree of replicas below one source."""
+
+
+@final
+class Cooperative(Served, CooperativeShape):
+    """A cluster of replicas that download from the source and poll one another."""
+
+
+@final
+class Redundant(Whole):
+    """Independent replicas, and clients who ask several of them."""
+
+    kind: Literal["redundant"] = Field(description="redundant: clients ask several independent replicas")
+    replicas: Count = Field(description="m, the number of replicas")
+    ask: Count = Field(description="k, how many replicas a query asks; drawn at random, all different")
+    clients: Count = Field(1, description="how many clients")
+    updates: LawField = Field(description=UPDATES)
+    downloads: LawField = Field(description=DOWNLOADS)
+    queries: LawField = Field(description=QUERIES)
+
+    @field_validator("ask")
+    @classmethod
+    def _askable(cls, ask: int, info: ValidationInfo) -> int:
+        replicas = info.data.get("replicas", LARGEST)
+        if ask > replicas:
+            raise FieldError("", f"{ask} is more than replicas = {replicas}", f"1 to {replicas}")
+        return ask
+
+
+class Below(Part):
+    """Abstract: how a tier hangs below the one above."""
+
+    under: Literal["each", "spread"] = Field(
+        "each",
+        description="each: every last-level node above feeds its own copy of this tier; "
+        "spread: one copy, its top nodes dealt in turn over the nodes above",
+    )
+    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+
+
+@final
+class SingleTier(SingleShape, Below):
+    """One replica as a tier."""
+
+
+@final
+class CascadeTier(CascadeShape, Below):
+    """A tree as a tier."""
+
+
+@final
+class CooperativeTier(CooperativeShape, Below):
+    """A cluster as a tier."""
+
+
+Tier = Annotated[SingleTier | CascadeTier | CooperativeTier, Field(discriminator="kind")]
+
+
+@final
+class TierClients(Part):
+    """Clients of one tier, who ask several of its replicas and keep the freshest answer."""
+
+    tier: LastOrNumber = Field("last", description="the tier they ask: last, or a number from 1")
+    number: Count = Field(1, description="how many clients")
+    ask: Count = Field(1, description="k, how many replicas a query asks; drawn at random, all different")
+    queries: LawField = Field(description=QUERIES)
+
+
+@final
+class Compose(Whole):
+    """Tiers below one another: clusters, trees and single replicas."""
+
+    kind: Literal["compose"] = Field(description="compose: networks as tiers of one another")
+    updates: LawField = Field(description=UPDATES)
+    tiers: tuple[Tier, ...] = Field(
+        description="from the top, a list of networks without updates", json_schema_extra={"minItems": 1}
+    )
+    clients: TierClients | None = Field(None, description="clients who ask replicas: tier, number, ask, queries")
+
+    @field_validator("tiers")
+    @classmethod
+    def _small_enough(cls, tiers: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not tiers:
+            raise FieldError("", "is empty", "one tier or more")
+        if sum(map(sum, tier_levels(tiers))) > LARGEST:
+            raise FieldError("", f"have more than {LARGEST:,} replicas in all", "smaller tiers, or under: spread")
+        return tiers
+
+    @field_validator("clients")
+    @classmethod
+    def _askable(cls, clients: TierClients | None, info: ValidationInfo) -> TierClients | None:
+        if clients is not None and "tiers" in info.data:
+            sizes = tuple(levels[-1] for levels in tier_levels(info.data["tiers"]))
+            _check_clients(sizes, clients.tier, clients.ask, "tier")
+        return clients
+
+
+def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
+    """Nodes per level of every tier, all its copies together."""
+    sizes: list[tuple[int, ...]] = []
+    for tier in tiers:
+        copies = sizes[-1][-1] if sizes and tier.under == "each" else 1
+        sizes.append(tuple(copies * size for size in tier.sizes(vars(tier))))
+    return sizes
+
+
+def tree_size(depth: int, branching: int) -> int:
+    return sum(branching**level for level in range(1, depth + 1))
+
+
+Spec = Single | Cascade | Cooperative | Redundant | Aggregate | Graph | Compose
+KINDS: dict[str, type[Spec]] = {
+    "single": Single,
+    "cascade": Cascade,
+    "cooperative": Cooperative,
+    "redundant": Redundant,
+    "aggregate": Aggregate,
+    "graph": Graph,
+    "compose": Compose,
+}
+
+
+def specification(data: Mapping[str, Any], document: Document | None = None) -> Spec:
+    """The checked specification that `data` describes; errors are placed in `document` if there is one."""
+    return one_of(KINDS, "kind", data, document)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of a network file."""
+    return TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema()

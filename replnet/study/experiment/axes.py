@@ -1,0 +1,157 @@
+"""What varies: axes of values, given as lists or ranges, and the points of their product.
+
+    [1, 3, 9]          these
+    1:9                every whole number from 1 to 9
+    1:8:8              8 points from 1 to 8, equally far apart
+    10:500:30log       30 points from 10 to 500, equal factors apart
+    {Pareto: pareto(alpha=3, rate=${nu}), constant: constant(rate=${nu})}      labels, and what they stand for
+
+Whole numbers stay whole where the steps allow it, and on a logarithmic axis
+with whole ends, where they are rounded and each is kept once. Other points of
+a logarithmic axis are rounded to six digits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, final
+
+from replnet.study.experiment.expressions import LARGEST, Scalar
+from replnet.text.checks import FieldError
+from replnet.text.errors import FieldsError, shown
+
+MOST_VALUES = 100_000  # of an axis
+MOST = 1_000_000  # points of all axes
+RIGHT = "a number, a text, a range such as 1:9, a list of these, or a mapping of labels"
+RANGES = "from:to, from:to:count or from:to:count followed by log, such as 1:9 or 10:500:30log"
+
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+RANGE = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})(?:\s*:\s*([0-9]{{1,9}})\s*(log)?)?")
+LIKE_A_RANGE = re.compile(r"[-+.]?[0-9][^\s(]*\s*:.*")
+
+Place = tuple[str | int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """`values` are what tables show; `meanings` what they stand for, mostly themselves; `places` where they are given,
+    below the axis."""
+
+    name: str
+    values: tuple[Scalar, ...]
+    meanings: tuple[Scalar, ...]
+    places: tuple[Place, ...]
+
+    def index(self, value: object) -> int | None:
+        """Where a value is on the axis."""
+        return next((i for i, one in enumerate(self.values) if same(one, value)), None)
+
+
+def same(a: object, b: object) -> bool:
+    """Equal, or numbers that differ by rounding alone."""
+    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in (a, b)):
+        return type(a) is type(b) and a == b
+    return math.isclose(a, b, rel_tol=1e-9)  # type: ignore[arg-type]
+
+
+def axis(name: str, given: object) -> Axis:
+    """The axis that a value of a file describes; raises FieldError or FieldsError."""
+    if isinstance(given, Mapping):
+        _require(bool(given), "is empty", "one label or more")
+        meanings = tuple(scalar(value, (label,)) for label, value in given.items())
+        return Axis(name, tuple(given), meanings, tuple((label,) for label in given))
+    if isinstance(given, list | tuple):
+        _require(bool(given), "is empty", "one value or more")
+        items: list[tuple[object, Place]] = [(item, (place,)) for place, item in enumerate(given)]
+    else:
+        items = [(given, ())]
+    values: dict[Scalar, Place] = {}
+    for item, place in items:
+        for value in _expanded(item, place):
+            if value in values:
+                raise FieldsError([(place, f"{shown(value)} is given twice", "each value once")])
+            values[value] = place
+    return Axis(name, tuple(values), tuple(values), tuple(values.values()))
+
+
+def scalar(value: object, place: Place = ()) -> Scalar:
+    # NaN is not below anything either.
+    if value == "" or not (isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= LARGEST)):
+        raise FieldsError([(place, f"{shown(value)} is not a value", RIGHT if not place else "a number or a text")])
+    return value
+
+
+def is_range(text: str) -> bool:
+    return RANGE.fullmatch(text.strip()) is not None
+
+
+def _expanded(item: object, place: Place) -> Sequence[Scalar]:
+    if not isinstance(item, str) or not LIKE_A_RANGE.fullmatch(item.strip()):
+        return [scalar(item, place)]
+    try:
+        return points_of(item)
+    except FieldError as error:
+        raise FieldsError([(place, error.wrong, error.right)]) from None
+
+
+def points_of(text: str) -> list[int | float]:
+    """The points of a range, in ascending order."""
+    found = RANGE.fullmatch(text.strip())
+    _require(found is not None, f"{shown(text)} is not a range", RANGES)
+    assert found is not None
+    low, high = Fraction(found[1]), Fraction(found[2])
+    whole = low.denominator == high.denominator == 1
+    _require(low < high, f"{shown(text)} does not rise", "from below to")
+    _require(found[3] is not None or whole, f"{shown(text)} has ends that are not whole", f"{text.strip()}:10, a count")
+    count = int(found[3]) if found[3] is not None else int(high - low) + 1
+    _require(2 <= count <= MOST_VALUES, f"{shown(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
+    if found[4]:
+        _require(low > 0, f"{shown(text)} starts at {found[1]}", "above 0 where steps are logarithmic")
+        return _logarithmic(float(low), float(high), count, whole)
+    steps = [low + (high - low) * i / (count - 1) for i in range(count)]
+    if all(step.denominator == 1 for step in steps):
+        return [int(step) for step in steps]
+    return [float(step) for step in steps]
+
+
+def _logarithmic(low: float, high: float, count: int, whole: bool) -> list[int | float]:
+    inner = [low * (high / low) ** (i / (count - 1)) for i in range(1, count - 1)]
+    if whole:
+        return list(dict.fromkeys(round(step) for step in (low, *inner, high)))
+    return list(dict.fromkeys([low, *(float(f"{step:.6g}") for step in inner), high]))
+
+
+def _require(fine: bool, wrong: str, right: str) -> None:
+    if not fine:
+        raise FieldError("", wrong, right)
+
+
+Point = Mapping[str, int]
+"""By axis, the index of its value."""
+
+
+def groups_of(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> list[list[Axis]]:
+    """Axes that move together, in the order of the first of each."""
+    together = {name: tuple(names) for names in zips for name in names}
+    groups: dict[Any, list[Axis]] = {}
+    for one in axes:
+        groups.setdefault(together.get(one.name, one.name), []).append(one)
+    return list(groups.values())
+
+
+def count(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> int:
+    return math.prod(len(group[0].values) for group in groups_of(axes, zips))
+
+
+def points(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> Iterator[Point]:
+    """All combinations, the last axis fastest."""
+    groups = groups_of(axes, zips)
+    for indices in product(*(range(len(group[0].values)) for group in groups)):
+        found = {one.name: i for group, i in zip(groups, indices, strict=True) for one in group}
+        yield {one.name: found[one.name] for one in axes}

@@ -1,0 +1,155 @@
+"""Systems whose best size is sought, in the place of a network (P2P VI-D and VII-B).
+
+Every replica and the source can handle `bandwidth` messages per unit of time,
+the freshness must reach `target`, and what is left serves clients. The rates
+of downloads and polls follow from that, so their laws are families: laws
+without a rate.
+
+    system         what is given                        what is sought
+    independent    -                                    downloads, replicas                     P2P eq. 31-33
+    redundant      ask, superposition                   downloads, replicas                     P2P eq. 34, 35
+    cooperative    polls, and replicas and peers        polls, and replicas and peers           P2P eq. 30
+                   unless sought                        if they are in `over`
+
+Rows are in the group of the system, and beside it in the group `independent`
+for the system without polls or redundant queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, final
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from replnet.laws import FieldError, Law, law
+from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
+from replnet.network.parts import UPDATES, Part
+from replnet.text.errors import FieldsError, shown
+from replnet.text.overrides import SPEED, call_of, with_parameter
+
+FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
+BOUNDS = "the least and the most, such as [2, 3000]"
+
+
+def at_rate(family: str, rate: float) -> Law:
+    """The law of this family with so many events per unit of time."""
+    call = call_of(family)
+    # What is no call is no family either, and `law` says why.
+    return law(family if call is None else with_parameter(call, "rate", repr(float(rate))))
+
+
+def family_of(text: str) -> Callable[[float], Law]:
+    """By rate, the laws of a family."""
+    return lambda rate: at_rate(text, rate)
+
+
+def _family(value: object) -> str:
+    if not isinstance(value, str):
+        raise FieldError("", f"{shown(value)} is not a family", FAMILY)
+    call = call_of(value)
+    for parameter in sorted(SPEED & call.named) if call else ():
+        raise FieldError(parameter, "is what is sought", FAMILY)
+    try:
+        at_rate(value, 1.0)
+    except FieldError as error:
+        raise FieldError("" if error.field == "law" else error.field, error.wrong, error.right) from None
+    return value
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise FieldError("", f"{shown(value)} is not a freshness to reach", "a number above 0 and below 1")
+    return float(value)
+
+
+def _bounds(value: object) -> dict[str, tuple[int, int]]:
+    if not isinstance(value, Mapping):
+        raise FieldError("", f"{shown(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
+    found = {}
+    for name, bounds in value.items():
+        if name not in ("replicas", "peers"):
+            raise FieldsError([((name,), "cannot be sought", "replicas, peers")])
+        if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+            raise FieldsError([((name,), f"{shown(bounds)} is not a pair", BOUNDS)])
+        try:
+            low, high = (whole(2 if name == "replicas" else 1)(bound) for bound in bounds)
+        except FieldError as error:
+            raise FieldsError([((name,), error.wrong, error.right)]) from None
+        if low >= high:
+            raise FieldsError([((name,), f"{shown(list(bounds))} does not rise", BOUNDS)])
+        found[name] = (low, high)
+    return found
+
+
+PAIR = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
+Family = Annotated[
+    str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
+]
+Bounds = Annotated[
+    dict[str, Any],
+    BeforeValidator(_bounds),
+    PlainSerializer(lambda bounds: {name: list(pair) for name, pair in bounds.items()}),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"replicas": PAIR, "peers": PAIR},
+            "additionalProperties": False,
+        }
+    ),
+]
+Target = Annotated[float, BeforeValidator(_share), Field(gt=0, lt=1)]
+
+ONLY = {
+    "redundant": ("ask", "superposition"),
+    "cooperative": ("polls", "replicas", "peers", "select", "over"),
+}
+
+
+@final
+class Optimise(Part):
+    """A system of replicas that meets a target, and what of it is sought."""
+
+    system: Literal["cooperative", "redundant", "independent"] = Field(
+        description="cooperative: replicas poll one another; redundant: clients ask several; independent: neither"
+    )
+    maximise: Literal["service_rate"] = Field(
+        "service_rate", description="service_rate: queries per unit of time of all"
+    )
+    target: Target = Field(description="the freshness to reach, 1 - epsilon")
+    bandwidth: Bandwidth = Field(description="B, the messages per unit of time of each replica and of the source")
+    updates: LawField = Field(description=UPDATES)
+    downloads: Family = Field(description=f"of the times between downloads: {FAMILY}")
+    polls: Family | None = Field(None, description=f"cooperative: of the times between polls: {FAMILY}")
+    replicas: AtLeastTwo | None = Field(None, description="cooperative: m, where it is not sought")
+    peers: Count | None = Field(None, description="cooperative: k, how many others a poll asks, where it is not sought")
+    select: Literal["random", "recent"] | None = Field(None, description="cooperative: which peers; random if left out")
+    over: Bounds = Field({}, description="cooperative: what is sought, replicas or peers or both, each from and to")
+    ask: Count | None = Field(None, description="redundant: k, how many replicas a query asks")
+    superposition: Literal["exact", "poisson"] | None = Field(
+        None, description="redundant: of the downloads asked, exact or as if they were many; exact if left out"
+    )
+
+    @model_validator(mode="after")
+    def _fits_the_system(self) -> Optimise:
+        for system, names in ONLY.items():
+            for name in names:
+                if system != self.system and getattr(self, name) not in (None, {}):
+                    raise FieldError(name, f"is of {system} systems, and this one is {self.system}", "left out")
+        if self.system == "redundant" and self.ask is None:
+            raise FieldError("ask", "missing", "how many replicas a query asks")
+        if self.system == "cooperative":
+            self._check_cluster()
+        return self
+
+    def _check_cluster(self) -> None:
+        if self.polls is None:
+            raise FieldError("polls", "missing", FAMILY)
+        for name in ("replicas", "peers"):
+            if (getattr(self, name) is None) == (name not in self.over):
+                wrong = "missing" if name not in self.over else "given and sought"
+                raise FieldError(name, wrong, f"a number, or its bounds in over: {{{name}: [2, 9]}}")
+        most = self.over["replicas"][1] if self.replicas is None else self.replicas
+        fewest = self.over["peers"][0] if self.peers is None else self.peers
+        if fewest >= most:
+            raise FieldError("peers", f"{fewest} is not below replicas = {most}", f"1 to {most - 1}")

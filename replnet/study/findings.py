@@ -1,0 +1,160 @@
+"""What paths of a network amount to, beside what the formulas say: estimates, verdicts and rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from replnet.engines.path import Floats, Path
+from replnet.engines.plan import Plan, Process
+from replnet.measure.estimate import Estimate, ratio
+from replnet.measure.verdict import Cell, verdicts
+from replnet.predictions.formula import Formula
+from replnet.study.caveats import behind, heavy, locked
+from replnet.study.metrics import Metric
+from replnet.study.result import Row
+
+# Judged as they are; others relative to their size.
+SHARES = ("freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency")
+
+Key = tuple[str, str]
+"""Group and metric."""
+
+
+def is_share(metric: str) -> bool:
+    return metric.partition("(")[0] in SHARES
+
+
+@final
+@dataclass(frozen=True)
+class Findings:
+    """By group, `spoilt` says why it cannot be judged, `said` is what else is to be noted of its freshness, and
+    `depends` of all that rests on ages that are independent. `against` has what is to be judged where no
+    formula is.
+
+    `asked` are the metrics that paths have besides those that they always do.
+    """
+
+    plan: Plan
+    formulas: dict[Key, Formula]
+    paths: Sequence[Path]
+    sampled: bool
+    resolution: float
+    spoilt: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+    asked: Sequence[Metric] = ()
+    depends: dict[str, str] = field(default_factory=dict)
+    against: dict[Key, Cell] = field(default_factory=dict)
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """Of all that is measured, group by group."""
+        found = {name: [(name, "freshness")] if row < 0 else [] for name, (_, row) in self.plan.rows.items()}
+        for key in self.paths[0].shares:
+            found.setdefault(key[0], []).append(key)
+        return [key for keys in found.values() for key in keys]
+
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """In the order of `keys`."""
+        return [self._estimate(*key) for key in self.keys]
+
+    @property
+    def sought(self) -> list[Estimate]:
+        """Of freshness, which a precision is about."""
+        return [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Verdicts, in the order of `keys`."""
+        return verdicts(self._cells, self.resolution)
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        return [self._cell(*both) for both in zip(self.keys, self.estimates, strict=True)]
+
+    def _cell(self, key: Key, estimate: Estimate) -> Cell:
+        f, scale = self.formulas.get(key), 1.0 if is_share(key[1]) else estimate.value
+        if key[0] in self.spoilt:
+            return Cell(estimate, None, 0.0, scale)
+        if key in self.against:
+            return self.against[key]
+        return Cell(estimate, f.value, f.accuracy, scale) if f else Cell(estimate, None, 0.0, scale)
+
+    def _estimate(self, group: str, metric: str) -> Estimate:
+        doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled) or self._doubt(group, metric)
+        return ratio(*self.amounts(group, metric), doubt=doubt)
+
+    def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
+        """By replication, an amount and the whole of which it is a share."""
+        g, row = self.plan.rows.get(group, (-1, -1))
+        if metric != "freshness" or row >= 0:
+            shares = np.array([path.shares[group, metric] for path in self.paths])
+            return shares[:, 0], shares[:, 1]
+        if self.plan.copies[g]:
+            # Freshness is that of the copies that there were.
+            held = np.array([path.shares.get((group, "availability"), (1.0, 1.0))[0] for path in self.paths])
+            fresh = np.array([path.fresh[g] for path in self.paths])
+            return np.where(held > 0, fresh, 0.0) * held, held
+        good = np.array([float(path.good[g]) for path in self.paths])
+        return good, np.array([float(path.answers[g]) for path in self.paths])
+
+    def _doubt(self, group: str, metric: str) -> str:
+        """What there is against an interval of one of the metrics that were asked for."""
+        asked = next((one for one in self.asked if one.name == metric), None)
+        if asked is None:
+            return ""
+        if lost := max(path.undated.get(group, 0.0) for path in self.paths):
+            return (
+                f"no interval: of up to {lost:.2g} of a replication nobody knows how old copies were, so it is left out"
+            )
+        return asked.doubt(self.plan, self._behind[group])
+
+    @cached_property
+    def _behind(self) -> dict[str, list[Process]]:
+        shown = {name for name, _ in self.keys}
+        return {name: behind(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in shown}
+
+    def rows(self, measured: bool = True) -> list[Row]:
+        """All that is measured, unless that is not to be shown, and then what is only predicted."""
+        found = zip(self.keys, self.estimates, self._cells, self.words, strict=True)
+        rows = [self._row(*what, measured) for what in found]
+        there = {(row.group, row.metric) for row in rows}
+        return rows + [f.row(*key) for key, f in self.formulas.items() if key not in there]
+
+    def _row(self, key: Key, estimate: Estimate, cell: Cell, word: str, measured: bool) -> Row:
+        (group, metric), formula = key, self.formulas.get(key)
+        estimate = estimate if measured else Estimate(math.nan, math.nan, estimate.replications)
+        notes = [estimate.doubt]
+        if metric == "freshness":
+            notes += [self.said.get(group, ""), self._unproven]
+        if metric == "freshness" or any(one.name == metric for one in self.asked):
+            notes += [locked(self._behind[group], self.sampled, len(self.paths)), self.depends.get(group, "")]
+        notes.append(formula.note if formula else "")
+        return Row(
+            group=group,
+            metric=metric,
+            measured=estimate.value,
+            ci_low=estimate.low,
+            ci_high=estimate.high,
+            predicted=formula.value if formula else None,
+            z=cell.z if measured else None,
+            verdict=word if measured else "",
+            **(formula.about if formula else {}),
+            note="; ".join(dict.fromkeys(note for note in notes if note)),
+        )
+
+    @property
+    def _unproven(self) -> str:
+        doubtful = [path for path in self.paths if path.unproven]
+        if not doubtful:
+            return ""
+        most, depth = max(path.unproven for path in doubtful), doubtful[0].depth
+        return (
+            f"start not proven in {len(doubtful)} replications (up to {most} copies or lines, back to t = -{depth:.3g})"
+        )

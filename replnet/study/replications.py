@@ -1,0 +1,139 @@
+"""Replications until there are enough of them, or every interval is narrow enough, or Ctrl-C.
+
+An interval may be narrower than was asked for and still say little: where a copy is
+hardly ever fresh, or hardly ever stale, few replications have any of it, and their spread
+is the spread of those few. So beside the precision h, of a share v every half-width is to be at most
+
+    SMALL min(v, 1 - v),                                                                   (1)
+
+but for that alone a run does not go on for longer than one whose length nobody asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar, final
+
+from replnet.measure.estimate import FEWEST, Estimate
+from replnet.measure.verdict import ROUNDING
+from replnet.study.result import Row
+
+REPLICATIONS = 32  # of a run that does not say how many
+EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
+LONGER = 4  # times the replications of a run whose rows differ
+SMALL = 0.05
+INTERRUPTED = "interrupted"  # how `incomplete` begins after Ctrl-C
+MOST_EVENTS = 1e11  # where a search for a precision gives up
+
+Progress = Callable[[float, str], None]
+"""Called with the share that is done and a word about it."""
+
+P = TypeVar("P")
+
+
+def shared_out(horizon: float, replications: int | None, rate: float, longest: float) -> tuple[int, float]:
+    """How many replications and how long each; more of them if not said, where `longest` events are too few for one."""
+    count = max(REPLICATIONS, math.ceil(horizon * rate / longest)) if replications is None else replications
+    return count, horizon / count
+
+
+class Judged(Protocol):
+    """What replications amount to."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The verdicts."""
+
+    @property
+    def estimates(self) -> Sequence[Estimate]:
+        """All that is measured."""
+
+    @property
+    def sought(self) -> Sequence[Estimate]:
+        """Shares of time that a precision is about."""
+
+    def rows(self) -> list[Row]: ...
+
+
+@final
+@dataclass
+class Replications(Generic[P]):
+    """Paths so far, each of `length` units of time with about `events` events.
+
+    `run` makes those of some numbers, `room` of them at a time; `counted` says how many events and
+    queries there were on one; `plenty` events are a long run.
+    """
+
+    first: int
+    length: float
+    events: float
+    run: Callable[[range], list[P]]
+    judge: Callable[[Sequence[P]], Judged]
+    counted: Callable[[P], tuple[int, int]]
+    plenty: float = EVENTS["array"]
+    room: int = 1
+    paths: list[P] = field(default_factory=list)
+    incomplete: str = ""
+    progress: Progress | None = None
+
+    @property
+    def found(self) -> Judged:
+        return self.judge(self.paths)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Events and queries on all paths."""
+        both = [self.counted(path) for path in self.paths]
+        return sum(events for events, _ in both), sum(queries for _, queries in both)
+
+    def all(self, precision: float | None, confirm: bool | None, progress: Progress | None) -> None:
+        """The first ones, and more where that takes it: `confirm` runs longer always, never, or if a row differs."""
+        self.progress = progress
+        try:
+            self._until(self.first)
+            if precision is not None:
+                self._reach(precision)
+            if confirm or (confirm is None and "differ" in self.found.words):
+                self._until(LONGER * len(self.paths))
+        except KeyboardInterrupt:
+            self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"
+
+    def _until(self, replications: int) -> None:
+        while len(self.paths) < replications:
+            if self.progress:
+                words = f"replication {len(self.paths) + 1} of {replications}"
+                first = "" if self.paths else " (the very first run compiles the kernels)"
+                self.progress(len(self.paths) / replications, words + first)
+            self.paths += self.run(range(len(self.paths), min(len(self.paths) + self.room, replications)))
+
+    def _reach(self, precision: float) -> None:
+        """Until every interval that there is has at most this half-width, and (1)."""
+        self._until(FEWEST)
+        most, plenty = (int(events / max(self.events, 1)) for events in (MOST_EVENTS, self.plenty))
+        while True:
+            sought = [estimate for estimate in self.found.sought if not estimate.doubt]
+            widest = max((estimate.half_width for estimate in sought), default=0.0)
+            if widest > precision and len(self.paths) >= most:
+                self.incomplete = (
+                    f"precision {precision:g} not reached: half-width {widest:.2g} after {MOST_EVENTS:g} events"
+                )
+                return
+            small = self._needed(max(map(_too_wide, sought), default=0.0), plenty)
+            need = max(self._needed(widest / precision, most), small)
+            if need <= len(self.paths):
+                return
+            self._until(need)
+
+    def _needed(self, times: float, most: int) -> int:
+        """How many replications where the widest interval is so many times as wide as it may be."""
+        if times <= 1:
+            return 0
+        # The half-width falls with the root of their number; a little more saves another round.
+        return min(math.ceil(len(self.paths) * 1.05 * min(times, 4) ** 2), most)
+
+
+def _too_wide(share: Estimate) -> float:
+    """How many times as wide as (1) allows."""
+    return share.half_width / max(SMALL * min(share.value, 1 - share.value), ROUNDING)

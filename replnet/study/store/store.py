@@ -1,0 +1,281 @@
+"""A run directory: what was asked, every finished cell, and at the end the table.
+
+    header.json         what the records were made under (`header`), what may change (`about`), how many cells there are
+    journal             the finished cells, see `journal`
+    lock                held by the one process that writes
+    table.parquet       when every cell is finished
+    provenance.json     where the table comes from, and its SHA-256; written last, so with it the run is complete
+
+The digest of `header` is the bond of the journal: records made under another
+specification, seed or version do not verify here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+from replnet.study.store.durable import (
+    LOCK,
+    PARTIAL,
+    DiskError,
+    RefusedError,
+    canonical,
+    digest,
+    only_writer,
+    plain,
+    read_plain,
+    sealed,
+    sync_folder,
+    unsealed,
+    write_whole,
+    writer,
+)
+from replnet.study.store.journal import Journal, scan
+from replnet.text.errors import field_name, shown
+
+__all__ = ["Contents", "DiskError", "RefusedError", "Store", "differences", "read"]
+
+FORMAT = 1  # of the directory
+HEADER, JOURNAL, TABLE, PROVENANCE = "header.json", "journal", "table.parquet", "provenance.json"
+MOST_SHOWN = 20  # differences
+
+
+@final
+@dataclass(frozen=True)
+class Contents:
+    """What a run directory holds, finished or not."""
+
+    header: Mapping[str, Any]
+    about: Mapping[str, Any]
+    cells: int  # that were asked for
+    records: Mapping[str, Any]  # of the finished ones, by key, in the order in which they finished
+    provenance: Mapping[str, Any] | None  # once the run is complete
+    note: str  # how far it is, and what is wrong if anything is
+    parquet: bytes | None = None
+
+    @cached_property
+    def table(self) -> Any:
+        """The finished table as a DataFrame; None before the run is complete."""
+        if self.parquet is None:
+            return None
+        import pandas as pd
+
+        return pd.read_parquet(io.BytesIO(self.parquet), engine="pyarrow")
+
+
+@final
+class Store:
+    """A run directory that this process writes."""
+
+    def __init__(self, folder: Path, cells: frozenset[str], journal: Journal) -> None:
+        self.folder, self.cells, self._journal = folder, cells, journal
+
+    @classmethod
+    @contextmanager
+    def writing(
+        cls, folder: str | Path, header: Mapping[str, Any], cells: Sequence[str], about: Mapping[str, Any] | None = None
+    ) -> Iterator[Store]:
+        """Begin a run, or carry on with it.
+
+        `header` is what every record depends on: it may never change. `about` may, and `cells` may
+        become more. Nobody else writes in the folder meanwhile.
+        """
+        folder = Path(folder)
+        content = _content(header, about or {}, cells)
+        with only_writer(folder):
+            old = _header(folder, new=True)
+            if old is None:
+                write_whole(folder / HEADER, sealed(content, "header"))
+            else:
+                _check_same(folder, old["header"], content["header"])
+            journal = Journal(folder / JOURNAL, _bond(content))
+            try:
+                store = cls(folder, frozenset(cells), journal)
+                store._begin(old or content, content)
+                yield store
+            finally:
+                journal.close()
+
+    @property
+    def finished(self) -> Mapping[str, Any]:
+        """Records by key."""
+        return self._journal.records
+
+    @property
+    def note(self) -> str:
+        """What was found damaged and put right when the run was opened; mostly empty."""
+        return self._journal.note
+
+    def append(self, key: str, record: Any) -> None:
+        """Once this returns, the cell is finished, whatever happens to process, machine or power."""
+        if key not in self.cells:
+            raise ValueError(f"cell {key}: is not one of the {len(self.cells)} of this run")
+        if key in self.finished:
+            given = json.loads(plain(record, "record"))
+            if canonical(given) != canonical(self.finished[key]):
+                changes = _listed(differences(self.finished[key], given))
+                raise ValueError(f"cell {key}: it is finished, with another result\n{changes}")
+            return
+        self._journal.append(key, record)
+
+    def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
+        """Add the table, a DataFrame. What is already there and says the same stays as it is."""
+        missing = len(self.cells) - len(self.finished)
+        if missing or not self._journal.open:
+            raise ValueError(f"{self.folder}: {missing} of {len(self.cells)} cells are not finished")
+        parquet = _parquet(table)
+        there = _table(self.folder)
+        if there is not None and there[1] == parquet:
+            return
+        content = {"table": hashlib.sha256(parquet).hexdigest(), "provenance": dict(provenance)}
+        seal = sealed(content, "provenance")
+        self._incomplete()
+        write_whole(self.folder / TABLE, parquet)
+        write_whole(self.folder / PROVENANCE, seal)
+
+    def _begin(self, old: Mapping[str, Any], content: dict[str, Any]) -> None:
+        """The header as it is now, and no table of fewer cells."""
+        if dropped := [key for key in self.finished if key not in self.cells]:
+            raise RefusedError(
+                f"{self.folder}: {len(dropped)} of {len(self.finished)} finished cells are not among the "
+                f"{len(self.cells)} asked for now (ask for those as well, or use another directory)"
+            )
+        for name in (HEADER, TABLE, PROVENANCE):
+            (self.folder / (name + PARTIAL)).unlink(missing_ok=True)  # of a process that died
+        if len(self.finished) < len(self.cells):
+            self._incomplete()
+        if plain(old, "header") != plain(content, "header"):
+            write_whole(self.folder / HEADER, sealed(content, "header"))
+
+    def _incomplete(self) -> None:
+        for name in (PROVENANCE, TABLE):
+            (self.folder / name).unlink(missing_ok=True)
+        sync_folder(self.folder)
+
+
+def read(folder: str | Path) -> Contents:
+    """What is there now, also while somebody writes; nothing is changed."""
+    folder = Path(folder)
+    content = _header(folder)
+    assert content is not None
+    try:
+        found = scan(read_plain(folder / JOURNAL), _bond(content))
+    except FileNotFoundError:
+        found = scan(b"", "")
+    notes = [f"{len(found.records)} of {content['cells']} cells are finished"]
+    busy = writer(folder)
+    notes += [f"{busy} is writing"] if busy else []
+    # The last record of a run that goes on may be half written, which is as it should be.
+    notes += [found.note] if found.damage or not busy else []
+    table = _table(folder)
+    if table is None and (folder / PROVENANCE).exists():
+        notes.append(f"{TABLE} or {PROVENANCE} is damaged: the same sweep writes it again from the journal")
+    provenance, parquet = table or (None, None)
+    return Contents(
+        header=content["header"],
+        about=content["about"],
+        cells=content["cells"],
+        records=found.records,
+        provenance=provenance,
+        note="; ".join(note for note in notes if note),
+        parquet=parquet,
+    )
+
+
+def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[str]:
+    """Field by field, such as `network.peers: 1 -> 2`."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys: list[Any] = list(dict.fromkeys([*old, *new]))
+        pairs = [(key, old.get(key, _ABSENT), new.get(key, _ABSENT)) for key in keys]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [(i, *both) for i, both in enumerate(zip(old, new, strict=True))]
+    elif old is _ABSENT or new is _ABSENT or canonical(old) != canonical(new):
+        return [f"{field_name(path) or 'all'}: {_said(old)} -> {_said(new)}"]
+    else:
+        return []
+    return [line for key, before, after in pairs for line in differences(before, after, (*path, key))]
+
+
+_ABSENT = object()
+
+
+def _said(value: Any) -> str:
+    return "nothing" if value is _ABSENT else shown(value)
+
+
+def _listed(lines: Sequence[str]) -> str:
+    more = [f"... and {len(lines) - MOST_SHOWN} more"] if len(lines) > MOST_SHOWN else []
+    return "\n".join(f"    {line}" for line in [*lines[:MOST_SHOWN], *more])
+
+
+def _content(header: Mapping[str, Any], about: Mapping[str, Any], cells: Sequence[str]) -> dict[str, Any]:
+    """Of header.json, as it will be read again."""
+    content = {"format": FORMAT, "header": header, "about": about, "cells": len(set(cells))}
+    again: dict[str, Any] = json.loads(plain(content, "header"))
+    return again
+
+
+def _bond(content: Mapping[str, Any]) -> str:
+    return digest(canonical(content["header"]))
+
+
+def _header(folder: Path, new: bool = False) -> dict[str, Any] | None:
+    """Of a run directory; None where a new one may begin."""
+    try:
+        content = unsealed(read_plain(folder / HEADER))
+    except FileNotFoundError:
+        there = sorted(p.name for p in folder.glob("*") if p.name not in (LOCK, HEADER + PARTIAL))
+        if new and not there:
+            return None
+        what = f"it holds {', '.join(there[:3])}, but no {HEADER}" if there else f"there is no {HEADER}"
+        right = "give a new or empty directory, or one of a run"
+        raise RefusedError(f"{folder}: not the directory of a run: {what} ({right})") from None
+    if content is None or not content.keys() >= {"format", "header", "about", "cells"}:
+        raise RefusedError(
+            f"{folder / HEADER}: damaged, so nothing says what the cells were made under (use another directory)"
+        )
+    if content.get("format") != FORMAT:
+        raise RefusedError(f"{folder}: written by another version of replnet (use that, or another directory)")
+    return content
+
+
+def _check_same(folder: Path, old: Any, new: Any) -> None:
+    if changes := differences(old, new):
+        raise RefusedError(
+            f"{folder}: its cells were made under something else (restore that, or use another directory)\n"
+            + _listed(changes)
+        )
+
+
+def _table(folder: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Provenance and table, if both are what was written."""
+    while True:
+        try:
+            seal = read_plain(folder / PROVENANCE)
+            parquet = read_plain(folder / TABLE)
+            unchanged = read_plain(folder / PROVENANCE) == seal
+        except FileNotFoundError:
+            return None
+        content = unsealed(seal)
+        if content is not None and content["table"] == hashlib.sha256(parquet).hexdigest():
+            return content["provenance"], parquet
+        if unchanged:  # else somebody replaced them meanwhile
+            return None
+
+
+def _parquet(table: Any) -> bytes:
+    """The same bytes for the same table."""
+    sink = io.BytesIO()
+    try:
+        table.to_parquet(sink, engine="pyarrow", index=False)
+    except (ValueError, TypeError) as error:  # as Arrow's own errors are
+        raise ValueError(f"table: {error} (every column of one kind: numbers, text or true and false)") from error
+    return sink.getvalue()

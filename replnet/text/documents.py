@@ -1,0 +1,193 @@
+"""Files of the user: text, and YAML 1.2 as data that remembers where every key and value stands."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from replnet.text.errors import InputError, Problem, field_name
+
+Scalar = str | int | float | bool | None
+Route = Sequence[str | int]
+
+LARGEST_YAML = 1_000_000  # bytes; a position-keeping parser reads about 1 MB in a second
+LARGEST_GRAPH = 64_000_000
+
+
+class Mark(NamedTuple):
+    """A place: a line and column (from 1), of the document or of the file `origin`; without a line, an override."""
+
+    line: int | None
+    column: int | None
+    origin: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value, where it stands, and where its key stands."""
+
+    value: Scalar | list[Node] | dict[str, Node]
+    mark: Mark
+    key: Mark | None = None
+    size: int = 1  # nodes below and including this one, aliases counted each time
+    bare: bool = False  # an unquoted scalar
+
+    def plain(self) -> Any:
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+    def child(self, part: str | int) -> Node | None:
+        if isinstance(self.value, dict):
+            return self.value.get(str(part))
+        if isinstance(self.value, list) and isinstance(part, int) and part < len(self.value):
+            return self.value[part]
+        return None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A mapping with the position of everything in it; `name` is the path of its file, if it has one."""
+
+    name: str
+    root: Node
+    lines: tuple[str, ...]
+    prefix: tuple[str | int, ...] = ()  # the path of `root` in the file
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # lines of files that parts come from
+    laws: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # made so far, by text
+
+    @property
+    def data(self) -> dict[str, Any]:
+        plain = self.root.plain()
+        assert isinstance(plain, dict)
+        return plain
+
+    @property
+    def directory(self) -> Path:
+        """Where relative paths of the document start."""
+        return Path(self.name).parent
+
+    def at(self, *path: str | int) -> Document:
+        """The part of the document below `path`, with fields still named from the top."""
+        node, rest = self._walk(path)
+        assert not rest, path
+        return replace(self, root=node, prefix=(*self.prefix, *path))
+
+    def problem(self, path: Route, wrong: str, right: str, *, key: bool = False) -> Problem:
+        """A problem at the value of `path` or at its key; where the path leads nowhere, at its parent."""
+        node, rest = self._walk(path)
+        mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
+        name = field_name([*self.prefix, *path]) or "file"
+        if mark.line is None or mark.column is None:
+            return Problem(mark.origin or self.name or None, None, None, name, wrong, right)
+        column = mark.column + (self._offset(mark, rest) if isinstance(node.value, str) else 0)
+        return Problem(mark.origin or self.name, mark.line, column, name, wrong, right, self._line(mark))
+
+    def _line(self, mark: Mark) -> str | None:
+        lines = self.lines if mark.origin is None else self.others[mark.origin]
+        assert mark.line is not None
+        return lines[mark.line - 1] if mark.line <= len(lines) else None
+
+    def _walk(self, path: Route) -> tuple[Node, Route]:
+        node = self.root
+        for depth, part in enumerate(path):
+            below = node.child(part)
+            if below is None:
+                return node, path[depth:]
+            node = below
+        return node, ()
+
+    def _offset(self, mark: Mark, rest: Route) -> int:
+        """How far into the text of a law its parameter stands."""
+        line = self._line(mark)
+        if line is None or mark.column is None or not rest or not isinstance(rest[0], str):
+            return 0
+        text = line[mark.column - 1 :]
+        found = re.search(rf"\b{re.escape(rest[0])}\s*=\s*", text)
+        return found.end() if found else 0
+
+
+def collection(value: dict[str, Node] | list[Node], mark: Mark, key: Mark | None = None) -> Node:
+    """A mapping or a list."""
+    below = value.values() if isinstance(value, dict) else value
+    return Node(value, mark, key, size=1 + sum(node.size for node in below))
+
+
+def mapped(node: Node, change: Callable[[Node, tuple[str | int, ...]], Node], path: tuple[str | int, ...] = ()) -> Node:
+    """`node` with `change(scalar, path)` in the place of every scalar below it; positions stay."""
+    if isinstance(node.value, dict):
+        fields = {key: mapped(below, change, (*path, key)) for key, below in node.value.items()}
+        return collection(fields, node.mark, node.key)
+    if isinstance(node.value, list):
+        items = [mapped(below, change, (*path, i)) for i, below in enumerate(node.value)]
+        return collection(items, node.mark, node.key)
+    return change(node, path)
+
+
+def node_of(data: Any, mark: Mark) -> Node:
+    """Plain data as nodes that all stand at `mark`."""
+    if isinstance(data, Mapping):
+        return collection({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
+    if isinstance(data, (list, tuple)):
+        return collection([node_of(item, mark) for item in data], mark, mark)
+    return Node(data, mark, mark)
+
+
+def file_error(name: str, wrong: str, right: str) -> InputError:
+    return InputError([Problem(name, None, None, "file", wrong, right)])
+
+
+def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
+    """The text of a file in UTF-8, or one clean error."""
+    name = str(path)
+    try:
+        mode = Path(path).stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+            raise file_error(name, "is a directory" if stat.S_ISDIR(mode) else "is a device", "a file")
+        with open(path, "rb") as file:
+            raw = file.read(largest + 1)
+    except FileNotFoundError:
+        raise file_error(name, "does not exist", "the path of a file") from None
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise file_error(name, f"cannot be read: {getattr(error, 'strerror', None) or error}", "a file") from None
+    if b"\0" in raw[:65536]:
+        raise file_error(name, "is binary", "a text file in UTF-8")
+    if len(raw) > largest:
+        raise file_error(name, f"is larger than {largest // 1_000_000} MB", "a smaller file")
+    return _decoded(name, raw)
+
+
+def _decoded(name: str, raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        wrong = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        raise InputError([Problem(name, line, column, "file", wrong, "a text file in UTF-8")]) from None
+
+
+def read_yaml(path: str | Path) -> Document:
+    return parse_yaml(read_text(path), str(path))
+
+
+def parse_yaml(text: str, name: str) -> Document:
+    """The one mapping that `text` holds."""
+    from replnet.text.yaml_reader import compose
+
+    return Document(name, compose(text, name), tuple(split_lines(text)))
+
+
+def split_lines(text: str) -> Iterator[str]:
+    """Lines as YAML counts them: str.splitlines would also break at form feeds."""
+    return iter(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text))

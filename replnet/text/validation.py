@@ -1,0 +1,163 @@
+"""Plain data checked by a pydantic model; what pydantic says becomes problems with field, wrong and right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from replnet.text.checks import FieldError
+from replnet.text.documents import Document
+from replnet.text.errors import FieldsError, InputError, Problem, field_name, shown, suggestion
+
+Path = tuple[str | int, ...]
+Fault = tuple[Path, str, str, bool]  # path, wrong, right, whether the key is meant
+Model = TypeVar("Model", bound=BaseModel)
+Locate = Callable[[Fault], Problem]
+
+SHAPES = {
+    "dict_type": "a mapping of fields",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "string_type": "a text",
+}
+
+
+def checked(model: type[Model], data: Mapping[str, Any], document: Document | None = None) -> Model:
+    """`data` as a `model`, or an InputError with every problem, at its place in `document` if there is one."""
+    try:
+        return model.model_validate(data, context=_context(data, document))
+    except ValidationError as error:
+        raise InputError(map(located(document), faults(error, model, data))) from None
+
+
+def one_of(models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None) -> Model:
+    """`data` as the model that its `field` names; an InputError as `checked` has them."""
+    name = data.get(field)
+    if isinstance(name, str) and name in models:
+        return checked(models[name], data, document)
+    wrong = f"{shown(name)} is unknown" if field in data else "missing"
+    right = suggestion(name if isinstance(name, str) else "", models)
+    raise InputError([located(document)(((field,), wrong, right, False))])
+
+
+def _context(data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
+    """What a field may need to know beyond its own value."""
+    # With a file the nodes are not all here yet.
+    nodes = data.get("nodes") if data.get("file") is None else None
+    return {
+        "laws": {} if document is None else document.laws,  # made so far, by text: most nodes share theirs
+        "folder": None if document is None else document.directory,
+        "nodes": frozenset(map(str, nodes)) if isinstance(nodes, Mapping) else None,
+    }
+
+
+def located(document: Document | None) -> Locate:
+    def locate(fault: Fault) -> Problem:
+        path, wrong, right, key = fault
+        if document is None:
+            return Problem(None, None, None, field_name(path) or "network", wrong, right)
+        return document.problem(path, wrong, right, key=key)
+
+    return locate
+
+
+def faults(error: ValidationError, model: type[BaseModel], data: Any) -> Iterator[Fault]:
+    for detail in error.errors(include_url=False):
+        yield from _faults(detail, model, data)
+
+
+def _faults(detail: Any, model: type[BaseModel], data: Any) -> Iterator[Fault]:
+    path, kind = _path(detail["loc"], data), detail["type"]
+    cause = detail.get("ctx", {}).get("error")
+    value = detail["input"]
+    if isinstance(cause, FieldError):
+        yield (*path, *((cause.field,) if cause.field else ())), cause.wrong, cause.right, False
+    elif isinstance(cause, FieldsError):
+        for below, wrong, right in cause.faults:
+            yield (*path, *below), wrong, right, False
+    elif kind == "missing":
+        owner = model_at(model, path[:-1], data)
+        yield path, "missing", _description(owner, path[-1]), True
+    elif kind == "extra_forbidden":
+        owner = model_at(model, path[:-1], data)
+        yield path, "unknown field", suggestion(str(path[-1]), _fields(owner)), True
+    elif kind in ("literal_error", "union_tag_invalid"):
+        tag = kind == "union_tag_invalid"
+        expected = str(detail["ctx"]["expected_tags" if tag else "expected"]).replace("'", "")
+        wrong = repr(detail["ctx"]["tag"]) if tag else shown(value)
+        yield (*path, "kind") if tag else path, f"{wrong} is unknown here", expected, False
+    elif kind == "union_tag_not_found":
+        yield (*path, "kind"), "missing", "the kind of the tier: single, cascade or cooperative", True
+    elif kind in SHAPES:
+        yield path, f"{shown(value)} is not {SHAPES[kind]}", SHAPES[kind], False
+    else:
+        yield path, f"{shown(value)} does not fit", detail["msg"], False
+
+
+def _path(loc: Path, data: Any) -> Path:
+    """pydantic's location without the parts that are not in the data: tags of unions, the list around a lone value."""
+    path: list[str | int] = []
+    for part in loc:
+        if isinstance(data, Mapping):
+            if part not in data and part == data.get("kind"):
+                continue
+            path.append(part)
+            data = data.get(part)
+        elif isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data):
+            path.append(part)
+            data = data[part]
+        elif isinstance(part, str):
+            path.append(part)
+    return tuple(path)
+
+
+def model_at(model: type[BaseModel], path: Path, data: Any) -> type[BaseModel] | None:
+    """The model that describes `path`."""
+    models, names = [model], False  # names: the next part is a name that the user chose
+    for part in path:
+        owner = _chosen(models, data)
+        data = _below(data, part)
+        if names or isinstance(part, int):
+            names = False
+            continue
+        field = _fields(owner).get(part)
+        models = [] if field is None else list(_models(field.annotation))
+        names = field is not None and get_origin(field.annotation) is dict
+    return _chosen(models, data)
+
+
+def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
+    """The only model, or the one whose kind the data names."""
+    if len(models) == 1:
+        return models[0]
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    return next((model for model in models if kind in get_args(model.model_fields["kind"].annotation)), None)
+
+
+def _below(data: Any, part: str | int) -> Any:
+    try:
+        return data[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) is not Literal:
+        for inner in get_args(annotation):
+            yield from _models(inner)
+
+
+def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
+    return {} if model is None else {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _description(model: type[BaseModel] | None, name: str | int) -> str:
+    field = _fields(model).get(str(name))
+    return (field.description if field else None) or "a value"

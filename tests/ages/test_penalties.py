@@ -1,0 +1,449 @@
+"""Weights, and penalties of any information age against closed forms, other integrals and plain sampling."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from replnet.ages.charge import charge
+from replnet.ages.cluster import cluster
+from replnet.ages.information_age import best_of, delayed, direct, never, pull
+from replnet.ages.penalties import (
+    currency,
+    data_age,
+    lag_tail,
+    missing_updates,
+    since_first_missed,
+    since_last_change,
+    source_penalty,
+    staleness,
+    update_penalty,
+)
+from replnet.ages.weights import Expression, Logarithm, Power, Reciprocal, Threshold, weight
+from replnet.laws import (
+    Constant,
+    Empirical,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lattice,
+    Lognormal,
+    Pareto,
+    Uniform,
+    Weibull,
+)
+from replnet.papers.order import best_constant, dominates
+from replnet.testing import assert_mean
+
+CLOSE = 1e-9  # relative: panels keep 1e-11 of a tail
+FAMILIES = [
+    lambda rate: Exponential(rate=rate),
+    lambda rate: Constant(rate=rate),
+    lambda rate: Pareto(3.5, rate=rate),
+    lambda rate: Uniform(low=0.5 / rate, high=1.5 / rate),
+    lambda rate: Weibull(shape=0.6, rate=rate),
+    lambda rate: Gamma(shape=2, rate=rate),
+    lambda rate: Hyperexponential(weights=[0.7, 0.3], rates=[2 * rate, 0.3 / (1 / rate - 0.35 / rate)]),
+    lambda rate: Lattice(values=[0.5 / rate, 2 / rate], weights=[2, 1]),
+]
+laws = st.builds(lambda family, rate: family(rate), st.sampled_from(FAMILIES), st.floats(0.2, 5))
+MEASURES = ["1", "x", "x^1.5", "log(1+x)", "threshold(0.4)", "min(x, 1)"]
+random_cases = settings(max_examples=40, deadline=None, derandomize=True)
+
+CLOSED = {
+    "1": "1 + 0*x",
+    "x": "2*x/2",
+    "x^2": "x*x",
+    "x^0.5": "sqrt(x)",
+    "1/(1+x)": "1/(1 + 1*x)",
+    "log(1+x)": "log1p(1*x)",
+}
+POINTS = np.array([0.0, 1e-9, 1e-4, 0.049, 0.051, 0.7, 3.0, 40.0, 1e5])
+
+
+@pytest.mark.parametrize(("closed", "spelled_out"), CLOSED.items())
+def test_closed_integrals_agree_with_numerical_ones(closed, spelled_out):
+    exact, numerical = weight(closed), weight(spelled_out)
+    assert isinstance(numerical, Expression)
+    assert not isinstance(exact, Expression)
+    for n in (1, 2, 3):
+        assert numerical.order(n)(POINTS) == pytest.approx(exact.order(n)(POINTS), rel=1e-10, abs=1e-30)
+    assert numerical.is_measure == exact.is_measure
+    assert numerical.limit == exact.limit
+
+
+@pytest.mark.parametrize("w", [*CLOSED, "threshold(0.3)", "min(x, 2)", "x/(1+x)", "1 - exp(-x)", "(x > 0.3) * x"])
+def test_integrals_against_adaptive_quadrature(w):
+    w = weight(w)
+    for x in (0.2, 1.7, 9.0):
+        breaks = [at for at in (0.3, 2.0) if at < x]
+        for n in (1, 2):
+            value = quad(w.order(n), 0, x, points=breaks or None, epsabs=0, epsrel=1e-12, limit=200)[0]
+            assert float(w.order(n + 1)(x)) == pytest.approx(value, rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize("text", ["1", "x", "x^2", "x^0.5", "1/(1+x)", "log(1+x)", "threshold(2)", "min(x, 3)"])
+def test_weights_write_themselves(text):
+    assert str(weight(text)) == text
+    assert weight(str(weight(text))) == weight(text)
+
+
+def test_weights_by_other_spellings():
+    assert weight("constant") == weight(1) == Power(0.0)
+    assert weight(" x ** 2 ") == Power(2.0)
+    assert weight("log1p(x)") == Logarithm()
+    assert weight("1 / (x + 1)") == Reciprocal()
+    assert weight("threshold( 0.5 )") == Threshold(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x +", "cannot be read"),
+        ("__import__('os').getcwd()", "cannot be read: .* at character 12"),
+        ("x.real", "cannot be read: '.real' at character 2"),
+        ("(lambda: x)()", "cannot be read: .* at character 8"),
+        ("y", "is not known"),
+        ("min(x)", r"min\(x\) does not fit min \(2 numbers\)"),
+        ("x % 2", "x % 2 has a sign that is not known here"),
+        ("log2(x)", "log2 is not a function here"),
+        ("1/x", "infinite at 0"),
+        ("x - 1", "not a cost at x = 0"),
+        ("log(x + 0.5)", "not a cost"),
+        ("10**1000", "infinite at 0"),
+        ("threshold(-1)", "negative"),
+        ("threshold(a)", "not an age"),
+        ("x" + "+x" * 300, "at most 500"),
+    ],
+)
+def test_what_is_no_weight_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        weight(text)
+
+
+def test_weights_that_overflow_are_infinite_there():
+    grows = weight("exp(x)")
+    assert float(grows.integral(np.array(2.0))) == pytest.approx(math.expm1(2), rel=1e-10)
+    assert float(grows.integral(np.array(1e3))) == math.inf
+
+
+@pytest.mark.parametrize("updates", FAMILIES)
+@pytest.mark.parametrize("downloads", FAMILIES)
+def test_staleness_is_what_freshness_leaves(downloads, updates):
+    """Eq. 36 by its own integral, and P2P eq. 8 by another."""
+    copy, law = direct(downloads(1.3)), updates(2.0)
+    assert staleness(copy, law).value == pytest.approx(1 - copy.freshness(law).value, abs=1e-9)
+
+
+@pytest.mark.parametrize("lam", [0.5, 2.0, 30.0])
+def test_poisson_updates_have_the_closed_forms_of_the_papers(lam):
+    """Eq. 47 and 48; the update penalties below Theorem 7."""
+    mu, poisson = 2.0, Exponential(rate=2)
+    constant, memoryless = direct(Constant(rate=lam)), direct(Exponential(rate=lam))
+    eq47 = 1 / (2 * lam) - 1 / mu - lam * math.expm1(-mu / lam) / mu**2
+    assert since_first_missed(constant, poisson).value == pytest.approx(eq47, rel=1e-8)
+    assert since_first_missed(memoryless, poisson).value == pytest.approx(mu / (lam * (lam + mu)), rel=CLOSE)
+    for copy, factor in ((constant, (1 / 2, 1 / 6)), (memoryless, (1, 1))):
+        assert missing_updates(copy, poisson).value == pytest.approx(factor[0] * mu / lam, rel=CLOSE)
+        assert update_penalty(copy, poisson, "x").value == pytest.approx(factor[1] * mu / lam**2, rel=CLOSE)
+
+
+@pytest.mark.parametrize("lam", [0.3, 1.0, 1.9, 2.1, 8.0])
+def test_decaying_weights_have_the_closed_forms_of_the_paper(lam):
+    """Eq. 56 and 57."""
+    updates = Pareto(3, rate=2)
+    eq56 = 2 * ((lam + 1) * math.log(1 + 1 / lam) - 1)
+    eq57 = 4 * (2 * math.log(2 / lam) - 2 + lam) / (lam - 2) ** 2
+    assert update_penalty(direct(Constant(rate=lam)), updates, "1/(1+x)").value == pytest.approx(eq56, rel=1e-9)
+    assert update_penalty(direct(Pareto(3, rate=lam)), updates, "1/(1+x)").value == pytest.approx(eq57, rel=1e-9)
+
+
+def test_the_removable_point_of_equation_57():
+    assert update_penalty(direct(Pareto(3, rate=2)), Constant(rate=2), "1/(1+x)").value == pytest.approx(1, rel=CLOSE)
+
+
+@pytest.mark.parametrize("downloads", FAMILIES)
+@pytest.mark.parametrize("w", ["1", "x", "1/(1+x)", "min(x, 1)"])
+def test_both_sides_of_equation_50(downloads, w):
+    """mu E[w2(A_D)] by our panels against lambda mu E[w3(D)] = lambda mu integral of w2 (1 - F_D) by QUADPACK."""
+    law, updates, w = downloads(1.3), Pareto(3, rate=2), weight(w)
+    # In t = log x, where every tail of these ends or is a power.
+    cuts = sorted({-40.0, 0.0, 150.0, *np.log(law.breaks)})
+
+    def inner(t):
+        return float(math.exp(t) * w.integral(math.exp(t)) * law.tail(math.exp(t)))
+
+    parts = [quad(inner, a, b, epsabs=1e-13, limit=500)[0] for a, b in itertools.pairwise(cuts)]
+    expected = 2 * law.rate * math.fsum(parts)
+    assert update_penalty(direct(law), updates, w).value == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("updates", FAMILIES)
+@pytest.mark.parametrize("downloads", FAMILIES[:6])
+def test_the_mean_lag_is_the_integral_of_its_tail(downloads, updates):
+    """Eq. 42 with w = x against Theorem 5, which take the double integral in opposite orders."""
+    copy, law = direct(downloads(2.0)), updates(1.5)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    end = min(float(downloads(2.0).isf(0.0)), 1e9)
+    edges = np.unique([0.0, *np.geomspace(1e-7, end, 80), *[b for b in downloads(2.0).breaks if b <= end]])
+    half = np.diff(edges)[:, None] / 2
+    x = (edges[:-1, None] + half * (nodes + 1)).ravel()
+    mean_lag = float(lag_tail(copy, law, x) @ (half * weights).ravel())
+    # Kinks where D - U is shift the panels by what the bends of U are: a few digits.
+    assert since_first_missed(copy, law).value == pytest.approx(mean_lag * staleness(copy, law).value, rel=2e-4)
+
+
+@pytest.mark.parametrize("w", ["x", "1/(1+x)", "log(1+x)", "x^0.5"])
+def test_sums_over_values_agree_with_quadrature(w):
+    """Equation (2) of the module, against its general integral on a law that is almost the same."""
+    values = np.array([0.2, 0.7, 1.9])
+    downloads, updates = Lattice(values.tolist(), [1, 2, 1]), Gamma(shape=2, rate=3)
+    summed = source_penalty(direct(downloads), updates, w).value
+    # Added to nothing, a delay of zero length, the same age goes the general way.
+    general = source_penalty(best_of([direct(downloads), _slow()]), updates, w).value
+    assert general == pytest.approx(summed, rel=1e-7)
+
+
+def _slow():
+    """A copy so old that it is never the freshest."""
+    return delayed(direct(Constant(period=1.0)), 1e3)
+
+
+def test_the_charge_of_listed_updates_is_a_limit_of_smooth_ones():
+    """(1) and (3) of `charge`: Erlang updates of many stages are nearly constant."""
+    x, w = np.array([0.3, 0.8, 2.0, 5.0]), weight("x^2")
+    listed = charge(Constant(period=1), w, x)
+    errors = [np.abs(charge(Gamma(shape=shape, mean=1), w, x) - listed).max() for shape in (1e2, 1e4)]
+    # The variance is 1/shape, and the first thing to differ.
+    assert errors[1] < 1.1e-2 * errors[0] < 1e-2
+
+
+def test_recorded_processes_are_sums():
+    record = Empirical(np.exp(np.sin(np.arange(500.0))))
+    few = Empirical([1.0, 2.0])
+    values = np.unique(record.steps.values)
+    weights = record.steps.weights / record.steps.total
+    expected = record.rate * 2 * float(weights @ (values**3 / 6))
+    assert update_penalty(direct(record), Exponential(rate=2), "x").value == pytest.approx(expected, rel=1e-12)
+    # E over both of V: with w = x, V(d) = mu E[(d^3 - (d - u)+^3) / 6].
+    left = np.mean([d**3 - np.maximum(d - np.array([1.0, 2.0]), 0) ** 3 for d in values @ np.eye(len(values))], axis=1)
+    expected = record.rate * few.rate * float(weights @ left) / 6
+    assert source_penalty(direct(record), few, "x").value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("w", ["x", "1/(1+x)"])
+def test_two_long_records_are_taken_in_groups(w):
+    stream = np.random.default_rng(73)
+    downloads, updates = (Empirical(stream.pareto(1.4, 3000)) for _ in range(2))
+    grouped = source_penalty(direct(downloads), updates, w)
+    values, weights = downloads.steps.values, downloads.steps.weights / downloads.steps.total
+    # Points by the hundred stay below what is grouped.
+    exact = np.concatenate([charge(updates, weight(w), part, 2) for part in np.array_split(values, 30)])
+    exact = downloads.rate * float(weights @ exact)
+    assert 0 < abs(grouped.value - exact) <= grouped.accuracy <= 2e-5 * exact
+
+
+@random_cases
+@given(laws, laws, st.sampled_from(MEASURES))
+def test_constant_downloads_are_best_under_either_penalty(downloads, updates, w):
+    """Theorem 10."""
+    best, own = direct(best_constant(downloads)), direct(downloads)
+    for penalty in (source_penalty, update_penalty):
+        assert penalty(best, updates, w).value <= penalty(own, updates, w).value * (1 + 1e-8) + 1e-12
+
+
+@random_cases
+@given(laws, laws, st.sampled_from(["1/(1+x)", "exp(-x)", "x < 0.5"]))
+def test_constant_downloads_miss_least_under_decaying_weights_too(downloads, updates, w):
+    """Theorem 9, which asks nothing of w but that it is not negative."""
+    best, own = (update_penalty(direct(law), updates, w).value for law in (best_constant(downloads), downloads))
+    assert best <= own * (1 + 1e-8)
+
+
+@random_cases
+@given(laws, laws, st.sampled_from(FAMILIES), st.sampled_from(MEASURES))
+def test_penalties_follow_second_order_dominance(first, other, family, w):
+    """Theorems 8 and 9: larger downloads cost less, larger updates more."""
+    second = family(first.rate)
+    order = dominates(first, second)
+    if order == "second":
+        first, second = second, first
+    elif order == "neither":
+        return
+    for penalty in (source_penalty, update_penalty):
+        larger, smaller = (penalty(direct(law), other, w).value for law in (first, second))
+        assert larger <= smaller * (1 + 1e-8) + 1e-12
+    larger, smaller = (source_penalty(direct(other), law, w).value for law in (first, second))
+    assert larger >= smaller * (1 - 1e-8) - 1e-12
+
+
+@random_cases
+@given(laws, laws, st.floats(0, 3), st.floats(0.01, 2))
+def test_currency_grows_from_freshness_to_one(downloads, updates, lag, more):
+    copy = direct(downloads)
+    fresh, near, far = (currency(copy, updates, at).value for at in (0.0, lag, lag + more))
+    assert fresh == pytest.approx(1 - staleness(copy, updates).value, abs=1e-12)
+    assert fresh - 1e-9 <= near <= far + 1e-9 <= 1 + 2e-9
+    late = source_penalty(copy, updates, Threshold(lag)).value
+    assert near == pytest.approx(1 - late, abs=1e-12)
+
+
+def test_means_of_composed_ages():
+    """E[M] = mu E[X], and E[X] is known."""
+    updates = Constant(rate=2)
+    chain = pull(pull(direct(Pareto(3, rate=2)), Pareto(3, rate=2)), Exponential(rate=4))
+    assert missing_updates(chain, updates).value == pytest.approx(2 * (1 + 1 + 0.25), rel=1e-8)
+    # The age of Pareto 1.4 has the tail (1 + x / 0.2)^-0.4 and no mean; the smallest of three has.
+    best = best_of([direct(Pareto(1.4, rate=2))] * 3)
+    assert missing_updates(best, updates).value == pytest.approx(2 * 0.2 / 0.2, rel=1e-6)
+    assert data_age(delayed(direct(Constant(rate=2)), 0.5)).value == pytest.approx(0.75, rel=CLOSE)
+    assert data_age(direct(Exponential(rate=4))).value == pytest.approx(0.25, rel=CLOSE)
+    # All of a cluster of Poisson laws: each stage of the birth chain weighted by those that lack it.
+    m, lam, nu = 4, 1.0, 3.0
+    stages = [(m - j) / m / ((m - j) * (lam + nu * j / (m - 1))) for j in range(m)]
+    group = cluster(m, Exponential(rate=lam), Exponential(rate=nu))
+    assert missing_updates(group, updates).value == pytest.approx(2 * sum(stages), rel=1e-8)
+
+
+def test_sums_of_exponential_ages_in_closed_form():
+    """Hypoexponential X, exponential updates: every penalty is a sum of exponentials."""
+    a, b, mu = 2.0, 1.0, 3.0
+    copy, updates = pull(direct(Exponential(rate=a)), Exponential(rate=b)), Exponential(rate=mu)
+
+    def late(tau):  # K of eq. 41 for one exponential of rate r is mu / (mu + r) exp(-r tau)
+        terms = (b / (b - a) * mu / (mu + a) * math.exp(-a * tau), a / (a - b) * mu / (mu + b) * math.exp(-b * tau))
+        return sum(terms)
+
+    assert currency(copy, updates, 0.7).value == pytest.approx(1 - late(0.7), abs=1e-10)
+    mean = b / (b - a) * mu / (mu + a) / a + a / (a - b) * mu / (mu + b) / b
+    assert since_first_missed(copy, updates).value == pytest.approx(mean, rel=1e-9)
+
+
+def test_the_age_by_the_last_change():
+    """E[A_U; X > A_U] with both exponential: mu / (mu + lambda)^2."""
+    copy, updates = direct(Exponential(rate=1.5)), Exponential(rate=2.5)
+    assert since_last_change(copy, updates).value == pytest.approx(2.5 / 16, rel=CLOSE)
+    assert since_last_change(never(), updates).value == pytest.approx(0.4)
+    assert since_first_missed(copy, updates).value > since_last_change(copy, updates).value
+
+
+@pytest.mark.parametrize(
+    ("downloads", "w", "source", "update"),
+    [
+        (Pareto(2, rate=1), "1", True, False),
+        (Pareto(2.0001, rate=1), "1", True, True),
+        (Pareto(2, rate=1), "x", False, False),
+        (Pareto(2.5, rate=1), "x", True, False),
+        (Pareto(3, rate=1), "x", True, False),
+        (Pareto(3.01, rate=1), "x", True, True),
+        (Pareto(1.4, rate=1), "log(1+x)", True, False),
+        (Pareto(1.4, rate=1), "1/(1+x)", True, True),
+        (Pareto(1.4, rate=1), "x^0.4", False, False),
+        (Lognormal(sigma=2, rate=1), "x^3", True, True),
+        (Exponential(rate=1), "exp(0.5*x)", True, True),
+        (Exponential(rate=1), "exp(x)", False, False),
+        (Constant(rate=1), "exp(x)", True, True),
+    ],
+)
+def test_penalties_exist_where_the_paper_says(downloads, w, source, update):
+    """Definition 5: E[w(A_D)] for the source penalty, E[w2(A_D)] for the update penalty."""
+    updates, copy = Gamma(shape=2, rate=1), direct(downloads)
+    for prediction, exists in ((source_penalty(copy, updates, w), source), (update_penalty(copy, updates, w), update)):
+        assert math.isfinite(prediction.value) == exists
+        assert ("infinite because" in prediction.assumes) != exists
+        assert math.isfinite(prediction.accuracy)
+
+
+def test_near_the_edge_of_existence():
+    """Eq. 55 as alpha tends to 2."""
+    for excess in (0.1, 1e-2, 1e-4):
+        copy = direct(Pareto(2 + excess, rate=3))
+        assert missing_updates(copy, Constant(rate=2)).value == pytest.approx(2 / 3 * (1 + excess) / excess, rel=1e-7)
+
+
+def test_existence_of_composed_ages_is_that_of_the_heaviest():
+    updates, heavy = Exponential(rate=1), direct(Pareto(1.8, rate=1))
+    assert missing_updates(pull(heavy, Constant(rate=1)), updates).value == math.inf
+    assert missing_updates(delayed(heavy, 1), updates).value == math.inf
+    assert missing_updates(best_of([heavy, heavy]), updates).value < math.inf
+    assert missing_updates(best_of([direct(Pareto(1.5, rate=1))] * 2), updates).value == math.inf
+    assert missing_updates(cluster(5, Exponential(rate=1), Exponential(rate=1)), updates).value < math.inf
+
+
+def test_what_nothing_reaches():
+    updates = Exponential(rate=2)
+    assert staleness(never(), updates).value == 1
+    assert currency(never(), updates, 5.0).value == 0
+    assert missing_updates(never(), updates).value == math.inf
+    assert source_penalty(never(), updates, "x").value == math.inf
+    assert source_penalty(never(), updates, "1/(1+x)").value == 0
+    assert data_age(never()).value == math.inf
+    assert "nothing reaches" in missing_updates(never(), updates).assumes
+
+
+def test_predictions_say_what_they_rest_on():
+    found = source_penalty(pull(direct(Exponential(rate=1)), Exponential(rate=1)), Exponential(rate=1), "x")
+    assert found.kind == "exact"
+    assert found.source == "P2P eq. 28; Staleness eq. 42"
+    assert "update age independent" in found.assumes
+    rough = staleness(cluster(10, Pareto(3, rate=1), Pareto(3, rate=4)), Exponential(rate=1))
+    assert rough.kind == "approximation"
+    assert 0 < rough.accuracy < 0.02
+    with pytest.raises(ValueError, match="negative"):
+        currency(direct(Exponential(rate=1)), Exponential(rate=1), -1.0)
+
+
+def drawn(law, shape, stream):
+    return law.isf(stream.uniform(size=shape))
+
+
+FIRST, SECOND, CHANGES = Pareto(2.2, rate=2), Constant(period=0.8), Pareto(1.6, rate=1.5)
+
+
+@cache
+def lags():
+    stream, n = np.random.default_rng(71), 500_000
+    age = drawn(FIRST.age, n, stream) + drawn(SECOND.age, n, stream)
+    return age - drawn(CHANGES.age, n, stream)
+
+
+@pytest.mark.parametrize("w", ["1", "1/(1+x)", "min(x, 2) / 2", "threshold(0.6)"])
+def test_source_penalties_against_sampled_ages(w):
+    """False alarm below 1e-6 (empirical Bernstein), errors above 0.01 are seen."""
+    lag = lags()
+    costs = np.where(lag > 0, weight(w)(np.maximum(lag, 0.0)), 0.0)
+    expected = source_penalty(pull(direct(FIRST), SECOND), CHANGES, w).value
+    assert_mean(costs, expected, resolution=0.01)
+
+
+RENEWED, CHANGED = Uniform(low=0.5, high=2.0), Uniform(low=0.25, high=0.75)
+
+
+@cache
+def missed():
+    """Ages of the missed updates of many stationary copies, one row per update; 0 once there are no more."""
+    stream, n = np.random.default_rng(72), 200_000
+    age, since = drawn(RENEWED.age, n, stream), drawn(CHANGED.age, n, stream)
+    rows = []
+    while (since < age).any():
+        rows.append(np.where(since < age, since, 0.0))
+        since = since + drawn(CHANGED, n, stream)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("w", ["1", "min(x, 1)", "1/(1+x)"])
+def test_update_penalties_against_counted_updates(w):
+    """Sums over all missed updates, which eq. 50 never looks at.
+
+    False alarm below 1e-6, errors above 0.03 are seen: at most eight updates are missed, each of weight 1 or less.
+    """
+    rows = missed()
+    total = np.where(rows > 0, weight(w)(rows), 0.0).sum(axis=0)
+    assert_mean(total, update_penalty(direct(RENEWED), CHANGED, w).value, resolution=0.03, high=8)
