@@ -55,7 +55,7 @@ from replnet.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
     from replnet.study.emulate import emulate
-    from replnet.predictions.predict import predict
+    from replnet.study.predict import predict
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
@@ -72,7 +72,7 @@ _HOMES = {
         "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
     ),
     "replnet.text.errors": ("InputError",),
-    "replnet.predictions.predict": ("predict",),
+    "replnet.study.predict": ("predict",),
     "replnet.study.emulate": ("emulate",),
     "replnet.report.sections": ("sweep",),
     "replnet.laws": (

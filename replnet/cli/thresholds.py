@@ -77,7 +77,7 @@ def _groups(network: Network, by: str | None) -> list[str]:
 
         return sorted(groups_of(network.data()))
     if by == "source":
-        from replnet.predictions.predict import rows_by_source
+        from replnet.study.predict import rows_by_source
 
         return rows_by_source(network)
     return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import NamedTuple, final
 
+from replnet.engines.runner import Parcel
+from replnet.live.batches import pack, unpack
 from replnet.live.speed import Costs
-from replnet.live.wire import body, message, pack, unpack
 from replnet.network.messages import Pull, Send
 from replnet.network.nodes import Replica
 
@@ -36,23 +37,23 @@ class Bouncer:
         self._rounds, self._batches, self._cpu = [], 0, time.process_time()
         self._begun = time.monotonic()
         self._end = self._begun + seconds
-        self._send(to, pack((me, 0, 0), [(0, to, me, float(n), 0.0, 0.0, body(Pull(n))) for n in range(size)]))
+        self._send(to, pack((me, 0, 0), [Parcel(0, to, me, 0.0, 0.0, 0.0, False, Pull(n)) for n in range(size)]))
 
     def receive(self, batch: bytes) -> None:
         (host, _, number), parcels = unpack(batch)
         self._batches += 2
         out = []
-        for _, to, sender, sent, due, mark, said in parcels:
-            commands = self._node.on_message(sent, str(sender), message(said))
-            said_back = [body(c.message) for c in commands if isinstance(c, Send)] or [body(Pull())]
-            out += [(0, sender, to, sent, due, mark, back) for back in said_back]
+        for parcel in parcels:
+            commands = self._node.on_message(parcel.sent, parcel.sender, parcel.message)
+            back = [command.message for command in commands if isinstance(command, Send)] or [Pull()]
+            out += [parcel._replace(to=parcel.sender, sender=parcel.to, message=message) for message in back]
         if number % 2:  # a reply has come back
             now = time.monotonic()
             self._rounds.append(now - self._begun)
             self._begun = now
             if now > self._end:
                 return
-        self._send(host, pack((parcels[0][1], 0, number + 1), out))
+        self._send(host, pack((parcels[0].to, 0, number + 1), out))
 
     def result(self) -> Bounced:
         seconds = fmean(self._rounds) if self._rounds else time.monotonic() - self._begun

@@ -52,7 +52,8 @@ class Costs:
 
 def shortest(plan: Plan) -> float:
     """The shortest mean interval of updates, downloads and polls."""
-    return min((p.law.mean for p in plan.processes if p.purpose != QUERIES), default=1.0)
+    often = plan.rates[plan.processes.purpose != QUERIES]
+    return 1 / float(often.max()) if often.size else 1.0
 
 
 def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:

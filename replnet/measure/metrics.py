@@ -96,7 +96,14 @@ def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> P
 
 
 def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None) -> Metric:
-    return Metric(name, Question(about, by, by.integral, "stale" if whole else "time"), by, basis, predict, whole)
+    return Metric(
+        name,
+        Question(about, by, by.integral, "stale" if whole else "time", by.limit if about == "first" else math.inf),
+        by,
+        basis,
+        predict,
+        whole,
+    )
 
 
 PLAIN = {
@@ -148,7 +155,7 @@ def _currency(text: str, inside: str) -> Metric:
     if not 0 <= lag < math.inf:  # NaN is not either
         raise FieldError("measure", f"{shown(text)} has no lag of 0 or more", CALLS["currency"])
     late = Threshold(lag)
-    question = Question("first", late, late.integral, "rest")
+    question = Question("first", late, late.integral, "rest", late.limit)
     name, basis = f"currency({number(lag)})", penalties.CURRENCY
     return Metric(name, question, late, basis, lambda copy, law: penalties.currency(copy, law, lag))
 
@@ -159,7 +166,11 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
     except FieldError as error:
         raise FieldError("measure", f"{shown(text)}: {error.wrong}", error.right) from None
     if name == "source_penalty":
-        question, basis, predict = Question("first", by, by.integral), penalties.SOURCE, penalties.source_penalty
+        question, basis, predict = (
+            Question("first", by, by.integral, "time", by.limit),
+            penalties.SOURCE,
+            penalties.source_penalty,
+        )
     else:
         question, basis, predict = Question("every", by, by.integral), penalties.UPDATE, penalties.update_penalty
     return Metric(f"{name}({by})", question, by, basis, lambda copy, law: predict(copy, law, by))

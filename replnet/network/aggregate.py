@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.network.fields import LAW_SCHEMA, Amount, Count, Name, PlainLaws, Shape, numbers, numbers_or_law
-from replnet.network.parts import Part
+from replnet.network.common import Whole
+from replnet.network.fields import LAW_SCHEMA, Amount, Count, PlainLaws, Shape, numbers, numbers_or_law
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
 
@@ -74,12 +74,10 @@ Sourced = Annotated[
 
 
 @final
-class Aggregate(Part):
+class Aggregate(Whole):
     """Many sources, and one replica or several that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
-    name: Name | None = Field(None, description="a short name, for tables; the name of the file if left out")
-    title: str | None = Field(None, description="one line that says what the network is")
     sources: Count | None = Field(None, description="M, how many; left out where another field is a list of one each")
     updates: PlainLaws = Field(
         (POISSON,),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-NodeId: TypeAlias = str
+NodeId: TypeAlias = str | int
+"""A name, or a number: whoever runs nodes decides."""
 Copies: TypeAlias = Mapping[NodeId, float]
 """Per source, the instant at which what is held left it."""
 
@@ -61,6 +62,3 @@ class Answer:
 
 
 Command: TypeAlias = Send | Wake | Answer
-
-Mark: TypeAlias = float
-"""Noted on a message by who carries it: on a pull, 1 if the reply will get lost; on a reply, when it was pulled."""

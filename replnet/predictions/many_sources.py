@@ -15,7 +15,8 @@ from replnet.ages.prediction import Basis, Prediction, joined, unknown
 from replnet.ages.stretched import at_rate
 from replnet.laws import Constant, Exponential, Lattice, Law
 from replnet.measure.metrics import Metric
-from replnet.network.sources import Floats
+from replnet.network.sources import Floats, ManySources
+from replnet.network.topology import View
 from replnet.papers.many_copies import (
     CONSTANT,
     EXPONENTIAL,
@@ -29,13 +30,12 @@ from replnet.papers.many_copies import (
 )
 from replnet.papers.many_replicas import APART, MOST_SUBSETS, SOURCES, SUBSETS
 from replnet.papers.sync_order import PURELY_RANDOM, RANDOM, PurelyRandom, RandomOrder, SyncOrder
-from replnet.study.aggregates.system import System, View
 
 Key = tuple[str, str]
 MOST_SHARES = 2_000  # different chances to be drawn, each with a formula of its own
 
 
-def expected(system: System, asked: Iterable[Metric] = ()) -> dict[Key, Prediction]:
+def expected(system: ManySources, asked: Iterable[Metric] = ()) -> dict[Key, Prediction]:
     """By (group, metric)."""
     asked = tuple(asked)
     return {key: formula for view in system.views for key, formula in _View(system, view).rows(asked)}
@@ -44,11 +44,11 @@ def expected(system: System, asked: Iterable[Metric] = ()) -> dict[Key, Predicti
 @final
 @dataclass(frozen=True, eq=False)
 class _View:
-    system: System
+    system: ManySources
     view: View
 
     def rows(self, asked: Iterable[Metric]) -> Iterator[tuple[Key, Prediction]]:
-        name, alone = self.view.name, self.view.name == "copies"
+        name, alone = self.view.group, self.view.group == "copies"
         try:
             copies = self._copies()
             fresh = copies.freshness(self._changes)

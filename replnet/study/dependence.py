@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.plan import DOWNLOADS, UPDATES, Plan
+from replnet.engines.plan import DOWNLOADS, Plan
 from replnet.laws.families import Constant
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered
@@ -54,20 +54,19 @@ def depends(plan: Plan, group: int, seed: int, row: int = -1) -> str:
 
 def _open(plan: Plan, group: int, row: int) -> Iterator[tuple[int, int]]:
     """Processes of updates, and of downloads from there, by number: one pair of any two laws that leave it open."""
-    if not any(_regular(p.law) for p in plan.processes if p.purpose == UPDATES):
+    p, rows = plan.processes, np.arange(plan.sources.size)
+    if not any(_regular(law) for law in {plan.law(q) for q in rows.tolist()}) or plan.topology.each:
         return
-    every = {(p.node, p.purpose): q for q, p in enumerate(plan.processes)}
     seen: set[tuple[Law, Law]] = set()
-    sources = set(plan.sources) if row < 0 else {plan.sources[row]}
-    for p in behind(plan, group, row):
-        if p.purpose != DOWNLOADS or not _regular(p.law):
+    of = {int(source): q for q, source in enumerate(plan.sources) if row in (-1, q)}
+    for q in behind(plan, group, row).tolist():
+        if p.purpose[q] != DOWNLOADS or not _regular(plan.law(q)):
             continue
-        for source in set(p.candidates) & sources:
-            q = every[source, UPDATES]
-            laws = plan.processes[q].law, p.law
+        for source in set(plan.candidates(q).tolist()) & of.keys():
+            laws = plan.law(of[source]), plan.law(q)
             if _regular(laws[0]) and laws not in seen:
                 seen.add(laws)
-                yield q, every[p.node, DOWNLOADS]
+                yield of[source], q
 
 
 def _regular(law: Law) -> bool:
@@ -88,7 +87,7 @@ def _round(law: Law) -> float:
 
 def _ages(plan: Plan, pair: tuple[int, int], seed: int) -> tuple[Floats, Floats]:
     """Of the update and of the download, at the same instants."""
-    laws = [plan.processes[q].law for q in pair]
+    laws = [plan.law(q) for q in pair]
     rounds = [_round(law) for law in laws]
     if all(rounds):
         stretch = ROUNDS * max(rounds)  # (1)
@@ -101,9 +100,9 @@ def _ages(plan: Plan, pair: tuple[int, int], seed: int) -> tuple[Floats, Floats]
 
 def _age(plan: Plan, number: int, run: Words, at: Floats, cycle: float) -> Floats:
     """Of one process at these instants, which ascend."""
-    row = np.array([number])
-    names, purposes = plan.stream_names[row], plan.purpose[row]
-    process = Renewals([plan.processes[number].law], np.zeros(1, np.int64), run, names, purposes, WINDOW)
+    clock = plan.processes.clock[[number]]
+    names, purposes = plan.clocks.word[clock], plan.clocks.purpose[clock]
+    process = Renewals([plan.law(number)], np.zeros(1, np.int64), run, names, purposes, WINDOW)
     end = cycle or float(at[-1])
     points = [-process.age]
     while process.now < end:

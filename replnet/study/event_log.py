@@ -17,9 +17,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.path import Path as Walked
-from replnet.engines.plan import Plan
-from replnet.engines.record import EVENTS, NO_ONE, Columns, Keep, columns, looks
+from replnet.engines.log import EVENTS, NO_ONE, Columns, Keep, columns
 from replnet.network.network import Network
 from replnet.study.provenance import provenance
 from replnet.study.store.durable import DiskError, RefusedError, lock
@@ -28,23 +26,6 @@ ROWS = 1 << 20  # of a row group
 
 File: TypeAlias = str | os.PathLike[str]
 Row: TypeAlias = tuple[int, float, str, str, str | None, float | None, str | None]
-Again: TypeAlias = Callable[[int, Walked, Keep], None]
-"""Walks the path of a replication once more and hands on what happens."""
-
-
-def again(plan: Plan, engine: str, seed: int, horizon: float) -> Again:
-    if engine == "array":
-        from replnet.engines import array
-
-        return lambda replication, path, keep: array.record_path(
-            plan, seed, replication, horizon, keep, looks(plan, path, horizon)
-        )
-    from replnet.engines import step
-
-    return lambda replication, path, keep: step.record_path(
-        plan, seed, replication, horizon, keep, looks(plan, path, horizon)
-    )
-
 
 @contextmanager
 def event_log(file: File | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:
@@ -54,7 +35,7 @@ def event_log(file: File | None, network: Network, seed: int, engine: str) -> It
         return
     about = {"network": network.data(), **provenance(network.data(), seed=seed, engine=engine)}
     with _alone(Path(file)):
-        log = EventLog(Path(file), tuple(network.graph), about)
+        log = EventLog(Path(file), network.topology.names, about)
         try:
             yield log
         except BaseException:

@@ -78,20 +78,35 @@ class Renewals:
         purpose: Ints,
         events: int = 1 << 15,
         room_for: Callable[[int], Floats] = np.empty,
+        stretch: Floats | None = None,
     ) -> None:
-        """Process p follows laws[which[p]]; `events` is the size of a window to aim at, `room_for` gives memory."""
-        self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
-        self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
-        self._rate = np.array([law.rate for law in laws])
-        self._total = total = float(self._rate[which].sum())
+        """Process p follows laws[which[p]], its intervals `stretch`[p] times as long.
+
+        `events` is the size of a window to aim at, `room_for` gives memory.
+        """
+        self._run, self._names, self._purpose, self._stretch = run, names, purpose, stretch
+        rates = np.array([law.rate for law in laws])[which]
+        if stretch is not None:
+            rates, given = rates / stretch, laws
+            # Those of one law are drawn together if they are about as frequent, in blocks of one length.
+            kinds, which = np.unique(
+                np.column_stack([which, np.log2(rates)]).astype(np.int64), axis=0, return_inverse=True
+            )
+            laws = [given[g] for g in kinds[:, 0]]
+        self._laws = laws
+        self._members = np.split(
+            np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=len(laws)))[:-1]
+        )
+        self._rate = np.array([float(rates[rows].max(initial=0.0)) for rows in self._members])
+        self._total = total = float(rates.sum())
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
-        self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total
+        self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total if total else math.inf
         self._start(which)
         expected = self.length * self._rate
         self._blocks = np.minimum(np.ceil(expected + 1), CHUNK).astype(np.int64)
         # Little more than is likely needed: with many rows, it is their memory that costs.
         room = (np.ceil(expected + 5 * np.sqrt(expected) + 4).astype(np.int64) + self._blocks)[which]
-        self._offset = np.concatenate([[0], np.cumsum(room)[:-1]])
+        self._offset = np.cumsum(room) - room
         self._points = room_for(int(room.sum()))
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
@@ -113,6 +128,9 @@ class Renewals:
                 continue
             age, interval = law.around_zero(first[rows], second[rows])
             self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
+        if self._stretch is not None:
+            self.age *= self._stretch
+            self.residual *= self._stretch
 
     def _flow(self, law: Law, rows: Ints) -> Flow | None:
         """What draws the intervals of these processes if they depend on one another."""
@@ -176,7 +194,27 @@ class Renewals:
             uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
             fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
             intervals = draw(self._laws[g], uniforms)
-        append(intervals, rows, self._offset, self._head, self._tail, self._points)
+        append(self._stretched(intervals, rows), rows, self._offset, self._head, self._tail, self._points)
+
+    def _stretched(self, intervals: Floats, rows: Ints) -> Floats:
+        return intervals if self._stretch is None else intervals * self._stretch[rows][:, None]
+
+    def before(self, number: Ints) -> Floats:
+        """How long ago, at time zero, the number-th last event of every process was; 1 is the last."""
+        ages = self.age.copy()
+        for g, members in enumerate(self._members):
+            if members.size and (most := int(number[members].max())) > 1:
+                waits = self._stretched(self._behind(g).next(np.arange(members.size), most - 1), members)
+                ago = ages[members][:, None] + np.cumsum(waits, axis=1)
+                further = number[members] > 1
+                ages[members[further]] = ago[further, number[members][further] - 2]
+        return ages
+
+    def _behind(self, g: int) -> Walk:
+        """What draws the past intervals of the g-th law, latest first."""
+        members, flow = self._members[g], self._flows[g]
+        past = streams(self._run, self._names[members], self._purpose[members], PAST)
+        return flow.behind() if flow else _Renewing(self._laws[g], past)
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
@@ -194,9 +232,8 @@ class Renewals:
 
     def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
         """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""
-        law, members, flow = self._laws[g], self._members[g], self._flows[g]
-        past = streams(self._run, self._names[members], self._purpose[members], PAST)
-        walk, last, blocks = flow.behind() if flow else _Renewing(law, past), -self.age[members], []
+        members = self._members[g]
+        walk, last, blocks = self._behind(g), -self.age[members], []
         times, short, drawn = last[:, None].copy(), np.arange(members.size), 0
         each = 1  # instants so far of a row that is still short
         while short.size:
@@ -206,13 +243,13 @@ class Renewals:
             short = short[times[:, -1] >= -depth]
             if not short.size:
                 break
-            missing = (last[short].max() + depth) * law.rate
+            missing = (last[short].max() + depth) * self._rate[g]
             # As many again as there are, for bursts, in which intervals are far below their mean.
             block = int(min(max(missing + 2 * math.sqrt(missing) + 8, each), 4096))
             each, drawn = each + block, drawn + block * short.size
             if drawn > MOST:
                 self._refuse(depth, drawn)
-            times = walk.next(short, block)
+            times = self._stretched(walk.next(short, block), members[short])
             times[:, 0] = last[short] - times[:, 0]
             times[:, 1:] *= -1
             times = np.cumsum(times, axis=1)

@@ -71,7 +71,7 @@ class Policies(_OfPages):
             yield name, "share_of_optimum", Prediction.of(value / best, basis)
 
     def _carousel(self) -> float:
-        from replnet.predictions.predict import predict
+        from replnet.study.predict import predict
 
         network = Network(self._aggregate(order="carousel", allocate="algorithm2"))
         row = next(row for row in predict(network).rows if (row.group, row.metric) == ("copies", "freshness"))

@@ -108,7 +108,7 @@ def predicted(cell: Cell) -> list[Record]:
         return predict_size(cell.optimise)
     if cell.formula is not None:
         return [{**measured(None), **row} for row in computation(cell.formula).rows()]
-    from replnet.predictions.predict import predict
+    from replnet.study.predict import predict
 
     return [row.record() for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]
 
