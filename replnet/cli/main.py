@@ -98,7 +98,7 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
     from replnet.cli.output import write
     from replnet.cli.progress import Lines
     from replnet.network.network import load
-    from replnet.predictions.predict import predict as formulas
+    from replnet.study.predict import predict as formulas
 
     with Lines("reading the network, and evaluating its formulas"):
         result = formulas(load(network, overrides), measure, by)

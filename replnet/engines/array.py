@@ -432,9 +432,10 @@ class _Run:
         clocks = np.concatenate(layout.clocks)
         counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64) + self._absent
         shares |= download_rates(plan, clocks, spent, self._horizon)
+        updates, downloads, polls, queries = counts.tolist()
         return Path(
             shares=shares,
-            counts=tuple(counts.tolist()),
+            counts=(updates, downloads, polls, queries),
             depth=depth,
             unproven=unproven,
             undated=tally.undated(r, task.rows),

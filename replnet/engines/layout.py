@@ -19,10 +19,10 @@ from typing import NamedTuple, final
 import numpy as np
 
 from replnet.engines.passes import DIRECT, NODES, Sources, Trees
-from replnet.engines.plan import QUERIES, Flags, Ints, Lists, Plan
+from replnet.engines.plan import QUERIES, Flags, Ints, Plan
 from replnet.engines.pulls import Askers
 from replnet.laws.processes.scratch import Scratch
-from replnet.network.topology import REPLICA, View
+from replnet.network.topology import REPLICA, Lists, View
 
 
 class Places(NamedTuple):
@@ -84,7 +84,7 @@ class Layout:
         used[p.candidates[p.ask > 0]] = True
         found[lists.members[np.repeat(used, lists.sizes)]] = False
         found[p.node[p.ask < lists.sizes[p.candidates]]] = False
-        return found
+        return np.asarray(found)
 
     @cached_property
     def _component(self) -> Ints:
@@ -202,7 +202,7 @@ class Layout:
         rows = np.zeros(int(self.layers.sum()), np.int64)
         rows[first[self.home] + self.layer] = np.arange(self.home.size)
         component = self.places.component[self.place_of]
-        return rows[first[component] + np.arange(self.slots) - self.base[self.place_of]]
+        return np.asarray(rows[first[component] + np.arange(self.slots) - self.base[self.place_of]])
 
     @cached_property
     def sourced(self) -> Flags:

@@ -85,7 +85,7 @@ def spending(plan: Plan) -> tuple[Floats, Floats]:
         shares = np.bincount(p.candidates, arrive * plan.rates * p.ask * mine, lists.begin.size - 1)
         each = np.repeat(shares / np.maximum(lists.sizes, 1), lists.sizes)
         asked.append(np.bincount(lists.members, each, plan.size))
-    return exchange + np.where(costs, asked[1], 0.0), asked[0]
+    return np.asarray(exchange + np.where(costs, asked[1], 0.0)), np.asarray(asked[0], float)
 
 
 def answers_cost(plan: Plan) -> npt.NDArray[np.bool_]:
@@ -219,7 +219,7 @@ def load(plan: Plan, of: Counts, time: float, here: npt.NDArray[np.bool_] | None
         if (members & plan.clients).any():
             found[name, "queueing_delay"] = float(of.waited[some].sum()), float(of.sent[some].sum())
             found[name, "rejected"] = refused, came
-        elif limited[members].all():
+        elif members.any() and limited[members].all():
             if len(asks) <= 1:
                 sent = float(of.served[some].sum() + of.spare[some] @ plan.bandwidth[some])
                 found[name, "service_rate"] = sent / next(iter(asks), 1), time * float(some.sum() / members.sum())

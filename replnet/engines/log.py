@@ -251,7 +251,7 @@ class Recorder:
         return found
 
     def _heard(self, row: int) -> Flags:
-        return self._plan.reached[row]
+        return np.asarray(self._plan.reached[row])
 
     def _known(self, left: Floats) -> Floats:
         return np.where(left == -np.inf, np.nan, np.where(left <= self._floor, -np.inf, left))

@@ -119,7 +119,8 @@ class Plan:
 
     def law(self, process: int) -> Law:
         """The shape of its intervals; of a replica that takes turns, of those of all."""
-        return self.topology.laws[self.clocks.law[self.processes.clock[process]]]
+        law: Law = self.topology.laws[self.clocks.law[self.processes.clock[process]]]
+        return law
 
     def stretch(self, rows: Ints) -> Floats:
         """How much longer the intervals of these sources are than those of their laws; infinite for what never changes."""

@@ -16,7 +16,7 @@ from replnet.engines.outages import Hazards
 from replnet.engines.plan import Floats, Plan
 from replnet.engines.runner import Agenda, Instants, Parcel, Runner, clockwork, phases
 from replnet.engines.start import depths, further
-from replnet.engines.tally import UNKNOWN, Path, Task
+from replnet.engines.tally import UNKNOWN, Path, Task, rates
 from replnet.engines.watcher import Watcher
 from replnet.laws.law import Law
 from replnet.laws.processes.streams import seed_words
@@ -78,9 +78,9 @@ class Walk:
         instants = Instants(plan, self._run, np.arange(plan.processes.node.size), depth)
         self._ages, self._clocks = instants.clocks.age, instants.clocks
         # Stale to who counts what is fresh, and as old as the start to who asks when copies left.
-        self._unknown = UNKNOWN if task.sampled and not task.dated else -depth
+        self.unknown = UNKNOWN if task.sampled and not task.dated else -depth
         keep = task.keep(replication) if task.keep else None
-        self.watcher = Watcher(task, self._run, everyone, -depth, self._unknown, keep=keep)
+        self.watcher = Watcher(task, self._run, everyone, -depth, self.unknown, keep=keep)
         hazards = Hazards(plan, self._run, -depth, task.horizon) if plan.strict else None
         coming = lambda q: (instants.of(q), instants.before(q))  # noqa: E731
         self.runner = Runner(plan, self._run, everyone, coming, self._agenda, self.watcher, hazards)
@@ -113,7 +113,7 @@ class Walk:
         for i, node in self._replicas():
             rows = self._plan.heard.of(i).tolist()
             sources = self._plan.sources[rows].tolist()
-            node.copies = {s: self._known.get((i, row), self._unknown) for row, s in zip(rows, sources, strict=True)}
+            node.copies = {s: self._known.get((i, row), self.unknown) for row, s in zip(rows, sources, strict=True)}
             self.watcher.holds(now, i, node.copies)
 
     def _told(self, now: float, i: int) -> None:
@@ -166,10 +166,11 @@ class Walk:
         shares = tally.shares(0, task.rows)
         if self.runner.hazards and (lines := self.runner.hazards.lines):
             shares |= load(plan, lines.totals(task.horizon), task.horizon)
-        shares |= self.watcher.download_rates(task.horizon)
+        shares |= rates(plan, self.watcher.downloads, task.horizon)
+        updates, downloads, polls, queries = self.watcher.counts
         return Path(
             shares=shares,
-            counts=tuple(self.watcher.counts),
+            counts=(updates, downloads, polls, queries),
             depth=self.depth,
             unproven=self.unproven,
             undated=tally.undated(0, task.rows),

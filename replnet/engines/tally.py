@@ -96,13 +96,14 @@ class Sums:
 
     @classmethod
     def zero(cls, cells: int, metrics: Iterable[str] = ()) -> Sums:
-        none, counts = np.zeros(cells + 1), np.zeros(cells + 1, np.int64)
-        times = (none.copy() for _ in range(3))
-        return cls(none, none.copy(), none.copy(), counts, counts.copy(), *times, {name: none.copy() for name in metrics})
+        fresh, absent, good, whole, stale, undated = np.zeros((6, cells + 1))
+        brought, ended = np.zeros((2, cells + 1), np.int64)
+        costs = {name: np.zeros(cells + 1) for name in metrics}
+        return cls(fresh, absent, good, brought, ended, whole, stale, undated, costs)
 
     def plus(self, other: Sums) -> Sums:
-        found = [getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-1]]
-        return Sums(*found, {name: cost + other.costs[name] for name, cost in self.costs.items()})
+        added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-1]}
+        return Sums(**added, costs={name: cost + other.costs[name] for name, cost in self.costs.items()})
 
 
 @final
@@ -124,7 +125,7 @@ class Tally:
         self._known, there = -ages, np.isfinite(ages)
         self._updates = Updates(-ages[there], np.append(0, np.cumsum(there)))
         self._upto, self._waiting = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
-        self.spans: list[tuple[Ints, Floats, Floats]] | None = None
+        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who was stale from when to when
         if self._plan.topology.together and self._sampled:
             self.spans = []
 
@@ -152,7 +153,8 @@ class Tally:
         self.sums.fresh += np.bincount(cell, lasting.length - lasting.stale, self.sums.fresh.size)
         if self.spans is not None:
             late, since, until = lasting.stale_spans
-            self.spans.append((who[late], since, until))
+            path = row[late] // self._plan.sources.size
+            self.spans.append((who[late] + path * self._plan.everyone, since, until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))
@@ -261,12 +263,12 @@ class Tally:
         cells = self._plan.cells[0].size
         found = shares(self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells))
         for name, (g, row) in names.items() if self.spans is not None else ():
-            found |= self._together(name, g) if row < 0 else {}
+            found |= self._together(r, name, g) if row < 0 else {}
         return found
 
     def undated(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[str, float]:
         """The share of copy-time, or of answers, that had to be left out, where there is some."""
-        cells, found = self._plan.cells[0].size, {}
+        cells, found = self._plan.cells[0].size, dict[str, float]()
         mine = slice(r * cells, (r + 1) * cells)
         for name, (g, row) in names.items() if self.sums.undated.any() else ():
             weight = _weight(self._plan, g, row)
@@ -274,13 +276,13 @@ class Tally:
             found |= {name: lost / (lost + float(weight @ self.sums.whole[mine]))} if lost else {}
         return found
 
-    def _together(self, name: str, g: int) -> Shares:
+    def _together(self, r: int, name: str, g: int) -> Shares:
         """For how long whoever is in a group had a fresh copy of any source, and of all."""
         assert self.spans is not None
         who, since, until = (np.concatenate(part) for part in zip(*self.spans, strict=True))
         members, count = self._plan.members(g), self._plan.sources.size
         some = every = 0.0
-        for member in members.tolist():
+        for member in (members + r * self._plan.everyone).tolist():
             mine = np.flatnonzero(who == member)
             at = np.concatenate([[0.0], since[mine], until[mine], [self._horizon]])
             step = np.concatenate([[0], np.ones(mine.size, np.int64), -np.ones(mine.size, np.int64), [0]])
@@ -356,8 +358,12 @@ def download_rates(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Sha
     known, row = plan.fetching
     count = np.zeros(plan.clocks.rate.size)
     count[clocks] = spent
-    by_row = np.bincount(row, count[known], plan.sources.size)
-    return {(name, "download_rate"): (float(by_row[of]), horizon) for name, (_, of) in plan.shown.items()}
+    return rates(plan, np.bincount(row, count[known], plan.sources.size).astype(float), horizon)
+
+
+def rates(plan: Plan, downloads: Floats, horizon: float) -> Shares:
+    """The same from how many downloads every source had."""
+    return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown.items()}
 
 
 def _merged(first: Updates, then: Updates) -> Updates:

@@ -13,9 +13,9 @@ from typing import final
 import numpy as np
 
 from replnet.engines.log import ANSWER, FAILED, NO_ONE, REPLY, START, Keep, Scribe, undecided
-from replnet.engines.plan import Ints
+from replnet.engines.plan import Floats, Ints
 from replnet.engines.runner import Parcel, clockwork
-from replnet.engines.tally import UNKNOWN, Shares, Sums, Tally, Task
+from replnet.engines.tally import UNKNOWN, Sums, Tally, Task
 from replnet.laws.processes.streams import Words
 from replnet.measure.staleness import Updates
 from replnet.network.messages import Copies
@@ -41,7 +41,7 @@ class Watcher:
         clock, row = self._plan.fetching
         rows = dict(zip(clock.tolist(), row.tolist(), strict=True)) if self._plan.shown else {}
         self._fetches = {q: rows[c] for q, c in enumerate(self._plan.processes.clock.tolist()) if c in rows}
-        self._downloads: dict[int, int] = {}
+        self.downloads = np.zeros(self._plan.sources.size)  # by source, of those that have rows of their own
         self._scribe: Scribe | None = None
         self._undecided = undecided(self._plan)
         sources = self._plan.sources.tolist()
@@ -79,7 +79,7 @@ class Watcher:
             self.counts[self._plan.processes.purpose[process]] += 1
             row = self._fetches.get(process)
             if row is not None:
-                self._downloads[row] = self._downloads.get(row, 0) + 1
+                self.downloads[row] += 1
 
     def updated(self, now: float, source: int) -> None:
         if self._scribe:
@@ -176,11 +176,6 @@ class Watcher:
         self.settle(until)
         found, self._tally.sums = self._tally.sums, so_far
         return found
-
-    def download_rates(self, until: float) -> Shares:
-        """Of sources that have rows of their own."""
-        rate = [(name, self._downloads.get(row, 0)) for name, (_, row) in self._plan.shown.items()]
-        return {(name, "download_rate"): (float(count), until) for name, count in rate}
 
     @cached_property
     def copies(self) -> Floats:

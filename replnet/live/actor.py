@@ -11,16 +11,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, final
 
-from replnet.engines.plan import Plan
+from replnet.engines.tally import Task
 from replnet.live.clocks import Heartbeat, machine
-from replnet.live.host import Host
-from replnet.live.host_part import Part
+from replnet.live.host import Host, Logged, Part, Report
 from replnet.live.latency_probe import Bounced, Bouncer
-from replnet.live.observations import Finished, LogRow, Report
 from replnet.live.speed import GAP
 
 NAP = 0.2  # seconds after which a thread looks up whether it is to end
@@ -39,7 +37,20 @@ class Status:
     done: bool  # no wake is left and no query is open
     idle: bool  # no wake is left
     report: bytes  # of a Report, pickled when it was true; empty if there is none yet
-    rows: list[LogRow]  # up to that report, since the last time
+    rows: list[Logged]  # up to that report, since the last time
+
+
+@final
+@dataclass(frozen=True)
+class Finished:
+    """The last report of a host, and what only the end shows."""
+
+    report: Report
+    left: list[list[tuple[int, int, float]]]  # by replication: row of the source, node, when the copy left
+    rows: list[Logged]
+    busy: float  # share of the time in which its loop worked
+    cpu: float  # CPUs that its process used
+    stood: list[tuple[float, float]] = field(default_factory=list)  # still, from when in model time, for seconds
 
 
 @final
@@ -56,7 +67,7 @@ class HostActor:
         self._zero, self._scale = float("inf"), 1.0
         self._busy = self._cpu = self._wall = 0.0
         self._stood: list[tuple[float, float]] = []
-        self._report, self._rows, self._reported = b"", list[LogRow](), threading.Lock()
+        self._report, self._rows, self._reported = b"", list[Logged](), threading.Lock()
 
     def hello(self) -> tuple[str, str, int]:
         """Its machine since when, the name of that, and its process there."""
@@ -85,10 +96,10 @@ class HostActor:
     def bounced(self) -> Bounced:
         return self._bouncer.result()
 
-    def prepare(self, plan: Plan, part: Part) -> float:
+    def prepare(self, task: Task, part: Part) -> float:
         """Make the nodes; returns how many seconds that took."""
         begun = time.monotonic()
-        self._host, self._since = Host(plan, part, self._model_time, self._send), part.since
+        self._host, self._since = Host(task, part, self._model_time, self._send), part.since
         # The nodes stay: looking through all of them for garbage would stop everything for a while, again and again.
         gc.collect()
         gc.freeze()
@@ -101,7 +112,7 @@ class HostActor:
         """
         self._end()
         assert self._host is not None
-        self._host.post.gap = GAP / scale
+        self._host.outbox.gap = GAP / scale
         self._zero, self._scale = zero, scale
         for host, incarnation in enumerate(met):
             if incarnation:
@@ -114,7 +125,7 @@ class HostActor:
 
     def _replace(self, host: int, incarnation: int, peer: Any) -> None:
         assert self._host is not None
-        if not self._host.post.knows(host, incarnation):
+        if not self._host.outbox.knows(host, incarnation):
             self._peers[host] = _to(peer)
             self._host.meet(host, incarnation)
 
@@ -187,7 +198,7 @@ class HostActor:
                     what()
         self._wall, self._cpu = time.monotonic() - start, time.process_time() - cpu
 
-    def _take_down(self, report: Report, rows: list[LogRow]) -> None:
+    def _take_down(self, report: Report, rows: list[Logged]) -> None:
         """Keep it for whoever asks next."""
         pickled = pickle.dumps(report, protocol=5)
         with self._reported:

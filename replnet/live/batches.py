@@ -30,7 +30,7 @@ def pack(head: Head, parcels: list[Parcel]) -> bytes:
 
 def unpack(batch: bytes) -> tuple[Head, list[Parcel]]:
     head, parcels = pickle.loads(batch)
-    return head, [Parcel(*about, _message(body)) for *about, body in parcels]
+    return head, [Parcel._make((*about, _message(body))) for *about, body in parcels]
 
 
 def _body(message: Message) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ by themselves. The driver only looks on, and gathers what the hosts have seen.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import numpy as np
@@ -16,11 +16,12 @@ import numpy as np
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.plan import Plan
 from replnet.engines.step import Walk, to_zero
+from replnet.engines.tally import Task
 from replnet.laws.processes.streams import seed_words
 from replnet.live import latency_probe, ray_cluster
 from replnet.live.clocks import Offset, machine
 from replnet.live.gather import gather
-from replnet.live.host_part import Part, parts
+from replnet.live.host import Part, parts
 from replnet.live.placement import place, traffic, work_of
 from replnet.live.result import Live
 from replnet.live.speed import Costs, default_scale
@@ -33,12 +34,9 @@ HANDLED = 3000  # wakes and messages in virtual time, for their cost
 
 
 def run_live(
-    plan: Plan,
-    seed: int,
-    horizon: float,
+    task: Task,
     *,
     replications: int = 1,
-    sampled: bool = True,
     hosts: Literal["per-node"] | int | None = None,
     time_scale: float | None = None,
     address: str | None = None,
@@ -52,7 +50,7 @@ def run_live(
     what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
     Unreachable if there is no Ray to run on.
     """
-    begun = time.monotonic()
+    begun, plan, horizon = time.monotonic(), task.plan, task.horizon
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
         raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
     if replications < 1:
@@ -62,28 +60,36 @@ def run_live(
     with ray_cluster.joined(address):
         at = place(plan, _how_many(plan, hosts))
         with ray_cluster.started(max(at) + 1) as actors:
-            walks = [to_zero(plan, seed, r, horizon, sampled) for r in range(replications)]  # while processes start
-            starts = [(walk.depth, walk.unproven()) for walk in walks]
-            run = {"seed": seed, "horizon": horizon, "sampled": sampled, "logged": log is not None}
-            setting = _Setting(plan, at, actors, replications)
-            seats = setting.seats(parts(plan, at, [walk.present() for walk in walks], run))
+            task = replace(task, names=_seen_by_one(plan, at))
+            walks = [to_zero(task, r) for r in range(replications)]  # while processes start
+            starts = [(walk.depth, walk.unproven) for walk in walks]
+            setting = _Setting(task, at, actors, replications)
+            presents = [(walk.runner.present, walk.unknown) for walk in walks]
+            seats = setting.seats(parts(task, at, presents, log is not None))
             costs = setting.costs(walks[0]) if time_scale is None else None
             scale = setting.scale(costs) if costs else time_scale
             assert scale is not None
-            kills = planned_kills(plan, at, seed, horizon) if replications == 1 else []
-            lookout = Lookout(plan, actors, seats, setting.begin(seats, scale), scale, horizon, kills)
+            kills = planned_kills(task, at) if replications == 1 else []
+            lookout = Lookout(task, actors, seats, setting.begin(seats, scale), scale, kills)
             lookout.run(watch, log)
-            found = gather(plan, lookout, starts, scale, lookout.now * scale, costs)
+            found = gather(task, lookout, starts, scale, lookout.now * scale, costs)
     return Live(total_seconds=time.monotonic() - begun, **found)
 
 
-def planned_kills(plan: Plan, at: tuple[int, ...], seed: int, horizon: float) -> list[tuple[float, int]]:
+def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
+    """The groups of which there is something to be seen: who looks at several nodes at once sees those of one host."""
+    hosts = np.array(at)
+    split = {view.group for view in plan.topology.views if np.unique(hosts[view.nodes]).size > 1}
+    return {name: where for name, where in plan.own_rows.items() if plan.groups[where[0]] not in split}
+
+
+def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
     """When which process is to be killed: that of a node which is to crash and lose its copy, and is alone in it."""
-    turns = Outages(plan.names, plan.faults, seed_words(seed, 0), 0.0, horizon).turns
+    turns = Outages(task.plan, seed_words(task.seed, 0), 0.0, task.horizon).turns
     return [
         (when, at[node])
         for when, turn, node, empties in turns
-        if turn == DOWN and empties and at.count(at[node]) == 1 and 0 < when < horizon
+        if turn == DOWN and empties and at.count(at[node]) == 1 and 0 < when < task.horizon
     ]
 
 
@@ -101,7 +107,7 @@ def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
 class _Setting:
     """A run up to time zero."""
 
-    plan: Plan
+    task: Task
     at: tuple[int, ...]
     hosts: ray_cluster.Hosts
     replications: int
@@ -113,8 +119,8 @@ class _Setting:
         for host, (boot, *_) in enumerate(hello):
             offsets.append(Offset() if boot == here and here else clock_offset(self.hosts, host))
         self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
-        plan = self.hosts.share(self.plan)
-        made_in = self.hosts.call("prepare", [(plan, part) for part in given], ray_cluster.START)
+        task = self.hosts.share(self.task)
+        made_in = self.hosts.call("prepare", [(task, part) for part in given], ray_cluster.START)
         names = [name for _, name, _ in hello]
         return [Seat(*about) for about in zip(given, made_in, names, offsets, strict=True)]
 
@@ -134,14 +140,13 @@ class _Setting:
     def _handling(self, walk: Walk) -> float:
         """CPU seconds per wake or message inside a host: those of `step`, which handles the same ones."""
         begun = time.thread_time()
-        walk.until(HANDLED / work_of(self.plan).sum())
+        walk.until(HANDLED / work_of(self.task.plan).sum())
         return (time.thread_time() - begun) / HANDLED
 
     def scale(self, costs: Costs) -> float:
-        work = np.bincount(self.at, work_of(self.plan)).astype(float) * self.replications
-        return default_scale(
-            self.plan, costs, work, traffic(self.plan, self.at) * self.replications, ray_cluster.cpus()
-        )
+        work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
+        between = traffic(self.task.plan, self.at) * self.replications
+        return default_scale(self.task.plan, costs, work, between, ray_cluster.cpus())
 
     def begin(self, seats: list[Seat], scale: float) -> float:
         """Returns when time zero will be."""

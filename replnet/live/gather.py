@@ -6,95 +6,68 @@ from typing import Any
 
 import numpy as np
 
-from replnet.engines.path import Path, Shares, answered, there
-from replnet.engines.plan import Plan
+from replnet.engines.plan import Floats, Plan
+from replnet.engines.tally import Path, Task
 from replnet.live.clocks import Standstill
-from replnet.live.observations import Tallied, total
-from replnet.live.quantiles import Spread
-from replnet.live.result import Floats, HostSeen, Summary
+from replnet.live.host import Counted, Seen, amounts, total
+from replnet.live.quantiles import Spread, merged
+from replnet.live.result import HostSeen, Summary
 from replnet.live.speed import Costs, Kept, judge
-from replnet.live.supervisor import Lookout, Seat, tallied
+from replnet.live.supervisor import Lookout, Seat
 
 
 def gather(
-    plan: Plan, lookout: Lookout, starts: list[tuple[float, int]], scale: float, seconds: float, costs: Costs | None
+    task: Task, lookout: Lookout, starts: list[tuple[float, int]], scale: float, seconds: float, costs: Costs | None
 ) -> dict[str, Any]:
     """All of a Live but how long it took with its start; `starts`: the depth of each and what is unproven."""
-    seats, outages = lookout.seats, lookout.outages
+    plan, seats, outages = task.plan, lookout.seats, lookout.outages
     reports = [report for seat in seats for report in seat.reports]
-    found = tallied(seats)
-    late = [merged([r.late[g] for r in reports]) for g in range(len(plan.groups))]
-    stood = [still for seat in seats for still in _stood(plan, seat)]
-    kept = [Kept(slip(seat).mean, _busy(seat), said(seat) / seconds, _stood(plan, seat)) for seat in seats]
+    seen, found = [report.seen for report in reports], zip(*(report.counted for report in reports), strict=True)
+    counted = [list(of) for of in found]
+    late = [merged([of.late[g] for of in seen]) for g in range(len(plan.groups))]
+    hosts, stood = [_seen(seat) for seat in seats], [_stood(plan, seat) for seat in seats]
+    kept = [Kept(h.slip.mean, h.busy, h.said / seconds, still) for h, still in zip(hosts, stood, strict=True)]
     why, advised = judge(plan, scale, kept, seconds, lookout.unfinished)
+    degraded, horizon = bool(outages), lookout.horizon
     return {
-        "horizon": lookout.horizon,
+        "horizon": horizon,
         "paths": tuple(
-            _path(plan, of, copies_left(plan, seats, r), *starts[r], bool(outages), lookout.horizon)
-            for r, of in enumerate(found)
+            _path(task, of, _left(plan, seats, r), *starts[r], degraded, horizon) for r, of in enumerate(counted)
         ),
-        "present": np.array([_share(total([t.present for t in of]), lookout.horizon * plan.copies) for of in found]),
-        "good_when_due": np.array([total([t.good_when_due for t in of]) for of in found]),
-        "delays": Summary.of(merged([spread for r in reports for spread in r.delays])),
+        "delays": Summary.of(merged([spread for of in seen for spread in of.delays])),
         "late": merged(late).mean,
         "group_late": tuple(spread.mean for spread in late),
-        "responses": Summary.of(merged([r.responses for r in reports])),
-        "unanswered": sum(t.unanswered for of in found for t in of),
-        "messages": sum(r.said for r in reports),
-        "crossed": sum(r.crossed for r in reports),
-        "batches": sum(r.batches for r in reports),
-        "batches_missing": max(sum(r.batches - r.taken for r in reports), 0),
-        "duplicates": sum(r.repeated for r in reports),
+        "responses": Summary.of(merged([of.responses for of in seen])),
+        "unanswered": sum(one.unanswered for of in counted for one in of),
+        "messages": sum(of.said for of in seen),
+        "crossed": sum(of.crossed for of in seen),
+        "batches": sum(of.batches for of in seen),
+        "batches_missing": max(sum(of.batches - of.taken for of in seen), 0),
+        "duplicates": sum(of.repeated for of in seen),
         "seconds": seconds,
         "time_scale": scale,
-        "hosts": tuple(_seen(seat) for seat in seats),
+        "hosts": tuple(hosts),
         "faithful": not why,
         "why": why,
         "advised": advised,
         "rate_measured": costs.rate if costs else None,
         "lost": outages,
-        "stood": (*lookout.stood, *stood),
+        "stood": (*lookout.stood, *(one for still in stood for one in still)),
         "cut_short": lookout.cut_short,
     }
 
 
 def _path(
-    plan: Plan, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool, horizon: float
+    task: Task, found: list[Counted], copies: Floats, depth: float, unproven: int, degraded: bool, horizon: float
 ) -> Path:
-    updates, downloads, polls, queries = total([t.counts for t in found]).tolist()
-    ended = total([t.answers for t in found])
-    # What a blank replica answers says nothing of a copy.
-    answers = ended - total([t.empty for t in found]) if degraded or plan.strict else ended
-    present = total([t.present for t in found])
-    _, shares = there(plan, present, horizon * plan.copies - present, horizon, degraded)
-    shares |= answered(plan, answers, ended) | added([t.load for t in found])
-    return Path(
-        fresh=_share(total([t.fresh for t in found]), present),
-        answers=answers,
-        good=total([t.good for t in found]),
-        counts=(updates, downloads, polls, queries),
-        copies=copies,
-        depth=depth,
-        unproven=unproven,
-        shares=shares,
-    )
+    updates, downloads, polls, queries = total([of.counts for of in found]).tolist()
+    shares = amounts(task, found, horizon, degraded)
+    return Path(shares, (updates, downloads, polls, queries), depth, unproven, copies=copies)
 
 
-def added(parts: list[Shares]) -> Shares:
-    """Amounts and wholes of all."""
-    keys = dict.fromkeys(key for part in parts for key in part)
-    pairs = {key: [part[key] for part in parts if key in part] for key in keys}
-    return {key: (sum(a for a, _ in found), sum(w for _, w in found)) for key, found in pairs.items()}
-
-
-def _share(part: Any, whole: Any) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(whole > 0, part / whole, np.nan))
-
-
-def copies_left(plan: Plan, seats: list[Seat], replication: int) -> Floats:
+def _left(plan: Plan, seats: list[Seat], replication: int) -> Floats:
     """What every node holds at the end, a row per source; -inf where it holds nothing or is not there."""
-    copies = np.full((len(plan.sources), len(plan.names)), -np.inf)
+    copies = np.full((plan.sources.size, plan.size), -np.inf)
     for seat in seats:
         for row, node, left in seat.finished.left[replication] if seat.finished else []:
             copies[row, node] = left
@@ -102,14 +75,15 @@ def copies_left(plan: Plan, seats: list[Seat], replication: int) -> Floats:
 
 
 def _seen(seat: Seat) -> HostSeen:
+    seen: list[Seen] = [report.seen for report in seat.reports]
     return HostSeen(
         nodes=seat.part.at.count(seat.part.me),
         machine=seat.machine,
-        slip=Summary.of(slip(seat)),
-        busy=_busy(seat),
+        slip=Summary.of(merged([of.slip for of in seen])),
+        busy=seat.finished.busy if seat.finished else 0.0,
         cpu=seat.finished.cpu if seat.finished else 0.0,
-        said=said(seat),
-        batches=sum(report.batches for report in seat.reports),
+        said=sum(of.said for of in seen),
+        batches=sum(of.batches for of in seen),
         offset=seat.offset,
     )
 
@@ -118,22 +92,3 @@ def _stood(plan: Plan, seat: Seat) -> list[Standstill]:
     me = seat.part.me
     nodes = tuple(name for name, host in zip(plan.names, seat.part.at, strict=True) if host == me)
     return [Standstill(f"host {me}", *when, nodes) for when in (seat.finished.stood if seat.finished else [])]
-
-
-def _busy(seat: Seat) -> float:
-    return seat.finished.busy if seat.finished else 0.0
-
-
-def slip(seat: Seat) -> Spread:
-    return merged([report.slip for report in seat.reports])
-
-
-def said(seat: Seat) -> int:
-    return sum(report.said for report in seat.reports)
-
-
-def merged(spreads: list[Spread]) -> Spread:
-    whole = Spread()
-    for spread in spreads:
-        whole.merge(spread)
-    return whole

@@ -8,19 +8,20 @@ lateness does not add up; messages it is told when they come. A client's query c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.lines import Shares, load
+from replnet.engines.lines import load
 from replnet.engines.log import Columns
 from replnet.engines.outages import Hazards
-from replnet.engines.plan import Floats, Ints
+from replnet.engines.plan import Floats, Ints, Plan
 from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Present, Runner
-from replnet.engines.tally import Sums, Task
+from replnet.engines.tally import Shares, Sums, Task, rates, shares
 from replnet.engines.watcher import Watcher
 from replnet.laws.processes.streams import seed_words
 from replnet.live.batches import Outbox
@@ -39,19 +40,19 @@ Logged: TypeAlias = tuple[int, Columns]
 class Part:
     """What one host needs to know of a run."""
 
-    task: Task
     me: int
     at: tuple[int, ...]  # the host of every node
     presents: tuple[Present, ...]  # of its own nodes, by replication
     unknown: tuple[float, ...]  # what these say of copies that may be from before the replayed past
+    horizon: float
     logged: bool = False  # whether every event is handed on
     incarnation: int = 0
     since: float = 0.0  # when it goes live; wakes up to here are over
 
-    def reborn(self, incarnation: int, since: float) -> Part:
+    def reborn(self, incarnation: int, since: float, horizon: float) -> Part:
         """The same nodes without memory: replicas blank, nothing under way."""
         blank = tuple(Present({}, [], {}, {}, None) for _ in self.presents)
-        return replace(self, presents=blank, incarnation=incarnation, since=since)
+        return replace(self, presents=blank, horizon=horizon, incarnation=incarnation, since=since)
 
     @property
     def own(self) -> Ints:
@@ -98,6 +99,7 @@ class Counted:
     counts: tuple[int, ...]  # wakes, by purpose
     sums: Sums
     there: Floats  # copy-time in which something was held, by cell
+    downloads: Floats  # by source, of those that have rows of their own
     unanswered: int
     load: Shares  # of its own nodes
 
@@ -116,21 +118,23 @@ class Report:
 class _Nodes:
     """The nodes of one replication that live in one host: an observer that also sees how late everything is."""
 
-    def __init__(self, part: Part, replication: int, agenda: Agenda, seen: Seen, put: Callable[[Parcel], None]) -> None:
-        task, plan, own, present = part.task, part.task.plan, part.own, part.presents[replication]
+    def __init__(
+        self, task: Task, part: Part, replication: int, agenda: Agenda, seen: Seen, put: Callable[[Parcel], None]
+    ) -> None:
+        plan, own, present = task.plan, part.own, part.presents[replication]
         self._part, self._plan, self._seen, self._rows = part, plan, seen, list[Logged]()
-        run, self._rank = seed_words(task.seed, replication), replication
+        run = seed_words(task.seed, replication)
         keep = (lambda rows: self._rows.append((replication, rows))) if part.logged else None
         self.watcher = Watcher(task, run, own, part.since, part.unknown[replication], by_due=True, keep=keep)
         processes = np.flatnonzero(np.isin(plan.processes.node, own))
         # An instant at time zero itself is the last of the past, and yet to come.
         instants = Instants(plan, run, processes, 0.0)
-        hazards = Hazards(plan, run, part.since, task.horizon) if plan.strict else None
+        hazards = Hazards(plan, run, part.since, part.horizon) if plan.strict else None
         coming = {q: part.coming(instants, q) for q in processes.tolist()}
         self.runner = Runner(plan, run, own, coming.__getitem__, agenda, self, hazards, put, replication)
-        self.runner.horizon = task.horizon
+        self.cut(part.horizon)
         self.runner.resume(present)
-        self.runner.expect(part.since, task.horizon)
+        self.runner.expect(part.since, part.horizon)
         held = {i: node.copies for i, node in self.runner.nodes.items() if isinstance(node, Replica)}
         for i, copies in held.items():
             down = hazards is not None and hazards.outages.down(i, part.since)
@@ -168,11 +172,12 @@ class _Nodes:
 
     def counted(self, until: float) -> Counted:
         sums = self.watcher.sums(until)
-        there = self.watcher.copies * (until - self._part.since) - sums.absent[:-1]
+        lasted = until - self._part.since
+        there = self.watcher.copies * lasted - sums.absent[:-1]
         lines = self.runner.hazards.lines if self.runner.hazards else None
         own = np.array(self._part.at) == self._part.me
-        spent = load(self._plan, lines.totals(until), until - self._part.since, own) if lines else {}
-        return Counted(tuple(self.watcher.counts), sums, there, self.runner.open, spent)
+        spent = load(self._plan, lines.totals(until), lasted, own) if lines else {}
+        return Counted(tuple(self.watcher.counts), sums, there, self.watcher.downloads, self.runner.open, spent)
 
     def rows(self) -> list[Logged]:
         """What has happened since this was last asked for."""
@@ -183,12 +188,14 @@ class _Nodes:
 
 @final
 class Host:
-    def __init__(self, part: Part, clock: Callable[[], float], send: Callable[[int, bytes], None]) -> None:
-        self._part, self._clock, groups = part, clock, part.task.plan.groups
+    def __init__(
+        self, task: Task, part: Part, clock: Callable[[], float], send: Callable[[int, bytes], None]
+    ) -> None:
+        self._part, self._clock, groups = part, clock, task.plan.groups
         self.outbox, self._agenda = Outbox(part.me, part.incarnation, send), Agenda()
         self.seen = Seen([Spread() for _ in groups], [Spread() for _ in groups])
-        self._horizon, self._now = part.task.horizon, part.since
-        self.parts = [_Nodes(part, r, self._agenda, self.seen, self._put) for r in range(len(part.presents))]
+        self._horizon, self._now = part.horizon, part.since
+        self.parts = [_Nodes(task, part, r, self._agenda, self.seen, self._put) for r in range(len(part.presents))]
 
     def _put(self, parcel: Parcel) -> None:
         self.outbox.put(self._part.at[parcel.to], parcel)
@@ -285,7 +292,23 @@ def parts(task: Task, at: tuple[int, ...], presents: list[tuple[Present, float]]
 
     unknown = tuple(unknown for _, unknown in presents)
     return [
-        Part(task, me, at, tuple(own(present, me) for present, _ in presents), unknown, logged)
+        Part(me, at, tuple(own(present, me) for present, _ in presents), unknown, task.horizon, logged)
         for me in range(max(at) + 1)
     ]
+
+
+def amounts(task: Task, found: Sequence[Counted], horizon: float, degraded: bool) -> Shares:
+    """What several hosts have counted of one replication up to the horizon."""
+    plan, sums = task.plan, reduce(Sums.plus, (counted.sums for counted in found))
+    sums.absent = np.append(horizon * plan.copies - total([counted.there for counted in found]), 0.0)
+    made = shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
+    loads = [counted.load for counted in found]
+    for key in dict.fromkeys(key for load in loads for key in load):
+        made[key] = tuple(total([load[key] for load in loads if key in load]).tolist())
+    return made | rates(plan, total([counted.downloads for counted in found]), horizon)
+
+
+def total(things: Sequence[Any]) -> Any:
+    """Of arrays or tuples, element by element."""
+    return np.sum(things, axis=0)
 

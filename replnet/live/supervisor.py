@@ -21,13 +21,12 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.plan import Plan
 from replnet.engines.step import longest
+from replnet.engines.tally import Task
 from replnet.live import ray_cluster
-from replnet.live.actor import Status
+from replnet.live.actor import Finished, Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
-from replnet.live.host_part import Part
-from replnet.live.observations import Finished, LogRow, Report, Tallied, total
+from replnet.live.host import Logged, Part, Report, amounts, total
 from replnet.live.result import Glimpse, LiveLost, Outage
 
 LOOK = 0.2  # seconds between looks at the hosts
@@ -40,7 +39,7 @@ KNOCK = 5.0  # seconds between looks at Ray itself
 PLANNED = "was killed as planned"
 
 Watch: TypeAlias = Callable[[Glimpse], None]
-Log: TypeAlias = Callable[[list[LogRow]], None]
+Log: TypeAlias = Callable[[list[Logged]], None]
 Birth: TypeAlias = Generator[tuple[Any, ...], Any, None]
 """Asks questions of a new process (method and arguments), gets the answers."""
 
@@ -88,27 +87,20 @@ class Seat:
         self.part, self.up, self.birth = part, True, None
 
 
-def tallied(seats: list[Seat]) -> list[list[Tallied]]:
-    """By replication, from every incarnation of every host."""
-    reports = [report for seat in seats for report in seat.reports]
-    return [list(of) for of in zip(*(report.tallied for report in reports), strict=True)]
-
-
 @final
 class Lookout:
     def __init__(
         self,
-        plan: Plan,
+        task: Task,
         hosts: ray_cluster.Hosts,
         seats: list[Seat],
         zero: float,
         scale: float,
-        horizon: float,
         kills: Iterable[tuple[float, int]] = (),
     ) -> None:
         """`zero` by this process's clock; `scale` in seconds per unit of time; `kills`: when to kill which host."""
-        self._plan, self._hosts, self._zero, self._scale = plan, hosts, zero, scale
-        self.seats, self.horizon = seats, horizon
+        self._task, self._hosts, self._zero, self._scale = task, hosts, zero, scale
+        self.seats, self.horizon = seats, task.horizon
         self.cut_short = self.unfinished = ""
         self._knocked = self._awake = time.monotonic()
         self._kills = deque(sorted(kills))
@@ -157,7 +149,7 @@ class Lookout:
             return False
         up = [seat.status for seat in self.seats if seat.up]
         more = 0.25 * self.horizon * self._scale
-        grace = GRACE + min(2 * longest(self._plan) * self._scale, more)
+        grace = GRACE + min(2 * longest(self._task.plan) * self._scale, more)
         idle = all(status is not None and status.idle for status in up)
         if idle and (now >= end + grace or all(status is not None and status.done for status in up)):
             return True
@@ -240,7 +232,7 @@ class Lookout:
 
     def _outage(self, seat: Seat, why: str) -> Outage:
         me = seat.part.me
-        nodes = tuple(name for name, host in zip(self._plan.names, seat.part.at, strict=True) if host == me)
+        nodes = tuple(name for name, host in zip(self._task.plan.names, seat.part.at, strict=True) if host == me)
         return Outage(me, nodes, why, seat.heard)
 
     def _go_on(self, seat: Seat, answer: Any) -> None:
@@ -262,8 +254,8 @@ class Lookout:
         since = self.now + (MARGIN + 2 * seat.made_in) / self._scale
         if since >= self.horizon:
             return
-        part = replace(seat.part.reborn(hosts.incarnations[me], since), horizon=self.horizon)
-        yield "prepare", hosts.share(self._plan), part
+        part = seat.part.reborn(hosts.incarnations[me], since, self.horizon)
+        yield "prepare", hosts.share(self._task), part
         yield "begin", self._zero + seat.offset.seconds, self._scale, hosts.incarnations
         # Those that are about to be born again hear of it too, or they would write to its predecessor.
         for other in self.seats:
@@ -306,14 +298,17 @@ class Lookout:
 
     def _glimpse(self) -> Glimpse:
         reports = [report for seat in self.seats for report in seat.reports]
-        found = [t for report in reports for t in report.tallied]
+        found = [of for report in reports for of in report.counted]
         now = min(max(self.now, 0.0), self.horizon)
-        groups, counts, shares = self._plan.groups, (0, 0, 0, 0), np.full(len(self._plan.groups), np.nan)
+        groups, counts, shares = self._task.plan.groups, (0, 0, 0, 0), np.full(len(self._task.plan.groups), np.nan)
         if found:
-            counts = tuple(total([t.counts for t in found]).tolist())
+            counts = tuple(total([of.counts for of in found]).tolist())
+            made = amounts(self._task, found, now * len(found), degraded=True)
+            pairs = np.array([made.get((group, "freshness"), (0.0, 0.0)) for group in groups])
             with np.errstate(invalid="ignore", divide="ignore"):
-                shares = total([t.fresh for t in found]) / total([t.present for t in found])
-        said, slip = sum(report.said for report in reports), max((r.slip.mean for r in reports), default=0.0)
+                shares = pairs[:, 0] / pairs[:, 1]
+        said = sum(report.seen.said for report in reports)
+        slip = max((report.seen.slip.mean for report in reports), default=0.0)
         return Glimpse(now, self.horizon, groups, shares, counts, said, slip, self.outages, tuple(self.stood))
 
 

@@ -6,10 +6,10 @@ the allocation, when downloads happen the order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError, Law
 from replnet.network.common import Whole
@@ -115,6 +115,12 @@ class Aggregate(Whole):
         "turns",
         description="how replicas share the downloads of a source: in turns, or each at its own independent times",
     )
+
+    @model_serializer(mode="wrap")
+    def _said(self, all_of_it: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
+        """Without what is as in most networks, so that records of an aggregate keep their keys."""
+        usual = {name for name in ("delay", "queue", "charge", "faults") if name not in self.model_fields_set}
+        return {name: value for name, value in all_of_it(self).items() if name not in usual}
 
     @model_validator(mode="after")
     def _fits(self) -> Aggregate:

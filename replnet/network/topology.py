@@ -42,17 +42,17 @@ class Numbered(Sequence[str]):
     """`prefix` 1, `prefix` 2, ... without a text for each."""
 
     prefix: str
-    count: int
+    many: int
 
     def __len__(self) -> int:
-        return self.count
+        return self.many
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(self.count))]
-        if not -self.count <= i < self.count:
+            return [self[j] for j in range(*i.indices(self.many))]
+        if not -self.many <= i < self.many:
             raise IndexError(i)
-        return f"{self.prefix}{i % self.count + 1}"
+        return f"{self.prefix}{i % self.many + 1}"
 
 
 @final
@@ -184,7 +184,7 @@ class Topology:
 
     @cached_property
     def role(self) -> Ints:
-        return self._spread(block.role for block in self.blocks)
+        return np.asarray(self._spread(block.role for block in self.blocks))
 
     @cached_property
     def clients(self) -> Flags:
@@ -204,7 +204,8 @@ class Topology:
     def group(self) -> Ints:
         """Of each node; -1 for sources."""
         place = {group: g for g, group in enumerate(self.groups)}
-        return self._spread(-1 if block.role == SOURCE else place[block.group] for block in self.blocks)
+        groups = (-1 if block.role == SOURCE else place[block.group] for block in self.blocks)
+        return np.asarray(self._spread(groups))
 
     @cached_property
     def bandwidth(self) -> Floats | None:
@@ -269,15 +270,15 @@ class Topology:
             for name, purpose in ASKING.items():
                 if block.about.get(name) is not None:
                     parts.append(self._alike(block, name, purpose, number))
-        for order, some in enumerate(self.each):
-            parts.append(self._unlike(some, order, number))
+        for number_of, some in enumerate(self.each):
+            parts.append(self._unlike(some, number_of, number))
         shift = np.cumsum([0, *(clocks.law.size for _, clocks in parts)])
-        processes = Processes(*map(np.concatenate, zip(*(one for one, _ in parts), strict=True)))
+        processes = Processes._make(map(np.concatenate, zip(*(one for one, _ in parts), strict=True)))
         clock = np.concatenate([one.clock + before for (one, _), before in zip(parts, shift, strict=False)])
         processes = processes._replace(clock=clock)
         order = np.lexsort((processes.purpose, processes.node, processes.purpose != UPDATES))
         clocks = Clocks(*map(np.concatenate, zip(*(one for _, one in parts), strict=True)))
-        return Processes(*(column[order] for column in processes)), clocks
+        return Processes._make(column[order] for column in processes), clocks
 
     def _alike(self, block: Block, name: str, purpose: int, number: Mapping[Law, int]) -> tuple[Processes, Clocks]:
         """A process for every node of a block."""

@@ -40,8 +40,8 @@ class Wiring:
             made.add([name], **about)
         # One after another, as what comes first is asked first.
         for (kind, delay), some in groupby(self.edges.items(), lambda edge: (edge[1]["kind"], edge[1].get("delay"))):
-            ends = [(number[a], number[b]) for (a, b), _ in some]
-            made.link(*np.array(ends, np.int64).T, kind, delay)
+            upstream, downstream = np.array([(number[a], number[b]) for (a, b), _ in some], np.int64).T
+            made.link(upstream, downstream, kind, delay)
         made.pools |= {
             pool: np.array([number[name] for name in members], np.int64) for pool, members in self.pools.items()
         }

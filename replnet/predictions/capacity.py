@@ -117,6 +117,7 @@ class Capacity:
 
     def _spend(self, p: Asker) -> None:
         own, law = self._own, p.law
+        assert law
         own.flow[:, p.node] += self._flow(p, 1.0, p.ask)
         own.rough[p.node] |= not isinstance(law, Exponential)
         own.unsteady[p.node] |= p.recent and not self._always_asks(p)
@@ -125,6 +126,7 @@ class Capacity:
     def _flow(self, p: Asker, share: float, n: int) -> Floats:
         """Of batches of n, of a share of the events."""
         law, theta = p.law, self._theta
+        assert law
         return np.array([law.rate * share * n, growth(law, share, n, theta), ebb(law, share, n, theta)])
 
     def _arrive(self, key: Alike, flow: Floats, asked: Ints) -> None:
@@ -202,6 +204,8 @@ class Capacity:
         asks = {p.ask for p in self._graph.queries}
         for g, group in enumerate(self._graph.topology.groups):
             members = np.flatnonzero(self._graph.topology.group == g)
+            if not members.size:  # who only has a look sends nothing
+                continue
             if self._graph.topology.clients[members].any():
                 asked, weights = self._asked_by(g)
                 found[group, "queueing_delay"] = self._wait(asked, weights)

@@ -132,12 +132,12 @@ class _Ages:
         self._clusters: dict[int, frozenset[int]] = {}
 
     def freshness(self, node: int) -> Prediction:
-        queries = self._graph.one(node, QUERIES)
-        if queries is None:
+        ages = self._several(node)
+        if ages is None:
             found = self._copy(node)
             return found if isinstance(found, Prediction) else self._fresh(found)
         parts: dict[Prediction, int] = {}
-        for age in self._answers(queries):
+        for age in ages:
             prediction = self._fresh(age)
             parts[prediction] = parts.get(prediction, 0) + 1
         return mean(parts)
@@ -148,6 +148,8 @@ class _Ages:
         if queries is not None:
             assert queries.law
             return queries.law.rate * self._weight
+        if node >= self._graph.topology.size:
+            return self._weight
         return (available(self._graph, node).value if self._graph.faults.crashes else 1.0) * self._weight
 
     @cached_property
@@ -158,13 +160,23 @@ class _Ages:
 
     def held(self, node: int) -> list[InformationAge]:
         """The age of a copy, or the ages that an answer to a client may have, all equally likely."""
-        queries = self._graph.one(node, QUERIES)
-        if queries is not None:
-            return self._answers(queries)
+        ages = self._several(node)
+        if ages is not None:
+            return ages
         copy = self._copy(node)
         if isinstance(copy, Prediction):
             raise NoFormulaError("how far copies are behind that are kept through a crash")
         return [copy]
+
+    def _several(self, node: int) -> list[InformationAge] | None:
+        """The ages that who has a look at several replicas may find; None of those who have copies themselves."""
+        queries, past = self._graph.one(node, QUERIES), node - self._graph.topology.size
+        if past < 0:
+            return None if queries is None else self._answers(queries)
+        if self._graph.faults:
+            raise NoFormulaError("the freshest of several copies, of which some are missing at times")
+        view = self._graph.topology.views[past]
+        return self._chosen(view.nodes.tolist(), view.ask)
 
     def _copy(self, node: int) -> InformationAge | Prediction:
         """Of a replica, while it has a copy: its age, or only how fresh it is."""
@@ -303,30 +315,34 @@ class _Ages:
         if len(delay) > 1:
             raise NoFormulaError("a client whose replicas answer with different delays")
         late = delay.pop()
+        return [self._share(("late", age, late), delayed(age, late)) for age in self._chosen(asked, k)]
+
+    def _chosen(self, asked: list[int], k: int) -> list[InformationAge]:
+        """The ages of the freshest copies in k of these, all choices equally likely."""
         if k == 1:
-            return [self._late(self._age(i), late) for i in asked]
+            return [self._age(i) for i in asked]
         polls = self._graph.one(asked[0], POLLS)
         if polls is not None and set(polls.candidates.tolist()) == set(asked):
-            return [self._late(self._cluster(asked[0], k), late)]
+            return [self._cluster(asked[0], k)]
         self._require_apart(asked)
         ages = [self._age(i) for i in asked]
         if len(set(ages)) == 1:
-            return [self._late(self._share(("best of", ages[0], k), best_of(ages[:k])), late)]
+            return [self._share(("best of", ages[0], k), best_of(ages[:k]))]
         if comb(len(ages), k) > MOST_SUBSETS:
             raise NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
-        return [self._late(best_of(some), late) for some in combinations(ages, k)]
-
-    def _late(self, age: InformationAge, delay: float) -> InformationAge:
-        return self._share(("late", age, delay), delayed(age, delay))
+        return [best_of(some) for some in combinations(ages, k)]
 
     def _require_apart(self, nodes: list[int]) -> None:
         """No two of these depend on the same replica, and none on another."""
-        seen: set[int] = set()
+        seen, clocks = set[int](), set[int]()
         for i in nodes:
             ancestors = self._ancestors(i)
             if ancestors & seen:
                 raise NoFormulaError("the replicas asked share part of their path")
-            seen |= ancestors
+            own = {asker.clock for node in ancestors for asker in self._graph.by(node, DOWNLOADS)}
+            if own & clocks:
+                raise NoFormulaError("the freshest of several replicas that take turns")
+            seen, clocks = seen | ancestors, clocks | own
 
     def _ancestors(self, node: int) -> set[int]:
         """A node and every replica it depends on."""

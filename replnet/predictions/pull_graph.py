@@ -29,6 +29,7 @@ class Asker(NamedTuple):
     among: int  # the number of the list of these
     ask: int
     recent: bool
+    clock: int  # one may be shared, by those who take turns
 
 
 @final
@@ -40,7 +41,7 @@ class PullGraph:
 
     @cached_property
     def sources(self) -> list[int]:
-        return self.topology.sources.tolist()
+        return [int(source) for source in self.topology.sources]
 
     @cached_property
     def faults(self) -> Faults:
@@ -74,7 +75,7 @@ class PullGraph:
         p, lists = self.topology.processes, self.topology.lists
         columns = (p.node, p.purpose, p.clock, p.candidates, p.ask, p.recent, p.turns)
         return [
-            Asker(node, purpose, self._law(clock, turns), lists.of(among), among, ask, recent)
+            Asker(node, purpose, self._law(clock, turns), lists.of(among), among, ask, recent, clock)
             for node, purpose, clock, among, ask, recent, turns in zip(*(c.tolist() for c in columns), strict=True)
             if purpose != UPDATES
         ]
@@ -143,16 +144,21 @@ class PullGraph:
         return found
 
     def held(self, of: list[Flags], group: int, row: int) -> Iterator[tuple[int, int]]:
-        """Nodes of a group, each with the sources that `of` has for it: all of them (-1), or that in this row."""
-        members = np.flatnonzero(self.topology.group == group)
-        rows = range(len(self.sources)) if row < 0 else [row]
-        return ((i, s) for i in members.tolist() for s in rows if of[s][i])
+        """Nodes of a group, each with the sources that `of` has for it: all of them (-1), or that in this row.
+
+        Who looks at several nodes is a node here, with a number past all others.
+        """
+        topology, rows = self.topology, range(len(self.sources)) if row < 0 else [row]
+        views = enumerate(topology.views, topology.size)
+        members = {i: np.array([i]) for i in np.flatnonzero(topology.group == group).tolist()}
+        members |= {v: view.nodes for v, view in views if view.group == topology.groups[group]}
+        return ((i, s) for i, nodes in members.items() for s in rows if of[s][nodes].any())
 
     @cached_property
     def rows(self) -> dict[str, tuple[int, int]]:
         """What there may be rows of: every group (-1 for a source), and where it can hear of several, each of these."""
         names, groups = self.topology.names, self.topology.groups
-        parts = {}
+        parts: dict[str, tuple[int, int]] = {}
         for g, group in enumerate(groups):
             members = self.topology.group == g
             heard = [s for s, there in enumerate(self.reached) if there[members].any()]

@@ -159,7 +159,7 @@ class Renewals:
 
     def next_instants(self) -> Floats:
         """The first instant of every process that is not in a window yet."""
-        return self._points[self._offset + self._head]
+        return np.asarray(self._points[self._offset + self._head])
 
     def _stock(self, g: int, block: int, end: float) -> float:
         """Have instants of the g-th law up to `end`, or as far as there is room; returns how far."""
