@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replnet.cli.screen import echo
+from replnet.cli.output import echo
 from replnet.network.network import Network
 from replnet.study.experiment.expressions import expression
 from replnet.study.metrics import is_beyond, metric
@@ -31,20 +31,20 @@ class Demand:
         return not self.above if row.ci_high < self.bound else None
 
 
-def parse(text: str) -> Demand:
+def parse(text: str, option: str = "--threshold") -> Demand:
+    """The demand that stands after an option of the command line."""
     group, colon, rest = text.strip().rpartition(":")
     try:
         sign, about, bound = _compared(rest)
         if colon and not group:
             raise ValueError
     except ValueError:
-        raise ValueError(
-            f"--threshold: {shown(text)} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')"
-        ) from None
+        right = "'freshness > 0.9', 'level 2: freshness > 0.5'"
+        raise ValueError(f"{option}: {shown(text)} is not a demand ({right})") from None
     try:
         name = metric(about).name if is_beyond(about) else about
     except FieldError as error:
-        raise ValueError(f"--threshold: {error.wrong} ({error.right})") from None
+        raise ValueError(f"{option}: {error.wrong} ({error.right})") from None
     return Demand(text.strip(), group.strip() or None, name, sign.startswith(">"), bound)
 
 
