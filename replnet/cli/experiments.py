@@ -43,29 +43,22 @@ REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "
 @WORKERS
 @ADDRESS
 @FORMAT
-def sweep(
-    output: Path | None,
-    resume: Path | None,
-    dry_run: bool,
-    form: str,
-    workers: int | None,
-    address: str | None,
-    **asked_for: Any,
-) -> int:
+def sweep(output: Path | None, resume: Path | None, dry_run: bool, form: str, **options: Any) -> int:
     """Run EXPERIMENT, a YAML file or the name of one that comes with replnet, such as p2p/fig3.
 
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
     the same command carries on.
     """
+    pool = {name: options.pop(name) for name in ("workers", "address")}
     with working("reading the experiment"):
-        asked = _asked(resume, **asked_for)
+        asked = _asked(resume, **options)
         asked.cells()
     if output is not None and resume is not None:
         raise click.UsageError("--resume is the run directory: leave out -o")
     folder = output or resume
     if dry_run:
-        return _plan(asked, folder, workers)
-    found = _run(asked, folder, asked.name, workers, address)
+        return _plan(asked, folder, pool["workers"])
+    found = _run(asked, folder, asked.name, **pool)
     write_sweep(found, form)
     say(found)
     if found.incomplete and folder is not None:
@@ -90,13 +83,13 @@ def _asked(
     return Sweep.read(resume).experiment
 
 
-def _run(asked: Experiment, folder: Path | None, title: str, workers: int | None, address: str | None) -> Sweep:
+def _run(asked: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
     """The cells that are not finished, in sight of the user."""
     from replnet.study.sweeps import sweep as sweeps
 
     with watched(title) as look:
         try:
-            return sweeps.sweep(asked, folder, workers=workers, address=address, progress=look)
+            return sweeps.sweep(asked, folder, progress=look, **pool)
         except sweeps.RayLost as error:
             error.add_note("what is finished is kept; the same command carries on")
             raise
@@ -175,15 +168,10 @@ def compare(first: Path, second: Path, form: str) -> int:
     axes, rows, verdict = differences(one, other)
     columns = [*axes, *COLUMNS]
 
-    def table() -> None:
-        shown = {
-            **dict.fromkeys(columns, text),
-            **dict.fromkeys(("first", "second", "difference", "ci_low", "ci_high"), number),
-        }
-        print_table(columns, [[shown[name](row[name]) for name in columns] for row in rows], form)
-
-    about = {"first": str(first), "second": str(second), "verdict": verdict}
-    write(form, lambda: {**about, "rows": rows}, columns, rows, table)
+    numbers = {"first", "second", "difference", "ci_low", "ci_high"}
+    shown = [[number(row[name]) if name in numbers else text(row[name]) for name in columns] for row in rows]
+    data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
+    write(form, lambda: data, columns, rows, lambda: print_table(columns, shown, form))
     if one.about["instructions"] != other.about["instructions"]:
         echo("note: the runs were computed with different instructions: last digits may differ", err=True)
     echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
@@ -197,9 +185,7 @@ def compare(first: Path, second: Path, form: str) -> int:
 @WORKERS
 @ADDRESS
 @FORMAT
-def reproduce(
-    names: tuple[str, ...], quick: bool, output: Path | None, form: str, workers: int | None, address: str | None
-) -> int:
+def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
     from replnet.report import write as write_report
     from replnet.report.page import in_words
@@ -212,9 +198,7 @@ def reproduce(
     for at, name in enumerate(chosen, 1):
         asked = load_experiment(name)
         begun = time.perf_counter()
-        one = _run(
-            asked.quick() if quick else asked, folder / name, f"{name} ({at} of {len(chosen)})", workers, address
-        )
+        one = _run(asked.quick() if quick else asked, folder / name, f"{name} ({at} of {len(chosen)})", **pool)
         found.append(one)
         echo(f"{name}: {one.verdict or 'done'} in {span(time.perf_counter() - begun)}", err=True)
         if one.stopped:

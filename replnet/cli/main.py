@@ -75,13 +75,9 @@ def _outside(error: OSError | RuntimeError) -> int:
     from replnet.live.pool import PoolLost
     from replnet.study.store.durable import DiskError
 
-    said = "\n".join([str(error), *getattr(error, "__notes__", ())])
-    if isinstance(error, LiveLost | Unreachable | PoolLost):
-        echo(said, err=True)
-        return RAY_LOST
-    if isinstance(error, DiskError):
-        echo(said, err=True)
-        return INCOMPLETE
+    if isinstance(error, LiveLost | Unreachable | PoolLost | DiskError):
+        echo("\n".join([str(error), *getattr(error, "__notes__", ())]), err=True)
+        return INCOMPLETE if isinstance(error, DiskError) else RAY_LOST
     if not isinstance(error, OSError):
         raise
     # A full disk may be made room on; any other file was named by the user. What has no name is stdout.

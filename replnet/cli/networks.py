@@ -91,12 +91,12 @@ def run(
         with progress() as report:
             result = emulate(loaded, engine or suited(loaded), progress=report, **options)
     write_result(result, form)
-    failed, open_ = judge(demands, result)
+    answers = judge(demands, result)
     if result.incomplete:
         echo(result.incomplete, err=True)
-    if failed:
+    if False in answers:
         return DIFFERS
-    return code_of(result) or (INCOMPLETE if open_ else FINE)
+    return code_of(result) or (INCOMPLETE if None in answers else FINE)
 
 
 def _live(

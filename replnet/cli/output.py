@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -26,7 +26,8 @@ LONG = 200  # rows above which the table of a sweep shows the worst ones
 WORST = 20
 ORDER = {"failed": 0, "differ": 1, "unresolved": 2}
 
-Row = Mapping[str, Any]
+Row: TypeAlias = Mapping[str, Any]
+Later: TypeAlias = Callable[[], Any]  # called only if its result is wanted
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
@@ -43,14 +44,7 @@ def visible(text: str, keep: str = "") -> str:
     return escaped(text, keep)
 
 
-def write(
-    form: str,
-    data: Callable[[], Any],
-    columns: Sequence[str],
-    rows: Iterable[Row],
-    table: Callable[[], None],
-    indent: int = 1,
-) -> None:
+def write(form: str, data: Later, columns: Sequence[str], rows: Iterable[Row], table: Later, indent: int = 1) -> None:
     """On stdout: one object as JSON, rows as CSV, or what `table` prints for people."""
     if form == "json":
         print_json(data(), indent)
@@ -140,14 +134,14 @@ def cells(row: Row) -> dict[str, str]:
 
 def write_result(result: Result, form: str) -> None:
     """What formulas say of a network, or what happened in it."""
-    write(form, result.data, result.columns, map(vars, result.rows), lambda: _result_table(result), indent=2)
+    write(form, result.data, result.columns, map(asdict, result.rows), lambda: _result_table(result), indent=2)
 
 
 def _result_table(result: Result) -> None:
     from replnet.study.result import Emulated
 
     heads = EMULATED if isinstance(result, Emulated) else PREDICTED
-    rows = [cells(vars(row)) for row in result.rows]
+    rows = [cells(asdict(row)) for row in result.rows]
     print_table(heads, [[row[head] for head in heads] for row in rows])
     for note in dict.fromkeys(f"{row.group}: {row.note}" for row in result.rows if row.note):
         echo(f"  {note}")
@@ -182,7 +176,7 @@ def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     shown = rows
     if len(rows) > LONG and form != "markdown":
         shown = sorted(rows, key=lambda row: (ORDER.get(row["verdict"], 3), -abs(row["z"] or 0.0)))[:WORST]
-    lines = [{name: text(row[name]) for name in axes} | cells(row) for row in shown]
+    lines = [cells(row) | {name: text(row[name]) for name in axes} for row in shown]
     heads = [head for head in [*axes, *SWEPT] if any(line[head] for line in lines)]
     print_table(heads, [[line[head] for head in heads] for line in lines], form)
     if shown is not rows:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
 SECTIONS = {"title", "vary", "network", "optimise", "formula", "run", "claims"}  # that make a file an experiment
 NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
-VIRTUAL = 20_000.0  # units of time of the demonstration
-REAL = 400.0  # the same of the live run, shared out among 32 paths that run at the same time
-RESOLUTION = 0.03  # of those: seconds do not give a narrower interval
 
 
 @commands.command()
@@ -128,11 +125,12 @@ def demo() -> int:
     with ray_meanwhile() as started:
         with progress() as report:
             report(0.0, "emulating it, while Ray starts")
-            virtual = emulate(network, horizon=VIRTUAL, progress=report)
+            virtual = emulate(network, horizon=20_000.0, progress=report)
             report(1.0, "waiting for Ray")
             started()
         with watching() as watch:
-            live = run_for_real(network, horizon=REAL, resolution=RESOLUTION, watch=watch)
+            # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
+            live = run_for_real(network, horizon=400.0, resolution=0.03, watch=watch)
     _beside(virtual, live)
     return DIFFERS if "differ" in (virtual.verdict, live.verdict) else FINE
 

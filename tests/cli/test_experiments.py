@@ -11,6 +11,11 @@ import resource
 import pytest
 from command_line import SMALL, replnet, started
 
+from replnet.cli import output
+from replnet.cli.main import RAY_LOST
+from replnet.live.pool import PoolLost
+from replnet.study.sweeps import sweep as sweeps
+
 
 @pytest.fixture
 def file(tmp_path):
@@ -142,3 +147,27 @@ def test_reproduce_writes_one_report(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "Freshness of a single replica" in page
     assert "Freshness in a cascade by level" in page
+
+
+def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, monkeypatch):
+    def lost(*_, **__):
+        raise PoolLost("no worker starts: why")
+
+    monkeypatch.setattr(sweeps, "sweep", lost)
+    for command in (["sweep", file], ["reproduce", "p2p/fig3"]):
+        run = replnet(*command)
+        assert (run.returncode, run.stdout) == (RAY_LOST, "")
+        assert run.stderr == "no worker starts: why\nwhat is finished is kept; the same command carries on\n"
+
+
+def test_a_long_table_shows_the_rows_farthest_from_their_prediction(file, monkeypatch):
+    monkeypatch.setattr(output, "LONG", 8)
+    monkeypatch.setattr(output, "WORST", 3)
+    many = ["sweep", file, "-s", "rate=1:9", "-s", "run.precision=0.05", "--workers", 0]
+    run = replnet(*many)
+    rows = run.stdout.splitlines()[2:]
+    z = [abs(float(found)) for row in rows for found in re.findall(r" ([+-]\d+\.\d\d) ", row)]
+    assert len(z) == len(rows) == 3
+    assert z == sorted(z, reverse=True)
+    assert "the 3 rows farthest from their prediction, of 9 (--format csv prints all)" in run.stderr
+    assert len(replnet(*many, "--format", "markdown").stdout.splitlines()) == 11

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -9,7 +10,54 @@ import sys
 import pytest
 from command_line import replnet
 
-from replnet.cli.main import BAD_INPUT, INCOMPLETE
+from replnet.cli.main import BAD_INPUT, INCOMPLETE, RAY_LOST, commands
+from replnet.live import LiveLost, Unreachable
+from replnet.live.pool import PoolLost
+from replnet.study.store.durable import DiskError
+
+FULL = "No space left on device"
+
+
+def noted(error: Exception, words: str) -> Exception:
+    error.add_note(words)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), INCOMPLETE, "interrupted"),
+        (ValueError("field: wrong (right)"), BAD_INPUT, "field: wrong (right)"),
+        (ValueError("\x1b[2J"), BAD_INPUT, r"\x1b[2J"),
+        (MemoryError(), BAD_INPUT, "out of memory (a smaller network, or a machine with more)"),
+        (PermissionError(errno.EACCES, "Permission denied", "file"), BAD_INPUT, "file: Permission denied"),
+        (OSError(errno.ENOSPC, FULL, "file"), INCOMPLETE, f"file: {FULL}"),
+        (OSError(errno.ENOSPC, FULL), INCOMPLETE, f"standard output: {FULL}"),
+        (OSError("odd"), BAD_INPUT, "standard output: odd"),
+        (DiskError("run: no room"), INCOMPLETE, "run: no room"),
+        (Unreachable("Ray at a:1: no answer"), RAY_LOST, "Ray at a:1: no answer"),
+        (LiveLost(("host 1 died",), 2.0), RAY_LOST, "lost at 2 units of model time: host 1 died"),
+        (noted(PoolLost("no worker starts"), "go on"), RAY_LOST, "no worker starts\ngo on"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else "",
+)
+def test_every_end_has_a_message_and_a_code(monkeypatch, error, code, said):
+    def end(**_):
+        raise error
+
+    monkeypatch.setattr(commands, "main", end)
+    done = replnet()
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a mistake of ours"), KeyError("another")])
+def test_mistakes_of_ours_are_not_hidden(monkeypatch, error):
+    def end(**_):
+        raise error
+
+    monkeypatch.setattr(commands, "main", end)
+    with pytest.raises(type(error)):
+        replnet()
 
 
 @pytest.mark.parametrize(
