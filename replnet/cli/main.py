@@ -54,9 +54,8 @@ def main() -> None:
         error.show(words)
         echo(words.getvalue(), err=True, nl=False)
         code = error.exit_code
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; closing stderr too keeps the interpreter from complaining.
-        sys.stderr.close()
+    except SystemExit:
+        # Click ends so, and without a word, when the reader of a pipe has seen enough.
         code = FINE
     except ValueError as error:
         echo(error, err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import sys
 import pytest
 from command_line import replnet
 
-from replnet.cli.main import BAD_INPUT, INCOMPLETE, RAY_LOST, commands
+from replnet.cli.main import BAD_INPUT, FINE, INCOMPLETE, RAY_LOST, commands
 from replnet.live import LiveLost, Unreachable
 from replnet.live.pool import PoolLost
 from replnet.study.store.durable import DiskError
@@ -58,6 +59,15 @@ def test_mistakes_of_ours_are_not_hidden(monkeypatch, error):
     monkeypatch.setattr(commands, "main", end)
     with pytest.raises(type(error)):
         replnet()
+
+
+def test_a_pipe_that_nobody_reads_is_no_error():
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "replnet", "schema"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (FINE, "")
 
 
 @pytest.mark.parametrize(
