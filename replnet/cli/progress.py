@@ -174,7 +174,7 @@ class Seen:
         for row in tuple(self._latest):
             rows.add_row(*(Text(visible(one)) for one in row))
         bar = ProgressBar(total=max(self.now.cells, 1), completed=self.now.done, width=40)
-        return Group(Text(visible(self.words())), bar, rows)
+        return Group(Text(visible(self.words())), bar, Text(), rows)  # a bar does not end its line
 
 
 # ---- A live run

@@ -155,7 +155,8 @@ def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows(monkeypatch):
     seen = progress.Seen("fig\x1b", BEGUN)
     for _ in range(20):
         seen.add(DONE)
-    words, *shown = [line.strip("━╸ ").split() for line in picture(seen.picture()).splitlines()]
+    words, bar, *shown = [line.split() for line in picture(seen.picture()).splitlines()]
+    assert set(bar[0]) <= {*"━╸╺"}
     assert words[0] == "fig\\x1b:"
     assert shown == [["cell", "group", "metric", "measured", "predicted", "z"]] + progress.LATEST * [
         ["2,", "recent", "cluster", "freshness", "0.5032", "0.5", "+3.20"]
