@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from replnet.text.csv_table import write_csv
+from replnet.text.errors import escaped
+
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
     from replnet.study.sweeps.sweep import Sweep
@@ -32,16 +35,7 @@ Later: TypeAlias = Callable[[], Any]  # called only if its result is wanted
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     """Print text of one line or several, its control characters written out."""
-    click.echo(visible(str(text), keep="\n"), err=err, nl=nl)
-
-
-def visible(text: str, keep: str = "") -> str:
-    """The text with every character that is not printed, but for those to keep, written out as in Python."""
-    if text.isprintable():
-        return text
-    from replnet.text.errors import escaped
-
-    return escaped(text, keep)
+    click.echo(escaped(str(text), keep="\n"), err=err, nl=nl)
 
 
 def write(form: str, data: Later, columns: Sequence[str], rows: Iterable[Row], table: Later, indent: int = 1) -> None:
@@ -49,8 +43,6 @@ def write(form: str, data: Later, columns: Sequence[str], rows: Iterable[Row], t
     if form == "json":
         print_json(data(), indent)
     elif form == "csv":
-        from replnet.text.csv_table import write_csv
-
         write_csv(sys.stdout, columns, ([row[column] for column in columns] for row in rows))
     else:
         table()
@@ -62,7 +54,7 @@ def print_json(data: Any, indent: int = 1) -> None:
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]], form: str = "table") -> None:
     """In columns as wide as what is in them, or as Markdown."""
-    lines = [[visible(str(cell)) for cell in line] for line in [heads, *rows]]
+    lines = [[escaped(str(cell)) for cell in line] for line in [heads, *rows]]
     if form == "markdown":
         lines = [[cell.replace("|", r"\|") for cell in line] for line in lines]
     colours = {} if form == "markdown" or os.environ.get("NO_COLOR") else COLOURS

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from replnet.cli.output import brief, echo, signed, span, visible
+from replnet.cli.output import brief, echo, signed, span
+from replnet.text.errors import escaped
 
 if TYPE_CHECKING:
     from replnet.live import Glimpse as LiveGlimpse
@@ -172,9 +173,9 @@ class Seen:
         for head in ("cell", "group", "metric", "measured", "predicted", "z"):
             rows.add_column(head, justify="right" if head in ("measured", "predicted", "z") else "left")
         for row in tuple(self._latest):
-            rows.add_row(*(Text(visible(one)) for one in row))
+            rows.add_row(*(Text(escaped(one)) for one in row))
         bar = ProgressBar(total=max(self.now.cells, 1), completed=self.now.done, width=40)
-        return Group(Text(visible(self.words())), bar, Text(), rows)  # a bar does not end its line
+        return Group(Text(escaped(self.words())), bar, Text(), rows)  # a bar does not end its line
 
 
 # ---- A live run
@@ -237,6 +238,6 @@ def live_picture(seen: LiveGlimpse, said: list[str]) -> Any:
 
     table = Table.grid(padding=(0, 2))
     for group, share in fresh_groups(seen):
-        table.add_row(Text(visible(group)), ProgressBar(total=1.0, completed=share, width=30), f"{share:.3f}")
+        table.add_row(Text(escaped(group)), ProgressBar(total=1.0, completed=share, width=30), f"{share:.3f}")
     head, *faults = [" · ".join(said[:3]), *said[3:]]
-    return Group(Text(visible(head)), Text("fresh so far", style="dim"), table, *(Text(visible(one)) for one in faults))
+    return Group(Text(escaped(head)), Text("fresh so far", style="dim"), table, *(Text(escaped(one)) for one in faults))
