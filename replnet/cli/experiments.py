@@ -167,7 +167,6 @@ def compare(first: Path, second: Path, form: str) -> int:
     one, other = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = differences(one, other)
     columns = [*axes, *COLUMNS]
-
     numbers = {"first", "second", "difference", "ci_low", "ci_high"}
     shown = [[number(row[name]) if name in numbers else text(row[name]) for name in columns] for row in rows]
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}

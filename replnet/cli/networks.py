@@ -22,9 +22,8 @@ MEASURE = click.option(
     help="How far copies are behind: staleness, staleness_age, change_age, information_age, missing_updates, lag, "
          "'currency(0.4)', 'source_penalty(x)', 'update_penalty(1/(1+x))'. Repeatable.",
 )  # fmt: skip
-BY = click.option(
-    "--by", type=click.Choice(["source"]), help="Also a row per source, of groups that can hear of several."
-)
+SOURCE = click.Choice(["source"])
+BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups that can hear of several.")
 
 
 @commands.command(epilog=EPILOG)
@@ -99,15 +98,7 @@ def run(
     return code_of(result) or (INCOMPLETE if None in answers else FINE)
 
 
-def _live(
-    network: Network,
-    measure: Any,
-    by: str | None,
-    precision: float | None,
-    trace: str | None,
-    hosts: str | None,
-    **options: Any,
-) -> Any:
+def _live(network: Network, measure: Any, by: str | None, precision: float | None, **options: Any) -> Any:
     """On the wall clock, where not everything can be asked for."""
     from replnet.study.event_log import event_log
     from replnet.study.live_run import run_for_real
@@ -119,8 +110,9 @@ def _live(
         raise ValueError("--by: sources are not measured one by one on the wall clock (use --engine array or step)")
     if precision is not None:
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
-    options["hosts"] = int(hosts) if hosts is not None and hosts.isdigit() else hosts
-    with event_log(trace, network, options["seed"], "live") as log, watching() as watch:
+    if (options["hosts"] or "").isdigit():
+        options["hosts"] = int(options["hosts"])
+    with event_log(options.pop("trace"), network, options["seed"], "live") as log, watching() as watch:
         return run_for_real(network, watch=watch, log=log.add if log else None, **options)
 
 

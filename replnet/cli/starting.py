@@ -19,6 +19,7 @@ from replnet.version import __version__
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Row
 
+FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
 SECTIONS = {"title", "vary", "network", "optimise", "formula", "run", "claims"}  # that make a file an experiment
 NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
@@ -26,9 +27,7 @@ NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.y
 
 @commands.command()
 @click.argument("kind", required=False)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.  [default: stdout]"
-)
+@click.option("-o", "--output", type=FILE, help="The file to write.  [default: stdout]")
 def init(kind: str | None, output: Path | None) -> int:
     """A commented file to start from: KIND is a kind of network, such as cascade, or `experiment`.
 
