@@ -29,6 +29,9 @@ def commands() -> None:
     """
 
 
+# Options that several commands take, some in words of their own.
+
+
 def overriding(words: str) -> Option:
     return click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help=words)
 
@@ -85,7 +88,7 @@ def _outside(error: OSError | RuntimeError) -> int:
 
 
 def code_of(*found: Any) -> int:
-    """Of results of runs, and of sweeps."""
+    """The exit code that results of runs or of sweeps amount to."""
     if any(one.verdict == "differ" for one in found):
         return DIFFERS
     return INCOMPLETE if any(one.incomplete for one in found) else FINE
