@@ -31,7 +31,7 @@ Beside them:
 
 Every folder says in its `__init__` what is where in it. What becomes of a user's words:
 
-     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/main, text/documents
+     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/networks, text/documents
      2. specification  checked, with every error named at once                      network/specification
      3. network        the graph that it means                                      network/build
      4. plan           its nodes, processes and whom each may ask, as arrays        engines/plan

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from replnet.cli.screen import echo, print_table
+from replnet.cli.output import echo, print_table
 from replnet.histories.audit import Audit, Check
 from replnet.histories.trace_fit import Study
 from replnet.text.csv_table import write_csv

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from replnet.cli.screen import echo
+from replnet.cli.main import commands
+from replnet.cli.output import echo
 
 FILE = click.Path(path_type=Path)
 FORMAT = click.option(
@@ -18,7 +19,7 @@ FORMAT = click.option(
 )  # fmt: skip
 
 
-@click.group()
+@commands.group()
 def trace() -> None:
     """Recorded processes: read event times from elsewhere, fit laws to them."""
 
@@ -84,7 +85,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
     return 0
 
 
-@click.command()
+@commands.command()
 @click.option("--updates", type=FILE, required=True, help="When the source changed.")
 @click.option("--downloads", type=FILE, required=True, help="When the replica copied it.")
 @click.option("--since", metavar="TIME", help="Begin here: a date or a number.  [default: when both histories run]")

@@ -7,13 +7,13 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import replnet
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from networks import graphs, networks, troubled
-from test_cli import replnet
 
 import replnet as rn
-from replnet.cli.codes import BAD_INPUT, FINE
+from replnet.cli.main import BAD_INPUT, FINE
 from replnet.engines import array, step
 from replnet.engines.plan import plan
 from replnet.measure.metrics import metric

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_cli import replnet
+from command_line import started
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
@@ -24,7 +24,7 @@ LIVE = ("run", "cascade", "-s", "depth=2", "--engine", "live", "--horizon", "320
 @pytest.mark.ray
 def test_a_live_run_counts_what_step_counts():
     """32 paths by default, so that there is an interval and a verdict."""
-    done = replnet(*LIVE, "--seed", "3", "--format", "json", "-s", "branching=2")
+    done = started(*LIVE, "--seed", "3", "--format", "json", "-s", "branching=2")
     assert done.returncode == FINE, done.stderr
     data = json.loads(done.stdout)
     assert data["incomplete"] == ""
@@ -51,7 +51,7 @@ def test_a_live_run_counts_what_step_counts():
     ],
 )
 def test_what_cannot_be_is_said(options, code, word):
-    done = replnet(*LIVE, *options)
+    done = started(*LIVE, *options)
     assert done.returncode == code
     assert word in done.stderr
     assert "Traceback" not in done.stderr
@@ -198,7 +198,7 @@ def test_what_stood_still_is_named(monkeypatch):
 
 @pytest.mark.ray
 def test_a_cluster_on_the_wall_clock_is_judged_against_step():
-    done = replnet("run", "cooperative", "--engine", "live", "--seed", "4", "--hosts", "2", "--horizon", "256",
+    done = started("run", "cooperative", "--engine", "live", "--seed", "4", "--hosts", "2", "--horizon", "256",
                    "--time-scale", "0.2", "--format", "json")  # fmt: skip
     assert done.returncode == FINE, done.stderr
     (row,) = json.loads(done.stdout)["rows"]

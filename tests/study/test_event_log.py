@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command_line import replnet, started
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from networks import networks, troubled
-from test_cli import replnet
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE
@@ -398,7 +398,7 @@ def test_rows_that_live_hands_on(tmp_path):
 def test_live_writes_a_log(tmp_path):
     file = tmp_path / "events.parquet"
     live = ("--engine", "live", "--horizon", "100", "--replications", "4", "--format", "json", "--trace", str(file))
-    done = replnet("run", "cascade", "-s", "depth=2", *live)
+    done = started("run", "cascade", "-s", "depth=2", *live)
     assert done.returncode == FINE, done.stderr
     log = pd.read_parquet(file)
     assert log.event.isin(["update", "download"]).sum() == json.loads(done.stdout)["events"]

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from command_line import replnet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import networks, troubled
-from test_cli import replnet
 
 import replnet as rn
-from replnet.cli.codes import BAD_INPUT, FINE
+from replnet.cli.main import BAD_INPUT, FINE
 from replnet.engines import array, start
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.plan import Plan, plan

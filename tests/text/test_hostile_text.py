@@ -15,7 +15,7 @@ import pytest
 
 import replnet
 from replnet.cli import main
-from replnet.cli.screen import print_table
+from replnet.cli.output import print_table
 from replnet.study.experiment import names
 from replnet.text.csv_table import as_cell, csv_text
 
@@ -156,9 +156,9 @@ def test_columns_stand_below_their_heads_whatever_is_in_them(capfd):
 
 
 def test_words_reach_the_screen_by_one_way_only():
-    """What is not JSON goes through `replnet.cli.screen`."""
+    """What is not JSON goes through `replnet.cli.output`."""
     for path in (Path(replnet.__file__).parent / "cli").glob("*.py"):
-        if path.name != "screen.py":
+        if path.name != "output.py":
             others = re.findall(
                 r"click\.echo\((?!json\.dumps|result\.to_json|text, nl=False)|\bprint\(", path.read_text()
             )

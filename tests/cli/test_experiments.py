@@ -1,4 +1,4 @@
-"""The commands about experiments, as a user types them."""
+"""sweep, status, report, compare and reproduce, as a user types them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,14 @@ import io
 import json
 import re
 import resource
-import subprocess
-import sys
 
 import pytest
+from command_line import SMALL, replnet, started
 
-SMALL = """\
-title: a few cells
-vary: {rate: [1, 2]}
-network: {kind: single, updates: exponential(rate=1), downloads: "exponential(rate=${rate})"}
-run: {estimator: conditional, precision: 0.01}
-claims:
-  - {text: more downloads are better, rises: freshness, over: rate}
-printed:
-  - {at: {rate: 1}, group: level 1, metric: freshness, value: 0.5, within: 0.005}
-  - {at: {rate: 2}, group: level 1, metric: freshness, value: 0.7, within: 0.005, note: a slip}
-figure: {x: rate}
-"""
+from replnet.cli import output
+from replnet.cli.main import RAY_LOST
+from replnet.live.pool import PoolLost
+from replnet.study.sweeps import sweep as sweeps
 
 
 @pytest.fixture
@@ -31,11 +22,6 @@ def file(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(SMALL)
     return path
-
-
-def replnet(*arguments, cwd=None, **more):
-    command = [sys.executable, "-m", "replnet", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd, **more)
 
 
 def test_sweep_status_report_and_compare(file, tmp_path):
@@ -99,7 +85,7 @@ def test_a_full_disk_ends_in_a_message_and_the_same_command_carries_on(file, tmp
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    full = replnet(*arguments, folder, preexec_fn=limited)
+    full = started(*arguments, folder, preexec_fn=limited)
     assert (full.returncode, full.stdout) == (3, "")
     said = re.search(
         r"File too large; (\d+) finished cells are kept \(make room, then the same command carries on\)", full.stderr
@@ -154,43 +140,6 @@ def test_stupid_inputs_are_named(arguments, said):
     assert "Traceback" not in run.stderr
 
 
-def test_check_tells_all_that_is_wrong(file):
-    assert replnet("check", file).stdout.endswith("small.yaml: fine, an experiment of 2 cells\n")
-    file.write_text(
-        SMALL.replace("rises", "rise").replace("within: 0.005}", "within: no}").replace("x: rate", "x: rat")
-    )
-    run = replnet("check", file)
-    assert run.returncode == 2
-    for said in ("claims[1].rise", "printed[1].within", "figure.x", "problems"):
-        assert said in run.stderr, run.stderr
-    assert replnet("check", "cascade").stdout == "cascade: fine, a network: 121 nodes, cascade\n"
-
-
-def test_init_writes_files_that_run(tmp_path):
-    kinds = replnet("init").stdout.split()
-    assert {"cascade", "cooperative", "experiment"} <= set(kinds)
-    assert replnet("init", "experiment", "-o", tmp_path / "mine.yaml").returncode == 0
-    assert replnet("check", tmp_path / "mine.yaml").returncode == 0
-    again = replnet("init", "cascade", "-o", tmp_path / "mine.yaml")
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
-
-
-@pytest.mark.parametrize("what", ["network", "experiment"])
-def test_schemas(what):
-    assert "$defs" in json.loads(replnet("schema", what).stdout)
-
-
-def test_size_by_formula_and_by_emulation():
-    """lambda / (lambda + mu) = 0.9 at lambda = 18, mu = 2 in the file that ships; recent selection has no formula."""
-    found = json.loads(replnet("size", "single", "--target", "freshness >= 0.9", "-s", "updates=exponential(rate=2)",
-                               "-s", "downloads=exponential(rate=1)", "--format", "json").stdout)  # fmt: skip
-    assert (found["vary"], found["how"]) == ("downloads.rate", "by formula")
-    assert found["value"] == pytest.approx(18, rel=1e-5)
-    run = replnet("size", "cooperative-recent", "--target", "freshness >= 0.6", "--precision", "0.01")
-    assert run.returncode == 0, run.stderr
-    assert "by emulation with common random numbers" in run.stdout
-
-
 def test_reproduce_writes_one_report(tmp_path):
     run = replnet("reproduce", "p2p/fig3", "p2p/fig9", "--quick", "--workers", 0, "-o", tmp_path)
     assert run.returncode == 0, run.stderr
@@ -198,3 +147,27 @@ def test_reproduce_writes_one_report(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "Freshness of a single replica" in page
     assert "Freshness in a cascade by level" in page
+
+
+def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, monkeypatch):
+    def lost(*_, **__):
+        raise PoolLost("no worker starts: why")
+
+    monkeypatch.setattr(sweeps, "sweep", lost)
+    for command in (["sweep", file], ["reproduce", "p2p/fig3"]):
+        run = replnet(*command)
+        assert (run.returncode, run.stdout) == (RAY_LOST, "")
+        assert run.stderr == "no worker starts: why\nwhat is finished is kept; the same command carries on\n"
+
+
+def test_a_long_table_shows_the_rows_farthest_from_their_prediction(file, monkeypatch):
+    monkeypatch.setattr(output, "LONG", 8)
+    monkeypatch.setattr(output, "WORST", 3)
+    many = ["sweep", file, "-s", "rate=1:9", "-s", "run.precision=0.05", "--workers", 0]
+    run = replnet(*many)
+    rows = run.stdout.splitlines()[2:]
+    z = [abs(float(found)) for row in rows for found in re.findall(r" ([+-]\d+\.\d\d) ", row)]
+    assert len(z) == len(rows) == 3
+    assert z == sorted(z, reverse=True)
+    assert "the 3 rows farthest from their prediction, of 9 (--format csv prints all)" in run.stderr
+    assert len(replnet(*many, "--format", "markdown").stdout.splitlines()) == 11
