@@ -126,14 +126,14 @@ def cells(row: Row) -> dict[str, str]:
 
 def write_result(result: Result, form: str) -> None:
     """What formulas say of a network, or what happened in it."""
-    write(form, result.data, result.columns, map(asdict, result.rows), lambda: _result_table(result), indent=2)
+    write(form, result.data, result.columns, (row.data() for row in result.rows), lambda: _result_table(result), indent=2)
 
 
 def _result_table(result: Result) -> None:
     from replnet.study.result import Emulated
 
     heads = EMULATED if isinstance(result, Emulated) else PREDICTED
-    rows = [cells(asdict(row)) for row in result.rows]
+    rows = [cells(row.data()) for row in result.rows]
     print_table(heads, [[row[head] for head in heads] for row in rows])
     for note in dict.fromkeys(f"{row.group}: {row.note}" for row in result.rows if row.note):
         echo(f"  {note}")
