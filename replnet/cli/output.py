@@ -126,7 +126,9 @@ def cells(row: Row) -> dict[str, str]:
 
 def write_result(result: Result, form: str) -> None:
     """What formulas say of a network, or what happened in it."""
-    write(form, result.data, result.columns, (row.data() for row in result.rows), lambda: _result_table(result), indent=2)
+    write(
+        form, result.data, result.columns, (row.data() for row in result.rows), lambda: _result_table(result), indent=2
+    )
 
 
 def _result_table(result: Result) -> None:

@@ -136,10 +136,10 @@ class _Run:
             unproven = self._start(depth)
             if not unproven.any():
                 break
-        proven = depth
         if task.dated and not unproven.any():
-            for depth in further(plan, depth, self._horizon, "array", bool(task.questions)):
-                if depth > proven:
+            for deeper in further(plan, depth, self._horizon, "array", bool(task.questions)):
+                if deeper > depth:
+                    depth = deeper
                     self._start(depth)
                 if not self._undated():
                     break
@@ -190,7 +190,7 @@ class _Run:
         return Copies(base, copy, none, np.zeros(slots), cell, np.zeros(sums.size), sums)
 
     def _know(self, depth: float) -> Flags:
-        """Copies whose age is plain: the last download of their replica before the start came straight from the source."""
+        """Copies whose age is plain: their replica's last download before the start came straight from the source."""
         layout, copies, count = self._layout, self._copies, self._layout.count
         known, (process, node, row) = np.zeros(copies.copy.size, np.bool_), self._plan.direct
         at = self._asking.start + layout.tiled(
@@ -311,8 +311,8 @@ class _Run:
             self._replies = self._more_replies(waiting, runs(pulled.begin[:-1], pulled.sent), n)
             one_pass = whole_pass(layout.sampled, self._plan.strict, self._plan.recent)
             done = one_pass(
-                window.end, layout.delay, self._horizon, self._floor, layout.sources, pulled, window.points, coming, copies,
-                self._nodes, self._views, self._contacts, self._trouble, self._replies, out,
+                window.end, layout.delay, self._horizon, self._floor, layout.sources, pulled, window.points, coming,
+                copies, self._nodes, self._views, self._contacts, self._trouble, self._replies, out,
             )  # fmt: skip
         if self._recorder:
             self._recorder.passed(window, pulled, self._replies)

@@ -235,7 +235,7 @@ class Layout:
             yield view, np.repeat(first + np.arange(count), rows.size), np.tile(rows, count)
 
     def viewers(self, chosen: list[Ints]) -> tuple[Lists, Lists]:
-        """By place, the places of the choices that look at it; and the other way round. `chosen`: by choice, its nodes."""
+        """By place, the places of the choices that look at it, and the other way round. `chosen`: nodes, by choice."""
         places, n = self.places, self.places.node.size
         pairs = [np.empty((0, 2), np.int64)]
         for choice, nodes in enumerate(chosen, self.plan.size):

@@ -555,8 +555,8 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
                     arrived += 1
                 elif next_answer < until and next_answer == soonest:
                     answer(
-                        answered, next_answer, layers, pairs, sampled, listing, horizon, sources, points, coming, copies,
-                        nodes, contacts, trouble, replies,
+                        answered, next_answer, layers, pairs, sampled, listing, horizon, sources, points, coming,
+                        copies, nodes, contacts, trouble, replies,
                     )  # fmt: skip
                     answered += 1
                 elif next_ask < until:

@@ -1,7 +1,7 @@
 """What the engines know of a network: who can hear of which source, and what follows from that for a run.
 
-The columns themselves are those of its topology (network/topology.py). A source is known by its row: its place among the
-processes, where updates come first. At equal instants the lower process goes first.
+The columns themselves are those of its topology (network/topology.py). A source is known by its row: its place among
+the processes, where updates come first. At equal instants the lower process goes first.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Plan:
         return law
 
     def stretch(self, rows: Ints) -> Floats:
-        """How much longer the intervals of these sources are than those of their laws; infinite for what never changes."""
+        """How much longer the intervals of these sources are than those of their laws; inf for what never changes."""
         clock = self.processes.clock[rows]
         shapes = np.array([law.rate for law in self.topology.laws])[self.clocks.law[clock]]
         with np.errstate(divide="ignore"):
@@ -353,7 +353,7 @@ class Plan:
 
     @cached_property
     def parts(self) -> dict[str, tuple[int, int]]:
-        """`GROUP of SOURCE`, with the number of the one and the row of the other, of groups that can hear of several."""
+        """`GROUP of SOURCE`, with the number of one and the row of the other, of groups that can hear of several."""
         rows, groups = self.cells
         several = np.bincount(groups, minlength=len(self.groups)) > 1
         found = np.flatnonzero(several[groups]) if self.topology.weights is None else np.empty(0, np.int64)

@@ -245,7 +245,9 @@ class Runner:
         self._send, self._replication = send, replication
         self.horizon, self.delays, self.said = np.inf, Delays(plan, run), 0
         self.late: list[tuple[float, float]] | None = None  # of pulls and replies beyond the network's own, by who asks
-        self.told: Callable[[float, int], None] | None = None  # hears of every replica that was handed a list of contacts
+        self.told: Callable[[float, int], None] | None = (
+            None  # hears of every replica that was handed a list of contacts
+        )
         self._due: dict[tuple[int, int], float] = {}  # open queries
         self._wakes: dict[int, int] = {}  # the number of the next one, by process
         self._process: dict[tuple[int, str], int] = {}  # by node and the name of a habit
@@ -270,7 +272,9 @@ class Runner:
         """Whom a process asks, wake after wake."""
         plan, others = self._plan, self._plan.candidates(q).tolist()
         clock, k = plan.processes.clock[[q]], int(plan.processes.ask[q])
-        key, gamma = (int(word[0]) for word in streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], CHOICES))
+        key, gamma = (
+            int(word[0]) for word in streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], CHOICES)
+        )
         # Its own place is skipped, not cut out: members of a pool share one list, which may be long.
         own = int(plan.standing[q])
         n = len(others) - (own < len(others))
@@ -332,9 +336,7 @@ class Runner:
             self._due.update(((i, c.message.query), planned) for c in commands if type(c) is Send)
         self._do(i, now, commands, q, number, planned)
 
-    def _do(
-        self, i: int, now: float, commands: list[Command], q: int = 0, wake: int = 0, planned: float = 0.0
-    ) -> None:
+    def _do(self, i: int, now: float, commands: list[Command], q: int = 0, wake: int = 0, planned: float = 0.0) -> None:
         """`commands` of a node; pulls among them come from this wake of this process."""
         pull = wake * int(self._plan.processes.ask[q])
         for command in commands:
@@ -428,7 +430,9 @@ class Runner:
         """All that others need in order to go on from here."""
         memories = {i: memory(node) for i, node in self.nodes.items()}
         lines = self.hazards.lines if self.hazards else None
-        return Present(memories, self._agenda.parcels(), self.delays.said, dict(self._due), lines.state if lines else None)
+        return Present(
+            memories, self._agenda.parcels(), self.delays.said, dict(self._due), lines.state if lines else None
+        )
 
     def resume(self, present: Present) -> None:
         """Go on from what was left behind of these nodes, and of what is on its way to them."""

@@ -86,7 +86,7 @@ class Walk:
         self.runner = Runner(plan, self._run, everyone, coming, self._agenda, self.watcher, hazards)
         self.runner.told = self._told
         self.runner.expect(-np.inf, np.inf)
-        self._lacking = {i for i in np.flatnonzero(plan.needs).tolist()}
+        self._lacking = set(np.flatnonzero(plan.needs).tolist())
         self._known = self._recall()
         self._forget(-depth)
         self.runner.start(-depth)
@@ -99,7 +99,7 @@ class Walk:
         return ((i, node) for i, node in self.runner.nodes.items() if isinstance(node, Replica))
 
     def _recall(self) -> dict[tuple[int, int], float]:
-        """Copies whose age is plain from the start, by (node, row): the last download before it came from the source."""
+        """Copies whose age is plain from the start, by (node, row): the last download before came from the source."""
         process, node, row = self._plan.direct
         delay, number = self._plan.constant_delay, np.ones(self._ages.size, np.int64)
         turns, phase = self._plan.processes.turns[process], phases(self._plan, self._run, process)

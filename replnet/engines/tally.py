@@ -143,7 +143,7 @@ class Tally:
             self.answered(*answers)
 
     def stretches(self, row: Ints, cell: Ints, who: Ints, begin: Floats, end: Floats, left: Floats) -> None:
-        """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf where it never came."""
+        """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf if it never came."""
         if not self._sampled:
             for law, stretch, some in self._by_law(row):
                 a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
@@ -216,7 +216,9 @@ class Tally:
         if not (left < self._oldest[columns[0]]).any():
             return cell, list(columns)
         never = np.isneginf(left)
-        self.sums.undated += np.bincount(cell, wholes * ((left < self._oldest[columns[0]]) & ~never), self.sums.fresh.size)
+        self.sums.undated += np.bincount(
+            cell, wholes * ((left < self._oldest[columns[0]]) & ~never), self.sums.fresh.size
+        )
         lost = np.bincount(cell, wholes * (never & np.isfinite(self._known[columns[0]])), self.sums.fresh.size)
         kept = np.bincount(cell, wholes * never, self.sums.fresh.size)
         self.sums.whole += kept

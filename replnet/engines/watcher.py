@@ -28,7 +28,14 @@ class Watcher:
     """Of the nodes `own`, from `since` on; what happens before time zero does not count."""
 
     def __init__(
-        self, task: Task, run: Words, own: Ints, since: float, unknown: float, by_due: bool = False, keep: Keep | None = None
+        self,
+        task: Task,
+        run: Words,
+        own: Ints,
+        since: float,
+        unknown: float,
+        by_due: bool = False,
+        keep: Keep | None = None,
     ) -> None:
         """`unknown` is said of copies that may be from before the replayed past; answers count `by_due` for when they
         were due, and else for when they come.
@@ -48,7 +55,9 @@ class Watcher:
         self._sources = dict(enumerate(sources))
         self._rows = {i: self._plan.heard.of(i).tolist() for i in own.tolist() if not self._plan.clients[i]}
         self._counts_for = {i: self._plan.counted.of(i).tolist() for i in own.tolist()}
-        self._looked: dict[int, list[tuple[int, list[int]]]] = {}  # by node, choices of views that look at it, and at whom
+        self._looked: dict[
+            int, list[tuple[int, list[int]]]
+        ] = {}  # by node, choices of views that look at it, and at whom
         for choice, nodes in enumerate(self._plan.chosen(run), self._plan.size):
             if all(i in self._rows for i in nodes.tolist()):
                 self._rows[choice] = sorted({row for i in nodes.tolist() for row in self._rows[i]})
@@ -122,14 +131,18 @@ class Watcher:
         if left != left:
             self._absent.append((row, node, end - begin))
         else:
-            self._stretches.append((row, node, begin, end, UNKNOWN if left == self._unknown and self._task.sampled else left))
+            self._stretches.append(
+                (row, node, begin, end, UNKNOWN if left == self._unknown and self._task.sampled else left)
+            )
 
     def answered(self, now: float, due: float, client: int, copies: Copies) -> None:
         self._note_copies(now, ANSWER, client, copies)
         if self._since <= due if self._by_due else 0 <= now < self.horizon:
             for row in self._counts_for[client]:
                 left = copies.get(self._sources[row], math.nan)
-                self._answers.append((row, client, now, UNKNOWN if left == self._unknown and self._task.sampled else left))
+                self._answers.append(
+                    (row, client, now, UNKNOWN if left == self._unknown and self._task.sampled else left)
+                )
 
     def _note_copies(self, now: float, event: int, i: int, copies: Copies, peer: int = NO_ONE) -> None:
         """A row per source for which the node counts."""

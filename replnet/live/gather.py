@@ -10,7 +10,7 @@ from replnet.engines.plan import Floats, Plan
 from replnet.engines.tally import Path, Task
 from replnet.live.clocks import Standstill
 from replnet.live.host import Counted, Seen, amounts, total
-from replnet.live.quantiles import Spread, merged
+from replnet.live.quantiles import merged
 from replnet.live.result import HostSeen, Summary
 from replnet.live.speed import Costs, Kept, judge
 from replnet.live.supervisor import Lookout, Seat

@@ -19,7 +19,7 @@ import numpy as np
 from replnet.engines.lines import load
 from replnet.engines.log import Columns
 from replnet.engines.outages import Hazards
-from replnet.engines.plan import Floats, Ints, Plan
+from replnet.engines.plan import Floats, Ints
 from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Present, Runner
 from replnet.engines.tally import Shares, Sums, Task, rates, shares
 from replnet.engines.watcher import Watcher
@@ -188,9 +188,7 @@ class _Nodes:
 
 @final
 class Host:
-    def __init__(
-        self, task: Task, part: Part, clock: Callable[[], float], send: Callable[[int, bytes], None]
-    ) -> None:
+    def __init__(self, task: Task, part: Part, clock: Callable[[], float], send: Callable[[int, bytes], None]) -> None:
         self._part, self._clock, groups = part, clock, task.plan.groups
         self.outbox, self._agenda = Outbox(part.me, part.incarnation, send), Agenda()
         self.seen = Seen([Spread() for _ in groups], [Spread() for _ in groups])
@@ -302,13 +300,13 @@ def amounts(task: Task, found: Sequence[Counted], horizon: float, degraded: bool
     plan, sums = task.plan, reduce(Sums.plus, (counted.sums for counted in found))
     sums.absent = np.append(horizon * plan.copies - total([counted.there for counted in found]), 0.0)
     made = shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
-    loads = [counted.load for counted in found]
-    for key in dict.fromkeys(key for load in loads for key in load):
-        made[key] = tuple(total([load[key] for load in loads if key in load]).tolist())
+    spent = [counted.load for counted in found]
+    for key in dict.fromkeys(key for load in spent for key in load):
+        amount, whole = total([load[key] for load in spent if key in load])
+        made[key] = float(amount), float(whole)
     return made | rates(plan, total([counted.downloads for counted in found]), horizon)
 
 
 def total(things: Sequence[Any]) -> Any:
     """Of arrays or tuples, element by element."""
     return np.sum(things, axis=0)
-

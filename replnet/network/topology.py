@@ -233,7 +233,7 @@ class Topology:
 
     @cached_property
     def lists(self) -> Lists:
-        """One per pool, one per node for every kind of link, one for every node that is asked alone, and an empty one."""
+        """One per pool, one per node for every kind of link, one for each node that is asked alone, and an empty one."""
         sizes, members = [np.array([pool.size for pool in self.pools.values()], np.int64)], [*self.pools.values()]
         for kind in self._first_list:
             if kind:
@@ -307,8 +307,8 @@ class Topology:
         candidates = empty if some.asked is None else some.asked + self._first_list[""]
         turn = np.zeros(n, np.int64) if some.turn is None else some.turn
         each = Processes(
-            some.node, np.full(n, some.purpose), clock, candidates, np.full(n, int(some.asked is not None)), np.zeros(n, np.bool_), turn,
-            np.full(n, some.turns),
+            some.node, np.full(n, some.purpose), clock, candidates, np.full(n, int(some.asked is not None)),
+            np.zeros(n, np.bool_), turn, np.full(n, some.turns),
         )  # fmt: skip
         shape = np.array([number[law] for law in some.laws], np.int64)
         schedule = np.full(m, -1 if some.schedule is None else order)

@@ -26,7 +26,9 @@ def successful(graph: PullGraph, asker: Asker) -> Law:
         raise NoFormulaError("copies of copies that are downloaded on a schedule, or in turns")
     if not graph.faults.losses:
         return asker.law
-    shares = {graph.faults.arriving(asker.node, other) ** 2 for other in asker.candidates.tolist() if other != asker.node}
+    shares = {
+        graph.faults.arriving(asker.node, other) ** 2 for other in asker.candidates.tolist() if other != asker.node
+    }
     if shares == {1.0}:
         return asker.law
     if len(shares) > 1 or asker.ask > 1 or not isinstance(asker.law, Exponential):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, final
@@ -25,6 +25,7 @@ from replnet.study.store.durable import DiskError, RefusedError, lock
 ROWS = 1 << 20  # of a row group
 
 File: TypeAlias = str | os.PathLike[str]
+
 
 @contextmanager
 def event_log(file: File | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from replnet.ages.prediction import Prediction
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import Lateness, run_path
@@ -175,12 +173,16 @@ def _told(live: Live, reference: Findings, cell: Comparison, key: Key) -> str:
 
 def _losses(compiled: Plan, g: int, live: Live) -> str:
     """What a group has suffered of hosts that were lost or stood still, with its nodes or such as it depends on."""
-    needed = {compiled.names[i] for i in compiled.processes.node[behind(compiled, g)]} if live.lost or live.stood else set()
+    needed = (
+        {compiled.names[i] for i in compiled.processes.node[behind(compiled, g)]} if live.lost or live.stood else set()
+    )
     own = {name for name, group in zip(compiled.names, compiled.group, strict=True) if group == g}
     words = [_loss(outage, len(own & set(outage.nodes))) for outage in live.lost if needed & set(outage.nodes)]
     words += [f"{still}, and what it was to do came late" for still in live.stood if needed & set(still.nodes)]
     words[MOST_TOLD:] = [f"and so {len(words) - MOST_TOLD} times more"] if len(words) > MOST_TOLD else []
-    there = [path.shares.get((compiled.groups[g], "availability")) for path in live.paths] if live.lost and words else []
+    there = (
+        [path.shares.get((compiled.groups[g], "availability")) for path in live.paths] if live.lost and words else []
+    )
     if shares := [part / whole for part, whole in filter(None, there)]:
         words.append(f"{fmean(shares):.1%} of the copy-time counts")
     return "; ".join(words)
