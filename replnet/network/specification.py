@@ -238,7 +238,7 @@ class Compose(Whole):
     def _small_enough(cls, tiers: tuple[Any, ...]) -> tuple[Any, ...]:
         if not tiers:
             raise FieldError("", "is empty", "one tier or more")
-        faults = [
+        faults: list[tuple[tuple[int | str, ...], str, str]] = [
             ((place,), "is an aggregate, which has sources of its own", "as the first tier")
             for place, tier in enumerate(tiers[1:], 1)
             if isinstance(tier, AggregateTier)
