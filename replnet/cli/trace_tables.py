@@ -16,11 +16,11 @@ from replnet.cli.screen import echo, print_table
 from replnet.histories.audit import Audit, Check
 from replnet.histories.trace_fit import Study
 from replnet.text.csv_table import write_csv
+from replnet.text.numbers import duration
 
 Rows = Sequence[Sequence[object]]
 
 DAY = 86_400.0
-SPANS = ((365.25 * DAY, "years"), (DAY, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 TIMES = {"lag", "lag while stale"}
 
@@ -116,14 +116,6 @@ def _fields(points: Iterable[Any]) -> list[list[object]]:
 def _measured(one: Any) -> list[object]:
     ends = [None if math.isnan(end) else end for end in (one.measured.low, one.measured.high)]
     return [one.metric, one.measured.value, *ends, *one.predicted.values()]
-
-
-def duration(seconds: float, dated: bool) -> str:
-    """In a unit that suits it."""
-    if not dated or not math.isfinite(seconds):
-        return f"{seconds:.5g}"
-    size, unit = next((one for one in SPANS if seconds >= one[0]), SPANS[-1])
-    return f"{seconds / size:.4g} {unit}"
 
 
 def _chance(value: float | None) -> str:

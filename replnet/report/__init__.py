@@ -7,7 +7,6 @@ table with what was measured, predicted and printed, and shows them.
     sections      from a sweep, or its directory, to a section
     page          the HTML page, and a section of it for a notebook
     table         the table of a section
-    number        values as text, with as many digits as are known
     arrange       from rows to what a figure shows, before anything is drawn
     figure        figures with matplotlib
     svg           figures as SVG for light and dark pages

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any, final
 
-from replnet.report.number import finite, is_number, text
 from replnet.report.section import FigureSpec, Section
+from replnet.text.numbers import finite, is_number, text
 
 MOST_PANELS, MOST_SERIES, MOST_MARKS = 9, 24, 30
 Row = dict[str, Any]

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from replnet.report.arrange import Arrangement, Mark, Panel, Series, arrange
-from replnet.report.number import text
 from replnet.report.section import Section
 from replnet.report.style import ORDERED, SERIES, STEPS, light
+from replnet.text.numbers import text
 
 SHAPES = "os^vPX<>"
 SIZE = 9  # of text, in points

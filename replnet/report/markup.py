@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import final
 
-from replnet.report.number import clean
+from replnet.text.numbers import clean
 
 EMPTY = frozenset({"meta", "br"})  # elements that have no end
 

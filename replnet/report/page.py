@@ -10,11 +10,11 @@ from replnet.report.arrange import Arrangement, arrange
 from replnet.report.errata import counted, errata_list, errata_section, expected_list, merged
 from replnet.report.figure import drawn
 from replnet.report.markup import Html, element, joined
-from replnet.report.number import is_number, text
 from replnet.report.section import ClaimResult, Section
 from replnet.report.style import style_sheet
 from replnet.report.svg import drawn_colours, svg
 from replnet.report.table import counts, tables, word
+from replnet.text.numbers import is_number, text
 
 # Nothing may be fetched or run, whatever a text of an experiment says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

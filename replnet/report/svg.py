@@ -16,8 +16,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from replnet.report.markup import Html
-from replnet.report.number import clean
 from replnet.report.style import FONT, NAMES, drawing_rules
+from replnet.text.numbers import clean
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"

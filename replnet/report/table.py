@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from replnet.report.markup import Html, element, joined
-from replnet.report.number import finite as number
-from replnet.report.number import fixed, is_number, places, text
 from replnet.report.section import Section
+from replnet.text.numbers import finite as number
+from replnet.text.numbers import fixed, is_number, places, text
 
 LONG = 24  # rows that need no folding
 WORST = 8  # shown where the rest is folded away

@@ -16,7 +16,6 @@ from scipy.stats import binom
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import missing_updates, source_penalty, staleness
-from replnet.cli.trace_tables import duration
 from replnet.cli.traces import audit as audit_command
 from replnet.cli.traces import trace as trace_command
 from replnet.histories.audit import audit, measures, window
@@ -370,10 +369,3 @@ def test_files_that_are_not_there(files):
             ran(audit_command, *options)
     with pytest.raises(ValueError, match="--since: 'soon' is not a time"):
         ran(audit_command, "--updates", u, "--downloads", d, "--since", "soon")
-
-
-def test_durations_read_well():
-    assert duration(90, True) == "1.5 min"
-    assert duration(86_400 * 3, True) == "3 days"
-    assert duration(0.25, True) == "0.25 s"
-    assert duration(1234.5678, False) == "1234.6"

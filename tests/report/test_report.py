@@ -16,7 +16,6 @@ import pytest
 from replnet.report import ClaimResult, FigureSpec, Section, notebook, page, plot, write
 from replnet.report.arrange import MOST_MARKS, MOST_PANELS, MOST_SERIES, arrange
 from replnet.report.markup import Html, element
-from replnet.report.number import finite, fixed, places, text
 from replnet.report.page import file_names
 from replnet.report.style import NAMES, ORDERED, SERIES, THEME
 from replnet.report.svg import standalone, svg
@@ -287,43 +286,6 @@ def test_a_table_of_predictions_has_no_worst_rows():
     markup = notebook(section([{"k": k, "group": "a", "metric": "freshness", "predicted": k / 7} for k in range(30)]))
     assert cells(markup)[:2] == [["k", "predicted"], ["0", "0^~~~~~"]]
     assert "furthest" not in markup
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high", "shown"),
-    [
-        (0.49874, 0.49645, 0.50103, "0.4987"),
-        (1865.4, 1842.0, 1889.0, "1865"),
-        (123456.7, 100000.0, 150000.0, "123457"),
-        (0.5, math.nan, math.nan, "0.50000"),
-        (0.5, 0.5, 0.5, "0.50000"),
-        (12345.678, math.nan, math.nan, "12346"),
-        (-0.00001, -0.001, 0.001, "0.0000"),
-        (-0.25, -0.3, -0.2, "−0.250"),
-        (0.0, math.nan, math.nan, "0"),
-        (1.5e-12, math.nan, math.nan, "1.500e−12"),
-        (3e12, math.nan, math.nan, "3.000e+12"),
-    ],
-)
-def test_rounding(value, low, high, shown):
-    assert fixed(value, places(value, low, high)) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (1, "1"), (1.0, "1"), (0.1, "0.1"), (-2.5, "−2.5"), (1e6, "1000000"), (1 / 3, "0.333333"), (True, "True"),
-        (None, ""), (math.nan, ""), (pd.NA, ""), (pd.NaT, ""), ("a\x00b", "a\ufffdb"), (math.inf, "inf"),
-        (1e-7, "1e−07"),
-    ],
-)  # fmt: skip
-def test_values_as_text(value, shown):
-    assert text(value) == shown
-
-
-@pytest.mark.parametrize("value", [None, "1", True, math.inf, -math.inf, pd.NA, math.nan])
-def test_what_is_no_number_is_nan(value):
-    assert math.isnan(finite(value))
 
 
 # What a figure shows
