@@ -39,8 +39,8 @@ from replnet.histories.history import History, beat, correlated, correlation, dr
 from replnet.histories.replay import Path, Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
 from replnet.histories.tails import Tail, tail_index
 from replnet.laws import Empirical, Exponential, Law
+from replnet.laws.law import coarse, commensurable
 from replnet.measure.estimate import Estimate, ratio
-from replnet.study.caveats import coarse, commensurable
 
 Floats = NDArray[np.float64]
 

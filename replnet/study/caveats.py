@@ -7,10 +7,7 @@ from itertools import combinations_with_replacement
 from math import inf
 
 from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
-from replnet.laws.law import Law
-from replnet.papers.phase_lock import ratio
-
-FELT = 0.01
+from replnet.laws.law import coarse, commensurable
 
 
 def behind(plan: Plan, group: int, row: int = -1) -> list[Process]:
@@ -55,12 +52,3 @@ def locked(processes: Iterable[Process], sampled: bool, replications: int) -> st
             over = f"averaged over {replications} random ones" if replications > 1 else "this is a random one"
             return f"phase-lock: {pair} their phases; {over}"
     return ""
-
-
-def coarse(law: Law) -> bool:
-    """On a lattice whose step is felt: a record in whole seconds with hours between its events is not."""
-    return law.span is not None and law.span > FELT * law.mean
-
-
-def commensurable(a: float, b: float) -> bool:
-    return ratio(a, b) is not None

@@ -10,13 +10,13 @@ from typing import final
 
 import numpy as np
 
+from replnet.laws.law import coarse, commensurable
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Cell, verdicts
 from replnet.network.sources import Floats
 from replnet.predictions.formula import Formula
 from replnet.study.aggregates.paths import Path
 from replnet.study.aggregates.system import System
-from replnet.study.caveats import coarse, commensurable
 from replnet.study.findings import Key, is_share
 from replnet.study.metrics import Metric
 from replnet.study.result import Row
