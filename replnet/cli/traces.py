@@ -39,21 +39,22 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 
     SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not) or API answer, or a git repository.
     """
-    from replnet.histories.trace_import import TraceError, import_trace
+    from replnet.histories.trace_import import import_trace, write_times
+    from replnet.text.checks import FieldError
 
-    made = import_trace(source, **how)
+    times, notes = import_trace(source, **how)
     if output is None:
-        made.write(sys.stdout)
+        write_times(times, sys.stdout)
     else:
         try:
             with output.open("w", encoding="utf-8", newline="") as file:
-                made.write(file)
+                write_times(times, file)
         except OSError as error:
             right = "a place with room for it" if error.errno == errno.ENOSPC else "a folder that exists"
-            raise TraceError(output, f"cannot be written: {error.strerror or error}", right) from None
-    for note in made.notes:
+            raise FieldError(str(output), f"cannot be written: {error.strerror or error}", right) from None
+    for note in notes:
         echo(note, err=True)
-    echo(f"{made.times.size:,} events" + (f" to {output}" if output else ""), err=True)
+    echo(f"{times.size:,} events" + (f" to {output}" if output else ""), err=True)
     return 0
 
 
@@ -67,15 +68,14 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, form: str) -> int:
     """Laws of the intervals in FILE, their tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
-    from replnet.cli.trace_tables import write_study
-    from replnet.histories.trace_fit import study
+    from replnet.cli.trace_tables import write_fit
+    from replnet.histories.trace_fit import TARGETS, fit_trace
     from replnet.histories.trace_import import recorded
-    from replnet.histories.waste import TARGETS
 
     with progress() as report:
         report(0.5, "fitting laws, and replaying the record under downloads of many rates")
-        found = study(recorded(file), targets or TARGETS, seed)
-    write_study(found, form)
+        found = fit_trace(recorded(file), targets or TARGETS, seed)
+    write_fit(found, form)
     if output is not None:
         from replnet.report.trace_plots import draw
 

@@ -24,14 +24,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from functools import partial
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from replnet.histories.history import Floats
 from replnet.laws import Exponential, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
-
-Floats = NDArray[np.float64]
 
 FEWEST = 10  # intervals to fit to
 SAMPLES = 99  # of (5)
@@ -67,30 +66,6 @@ class Fit:
 
 
 @final
-@dataclass(frozen=True)
-class Fits:
-    """Fits from the best AIC to the worst, and why a family is not among them."""
-
-    best: tuple[Fit, ...]
-    left_out: dict[str, str]
-
-    def of(self, family: str) -> Fit | None:
-        return next((fit for fit in self.best if fit.family == family), None)
-
-
-def fit_laws(intervals: Floats) -> Fits:
-    """Every family fitted to `intervals`, which are above zero."""
-    sample = Sample.of(intervals)
-    fits, left_out = [], {}
-    for family in FAMILIES:
-        try:
-            fits.append(fit(family, sample))
-        except NoFitError as error:
-            left_out[family] = str(error)
-    return Fits(tuple(sorted(fits, key=lambda one: one.aic)), left_out)
-
-
-@final
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Intervals as distinct values in ascending order with their counts, which records in whole seconds repeat."""
@@ -120,6 +95,17 @@ class Sample:
         """Whether the step of the record shows in the distribution."""
         return self.step > VISIBLE * self.mean
 
+    @property
+    def n(self) -> float:
+        return float(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        return self.average(self.values)
+
+    def average(self, of: Floats) -> float:
+        return float(self.counts @ of) / self.n
+
     def like(self, law: Law, rng: np.random.Generator) -> Sample:
         """As many intervals of `law`, written as this record is."""
         drawn = np.asarray(law.draw(rng.standard_exponential(int(self.n))))
@@ -134,16 +120,16 @@ class Sample:
             drawn *= scale / drawn.mean()
         return Sample.of(gaps, self.step)
 
-    @property
-    def n(self) -> float:
-        return float(self.counts.sum())
 
-    def average(self, of: Floats) -> float:
-        return float(self.counts @ of) / self.n
-
-    @property
-    def mean(self) -> float:
-        return self.average(self.values)
+def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
+    """Every family fitted to `intervals`, which are above zero: from the best AIC to the worst; and who is left out."""
+    sample, fits, left_out = Sample.of(intervals), [], {}
+    for family in FAMILIES:
+        try:
+            fits.append(fit(family, sample))
+        except NoFitError as error:
+            left_out[family] = str(error)
+    return sorted(fits, key=lambda one: one.aic), left_out
 
 
 def fit(family: str, sample: Sample) -> Fit:
@@ -178,10 +164,11 @@ def p_value(found: Fit, sample: Sample, rng: np.random.Generator) -> float:
     for drawn in range(1, SAMPLES + 1):
         again = sample.like(found.law, rng)
         try:
-            further += fit(found.family, again).distance >= found.distance
+            other = fit(found.family, again)
         except NoFitError:
             # At the edge of its family; the nearest law there is the exponential.
-            further += fit("exponential", again).distance >= found.distance
+            other = fit("exponential", again)
+        further += other.distance >= found.distance
         if further == 10:
             return further / drawn
     return (further + 1) / (SAMPLES + 1)
@@ -252,37 +239,27 @@ def _weibull(sample: Sample) -> Law:
     return Weibull(shape, scale=float(sample.values[-1]) * sample.average(np.exp(shape * logs)) ** (1 / shape))
 
 
-def pareto_profile(sample: Sample, scale: float) -> tuple[float, float]:
-    """(3) at one scale: alpha and L."""
-    inner = sample.average(np.log1p(sample.values / scale))
-    alpha = 1 / inner
-    return alpha, sample.n * (math.log(alpha / scale) - (alpha + 1) * inner)
-
-
 def _pareto(sample: Sample) -> Law:
     """(3), on a grid and then between its neighbours: L may have a second, lower maximum."""
     from scipy.optimize import minimize_scalar
 
+    def profile(log_scale: float) -> tuple[float, float]:
+        """alpha and -L at one scale."""
+        scale = math.exp(log_scale)
+        inner = sample.average(np.log1p(sample.values / scale))
+        alpha = 1 / inner
+        return alpha, -sample.n * (math.log(alpha / scale) - (alpha + 1) * inner)
+
     grid = np.linspace(math.log(float(sample.values[0]) / 10), math.log(sample.mean * FLATTEST), 200)
-    place = int(np.argmax([pareto_profile(sample, math.exp(s))[1] for s in grid]))
+    place = int(np.argmin([profile(s)[1] for s in grid]))
     if place == grid.size - 1:
         raise NoFitError("the tail is no heavier than exponential")
     between = (grid[max(place - 1, 0)], grid[place + 1])
-    best = minimize_scalar(
-        lambda s: -pareto_profile(sample, math.exp(s))[1], bounds=between, method="bounded", options={"xatol": 1e-10}
-    )
-    scale = math.exp(best.x)
-    return Pareto(pareto_profile(sample, scale)[0], scale=scale)
+    best = minimize_scalar(lambda s: profile(s)[1], bounds=between, method="bounded", options={"xatol": 1e-10})
+    return Pareto(profile(best.x)[0], scale=math.exp(best.x))
 
 
-def _phases(count: int) -> Callable[[Sample], Law]:
-    def estimate(sample: Sample) -> Law:
-        return _mixture(sample, count)
-
-    return estimate
-
-
-def _mixture(sample: Sample, phases: int) -> Law:
+def _hyperexponential(sample: Sample, phases: int) -> Law:
     """(4), from rates that spread over the intervals evenly in their logarithm."""
     x, share = sample.values / sample.mean, sample.counts / sample.n
     upto = np.cumsum(share)
@@ -307,12 +284,12 @@ def _mixture(sample: Sample, phases: int) -> Law:
     return Hyperexponential(weights.tolist(), (rates / sample.mean).tolist())
 
 
-FAMILIES: dict[str, tuple[Callable[[Sample], Any], int]] = {
+FAMILIES: dict[str, tuple[Callable[[Sample], Law], int]] = {
     "exponential": (_exponential, 1),
     "gamma": (_gamma, 2),
     "weibull": (_weibull, 2),
     "lognormal": (_lognormal, 2),
     "pareto": (_pareto, 2),
-    "hyperexponential 2": (_phases(2), 3),
-    "hyperexponential 3": (_phases(3), 5),
+    "hyperexponential 2": (partial(_hyperexponential, phases=2), 3),
+    "hyperexponential 3": (partial(_hyperexponential, phases=3), 5),
 }

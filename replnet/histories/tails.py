@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from replnet.histories.fitting import log_density
+from replnet.histories.history import Floats
+from replnet.laws import Exponential, Pareto
 
 SHARE = 0.1  # of the intervals, beyond the threshold
 FEWEST = 20  # intervals beyond it
@@ -56,15 +57,13 @@ class Tail:
             return "finite variance"
         if self.power < -CLEAR:
             return "a lognormal tail is likelier than a power: all moments are finite, the variance is large"
-        claim = self._claim()
-        return claim if self.power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
-
-    def _claim(self) -> str:
         if self.high <= 1:
-            return "infinite mean"
-        if self.high <= 2:
-            return "infinite variance" + (", and an infinite mean cannot be excluded" if self.low <= 1 else "")
-        return f"an infinite {'mean' if self.low <= 1 else 'variance'} cannot be excluded"
+            claim = "infinite mean"
+        elif self.high <= 2:
+            claim = "infinite variance" + (", and an infinite mean cannot be excluded" if self.low <= 1 else "")
+        else:
+            claim = f"an infinite {'mean' if self.low <= 1 else 'variance'} cannot be excluded"
+        return claim if self.power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
 
 
 def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
@@ -113,11 +112,8 @@ def _likeliest(excess: Floats) -> tuple[float, float]:
 
 def _against_lognormal(start: float, excess: Floats, alpha: float, scale: float) -> float:
     """(3), each tail at its likeliest."""
-    if math.isinf(alpha):
-        power = -math.log(scale) - excess / scale
-    else:
-        power = math.log(alpha / scale) - (alpha + 1) * np.log1p(excess / scale)
-    gaps = power - _lognormal(start, excess)
+    power = Exponential(mean=scale) if math.isinf(alpha) else Pareto(alpha, scale=scale)
+    gaps = log_density(power, excess) - _lognormal(start, excess)
     deviation = float(gaps.std())
     return float(gaps.sum()) / (deviation * math.sqrt(excess.size)) if deviation > 0 else 0.0
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from replnet.histories.history import tail
-from replnet.histories.trace_fit import Study
+from replnet.histories.trace_fit import TraceFit
 from replnet.report.style import light
 
 FORMATS = ("png", "svg", "pdf")
@@ -17,7 +17,7 @@ SHOWN = 3  # fitted laws
 POINTS = 400  # of a recorded tail, which may have a million
 
 
-def draw(study: Study, path: Path) -> None:
+def draw(study: TraceFit, path: Path) -> None:
     """Write the picture, of the kind that the ending of `path` says."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
@@ -37,7 +37,7 @@ def draw(study: Study, path: Path) -> None:
             ) from None
 
 
-def figure(study: Study) -> Any:
+def figure(study: TraceFit) -> Any:
     """A matplotlib Figure of four panels, or three where times are no dates."""
     from matplotlib.figure import Figure
 
@@ -66,11 +66,11 @@ def _quieten(axes: Any) -> None:
         legend.set_frame_on(False)
 
 
-def _unit(study: Study) -> tuple[float, str]:
+def _unit(study: TraceFit) -> tuple[float, str]:
     return (3600.0, "hours") if study.history.dated else (1.0, "units of time")
 
 
-def _tail(axes: Any, study: Study) -> None:
+def _tail(axes: Any, study: TraceFit) -> None:
     size, name = _unit(study)
     x, beyond = tail(study.history.intervals)
     # The last has nothing beyond it; of very many, as many at every order of magnitude.
@@ -78,8 +78,8 @@ def _tail(axes: Any, study: Study) -> None:
     kept = np.union1d(kept, x.size - 2 - kept)
     axes.loglog(x[kept] / size, beyond[kept], ".", color=light("ink"), markersize=3.5, label="recorded")
     grid = np.geomspace(x[0], x[-1] * 2, 300)
-    shown = list(study.fits.best[:SHOWN])
-    shown += [one for one in study.fits.best[SHOWN:] if one.family == "exponential"]
+    shown = list(study.fits[:SHOWN])
+    shown += [one for one in study.fits[SHOWN:] if one.family == "exponential"]
     for place, fit in enumerate(shown):
         style = "--" if fit.family == "exponential" else "-"
         axes.loglog(grid / size, fit.law.tail(grid), style, color=light(f"series-{place}"), lw=1.2, label=fit.family)
@@ -89,7 +89,7 @@ def _tail(axes: Any, study: Study) -> None:
     axes.legend(loc="lower left")
 
 
-def _correlation(axes: Any, study: Study) -> None:
+def _correlation(axes: Any, study: TraceFit) -> None:
     lags, noise = np.arange(1, study.rho.size + 1), 2 / np.sqrt(study.history.intervals.size)
     axes.axhspan(-noise, noise, color=light("faint"), zorder=0)
     axes.semilogx(lags, study.rho, ".", color=light("series-0"), markersize=4)
@@ -105,7 +105,7 @@ def _correlation(axes: Any, study: Study) -> None:
     axes.set_xlabel("lag")
 
 
-def _hours(axes: Any, study: Study) -> None:
+def _hours(axes: Any, study: TraceFit) -> None:
     assert study.hours is not None
     days = (study.history.end - study.history.start) / DAY
     axes.bar(np.arange(24) + 0.5, study.hours / days, width=0.85, color=light("series-0"))
@@ -115,16 +115,16 @@ def _hours(axes: Any, study: Study) -> None:
     axes.set_xlabel("hour, UTC")
 
 
-def _staleness(axes: Any, study: Study) -> None:
+def _staleness(axes: Any, study: TraceFit) -> None:
     per, name = (DAY, "downloads a day") if study.history.dated else (1.0, "downloads a unit of time")
-    rate = np.array([one.rate for one in study.points]) * per
-    low, high = np.array([one.low for one in study.points]), np.array([one.high for one in study.points])
-    axes.fill_between(rate, low, high, color=light("series-0"), alpha=0.25, linewidth=0, label="measured, by phase")
-    axes.semilogx(
-        rate, [one.measured for one in study.points], "o", color=light("ink"), markersize=3.5, label="measured"
+    of = {column: np.array([one[column] for one in study.curve]) for column in study.curve[0]}
+    rate = of["rate"] * per
+    axes.fill_between(
+        rate, of["low"], of["high"], color=light("series-0"), alpha=0.25, linewidth=0, label="measured, by phase"
     )
-    axes.semilogx(rate, [one.empirical for one in study.points], color=light("series-0"), lw=1.2, label="recorded law")
-    axes.semilogx(rate, [one.poisson for one in study.points], "--", color=light("series-1"), lw=1.2, label="Poisson")
+    axes.semilogx(rate, of["measured"], "o", color=light("ink"), markersize=3.5, label="measured")
+    axes.semilogx(rate, of["empirical"], color=light("series-0"), lw=1.2, label="recorded law")
+    axes.semilogx(rate, of["poisson"], "--", color=light("series-1"), lw=1.2, label="Poisson")
     axes.set_ylim(0, 1)
     axes.set_title("staleness under constant downloads", loc="left")
     axes.set_xlabel(name)

@@ -20,8 +20,7 @@ from replnet.cli.traces import audit as audit_command
 from replnet.cli.traces import trace as trace_command
 from replnet.histories.audit import audit, measures, window
 from replnet.histories.history import History
-from replnet.histories.trace_fit import study
-from replnet.histories.waste import PHASES, curve, needs, replays
+from replnet.histories.trace_fit import PHASES, curve, fit_trace, needs, replays
 from replnet.laws import Constant, Empirical, Exponential, Pareto
 from replnet.testing import FALSE_ALARM
 
@@ -44,11 +43,11 @@ def recorded_if_changed(updates, polls):
 
 
 def predicted(found, metric, model):
-    return next(one.predicted[model] for one in found.measures if one.metric == metric)
+    return found.predicted[metric][model]
 
 
 def measured(found, metric):
-    return next(one.measured for one in found.measures if one.metric == metric)
+    return found.measured[metric]
 
 
 def test_a_sound_replica_passes_every_check():
@@ -85,9 +84,9 @@ def test_intervals_cover_what_independent_processes_have():
     for seed in range(150):
         u, d = pair(seed, updates, downloads, 2000)
         start, end = window(u, d, None, None)
-        for one in measures(u.times, d.times, start, end, ""):
-            if one.metric in exact and not one.measured.doubt:
-                inside[one.metric].append(one.measured.low <= exact[one.metric] <= one.measured.high)
+        for metric, estimate in measures(u.times, d.times, start, end, "").items():
+            if metric in exact and not estimate.doubt:
+                inside[metric].append(estimate.low <= exact[metric] <= estimate.high)
     for found in inside.values():
         assert len(found) > 130
         assert sum(found) >= binom.ppf(FALSE_ALARM, len(found), 0.94)
@@ -229,22 +228,23 @@ def test_the_mean_over_phases_is_the_empirical_law():
     """But for the ends of the record: 3,000 intervals, 16 phases."""
     updates = history(np.random.default_rng(10), Pareto(1.4, rate=1), 3000)
     for point in curve(updates):
-        assert point.low <= point.measured <= point.high
-        assert point.measured == pytest.approx(point.empirical, abs=0.02)
-        law = Empirical(updates.intervals)
-        assert point.empirical == pytest.approx(staleness(direct(Constant(rate=point.rate)), law).value, abs=1e-9)
-        ratio = point.rate / updates.rate
-        assert point.poisson == pytest.approx(1 - ratio * -math.expm1(-1 / ratio), abs=1e-9)
+        assert point["low"] <= point["measured"] <= point["high"]
+        assert point["measured"] == pytest.approx(point["empirical"], abs=0.02)
+        downloads, law = Constant(rate=point["rate"]), Empirical(updates.intervals)
+        assert point["empirical"] == pytest.approx(staleness(direct(downloads), law).value, abs=1e-9)
+        ratio = point["rate"] / updates.rate
+        assert point["poisson"] == pytest.approx(1 - ratio * -math.expm1(-1 / ratio), abs=1e-9)
 
 
 def test_bursty_updates_need_less_than_poisson_says():
     updates = history(np.random.default_rng(11), Pareto(1.4, rate=1), 5000)
-    for need in needs(updates):
-        law = Empirical(updates.intervals)
-        assert 1 - direct(Constant(rate=need.empirical)).freshness(law).value == pytest.approx(need.target, abs=1e-9)
-        assert replays(updates, need.measured).mean() == pytest.approx(need.target, abs=2e-3)
-        assert need.measured == pytest.approx(need.empirical, rel=0.1)
-    wasted = {need.target: need.waste for need in needs(updates)}
+    found, law = needs(updates), Empirical(updates.intervals)
+    for need in found:
+        target, downloads = need["target"], Constant(rate=need["empirical"])
+        assert 1 - direct(downloads).freshness(law).value == pytest.approx(target, abs=1e-9)
+        assert replays(updates, need["measured"]).mean() == pytest.approx(target, abs=2e-3)
+        assert need["measured"] == pytest.approx(need["empirical"], rel=0.1)
+    wasted = {need["target"]: need["waste"] for need in found}
     assert wasted[0.2] > 1.2
     assert wasted[0.9] > wasted[0.5] > wasted[0.2]
 
@@ -252,9 +252,9 @@ def test_bursty_updates_need_less_than_poisson_says():
 def test_regular_updates_need_more_than_poisson_says():
     """Constant updates at rate 1: staleness is 1 / (2 T) for T < 1, so 0.2 needs a rate of 2.5; Poisson says 2.15."""
     found = needs(History(np.arange(1000.0), "u"), [0.2])[0]
-    assert found.empirical == pytest.approx(2.5, rel=1e-6)
-    assert found.poisson == pytest.approx(2.1545, rel=1e-3)
-    assert found.waste < 1
+    assert found["empirical"] == pytest.approx(2.5, rel=1e-6)
+    assert found["poisson"] == pytest.approx(2.1545, rel=1e-3)
+    assert found["waste"] < 1
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0, -1.0, math.nan])
@@ -318,11 +318,11 @@ def test_pictures_are_the_same_twice(files):
     folder, _, _ = files
     from replnet.histories.trace_import import recorded
 
-    found = study(recorded(folder / "u.csv"))
+    found = fit_trace(recorded(folder / "u.csv"))
     for name in ("a.svg", "b.svg", "a.png"):
         draw(found, folder / name)
     assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
-    undated = study(History(found.history.times - found.history.start, "u"))
+    undated = fit_trace(History(found.history.times - found.history.start, "u"))
     assert undated.hours is None
     draw(undated, folder / "c.png")
     for bad, words in ((folder / "a.gif", "no kind of picture"), (folder / "no" / "a.png", "cannot be written")):
