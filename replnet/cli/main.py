@@ -204,7 +204,7 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     """Describe and draw NETWORK."""
     from replnet.cli.progress import Lines
     from replnet.network.network import load
-    from replnet.network.pictures.sketch import sketch
+    from replnet.network.pictures.description import sketch
 
     with Lines("reading the network"):
         loaded = load(network, overrides)

@@ -9,9 +9,9 @@ import numpy as np
 
 from replnet.histories.history import tail
 from replnet.histories.trace_fit import TraceFit
+from replnet.network.pictures.drawing import FORMATS, save
 from replnet.report.style import light
 
-FORMATS = ("png", "svg", "pdf")
 DAY = 86_400.0
 SHOWN = 3  # fitted laws
 POINTS = 400  # of a recorded tail, which may have a million
@@ -24,17 +24,12 @@ def draw(study: TraceFit, path: Path) -> None:
         raise ValueError(
             f"{path}: is no kind of picture (a file that ends in {', '.join(f'.{one}' for one in FORMATS)})"
         )
-    from matplotlib import rc_context
-
-    # The same record gives the same bytes.
-    metadata = {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {}
-    with rc_context({"svg.hashsalt": "replnet", "font.family": "DejaVu Sans", "font.size": 8}):
-        try:
-            figure(study).savefig(path, format=kind, dpi=150, metadata=metadata, facecolor="white")
-        except OSError as error:
-            raise ValueError(
-                f"{path}: cannot be written: {error.strerror or error} (a file in a folder that exists)"
-            ) from None
+    try:
+        save(lambda: figure(study), path, kind, {"font.size": 8})
+    except OSError as error:
+        raise ValueError(
+            f"{path}: cannot be written: {error.strerror or error} (a file in a folder that exists)"
+        ) from None
 
 
 def figure(study: TraceFit) -> Any:

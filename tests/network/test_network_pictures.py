@@ -18,9 +18,9 @@ from replnet.network import (
     shipped_names,
     single,
 )
+from replnet.network.pictures.description import sketch
 from replnet.network.pictures.drawing import draw, svg
 from replnet.network.pictures.layout import layout
-from replnet.network.pictures.sketch import sketch
 
 LAW = "exponential(rate=2)"
 
