@@ -40,7 +40,7 @@ def run_all(
     """Each in a directory of its own, which a later call carries on with; stdout gets a line for each."""
     from replnet.report import write as write_report
     from replnet.report.page import in_words
-    from replnet.report.sections import section
+    from replnet.report.section import section
     from replnet.study.sweeps import sweep as sweeps
 
     found, lines = [], []

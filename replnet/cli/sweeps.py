@@ -179,7 +179,7 @@ def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
     from replnet.cli.progress import Lines
     from replnet.report import write
-    from replnet.report.sections import opened, section
+    from replnet.report.section import opened, section
 
     with Lines("reading the run, and drawing its figures"):
         found = opened(folder)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import Any
 
-from replnet.report.arrange import Arrangement, Mark, Panel, Series, arrange
+import numpy as np
+
+from replnet.report.arrange import Arrangement, Floats, Series, arrange
+from replnet.report.markup import ORDERED, SERIES, light
 from replnet.report.section import Section
-from replnet.report.style import ORDERED, SERIES, STEPS, light
 from replnet.text.numbers import text
 
 SHAPES = "os^vPX<>"
@@ -40,15 +41,20 @@ def drawn(plan: Arrangement, narrow: bool = False) -> Any:
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     colours = _colours(len(plan.labels))
     for place, axes in enumerate(grid.flat):
-        if place < len(plan.panels):
-            _draw(axes, plan, plan.panels[place], colours)
-            _style(axes, plan, outer=(place + columns >= len(plan.panels), place % columns == 0))
-        else:
+        if place >= len(plan.panels):
             axes.set_axis_off()
+            continue
+        title, panel = plan.panels[place]
+        for label, series in panel.items():
+            _draw(axes, plan, series, plan.labels.index(label), colours)
+        if title:
+            axes.set_title(_short(title), fontsize=SIZE, color=light("ink"), loc="left")
+        _style(axes, plan, outer=(place + columns >= len(plan.panels), place % columns == 0))
     if plan.names:
         _name(grid, plan.names, (NARROW - 0.6 if narrow else WIDE - 1.6) / columns)
     _key(figure, plan, narrow)
-    _legend(figure, plan, colours, narrow)
+    if len(plan.labels) > 1:
+        _legend(figure, plan, colours, narrow)
     return figure
 
 
@@ -60,49 +66,40 @@ def _grid(panels: int, narrow: bool) -> tuple[int, int]:
 def _colours(count: int) -> list[str]:
     if count <= len(SERIES):
         return [pair[0] for pair in SERIES[:count]]
-    return [ORDERED[round(i * (STEPS - 1) / (count - 1))][0] for i in range(count)]
+    return [ORDERED[round(i * (len(ORDERED) - 1) / (count - 1))][0] for i in range(count)]
 
 
 def _shape(plan: Arrangement, place: int) -> str:
     return SHAPES[place] if len(plan.labels) <= len(SHAPES) else "o"
 
 
-def _draw(axes: Any, plan: Arrangement, panel: Panel, colours: list[str]) -> None:
-    for label, series in panel.series.items():
-        place = plan.labels.index(label)
-        # Names on the x axis have room for series side by side.
-        shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
-        _predicted(axes, plan, series, shift, colours[place])
-        _measured(axes, series, shift, colours[place], _shape(plan, place))
-        printed = [mark for mark in series.marks if not math.isnan(mark.printed)]
-        edge = light("ink") if len(plan.labels) == 1 else colours[place]
-        axes.plot(*_places(printed, "printed", shift), **_printed_style(edge), zorder=4)
-    if panel.title:
-        axes.set_title(_short(panel.title), fontsize=SIZE, color=light("ink"), loc="left")
+def _draw(axes: Any, plan: Arrangement, series: Series, place: int, colours: list[str]) -> None:
+    """What is predicted, measured and printed; `place` is that of the series among all labels."""
+    # Names on the x axis have room for series side by side.
+    shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
+    colour, marks = colours[place], series.marks
+    x, y = series.curve
+    _predicted(axes, x + shift, y, colour, bool(plan.names))
+    x = marks["x"] + shift
+    there, known = ~np.isnan(marks["measured"]), marks["ci_low"] <= marks["ci_high"]
+    known &= there
+    axes.vlines(x[known], marks["ci_low"][known], marks["ci_high"][known], color=colour, linewidth=1.1, zorder=2.5)
+    style = _measured_style(colour, _shape(plan, place)) | ({"markersize": 4} if there.sum() > CROWD else {})
+    axes.plot(x[there], marks["measured"][there], **style, zorder=3)
+    there = ~np.isnan(marks["printed"])
+    edge = light("ink") if len(plan.labels) == 1 else colour
+    axes.plot(x[there], marks["printed"][there], **_printed_style(edge), zorder=4)
 
 
-def _places(marks: list[Mark], part: str, shift: float) -> tuple[list[float], list[float]]:
-    return [mark.x + shift for mark in marks], [getattr(mark, part) for mark in marks]
-
-
-def _predicted(axes: Any, plan: Arrangement, series: Series, shift: float, colour: str) -> None:
-    curve = [(x + shift, y) for x, y in series.curve if plan.names or not math.isnan(x)]
-    here = [not math.isnan(y) for _, y in curve]
-    # A line needs two points; one that stands alone is a dash.
-    near = [any(here[max(0, i - 1) : i] + here[i + 1 : i + 2]) and not plan.names for i in range(len(curve))]
-    lone = [point for point, alone in zip(curve, near, strict=True) if not alone]
-    if not plan.names:
-        axes.plot([x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=1.3, zorder=2)
-    axes.plot([x for x, _ in lone], [y for _, y in lone], "_", color=colour, markersize=12, zorder=2)
-
-
-def _measured(axes: Any, series: Series, shift: float, colour: str, shape: str) -> None:
-    marks = [mark for mark in series.marks if not math.isnan(mark.measured)]
-    known = [mark for mark in marks if mark.low <= mark.high]
-    low, high = [mark.low for mark in known], [mark.high for mark in known]
-    axes.vlines([mark.x + shift for mark in known], low, high, color=colour, linewidth=1.1, zorder=2.5)
-    style = _measured_style(colour, shape) | ({"markersize": 4} if len(marks) > CROWD else {})
-    axes.plot(*_places(marks, "measured", shift), **style, zorder=3)
+def _predicted(axes: Any, x: Floats, y: Floats, colour: str, named: bool) -> None:
+    """A line, which needs two points; one that stands alone is a dash, as every one is where x has names."""
+    lone = np.ones(y.size, dtype=bool)
+    if not named:
+        here = ~np.isnan(y)
+        lone[1:] &= ~here[:-1]
+        lone[:-1] &= ~here[1:]
+        axes.plot(x, y, color=colour, linewidth=1.3, zorder=2)
+    axes.plot(x[lone], y[lone], "_", color=colour, markersize=12, zorder=2)
 
 
 def _measured_style(colour: str, shape: str) -> dict[str, Any]:
@@ -127,7 +124,7 @@ def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
     axes.tick_params(labelsize=SIZE - 1, color=light("quiet"), labelcolor=light("quiet"), width=0.8, length=3)
     axes.tick_params(which="minor", color=light("quiet"), width=0.6, length=2)
     axes.margins(0.05, 0.08)
-    _scale(axes.xaxis, "x" in plan.log, sorted({mark.x for mark in plan.marks()}))
+    _scale(axes.xaxis, "x" in plan.log, np.unique(plan.marks("x")).tolist())
     _scale(axes.yaxis, "y" in plan.log, [])
     words = {"fontsize": SIZE, "color": light("ink")}
     if outer[0]:
@@ -184,8 +181,8 @@ def _key(figure: Any, plan: Arrangement, narrow: bool) -> None:
     if plan.has("measured"):
         bar = Line2D([], [], color=colour, marker="|", markersize=11, linestyle="none")
         dot = Line2D([], [], **_measured_style(colour, "o"))
-        handles.append((bar, dot) if plan.has("low") else dot)
-        labels.append("measured, 95 %" if plan.has("low") else "measured")
+        handles.append((bar, dot) if plan.has("ci_low") else dot)
+        labels.append("measured, 95 %" if plan.has("ci_low") else "measured")
     if plan.has("predicted"):
         line = {"marker": "_", "markersize": 12, "linestyle": "none"} if plan.names else {"linewidth": 1.3}
         handles.append(Line2D([], [], color=colour, **line))
@@ -202,11 +199,9 @@ def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) ->
     """Which series is which: beside the panels, or below them where there is no width."""
     from matplotlib.lines import Line2D
 
-    if len(plan.labels) < 2:
-        return
     most = min(MOST_LABELS, len(plan.labels))
     shown = [round(i * (len(plan.labels) - 1) / (most - 1)) for i in range(most)]
-    predicted = {label for panel in plan.panels for label, one in panel.series.items() if one.is_predicted}
+    predicted = {label for _, panel in plan.panels for label, one in panel.items() if not np.isnan(one.curve[1]).all()}
     handles = []
     for i in shown:
         line = "-" if plan.labels[i] in predicted and not plan.names else "none"

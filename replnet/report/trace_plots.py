@@ -10,7 +10,7 @@ import numpy as np
 from replnet.histories.history import tail
 from replnet.histories.trace_fit import TraceFit
 from replnet.network.pictures.drawing import FORMATS, save
-from replnet.report.style import light
+from replnet.report.markup import light
 
 DAY = 86_400.0
 SHOWN = 3  # fitted laws

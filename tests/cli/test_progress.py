@@ -11,7 +11,7 @@ import pytest
 
 from replnet.cli import main, progress
 from replnet.network import network as networks
-from replnet.report import sections
+from replnet.report import section as sections
 from replnet.study.experiment import experiment
 from replnet.study.experiment.experiment import Experiment
 from replnet.study.sweeps import cell as cells

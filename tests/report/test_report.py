@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import subprocess
 import sys
@@ -13,12 +14,12 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from replnet.report import ClaimResult, FigureSpec, Section, notebook, page, plot, write
+from replnet.report import FigureSpec, Section, notebook, page, plot, write
 from replnet.report.arrange import MOST_MARKS, MOST_PANELS, MOST_SERIES, arrange
-from replnet.report.markup import Html, element
+from replnet.report.markup import NAMES, ORDERED, SERIES, THEME, Html, element, standalone, svg
 from replnet.report.page import file_names
-from replnet.report.style import NAMES, ORDERED, SERIES, THEME
-from replnet.report.svg import standalone, svg
+from replnet.report.section import holds
+from replnet.study.sweeps.claims import Checked
 from replnet.study.sweeps.errata import Expectation, ShownErratum
 
 NASTY = """<script>alert("1")</script> & 'x' $a$ </title></style>\x00\x1b ]]> --> _é 漢"""
@@ -109,7 +110,7 @@ def nasty():
         {**row(group=NASTY, note=NASTY * 2, source=NASTY, kind=NASTY), NASTY: NASTY + str(i % 2), "k": i}
         for i in range(40)
     ]
-    claim = ClaimResult(NASTY, True, False, NASTY)
+    claim = Checked(NASTY, True, False, NASTY)
     figure = FigureSpec("k", "freshness", NASTY, "group")
     return section(
         rows,
@@ -132,7 +133,7 @@ def nasty():
 def test_text_is_never_markup(show):
     shown = show(nasty())
     errata = (ShownErratum("x", "prose", "x", ("x",)),)
-    harmless = show(grid(claims=(ClaimResult("x"),), errata=errata, about={"deep": {"x": [{"y": 1}]}}))
+    harmless = show(grid(claims=(Checked("x", None, None, ""),), errata=errata, about={"deep": {"x": [{"y": 1}]}}))
     parsed, plain = Parsed(shown), Parsed(harmless)
     assert {tag for tag, _ in parsed.elements} <= {tag for tag, _ in plain.elements} | {"details", "summary", "ol"}
     assert "\x00" not in shown
@@ -156,7 +157,7 @@ ERRATA = (
 
 def test_the_summary_counts():
     rows = [row(k=1), row(k=2, verdict="differ"), row(k=3, verdict="unresolved"), row(k=3, group="clients")]
-    claims = (ClaimResult("a", True, True), ClaimResult("b", True, False, "", "T1"), ClaimResult("c", None, None))
+    claims = (Checked("a", True, True, ""), Checked("b", True, False, "", "T1"), Checked("c", None, None, ""))
     one = section(rows, verdict="differ", claims=claims, errata=ERRATA)
     words = Parsed(page([one, grid(errata=ERRATA[:1])], "Report", {})).text
     assert "2 experiments; 21 cells; measured against predicted: 20 agree, 1 unresolved, 1 differs" in words
@@ -173,15 +174,23 @@ def test_every_section_has_its_line_and_its_anchor():
 
 
 @pytest.mark.parametrize(
-    ("measured", "predicted", "holds"),
-    [(True, True, True), (True, None, True), (None, True, True), (True, False, False), (None, None, None)],
+    ("measured", "predicted", "result", "fails"),
+    [
+        (True, True, True, False),
+        (True, None, True, False),
+        (None, True, True, False),
+        (True, False, False, True),
+        (None, None, False, False),
+    ],
 )
-def test_a_claim_holds_if_nothing_speaks_against_it(measured, predicted, holds):
-    assert ClaimResult("x", measured, predicted).holds is holds
+def test_a_claim_holds_if_nothing_speaks_against_it(measured, predicted, result, fails):
+    claim = Checked("x", measured, predicted, "")
+    assert holds(claim) is result
+    assert claim.fails is fails
 
 
 def test_claims_and_errata_are_told():
-    claims = (ClaimResult("Peak at 1", True, None, "0.70 at k = 1"), ClaimResult("Falls", False, True))
+    claims = (Checked("Peak at 1", True, None, "0.70 at k = 1"), Checked("Falls", False, True, ""))
     met = Expectation("by our reckoning", 1, 2, ("k = 3: 0.7 is expected",))
     parsed = Parsed(notebook(grid(claims=claims, errata=ERRATA, expectations=(met,))))
     words = {"✓ holds", "✗ fails", "not checked", " measured", " predicted"}
@@ -291,31 +300,36 @@ def test_a_table_of_predictions_has_no_worst_rows():
 # What a figure shows
 
 
+def points(series):
+    """Of the predicted curve."""
+    return list(zip(*map(list, series.curve), strict=True))
+
+
 def test_the_series_of_a_figure():
     plan = arrange(grid())
     assert (plan.heading, plan.labels, plan.names, plan.left_out) == ("select", ("random", "recent"), (), ())
-    (panel,) = plan.panels
-    marks = panel.series["random"].marks
-    assert [mark.x for mark in marks] == list(range(1, 10))
-    assert (marks[0].measured, marks[0].low, marks[0].high, marks[0].printed) == pytest.approx(
-        (0.69, 0.688, 0.692, 0.72)
-    )
-    assert math.isnan(marks[1].printed)
-    assert panel.series["random"].curve == tuple((k, 0.501) for k in range(1, 10))
+    ((_, series),) = plan.panels
+    marks = series["random"].marks
+    assert marks["x"].tolist() == list(range(1, 10))
+    first = [marks[part][0] for part in ("measured", "ci_low", "ci_high", "printed")]
+    assert first == pytest.approx((0.69, 0.688, 0.692, 0.72))
+    assert math.isnan(marks["printed"][1])
+    assert points(series["random"]) == [(k, 0.501) for k in range(1, 10)]
 
 
 def test_other_metrics_are_left_alone():
     rows = [row(k=1), row(k=1, metric="service_rate", measured=17.0), row(k=2)]
-    assert [m.measured for m in arrange(section(rows, figure=FigureSpec("k", "freshness"))).marks()] == [0.5, 0.5]
+    plan = arrange(section(rows, figure=FigureSpec("k", "freshness")))
+    assert plan.marks("measured").tolist() == [0.5, 0.5]
 
 
 def test_axes_that_the_figure_does_not_name_make_panels_and_series():
     rows = [row(k=k, m=m, nu=nu, group=g) for k, m, nu, g in product((1, 2), (3, 4), (5, 6), ("a", "b"))]
     plan = arrange(section(rows, ("k", "m", "nu"), figure=FigureSpec("k", "freshness", "m")))
-    assert [panel.title for panel in plan.panels] == ["a", "b"]
-    assert all(one.is_predicted for panel in plan.panels for one in panel.series.values())
+    assert [title for title, _ in plan.panels] == ["a", "b"]
+    assert not any(math.isnan(y) for _, panel in plan.panels for one in panel.values() for _, y in points(one))
     assert (plan.heading, plan.labels) == ("m, nu", ("3, 5", "3, 6", "4, 5", "4, 6"))
-    assert all(len(one.marks) == 2 for panel in plan.panels for one in panel.series.values())
+    assert all(one.marks["x"].tolist() == [1, 2] for _, panel in plan.panels for one in panel.values())
 
 
 def test_an_axis_zipped_to_x_tells_nothing_apart():
@@ -328,7 +342,7 @@ def test_x_may_be_a_name():
     rows = [row(group=f"level {i}", measured=m) for i, m in ((2, 0.25), (1, 0.5), (3, math.nan))]
     plan = arrange(section(rows, (), figure=FigureSpec("group", "freshness", log=["x", "y"])))
     assert plan.names == ("level 2", "level 1", "level 3")
-    assert [mark.x for mark in plan.marks()] == [0, 1, 2]
+    assert plan.marks("x").tolist() == [0, 1, 2]
     assert plan.log == {"y"}
 
 
@@ -342,10 +356,10 @@ def test_a_curve_on_a_finer_grid():
     )
     rows = [row(k=k, select=s) for s in ("random", "recent", "none") for k in (1, 2)]
     spec = FigureSpec("k", "freshness", "select", curve=curve)
-    (panel,) = arrange(section(rows, ("k", "select"), figure=spec)).panels
-    assert panel.series["random"].curve == ((1, 0.1), (1.5, 0.1), (2, 0.1))
-    assert panel.series["recent"].curve == ((1, 0.3), (1.5, 0.3), (2, 0.3))
-    assert panel.series["none"].curve == ((1, 0.501), (2, 0.501))
+    ((_, series),) = arrange(section(rows, ("k", "select"), figure=spec)).panels
+    assert points(series["random"]) == [(1, 0.1), (1.5, 0.1), (2, 0.1)]
+    assert points(series["recent"]) == [(1, 0.3), (1.5, 0.3), (2, 0.3)]
+    assert points(series["none"]) == [(1, 0.501), (2, 0.501)]
 
 
 @pytest.mark.parametrize(("value", "log"), [(1.0, {"x", "y"}), (0.0, {"x"}), (math.nan, {"x", "y"})])
@@ -358,14 +372,10 @@ def test_too_much_to_see_is_thinned_and_said():
     rows = [row(k=k, s=s, p=p) for k in range(40) for s in range(26) for p in range(10)]
     plan = arrange(section(rows, ("k", "s", "p"), figure=FigureSpec("k", "freshness", "s", "p")))
     assert (len(plan.panels), len(plan.labels)) == (MOST_PANELS, MOST_SERIES)
-    assert (plan.panels[0].title, plan.panels[-1].title, plan.labels[0], plan.labels[-1]) == (
-        "p = 0",
-        "p = 9",
-        "0",
-        "25",
-    )
-    one = plan.panels[0].series["0"]
-    assert (len(one.marks), one.marks[-1].x, len(one.curve)) == (MOST_MARKS, 39, 40)
+    (first, series), (last, _) = plan.panels[0], plan.panels[-1]
+    assert (first, last, plan.labels[0], plan.labels[-1]) == ("p = 0", "p = 9", "0", "25")
+    places = series["0"].marks["x"]
+    assert (len(places), places[-1], len(points(series["0"]))) == (MOST_MARKS, 39, 40)
     assert plan.left_out == (
         f"{MOST_PANELS} of 10 values of p are drawn",
         f"{MOST_SERIES} of 26 values of s are drawn",
@@ -518,7 +528,7 @@ def test_an_interrupted_report_leaves_the_old_one(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("replnet.report.files.os.replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         write(tmp_path, [grid()], "New", {})
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
