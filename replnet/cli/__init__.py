@@ -6,7 +6,7 @@ Commands:
     starting       init, check, schema, size
     sweeps         sweep, status, report, compare, reproduce
     reproducing    what `reproduce` runs
-    traces         trace import, trace fit, audit
+    traces         trace import, trace fit, audit, and what they print
     demo           one network three times over
     doctor         what works here, and how fast
     thresholds     demands on a result, such as 'freshness > 0.9'
@@ -16,7 +16,6 @@ What they write:
 
     output         results as text, JSON or CSV
     sweep_tables   the same of sweeps
-    trace_tables   the same of recorded histories
     screen         lines and tables in which quoted text cannot steer the terminal
     progress       progress of runs that take longer than a glance
     watch          a live run as it goes

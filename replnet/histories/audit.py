@@ -249,7 +249,7 @@ def _span(gaps: Floats) -> float | None:
     if coarse(law):
         return law.span
     kept = beat(gaps)
-    return kept[0] if kept else None
+    return kept["period"] if kept else None
 
 
 def _memoryless(times: Floats, rng: np.random.Generator) -> Check:

@@ -194,8 +194,8 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
     return float(total.max() / total.mean()), (larger + 1) / (TURNS + 1)
 
 
-def beat(intervals: Floats) -> tuple[float, float] | None:
-    """The longest period of which intervals are multiples, and by how much they are off it (standard deviation).
+def beat(intervals: Floats) -> dict[str, float] | None:
+    """The longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
 
     It is the median interval or a period of the calendar; None if intervals keep no beat. A long period hides short
     intervals, so at least half of them must exceed half of it.
@@ -207,7 +207,8 @@ def beat(intervals: Floats) -> tuple[float, float] | None:
             continue
         length = min(abs(complex(np.exp(2j * np.pi * (intervals % period) / period).mean())), 1.0)
         if length >= BEATEN:
-            found = period, period * math.sqrt(-2 * math.log(length)) / (2 * math.pi)
+            jitter = period * math.sqrt(-2 * math.log(length)) / (2 * math.pi)
+            found = {"period": period, "jitter": jitter}
     return found
 
 

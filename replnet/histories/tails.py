@@ -48,22 +48,8 @@ class Tail:
     high: float
     start: float
     points: int  # intervals beyond it
-    power: float  # z of (3)
-
-    @property
-    def verdict(self) -> str:
-        """What the index says about moments."""
-        if self.low > 2:
-            return "finite variance"
-        if self.power < -CLEAR:
-            return "a lognormal tail is likelier than a power: all moments are finite, the variance is large"
-        if self.high <= 1:
-            claim = "infinite mean"
-        elif self.high <= 2:
-            claim = "infinite variance" + (", and an infinite mean cannot be excluded" if self.low <= 1 else "")
-        else:
-            claim = f"an infinite {'mean' if self.low <= 1 else 'variance'} cannot be excluded"
-        return claim if self.power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
+    power_against_lognormal: float  # z of (3)
+    verdict: str  # what the index says about moments
 
 
 def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
@@ -85,7 +71,22 @@ def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
     places = (starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :n]
     again = [_likeliest(_beyond(intervals[row])[1])[0] for row in places]
     low, high = np.quantile(again, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
-    return Tail(alpha, float(low), float(high), start, beyond.size, _against_lognormal(start, beyond, alpha, scale))
+    power = _against_lognormal(start, beyond, alpha, scale)
+    return Tail(alpha, float(low), float(high), start, beyond.size, power, _verdict(low, high, power))
+
+
+def _verdict(low: float, high: float, power: float) -> str:
+    if low > 2:
+        return "finite variance"
+    if power < -CLEAR:
+        return "a lognormal tail is likelier than a power: all moments are finite, the variance is large"
+    if high <= 1:
+        claim = "infinite mean"
+    elif high <= 2:
+        claim = "infinite variance" + (", and an infinite mean cannot be excluded" if low <= 1 else "")
+    else:
+        claim = f"an infinite {'mean' if low <= 1 else 'variance'} cannot be excluded"
+    return claim if power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
 
 
 def _beyond(intervals: Floats) -> tuple[float, Floats]:

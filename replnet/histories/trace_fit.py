@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -48,16 +48,15 @@ class TraceFit:
     """One history, looked at from all sides."""
 
     history: History
-    fits: list[Fit]  # the best first
+    fits: list[Fit]  # the best first; it and the exponential have a p-value
     left_out: dict[str, str]  # why no law of a family fits
-    chances: dict[str, float]  # of the best fit and of the exponential
     tail: Tail | None
-    rho: Floats  # correlation of intervals by lag, from 1
-    exponent: float  # b of rho(h) = c h^-b, NaN where there is none to see
+    correlation: Floats  # rho of intervals by lag, from 1
+    correlation_exponent: float  # b of rho(h) = c h^-b, NaN where there is none to see
     hours: NDArray[np.int64] | None  # events in each hour of the day
-    beat: tuple[float, float] | None  # period and jitter
+    beat: dict[str, float] | None
     checks: list[Check]
-    curve: list[Row]
+    staleness: list[Row]  # under constant downloads of many rates
     needs: list[Row]
 
 
@@ -70,13 +69,20 @@ def fit_trace(history: History, targets: Iterable[float] = TARGETS, seed: int = 
     except ValueError as error:
         raise ValueError(f"{history.name}: {error}") from None
     tested = (fits[0].family, "exponential")
-    chances = {fit.family: p_value(fit, sample, rng) for fit in fits if fit.family in tested}
     rho = correlation(gaps, min(LAGS, gaps.size // 4))
     return TraceFit(
-        history, fits, left_out, chances, tail_index(gaps, rng), rho, decay(rho, gaps.size),
-        hourly(history.times) if history.dated else None, beat(gaps),
-        list(alone("updates", np.unique(history.times), history.dated, rng)), curve(history), asked,
-    )  # fmt: skip
+        history=history,
+        fits=[replace(fit, p_value=p_value(fit, sample, rng)) if fit.family in tested else fit for fit in fits],
+        left_out=left_out,
+        tail=tail_index(gaps, rng),
+        correlation=rho,
+        correlation_exponent=decay(rho, gaps.size),
+        hours=hourly(history.times) if history.dated else None,
+        beat=beat(gaps),
+        checks=list(alone("updates", np.unique(history.times), history.dated, rng)),
+        staleness=curve(history),
+        needs=asked,
+    )
 
 
 def curve(updates: History, rates: Iterable[float] | None = None) -> list[Row]:

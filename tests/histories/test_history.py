@@ -144,13 +144,13 @@ def test_a_beat_is_found_through_jitter():
     daily = DAY * rng.integers(1, 4, 300) + rng.normal(0, 600, 300)
     found = beat(daily)
     assert found is not None
-    assert found[0] == DAY
-    assert found[1] == pytest.approx(600, rel=0.2)  # 5 standard errors of 300 deviations
+    assert found["period"] == DAY
+    assert found["jitter"] == pytest.approx(600, rel=0.2)  # 5 standard errors of 300 deviations
     assert beat(rng.exponential(DAY, 300)) is None
     odd = beat(np.full(20, 7.31))
     assert odd is not None
-    assert odd[0] == pytest.approx(7.31)
-    assert odd[1] < 1e-6
+    assert odd["period"] == pytest.approx(7.31)
+    assert odd["jitter"] < 1e-6
 
 
 def test_the_tail_is_the_share_beyond():

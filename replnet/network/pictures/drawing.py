@@ -29,6 +29,7 @@ LINES: dict[str, dict[str, Any]] = {
     "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
 }
 ROLES = {"download": "", "peer": "replica", "query": "client"}  # who draws from pools
+PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
 
 
@@ -39,7 +40,7 @@ def draw(network: Network, path: str | Path) -> None:
         right = f"a file that ends in {', '.join(f'.{one}' for one in FORMATS)}"
         raise InputError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
     try:
-        save(lambda: figure(network), path, kind, bbox_inches="tight")
+        save(lambda: figure(network), path, kind, PLAIN, bbox_inches="tight")
     except OSError as error:
         wrong = f"cannot be written: {error.strerror or error}"
         right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
@@ -49,19 +50,18 @@ def draw(network: Network, path: str | Path) -> None:
 def svg(network: Network) -> str:
     """The picture as an <svg> element."""
     buffer = io.StringIO()
-    save(lambda: figure(network), buffer, "svg", bbox_inches="tight")
+    save(lambda: figure(network), buffer, "svg", PLAIN, bbox_inches="tight")
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 
 
-def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any] | None = None, **how: Any) -> None:
+def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any], **how: Any) -> None:
     """Write the matplotlib Figure that `make` makes, which finds `style` in force; the same gives the same bytes."""
     from matplotlib import rc_context
 
-    # A dollar in a name starts no formula.
-    fixed: Any = {"svg.hashsalt": "replnet", "font.family": "DejaVu Sans", "text.parse_math": False}
+    settings: Any = {"svg.hashsalt": "replnet", "font.family": "DejaVu Sans", **style}
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with rc_context(fixed | (style or {})), warnings.catch_warnings():
+    with rc_context(settings), warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
         make().savefig(target, format=kind, dpi=150, metadata=metadata, facecolor="white", **how)
