@@ -26,15 +26,8 @@ PARTS = ("measured", "ci_low", "ci_high", "predicted", "printed")  # of a mark, 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 Key = tuple[Any, ...]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Rows at their places on the x axis; NaN where there is nothing."""
-
-    marks: dict[str, Floats]  # x and every one of PARTS
-    curve: tuple[Floats, Floats]  # x and y of predicted values
+# Columns: x and PARTS of every mark, NaN where there is nothing; and curve_x and curve_y, of predicted values.
+Series = dict[str, Floats]
 
 
 @final
@@ -51,7 +44,7 @@ class Arrangement:
 
     def marks(self, part: str) -> Floats:
         """Of all panels and series."""
-        return np.concatenate([one.marks[part] for _, series in self.panels for one in series.values()])
+        return np.concatenate([one[part] for _, series in self.panels for one in series.values()])
 
     def has(self, part: str) -> bool:
         return not np.isnan(self.marks(part)).all()
@@ -115,9 +108,9 @@ def _series(rows: list[Row], x: str, names: tuple[str, ...], finer: list[tuple[f
     order = np.argsort(places, kind="stable")
     columns = {part: np.array([finite(row.get(part)) for row in rows])[order] for part in PARTS}
     columns["x"] = places[order]
-    curve = np.array(finer).T if finer else (columns["x"], columns["predicted"])
+    curve_x, curve_y = np.array(finer).T if finer else (columns["x"], columns["predicted"])
     kept = _evenly(range(len(rows)), MOST_MARKS)
-    return Series({part: values[kept] for part, values in columns.items()}, (curve[0], curve[1]))
+    return {"curve_x": curve_x, "curve_y": curve_y, **{part: values[kept] for part, values in columns.items()}}
 
 
 def _curves(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ MOST_TICKS = 12  # that stand at the values of x themselves
 CROWD = 15  # marks of a series that are drawn small
 LETTERS = 15  # of a tick's size in an inch
 LONGEST = 30  # letters of a label
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SIZE - 1, "borderaxespad": 0.3}
 
 
 def plot(section: Section) -> Any:
@@ -34,14 +34,16 @@ def drawn(plan: Arrangement, narrow: bool = False) -> Any:
     """A matplotlib Figure; `narrow` for a phone, with the panels below one another."""
     from matplotlib.figure import Figure
 
-    rows, columns = _grid(len(plan.panels), narrow)
+    panels = len(plan.panels)
+    columns = 1 if narrow else 2 if panels in (2, 4) else min(3, panels)
+    rows = -(-panels // columns)
     # A row of panels is lower than a panel that stands alone.
     height = (2.9 if narrow else 3.6) if rows == columns == 1 else 2.4
     figure = Figure(figsize=(NARROW if narrow else WIDE, height * rows + 0.5), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     colours = _colours(len(plan.labels))
     for place, axes in enumerate(grid.flat):
-        if place >= len(plan.panels):
+        if place >= panels:
             axes.set_axis_off()
             continue
         title, panel = plan.panels[place]
@@ -49,18 +51,13 @@ def drawn(plan: Arrangement, narrow: bool = False) -> Any:
             _draw(axes, plan, series, plan.labels.index(label), colours)
         if title:
             axes.set_title(_short(title), fontsize=SIZE, color=light("ink"), loc="left")
-        _style(axes, plan, outer=(place + columns >= len(plan.panels), place % columns == 0))
+        _style(axes, plan, outer=(place + columns >= panels, place % columns == 0))
     if plan.names:
         _name(grid, plan.names, (NARROW - 0.6 if narrow else WIDE - 1.6) / columns)
     _key(figure, plan, narrow)
     if len(plan.labels) > 1:
         _legend(figure, plan, colours, narrow)
     return figure
-
-
-def _grid(panels: int, narrow: bool) -> tuple[int, int]:
-    columns = 1 if narrow else 2 if panels in (2, 4) else min(3, panels)
-    return -(-panels // columns), columns
 
 
 def _colours(count: int) -> list[str]:
@@ -77,18 +74,16 @@ def _draw(axes: Any, plan: Arrangement, series: Series, place: int, colours: lis
     """What is predicted, measured and printed; `place` is that of the series among all labels."""
     # Names on the x axis have room for series side by side.
     shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
-    colour, marks = colours[place], series.marks
-    x, y = series.curve
-    _predicted(axes, x + shift, y, colour, bool(plan.names))
-    x = marks["x"] + shift
-    there, known = ~np.isnan(marks["measured"]), marks["ci_low"] <= marks["ci_high"]
-    known &= there
-    axes.vlines(x[known], marks["ci_low"][known], marks["ci_high"][known], color=colour, linewidth=1.1, zorder=2.5)
+    colour, x, low, high = colours[place], series["x"] + shift, series["ci_low"], series["ci_high"]
+    _predicted(axes, series["curve_x"] + shift, series["curve_y"], colour, bool(plan.names))
+    there = ~np.isnan(series["measured"])
+    known = there & (low <= high)
+    axes.vlines(x[known], low[known], high[known], color=colour, linewidth=1.1, zorder=2.5)
     style = _measured_style(colour, _shape(plan, place)) | ({"markersize": 4} if there.sum() > CROWD else {})
-    axes.plot(x[there], marks["measured"][there], **style, zorder=3)
-    there = ~np.isnan(marks["printed"])
+    axes.plot(x[there], series["measured"][there], **style, zorder=3)
+    there = ~np.isnan(series["printed"])
     edge = light("ink") if len(plan.labels) == 1 else colour
-    axes.plot(x[there], marks["printed"][there], **_printed_style(edge), zorder=4)
+    axes.plot(x[there], series["printed"][there], **_printed_style(edge), zorder=4)
 
 
 def _predicted(axes: Any, x: Floats, y: Floats, colour: str, named: bool) -> None:
@@ -114,10 +109,8 @@ def _printed_style(colour: str) -> dict[str, Any]:
 
 def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
     """Ticks, grid and names of the axes; `outer` says which of them name the whole grid."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set(color=light("quiet"), linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=light("quiet"), linewidth=0.8)
     axes.set_facecolor("none")
     axes.set_axisbelow(True)
     axes.grid(True, axis="y" if plan.names else "both", color=light("line"), linewidth=0.7)
@@ -143,18 +136,15 @@ def _scale(axis: Any, logarithmic: bool, values: list[float]) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
         axis.set_minor_formatter(NullFormatter())
         return
-    if 0 < len(values) <= MOST_TICKS and all(value % 1 == 0 for value in values) and _even(values):
+    # Ticks at the values themselves, if these are whole and no two would stand too close.
+    gaps = np.diff(values)
+    if 0 < len(values) <= MOST_TICKS and not np.any(np.mod(values, 1)) and np.all(gaps >= sum(gaps) / MOST_TICKS):
         axis.set_major_locator(FixedLocator(values))
     else:
         axis.set_major_locator(MaxNLocator(6))
     plain = ScalarFormatter(useOffset=False, useMathText=False)
     plain.set_scientific(False)
     axis.set_major_formatter(plain)
-
-
-def _even(values: list[float]) -> bool:
-    """True if no two ticks would stand too close."""
-    return all(b - a >= (values[-1] - values[0]) / MOST_TICKS for a, b in pairwise(values))
 
 
 def _name(grid: Any, names: tuple[str, ...], width: float) -> None:
@@ -190,9 +180,9 @@ def _key(figure: Any, plan: Arrangement, narrow: bool) -> None:
     if plan.has("printed"):
         handles.append(Line2D([], [], **_printed_style(light("quiet" if len(plan.labels) > 1 else "ink"))))
         labels.append("printed")
-    style = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("quiet"), "borderaxespad": 0.3}
     space = {"columnspacing": 1.1 if narrow else 1.8, "handletextpad": 0.4}
-    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), **space, **style)
+    place = {"loc": "outside upper left", "ncols": len(labels)}
+    figure.legend(handles, labels, labelcolor=light("quiet"), **place, **space, **LEGEND)
 
 
 def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) -> None:
@@ -201,7 +191,8 @@ def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) ->
 
     most = min(MOST_LABELS, len(plan.labels))
     shown = [round(i * (len(plan.labels) - 1) / (most - 1)) for i in range(most)]
-    predicted = {label for _, panel in plan.panels for label, one in panel.items() if not np.isnan(one.curve[1]).all()}
+    panels = [panel for _, panel in plan.panels]
+    predicted = {label for panel in panels for label, one in panel.items() if not np.isnan(one["curve_y"]).all()}
     handles = []
     for i in shown:
         line = "-" if plan.labels[i] in predicted and not plan.names else "none"
@@ -210,15 +201,12 @@ def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) ->
         style = _measured_style(colours[i], shape) | {"linestyle": line, "linewidth": 1.3, **rim}
         handles.append(Line2D([], [], **style))
     labels = [_short(plan.labels[i]) for i in shown]
-    look = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("ink"), "borderaxespad": 0.3}
-    place = {"loc": "outside lower left", "ncols": _columns(labels)} if narrow else {"loc": "outside right upper"}
-    legend = figure.legend(handles, labels, title=_short(plan.heading), **place, **look, alignment="left")
+    place: dict[str, Any] = {"loc": "outside right upper"}
+    if narrow:  # as many side by side as fit on a phone
+        place = {"loc": "outside lower left", "ncols": max(1, min(4, 34 // (6 + max(map(len, labels)))))}
+    look = {"labelcolor": light("ink"), "alignment": "left", **LEGEND}
+    legend = figure.legend(handles, labels, title=_short(plan.heading), **place, **look)
     legend.get_title().set(fontsize=SIZE - 1, color=light("quiet"))
-
-
-def _columns(labels: list[str]) -> int:
-    """How many of the labels fit side by side on a phone."""
-    return max(1, min(4, 34 // (6 + max(map(len, labels)))))
 
 
 def _short(words: str) -> str:

@@ -302,14 +302,14 @@ def test_a_table_of_predictions_has_no_worst_rows():
 
 def points(series):
     """Of the predicted curve."""
-    return list(zip(*map(list, series.curve), strict=True))
+    return list(zip(series["curve_x"].tolist(), series["curve_y"].tolist(), strict=True))
 
 
 def test_the_series_of_a_figure():
     plan = arrange(grid())
     assert (plan.heading, plan.labels, plan.names, plan.left_out) == ("select", ("random", "recent"), (), ())
     ((_, series),) = plan.panels
-    marks = series["random"].marks
+    marks = series["random"]
     assert marks["x"].tolist() == list(range(1, 10))
     first = [marks[part][0] for part in ("measured", "ci_low", "ci_high", "printed")]
     assert first == pytest.approx((0.69, 0.688, 0.692, 0.72))
@@ -329,7 +329,7 @@ def test_axes_that_the_figure_does_not_name_make_panels_and_series():
     assert [title for title, _ in plan.panels] == ["a", "b"]
     assert not any(math.isnan(y) for _, panel in plan.panels for one in panel.values() for _, y in points(one))
     assert (plan.heading, plan.labels) == ("m, nu", ("3, 5", "3, 6", "4, 5", "4, 6"))
-    assert all(one.marks["x"].tolist() == [1, 2] for _, panel in plan.panels for one in panel.values())
+    assert all(one["x"].tolist() == [1, 2] for _, panel in plan.panels for one in panel.values())
 
 
 def test_an_axis_zipped_to_x_tells_nothing_apart():
@@ -374,7 +374,7 @@ def test_too_much_to_see_is_thinned_and_said():
     assert (len(plan.panels), len(plan.labels)) == (MOST_PANELS, MOST_SERIES)
     (first, series), (last, _) = plan.panels[0], plan.panels[-1]
     assert (first, last, plan.labels[0], plan.labels[-1]) == ("p = 0", "p = 9", "0", "25")
-    places = series["0"].marks["x"]
+    places = series["0"]["x"]
     assert (len(places), places[-1], len(points(series["0"]))) == (MOST_MARKS, 39, 40)
     assert plan.left_out == (
         f"{MOST_PANELS} of 10 values of p are drawn",
