@@ -41,7 +41,7 @@ def figure(found: TraceFit) -> Any:
     panels = [_tail, _correlation, *([_hours] if dated else []), _staleness]
     for axes, panel in zip((made.subplots(2, 2) if dated else made.subplots(1, 3)).ravel(), panels, strict=True):
         title, unit, legend = panel(axes, found)
-        axes.set_title(title, loc="left", color=light("ink"))
+        axes.set_title(title, loc="left")
         axes.set_xlabel(unit, color=light("quiet"))
         if legend:
             axes.legend(loc=legend, frameon=False)

@@ -93,10 +93,10 @@ def test_intervals_cover_what_independent_processes_have():
 
 
 def test_renewal_laws_say_what_happens():
-    """Pareto(3) updates against even downloads: 20,000 updates bring the measured within its interval of the laws."""
+    """Pareto(3) updates against even downloads: 8,000 updates bring the measured within its interval of the laws."""
     from replnet.laws import Gamma
 
-    found = audit(*pair(3, Pareto(3, rate=1), Gamma(4, rate=0.5), 20_000))
+    found = audit(*pair(3, Pareto(3, rate=1), Gamma(4, rate=0.5), 8000))
     for metric in ("staleness", "missing updates"):
         estimate = measured(found, metric)
         off = (estimate.value - predicted(found, metric, "renewal laws")) / estimate.error
@@ -108,22 +108,22 @@ def test_renewal_laws_say_what_happens():
 def test_polls_that_found_nothing_are_missed():
     """Constant polls kept only when they found a change: the recorded laws are wrong, the waits are right."""
     rng = np.random.default_rng(4)
-    updates = history(rng, Pareto(3, rate=0.3), 20_000, "updates.csv")
-    polls = History(np.arange(0.37, 20_000, 1.0), "downloads.csv")
+    updates = history(rng, Pareto(3, rate=0.3), 8000, "updates.csv")
+    polls = History(np.arange(0.37, 8000, 1.0), "downloads.csv")
     found = audit(updates, recorded_if_changed(updates, polls))
     check = found.check("downloads: recorded even if nothing changed")
     assert check.holds is False
     assert check.seen.startswith(f"0 of {found.downloads - 1} intervals")
     assert "not recorded" in found.conclusion
     exact = measured(found, "staleness").value
-    # 6,000 updates leave about 0.005.
+    # 2,400 updates leave about 0.008.
     assert predicted(found, "staleness", "unseen polls") == pytest.approx(exact, abs=0.02)
     assert predicted(found, "staleness", "renewal laws") > exact + 0.15
     # Nothing is lost of what the replica had.
     whole = audit(updates, polls, found.start, found.end)
     assert measured(whole, "staleness").value == pytest.approx(exact, rel=1e-12)
     assert measured(whole, "lag").value == pytest.approx(measured(found, "lag").value, rel=1e-9)
-    later = audit(updates, recorded_if_changed(updates, polls), since=9_000.0)
+    later = audit(updates, recorded_if_changed(updates, polls), since=3600.0)
     assert later.check(check.assumption).seen.startswith(f"0 of {later.downloads - 1} intervals")
     # Polls every 1: their mean wait is a half, so the bound is met.
     assert 2 * found.wait == pytest.approx(1, abs=0.03)
@@ -322,7 +322,7 @@ def test_pictures_are_the_same_twice(files):
     for name in ("a.svg", "b.svg", "a.png"):
         draw(found, folder / name)
     assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
-    undated = fit_trace(History(found.history.times - found.history.start, "u"))
+    undated = fit_trace(History(found.history.times[:60] - found.history.start, "u"))
     assert undated.hours is None
     draw(undated, folder / "c.png")
     for bad, words in ((folder / "a.gif", "no kind of picture"), (folder / "no" / "a.png", "cannot be written")):
