@@ -92,6 +92,13 @@ def test_descriptions():
     )
 
 
+def test_many_laws_of_a_group_are_counted():
+    nodes = {"s": {"updates": LAW}, **{f"r{i}": {"downloads": f"exponential(rate={i})"} for i in range(1, 7)}}
+    net = graph(nodes=nodes, links=[f"s -> r{i}" for i in range(1, 7)])
+    laws = " or ".join(f"exponential(rate={i})" for i in range(1, 4))
+    assert f"  downloads {laws} and 3 more\n" in net.describe()
+
+
 @pytest.mark.parametrize("name", shipped_names())
 def test_shipped_networks_are_drawn_whole_and_always_alike(name, tmp_path):
     net = load(name)

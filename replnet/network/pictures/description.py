@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from replnet.network.aggregate import Aggregate
@@ -61,8 +62,7 @@ def _aggregate(name: str, spec: Aggregate) -> str:
     counts = f"{counted(of.size, 'source')}, {counted(spec.replicas, 'replica')}"
     lines = [f"{name}: {counts}" if name == spec.kind else f"{name} ({spec.kind}): {counts}"]
     lines += [spec.title] if spec.title else []
-    laws = list(dict.fromkeys(map(str, spec.updates if spec.rates is None else of.shapes)))
-    shapes = " or ".join(laws[:MOST_LAWS]) + (f" and {len(laws) - MOST_LAWS} more" if len(laws) > MOST_LAWS else "")
+    shapes = _some(map(str, spec.updates if spec.rates is None else of.shapes))
     updates = f"updates {shapes}" if spec.rates is None else f"updates of the shape {shapes}"
     rates = f", rates from {of.rates.min():.4g} to {of.rates.max():.4g}"
     weights = "" if spec.weights is None else f", weights up to {of.weights.max() * of.size:.4g} times the mean"
@@ -86,17 +86,17 @@ def _events(rates: dict[str, Any]) -> str:
 
 def _laws(members: list[Node]) -> list[str]:
     """What the nodes of a group do, process by process."""
-    said = []
-    for process in PROCESSES:
-        # Nodes of a group mostly share their laws: the first of each is enough.
-        laws = dict.fromkeys(_law(process, node) for node in members if process in node)
-        some = list(laws)[:MOST_LAWS] + ([f"and {len(laws) - MOST_LAWS} more"] if len(laws) > MOST_LAWS else [])
-        if laws:
-            said.append(f"{process} {' or '.join(some)}")
+    said = {name: _some(_law(name, node) for node in members if name in node) for name in PROCESSES}
     bandwidths = sorted({node["bandwidth"] for node in members if "bandwidth" in node})
-    if bandwidths:
-        said.append("bandwidth " + " or ".join(f"{bandwidth:g}" for bandwidth in bandwidths[:MOST_LAWS]))
-    return said
+    said["bandwidth"] = _some(f"{bandwidth:g}" for bandwidth in bandwidths)
+    return [f"{name} {laws}" for name, laws in said.items() if laws]
+
+
+def _some(laws: Iterable[str]) -> str:
+    """The first few different ones; nodes of a group mostly share theirs."""
+    known = list(dict.fromkeys(laws))
+    more = f" and {len(known) - MOST_LAWS} more" if len(known) > MOST_LAWS else ""
+    return " or ".join(known[:MOST_LAWS]) + more
 
 
 def _law(process: str, node: Node) -> str:
