@@ -1,4 +1,4 @@
-"""Laws fitted to recorded intervals by maximum likelihood, and how good the fits are.
+"""Laws fitted to recorded intervals by maximum likelihood, how good the fits are, and how heavy the tail is.
 
 With n intervals x of mean m, in units of m where that matters, L the logarithm of the
 likelihood and k the number of parameters,
@@ -17,6 +17,21 @@ interval between two events of one instant has no likelihood under a continuous 
 The Kolmogorov distance is the largest between the fitted and the empirical F. The
 parameters came from the same data, so its law is found by fitting again to samples
 of the fitted law, of the same size; this takes the intervals as independent        (5)
+
+Where P(X > x) falls as a power x^-alpha in the end, what intervals have beyond a high
+threshold follows
+
+    P(X - x0 > y | X > x0) = (1 + y / s)^-alpha,                                                      (6)
+
+the Pareto law of this package, whatever the law below x0 (Pickands 1975); alpha grows
+without bound where the tail is exponential or lighter. x0 is the upper decile, and
+alpha the likeliest. Its interval is taken over samples put together from blocks of
+consecutive intervals, so that correlation over less than a block is felt      (7)
+
+A lognormal tail looks like a power for a long way. It is fitted beyond x0 as well, and
+compared by Vuong's z, normal where both are as good, above zero for the power (8)
+
+The mean is infinite for alpha <= 1, the variance for alpha <= 2.
 """
 
 from __future__ import annotations
@@ -43,6 +58,15 @@ FLATTEST = 1e4  # means: a scale of (3) beyond which the law is exponential
 SETTLED, ROUNDS = 1e-10, 3000  # of (4): growth of L per interval, and steps
 DIFFERENT = 1.05  # ratio of rates below which two phases are one
 GAIN = 1e-3  # of L over that of an exponential, below which phases are not worth having
+
+BEYOND = 0.1  # of the intervals, beyond the threshold
+FEWEST_BEYOND = 20  # intervals beyond it
+RESAMPLES = 199
+CONFIDENCE = 0.95
+CLEAR = 2.0  # standard deviations of (8)
+GRID = np.geomspace(1e-4, 1e4, 80)  # of mean excess / s; below it the tail is exponential
+PILED = 0.01  # of the threshold: an s below it is the jitter of intervals that pile up there, not a tail
+LIGHT = 1e3  # an alpha that is as good as infinite
 
 
 class NoFitError(ValueError):
@@ -290,3 +314,107 @@ FAMILIES: dict[str, tuple[Callable[[Sample], Law], int]] = {
     "hyperexponential 2": (partial(_hyperexponential, phases=2), 3),
     "hyperexponential 3": (partial(_hyperexponential, phases=3), 5),
 }
+
+
+# The tail
+
+
+@final
+@dataclass(frozen=True)
+class Tail:
+    """Intervals beyond `start` fall as a power `alpha`, if they are a power at all."""
+
+    alpha: float  # infinite where the tail is no heavier than exponential
+    low: float  # of the interval (7) for alpha
+    high: float
+    start: float
+    points: int  # intervals beyond it
+    power_against_lognormal: float  # z of (8)
+    verdict: str  # what the index says about moments
+
+
+def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
+    """The tail of `intervals` in the order they came in.
+
+    None where fewer than FEWEST_BEYOND lie beyond the threshold, or pile up at it as those of a clock do.
+    """
+    n = intervals.size
+    if int(n * BEYOND) < FEWEST_BEYOND:
+        return None
+    start, beyond = _beyond(intervals)
+    if beyond.size < FEWEST_BEYOND:
+        return None
+    alpha, scale = _likeliest(beyond)
+    if scale < PILED * start:
+        return None
+    block = math.ceil(n ** (1 / 3))
+    starts = rng.integers(0, n - block + 1, size=(RESAMPLES, math.ceil(n / block)))
+    places = (starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :n]
+    again = [_likeliest(_beyond(intervals[row])[1])[0] for row in places]
+    low, high = np.quantile(again, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
+    power = _against_lognormal_tail(start, beyond, alpha, scale)
+    return Tail(alpha, float(low), float(high), start, beyond.size, power, _verdict(low, high, power))
+
+
+def _verdict(low: float, high: float, power: float) -> str:
+    if low > 2:
+        return "finite variance"
+    if power < -CLEAR:
+        return "a lognormal tail is likelier than a power: all moments are finite, the variance is large"
+    if high <= 1:
+        claim = "infinite mean"
+    elif high <= 2:
+        claim = "infinite variance" + (", and an infinite mean cannot be excluded" if low <= 1 else "")
+    else:
+        claim = f"an infinite {'mean' if low <= 1 else 'variance'} cannot be excluded"
+    return claim if power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
+
+
+def _beyond(intervals: Floats) -> tuple[float, Floats]:
+    start = float(np.quantile(intervals, 1 - BEYOND))
+    return start, intervals[intervals > start] - start
+
+
+def _likeliest(excess: Floats) -> tuple[float, float]:
+    """alpha and s of (6); infinite alpha stands for an exponential of mean s."""
+    mean = float(excess.mean())
+    inner = np.log1p(GRID[:, None] * (excess / mean)).mean(axis=1)
+    likelihood = np.log(GRID / inner) - inner  # per interval, up to a constant
+    place = int(np.argmax(likelihood))
+    if place == 0 or 1 / inner[place] > LIGHT:
+        return math.inf, mean
+    near = np.clip(place, 1, GRID.size - 2)
+    left, middle, right = likelihood[near - 1 : near + 2]
+    bend = left - 2 * middle + right
+    # To the top of the parabola through the three best points.
+    step = float(np.clip((left - right) / (2 * bend), -1, 1)) if bend < 0 else 0.0
+    ratio = float(GRID[near] * (GRID[1] / GRID[0]) ** step)
+    return 1 / float(np.log1p(ratio * excess / mean).mean()), mean / ratio
+
+
+def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: float) -> float:
+    """(8), each tail at its likeliest."""
+    power = Exponential(mean=scale) if math.isinf(alpha) else Pareto(alpha, scale=scale)
+    gaps = log_density(power, excess) - _lognormal_tail(start, excess)
+    deviation = float(gaps.std())
+    return float(gaps.sum()) / (deviation * math.sqrt(excess.size)) if deviation > 0 else 0.0
+
+
+def _lognormal_tail(start: float, excess: Floats) -> Floats:
+    """Log density of the likeliest lognormal beyond `start`, at every excess."""
+    from scipy.optimize import minimize
+    from scipy.special import log_ndtr
+
+    z = np.log1p(excess / start)
+
+    def density(at: Floats) -> Floats:
+        # By how many deviations the centre lies below the start, and the logarithm of one deviation.
+        below, sigma = float(at[0]), math.exp(float(at[1]))
+        inside = -((z / sigma + below) ** 2) / 2 - math.log(sigma * math.sqrt(2 * math.pi))
+        return np.asarray(inside - log_ndtr(-below) - z - math.log(start))
+
+    middle = math.log(float(z.mean()))
+    bounds = [(-10.0, 30.0), (middle - 5, middle + 5)]
+    tries = [np.array([0.0, middle]), np.array([10.0, middle + math.log(10)])]
+    found = [minimize(lambda at: -float(density(at).mean()), one, bounds=bounds, method="Nelder-Mead") for one in tries]
+    return density(min(found, key=lambda one: one.fun).x)

@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 from replnet.ages.information_age import direct
 from replnet.ages.roots import rate_for
 from replnet.histories.audit import Check, alone
-from replnet.histories.fitting import Fit, Sample, fit_laws, p_value
+from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
 from replnet.histories.history import Floats, History, beat, correlation, decay, hourly, resolution
 from replnet.histories.replay import replay
-from replnet.histories.tails import Tail, tail_index
 from replnet.laws import Constant, Empirical, Exponential, Law
 
 Row = dict[str, float]

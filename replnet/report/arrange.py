@@ -15,15 +15,14 @@ from itertools import compress
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from replnet.measure.estimate import Floats
 from replnet.report.section import FigureSpec, Section
 from replnet.text.numbers import finite, is_number, text
 
 MOST_PANELS, MOST_SERIES, MOST_MARKS = 9, 24, 30
 PARTS = ("measured", "ci_low", "ci_high", "predicted", "printed")  # of a mark, beside its x
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 Key = tuple[Any, ...]
 # Columns: x and PARTS of every mark, NaN where there is nothing; and curve_x and curve_y, of predicted values.

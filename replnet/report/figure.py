@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from replnet.report.arrange import Arrangement, Floats, Series, arrange
+from replnet.measure.estimate import Floats
+from replnet.report.arrange import Arrangement, Series, arrange
 from replnet.report.markup import ORDERED, SERIES, light
 from replnet.report.section import Section
 from replnet.text.numbers import text

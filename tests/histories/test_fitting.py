@@ -10,8 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
-from replnet.histories.fitting import FAMILIES, NoFitError, Sample, distance, fit, fit_laws, log_density, p_value
-from replnet.histories.tails import tail_index
+from replnet.histories.fitting import (
+    FAMILIES,
+    NoFitError,
+    Sample,
+    distance,
+    fit,
+    fit_laws,
+    log_density,
+    p_value,
+    tail_index,
+)
 from replnet.laws import Exponential, Gamma, Hyperexponential, Lognormal, Pareto, Weibull
 from replnet.testing import FALSE_ALARM
 
