@@ -159,7 +159,7 @@ def in_words(sections: Sequence[Section]) -> str:
             words[one] = words.get(one, 0) + count
     said = [counted(len(sections), "experiment"), counted(sum(section.cells for section in sections), "cell")]
     if words:
-        order = sorted(words, key=["agree", "unresolved", "differ"].index)
+        order = sorted(words, key=["agree", "unresolved", "differ", "failed"].index)
         said.append("measured against predicted: " + counts({one: words[one] for one in order}))
     claims = [claim for section in sections for claim in section.claims]
     if claims:

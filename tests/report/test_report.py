@@ -165,6 +165,13 @@ def test_the_summary_counts():
     assert f"{said} (1 of rounding, 1 of prose)." in words
 
 
+def test_cells_that_failed_are_counted():
+    rows = [row(k=1), row(k=2, verdict="differ"), {"k": 3, "verdict": "failed", "note": "no room"}]
+    words = Parsed(page([section(rows, verdict="differ", progress="1 failed: no room")], "Report", {})).text
+    assert "1 experiment; 3 cells; measured against predicted: 1 agree, 1 differs, 1 failed." in words
+    assert "no room" in words
+
+
 def test_every_section_has_its_line_and_its_anchor():
     sections = [grid(title="One", claim="Peers help", paper="P2P Fig. 1", progress="12 of 18 cells"), grid(title="Two")]
     parsed = Parsed(page(sections, "Report", {}))
