@@ -41,16 +41,12 @@ def number(value: float | None) -> str:
     return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    return "" if low is None else f"{number(low)} .. {number(high)}"
+def brief(value: float | None) -> str:
+    """The same in a picture that changes."""
+    return "" if value is None else f"{value:.5g}"
 
 
-def with_accuracy(value: float | None, accuracy: float | None) -> str:
-    """A predicted value, and how far it may be off where that is known."""
-    return number(value) + (f" ± {accuracy:.2g}" if accuracy else "")
-
-
-def score(z: float | None) -> str:
+def signed(z: float | None) -> str:
     """Standard errors between measured and predicted."""
     return "" if z is None else f"{z:+.2f}"
 
@@ -60,6 +56,13 @@ def plain(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def span(seconds: float) -> str:
+    """A time to wait."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def counted(count: int, word: str) -> str:

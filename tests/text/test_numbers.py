@@ -7,19 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from replnet.text.numbers import (
-    counted,
-    duration,
-    finite,
-    fixed,
-    interval,
-    number,
-    places,
-    plain,
-    score,
-    text,
-    with_accuracy,
-)
+from replnet.text.numbers import brief, counted, duration, finite, fixed, number, places, plain, signed, span, text
 
 
 @pytest.mark.parametrize(
@@ -63,9 +51,8 @@ def test_what_is_no_number_is_nan(value):
     ("shown", "words"),
     [
         (number(None), ""), (number(0.1), "0.10000"), (number(-9.5), "-9.50000"), (number(1234.56789), "1,234.57"),
-        (interval(None, None), ""), (interval(0.25, 0.5), "0.25000 .. 0.50000"),
-        (with_accuracy(0.5, None), "0.50000"), (with_accuracy(0.5, 0.0123), "0.50000 ± 0.012"),
-        (score(None), ""), (score(1.234), "+1.23"),
+        (brief(None), ""), (brief(1 / 3), "0.33333"), (signed(None), ""), (signed(1.234), "+1.23"),
+        (span(89.4), "89 s"), (span(90), "2 min"), (span(5399), "90 min"), (span(5400), "1.5 h"),
         (plain(None), ""), (plain(1 / 3), "0.333333"), (plain(1_000_000), "1000000"), (plain("a"), "a"),
         (counted(1, "cell"), "1 cell"), (counted(1200, "cell"), "1,200 cells"),
     ],
