@@ -18,7 +18,7 @@ from replnet.laws import Exponential
 
 @pytest.fixture
 def files(tmp_path):
-    u, d = pair(12, Exponential(mean=5000), Exponential(mean=9000), 1.3e6)
+    u, d = pair(12, Exponential(mean=5000), Exponential(mean=9000), 6e5)
     paths = [written(tmp_path / name, np.floor(h.times) + 1.7e9) for name, h in (("u.csv", u), ("d.csv", d))]
     return tmp_path, *paths
 

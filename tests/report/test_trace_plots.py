@@ -13,9 +13,9 @@ from replnet.report.trace_plots import draw
 
 
 def test_pictures_are_the_same_twice(tmp_path):
-    updates, _ = pair(12, Exponential(mean=5000), Exponential(mean=9000), 1.3e6)
+    updates, _ = pair(12, Exponential(mean=5000), Exponential(mean=9000), 6e5)
     found = fit_trace(History(np.floor(updates.times) + 1.7e9, "u"))
-    for name in ("a.svg", "b.svg", "a.png"):
+    for name in ("a.svg", "b.svg"):
         draw(found, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     undated = fit_trace(History(found.history.times[:60] - found.history.start, "u"))
