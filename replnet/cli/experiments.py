@@ -141,7 +141,7 @@ def status(folder: Path) -> int:
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
     from replnet.report import write as write_report
-    from replnet.report.sections import opened, section
+    from replnet.report.section import opened, section
 
     with working("reading the run, and drawing its figures"):
         found = opened(folder)
@@ -188,7 +188,7 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
     from replnet.report import write as write_report
     from replnet.report.page import in_words
-    from replnet.report.sections import section
+    from replnet.report.section import section
     from replnet.study.experiment.experiment import load_experiment
 
     folder = output or Path("reproduced-quick" if quick else "reproduced")
