@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replnet.cli.main import DIFFERS, FINE, INCOMPLETE, code_of, commands, formats, overriding
-from replnet.cli.output import echo, number, print_json, print_table, say, span, sweep_data, text, write, write_sweep
+from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
+from replnet.text.numbers import number, plain, span
 
 if TYPE_CHECKING:
     from replnet.study.experiment.experiment import Experiment
@@ -168,7 +169,7 @@ def compare(first: Path, second: Path, form: str) -> int:
     axes, rows, verdict = differences(one, other)
     columns = [*axes, *COLUMNS]
     numbers = {"first", "second", "difference", "ci_low", "ci_high"}
-    shown = [[number(row[name]) if name in numbers else text(row[name]) for name in columns] for row in rows]
+    shown = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
     write(form, lambda: data, columns, rows, lambda: print_table(columns, shown, form))
     if one.about["instructions"] != other.about["instructions"]:
