@@ -510,22 +510,9 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
 
     @njit(cache=True)
     def one_pass(
-        until,
-        delay,
-        horizon,
-        floor,
-        sources,
-        pulled,
-        points,
-        coming,
-        copies,
-        nodes,
-        views,
-        contacts,
-        trouble,
-        replies,
+        until, delay, horizon, floor, sources, pulled, points, coming, copies, nodes, views, contacts, trouble, replies,
         out,
-    ):
+    ):  # fmt: skip
         times, pairs, turns, n, answers = pulled.times, pulled.pairs, trouble.turns, 0, 0
         side, spans, starts, ends = trouble.side, trouble.first, trouble.starts, trouble.ends
         for c in range(sources.begin.size - 1):
