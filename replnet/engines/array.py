@@ -17,7 +17,7 @@ from replnet.engines.layout import Layout
 from replnet.engines.lines import load, settling
 from replnet.engines.log import Recorder
 from replnet.engines.outage_arrays import OutageArrays, losses
-from replnet.engines.passes import SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
+from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
 from replnet.engines.plan import Flags, Floats, Ints
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
@@ -30,7 +30,6 @@ from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
-NEVER = -np.finfo(float).max  # in the place of the instant at which a copy left its source: it never came
 FEW = 1 << 22  # copies that a path hands over one by one
 
 
@@ -451,5 +450,5 @@ class _Run:
         held = self.held.reshape(layout.count, -1)[r]
         node = layout.places.node[layout.place_of]
         own = (node < plan.size) & layout.sourced
-        found[layout.row_of[own], node[own]] = held[own]
+        found[layout.row_of[own], node[own]] = np.where(held[own] == NEVER, -np.inf, held[own])
         return found
