@@ -74,7 +74,7 @@ class _Run:
         self._askers = self._placed(layout.askers.process, layout.askers)
         self._choices = streams(np.zeros(1, np.uint64), *self._names(layout.askers.process), CHOICES)
         self._losses = losses(layout, self._run)
-        self._absent = np.zeros(4, np.int64)
+        self._absent = np.zeros(self._plan.asking.size, np.int64)  # wakes of nodes that are down, by process
         self._views = self._viewed()
         make = task.keep(replications[0]) if task.keep else None
         self._recorder = Recorder(layout, self._run, self._asking, self._horizon, make) if make else None
@@ -290,7 +290,7 @@ class _Run:
         layout, copies = self._layout, self._copies
         if window.start >= 0:
             phase = self._phase(self._plan.asking) if self._plan.faults.crashes else self._askers.phase
-            self._outages.take_off(window, self._asking, phase, self._absent)
+            self._outages.count_absent(window, self._asking, phase, self._absent)
         if layout.trees is not None:
             self._climb(window, layout.trees)
             return
@@ -429,7 +429,9 @@ class _Run:
         updates, asks = np.split(self._clocks.spent, [self._asking.start])
         spent = np.concatenate([part.reshape(layout.count, -1)[r] for part in (updates, asks)])
         clocks = np.concatenate(layout.clocks)
-        counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64) + self._absent
+        absent = np.bincount(plan.processes.clock[plan.asking], self._absent, plan.clocks.rate.size)
+        spent = spent - absent[clocks].astype(np.int64)
+        counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64)
         shares |= download_rates(plan, clocks, spent, self._horizon)
         updates, downloads, polls, queries = counts.tolist()
         return Path(
