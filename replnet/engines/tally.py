@@ -125,7 +125,7 @@ class Tally:
         self._known, there = -ages, np.isfinite(ages)
         self._updates = Updates(-ages[there], np.append(0, np.cumsum(there)))
         self._upto, self._waiting = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
-        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who was stale from when to when
+        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who had a fresh copy from when to when
         if self._plan.topology.together and self._sampled:
             self.spans = []
 
@@ -152,9 +152,8 @@ class Tally:
         lasting = Stretches(row, begin, end, left, self._updates)
         self.sums.fresh += np.bincount(cell, lasting.length - lasting.stale, self.sums.fresh.size)
         if self.spans is not None:
-            late, since, until = lasting.stale_spans
-            path = row[late] // self._plan.sources.size
-            self.spans.append((who[late] + path * self._plan.everyone, since, until))
+            path = row // self._plan.sources.size
+            self.spans.append((who + path * self._plan.everyone, begin, lasting.fresh_until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))
@@ -281,7 +280,8 @@ class Tally:
     def _together(self, r: int, name: str, g: int) -> Shares:
         """For how long whoever is in a group had a fresh copy of any source, and of all."""
         assert self.spans is not None
-        who, since, until = (np.concatenate(part) for part in zip(*self.spans, strict=True))
+        nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
+        who, since, until = (np.concatenate(part) for part in zip(nobody, *self.spans, strict=True))
         members, count = self._plan.members(g), self._plan.sources.size
         some = every = 0.0
         for member in (members + r * self._plan.everyone).tolist():
@@ -289,8 +289,8 @@ class Tally:
             at = np.concatenate([[0.0], since[mine], until[mine], [self._horizon]])
             step = np.concatenate([[0], np.ones(mine.size, np.int64), -np.ones(mine.size, np.int64), [0]])
             order = np.argsort(at, kind="stable")
-            stale, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
-            some, every = some + float(lasts[stale < count].sum()), every + float(lasts[stale == 0].sum())
+            fresh, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
+            some, every = some + float(lasts[fresh > 0].sum()), every + float(lasts[fresh == count].sum())
         whole = self._horizon * members.size
         return {(name, "any_fresh"): (some, whole), (name, "all_fresh"): (every, whole)}
 
