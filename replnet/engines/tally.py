@@ -134,7 +134,7 @@ class Tally:
         old, rows, oldest = self._updates, self._known.size, np.minimum(oldest, self._upto)
         for row, _, _, left in self._waiting:
             np.minimum.at(oldest, row[left > UNKNOWN], left[left > UNKNOWN])
-        keep = old.points > oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
+        keep = old.points >= oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
         kept = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
         self._known = np.maximum(self._known, oldest)
         self._updates, self._upto = _merged(Updates(old.points[keep], np.append(0, np.cumsum(kept))), new), upto
@@ -218,7 +218,7 @@ class Tally:
         self.sums.undated += np.bincount(
             cell, wholes * ((left < self._oldest[columns[0]]) & ~never), self.sums.fresh.size
         )
-        lost = np.bincount(cell, wholes * (never & np.isfinite(self._known[columns[0]])), self.sums.fresh.size)
+        lost = np.bincount(cell, wholes * (never & (self._rates[columns[0]] > 0)), self.sums.fresh.size)
         kept = np.bincount(cell, wholes * never, self.sums.fresh.size)
         self.sums.whole += kept
         self.sums.stale += lost
@@ -231,9 +231,14 @@ class Tally:
     @cached_property
     def _oldest(self) -> Floats:
         """By row, from when on copies are looked into."""
-        rate = self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]]
+        most = max(MOST_OF_ONE, MOST_UPDATES / self._plan.sources.size)
         with np.errstate(divide="ignore"):
-            return np.tile(np.maximum(-max(MOST_OF_ONE, MOST_UPDATES / rate.size) / rate, UNKNOWN / 2), self.paths)
+            return np.asarray(np.maximum(-most / self._rates, UNKNOWN / 2))
+
+    @cached_property
+    def _rates(self) -> Floats:
+        """How often the source of every row changes."""
+        return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
 
     def _since(self, row: Ints, left: Floats) -> Updates:
         """The updates after the oldest of these copies, looked up in the past where it is from there."""
@@ -243,7 +248,9 @@ class Tally:
         if short.size:
             assert (self._known[short] <= 0).all(), "an update that mattered is gone"
             earlier = past_updates(self._plan, self._runs, short, -oldest[short])
-            keep = earlier.points < np.repeat(self._known[short], np.diff(earlier.begin))
+            # Of what is looked up together some is older than was asked for, and would be looked up again.
+            low, high = (np.repeat(one[short], np.diff(earlier.begin)) for one in (oldest, self._known))
+            keep = (low <= earlier.points) & (earlier.points < high)
             kept = np.add.reduceat(np.append(keep, False), earlier.begin[:-1]) * (np.diff(earlier.begin) > 0)
             sizes = np.zeros(self._known.size, np.int64)
             sizes[short] = kept
