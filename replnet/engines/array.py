@@ -228,9 +228,10 @@ class _Run:
             self._copies.copy[own], known[own] = self._copies.copy[at].max(axis=0), known[at].all(axis=0)
 
     def _old(self, depth: float) -> Flags:
-        """Copies that may be from before the replayed past."""
-        reached = np.tile(self._layout.reached, self._layout.count)
-        return np.asarray(reached & (self.held <= -depth) & (self.held > -np.inf))
+        """Copies that may be from before the replayed past; choices of views hold none of their own."""
+        layout = self._layout
+        there = np.tile(layout.reached & (layout.places.node[layout.place_of] < self._plan.size), layout.count)
+        return np.asarray(there & (self.held <= -depth) & (self.held > -np.inf))
 
     def _undated(self) -> bool:
         return bool(self._unproven_copies.any())
