@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.network.network import (
         Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
     )  # fmt: skip
-    from replnet.report.sections import sweep
+    from replnet.report.section import sweep
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
@@ -74,7 +74,7 @@ _HOMES = {
     "replnet.text.errors": ("InputError",),
     "replnet.study.predict": ("predict",),
     "replnet.study.emulate": ("emulate",),
-    "replnet.report.sections": ("sweep",),
+    "replnet.report.section": ("sweep",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",

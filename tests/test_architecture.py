@@ -22,7 +22,6 @@ ORDER = (
 )  # fmt: skip
 BELOW = {part: set(ORDER[:at]) for at, part in enumerate(ORDER)}
 BELOW["predictions"] |= {"engines", "study"}
-BELOW["histories"] |= {"study"}
 LONGEST = 70
 
 

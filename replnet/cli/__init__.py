@@ -6,13 +6,12 @@ Commands:
     networks       predict, run, network, size
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
-    traces         trace import, trace fit, audit
+    traces         trace import, trace fit, audit, and what they print
     starting       init, check, schema; demo and doctor
 
 What they write:
 
     output         lines and tables, JSON and CSV; results and sweeps
-    trace_tables   the same of recorded histories
     progress       what is shown while something takes long
 """
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replnet.cli.main import DIFFERS, FINE, INCOMPLETE, code_of, commands, formats, overriding
-from replnet.cli.output import echo, number, print_json, print_table, say, span, sweep_data, text, write, write_sweep
+from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
+from replnet.text.numbers import number, plain, span
 
 if TYPE_CHECKING:
     from replnet.study.experiment.experiment import Experiment
@@ -141,7 +142,7 @@ def status(folder: Path) -> int:
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
     from replnet.report import write as write_report
-    from replnet.report.sections import opened, section
+    from replnet.report.section import opened, section
 
     with working("reading the run, and drawing its figures"):
         found = opened(folder)
@@ -168,7 +169,7 @@ def compare(first: Path, second: Path, form: str) -> int:
     axes, rows, verdict = differences(one, other)
     columns = [*axes, *COLUMNS]
     numbers = {"first", "second", "difference", "ci_low", "ci_high"}
-    shown = [[number(row[name]) if name in numbers else text(row[name]) for name in columns] for row in rows]
+    shown = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
     write(form, lambda: data, columns, rows, lambda: print_table(columns, shown, form))
     if one.about["instructions"] != other.about["instructions"]:
@@ -188,7 +189,7 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
     from replnet.report import write as write_report
     from replnet.report.page import in_words
-    from replnet.report.sections import section
+    from replnet.report.section import section
     from replnet.study.experiment.experiment import load_experiment
 
     folder = output or Path("reproduced-quick" if quick else "reproduced")

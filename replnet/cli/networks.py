@@ -135,7 +135,7 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
             draw(loaded, output)
         echo(f"drawn to {output}", err=True)
     elif loaded.kind != "aggregate" or loaded.size <= MOST_SKETCHED:
-        from replnet.network.pictures.sketch import sketch
+        from replnet.network.pictures.description import sketch
 
         echo()
         echo(sketch(loaded.graph))

@@ -16,6 +16,7 @@ import click
 
 from replnet.text.csv_table import write_csv
 from replnet.text.errors import escaped
+from replnet.text.numbers import number, plain, signed
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
@@ -67,39 +68,6 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]], form: st
         click.echo(f"| {' | '.join(cells)} |" if form == "markdown" else "  ".join(cells).rstrip())
 
 
-# ---- Numbers as text
-
-
-def number(value: float | None) -> str:
-    """Of a table."""
-    if value is None:
-        return ""
-    return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
-
-
-def text(value: Any) -> str:
-    """A value of an axis, or of a paper."""
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def brief(value: float | None) -> str:
-    """Of a picture that changes."""
-    return "" if value is None else f"{value:.5g}"
-
-
-def signed(z: float | None) -> str:
-    return "" if z is None else f"{z:+.2f}"
-
-
-def span(seconds: float) -> str:
-    """A time to wait."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 # ---- Rows, results and sweeps
 
 
@@ -117,9 +85,9 @@ def cells(row: Row) -> dict[str, str]:
         "kind": row["kind"],
         "source": row["source"],
         "prediction": f"{row['kind']}, {row['source']}" if row["kind"] else "",
-        "printed": text(row.get("printed")),
+        "printed": plain(row.get("printed")),
         "against print": row.get("printed_verdict", ""),
-        "expected": text(row.get("expected")),
+        "expected": plain(row.get("expected")),
         "against expected": row.get("expected_verdict", ""),
     }
 
@@ -170,7 +138,7 @@ def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     shown = rows
     if len(rows) > LONG and form != "markdown":
         shown = sorted(rows, key=lambda row: (ORDER.get(row["verdict"], 3), -abs(row["z"] or 0.0)))[:WORST]
-    lines = [cells(row) | {name: text(row[name]) for name in axes} for row in shown]
+    lines = [cells(row) | {name: plain(row[name]) for name in axes} for row in shown]
     heads = [head for head in [*axes, *SWEPT] if any(line[head] for line in lines)]
     print_table(heads, [[line[head] for head in heads] for line in lines], form)
     if shown is not rows:

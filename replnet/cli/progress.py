@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from replnet.cli.output import brief, echo, signed, span
+from replnet.cli.output import echo
 from replnet.text.errors import escaped
+from replnet.text.numbers import brief, signed, span
 
 if TYPE_CHECKING:
     from replnet.live import Glimpse as LiveGlimpse

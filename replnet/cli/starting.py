@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from replnet.cli.main import BAD_INPUT, DIFFERS, EPILOG, FINE, commands
-from replnet.cli.output import echo, number, print_json, print_table
+from replnet.cli.output import echo, print_json, print_table
 from replnet.cli.progress import progress, watching
+from replnet.text.numbers import number
 from replnet.version import __version__
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ from replnet.network.topology import SOURCE
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shares = dict[tuple[str, str], tuple[float, float]]
-LineState = tuple[list[float], list[float]]
-"""F of the exchange and F of all, by node."""
+LineState = tuple[list[float], list[float], Ints]
+"""F of the exchange and F of all, and how many answers are still to leave, by node."""
 
 
 @final
@@ -190,11 +190,12 @@ class Lines:
 
     @property
     def state(self) -> LineState:
-        return list(self._first), list(self._free)
+        return list(self._first), list(self._free), self.counts.served.copy()
 
     def resume(self, state: LineState) -> None:
         """Go on from there."""
-        self._first, self._free = map(list, state)
+        first, free, served = state
+        self._first, self._free, self.counts = list(first), list(free), self.counts._replace(served=served.copy())
 
     def totals(self, until: float) -> Counts:
         """What has happened in [0, until)."""
@@ -215,9 +216,10 @@ def load(plan: Plan, of: Counts, time: float, here: npt.NDArray[np.bool_] | None
     for g, name in enumerate(plan.groups):
         members = plan.group == g
         some = members & here
-        came, refused = float(of.came[some].sum()), float(of.refused[some].sum())
+        # What is counted by client happens at the nodes that it asks, which may be elsewhere.
+        came, refused = float(of.came[members].sum()), float(of.refused[members].sum())
         if (members & plan.clients).any():
-            found[name, "queueing_delay"] = float(of.waited[some].sum()), float(of.sent[some].sum())
+            found[name, "queueing_delay"] = float(of.waited[members].sum()), float(of.sent[members].sum())
             found[name, "rejected"] = refused, came
         elif members.any() and limited[members].all():
             if len(asks) <= 1:

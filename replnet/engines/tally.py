@@ -271,7 +271,9 @@ class Tally:
         cells = self._plan.cells[0].size
         found = shares(self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells))
         for name, (g, row) in names.items() if self.spans is not None else ():
-            found |= self._together(r, name, g) if row < 0 else {}
+            members = self._plan.members(g)
+            if row < 0 and not self._plan.clients[members[members < self._plan.size]].any():
+                found |= self._together(r, name, members)
         return found
 
     def undated(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[str, float]:
@@ -284,12 +286,12 @@ class Tally:
             found |= {name: lost / (lost + float(weight @ self.sums.whole[mine]))} if lost else {}
         return found
 
-    def _together(self, r: int, name: str, g: int) -> Shares:
+    def _together(self, r: int, name: str, members: Ints) -> Shares:
         """For how long whoever is in a group had a fresh copy of any source, and of all."""
         assert self.spans is not None
         nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
         who, since, until = (np.concatenate(part) for part in zip(nobody, *self.spans, strict=True))
-        members, count = self._plan.members(g), self._plan.sources.size
+        count = self._plan.sources.size
         some = every = 0.0
         for member in (members + r * self._plan.everyone).tolist():
             mine = np.flatnonzero(who == member)

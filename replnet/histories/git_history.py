@@ -12,11 +12,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import final
+
+from replnet.text.checks import FieldError
 
 KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # of the caller's environment
 HARMLESS = {
@@ -32,61 +31,36 @@ UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GI
 INCOMPLETE = ("bad object", "bad tree object", "unable to read", "could not read", "failed to traverse")
 
 
-class GitError(ValueError):
-    """What git could not do, and what would be right."""
-
-    def __init__(self, wrong: str, right: str) -> None:
-        super().__init__(wrong)
-        self.wrong, self.right = wrong, right
-
-
 def commit_times(repository: Path, path: str) -> list[int]:
     """Committer dates of what changed `path` on the branch that is checked out, in seconds since 1970, latest first.
 
     A side branch counts once, when it was merged.
     """
-    there = _found(repository)
-    with TemporaryDirectory(prefix="replnet-git-") as scratch:
-        own = Path(scratch) / "empty.git"
-        _git(
-            repository, UNCONFIGURED, "init", "-q", "--bare", "--template=", f"--object-format={there.format}", str(own)
-        )
-        if there.shallow.is_file():
-            # Where a shallow clone ends, its first commit is one that has no parents.
-            shutil.copyfile(there.shallow, own / "shallow")
-        ours = {**UNCONFIGURED, "GIT_DIR": str(own), "GIT_WORK_TREE": str(there.top)}
-        ours["GIT_OBJECT_DIRECTORY"] = str(there.objects)
-        said = _git(
-            repository, ours, "--literal-pathspecs", "log", "--first-parent", "--format=%ct", "--no-ext-diff",
-            "--no-textconv", "--no-show-signature", "--no-mailmap", there.head, "--", path,
-        )  # fmt: skip
-    return [int(stamp) for stamp in said.split()]
-
-
-@final
-@dataclass(frozen=True)
-class _Repository:
-    format: str  # of the names of its objects
-    objects: Path
-    shallow: Path
-    top: Path  # of its work tree, or the folder itself where it has none
-    head: str
-
-
-def _found(repository: Path) -> _Repository:
-    """Where the repository has what; git starts no program for these questions, and reads no object."""
+    # Git starts no program for these two questions, and reads no object.
     where = _git(
         repository, {}, "rev-parse", "--path-format=absolute", "--show-object-format",
         "--git-path", "objects", "--git-path", "shallow", "--show-cdup",
     )  # fmt: skip
     form, objects, shallow, *up = where.removesuffix("\n").split("\n")
     if len(up) > 1:
-        raise GitError("lies in a folder whose name has a line break", "a folder with a plain name")
+        raise FieldError(str(repository), "lies in a folder whose name has a line break", "a folder with a plain name")
     head = _git(repository, {}, "rev-parse", "--quiet", "--verify", "HEAD", silent="does not have any commits")
-    return _Repository(form, Path(objects), Path(shallow), repository.joinpath(*up).resolve(), head.strip())
+    with TemporaryDirectory(prefix="replnet-git-") as scratch:
+        own = Path(scratch) / "empty.git"
+        _git(repository, UNCONFIGURED, "init", "-q", "--bare", "--template=", f"--object-format={form}", str(own))
+        if Path(shallow).is_file():
+            # Where a shallow clone ends, its first commit is one that has no parents.
+            shutil.copyfile(shallow, own / "shallow")
+        top = repository.joinpath(*up).resolve()  # of the work tree, or the folder itself where there is none
+        ours = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(top), "GIT_OBJECT_DIRECTORY": objects}
+        said = _git(
+            repository, UNCONFIGURED | ours, "--literal-pathspecs", "log", "--first-parent", "--format=%ct",
+            "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", head.strip(), "--", path,
+        )  # fmt: skip
+    return [int(stamp) for stamp in said.split()]
 
 
-def _git(repository: Path, more: Mapping[str, str], *arguments: str, silent: str = "") -> str:
+def _git(repository: Path, more: dict[str, str], *arguments: str, silent: str = "") -> str:
     """What git prints; `silent` says what is wrong where it fails without a word."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in KEPT}
     command = ["git", "-C", str(repository), "-c", "protocol.allow=never", "-c", "core.fsmonitor=false", *arguments]
@@ -96,14 +70,14 @@ def _git(repository: Path, more: Mapping[str, str], *arguments: str, silent: str
             env={**kept, **HARMLESS, **more},
         )  # fmt: skip
     except FileNotFoundError:
-        raise GitError("git is not installed", "git on the PATH") from None
+        raise FieldError(str(repository), "git is not installed", "git on the PATH") from None
     if run.returncode:
         said = (run.stderr.strip().splitlines() or [silent or f"git ended with {run.returncode}"])[0]
-        said = said.removeprefix("fatal: ").removeprefix("error: ")
+        said, right = said.removeprefix("fatal: ").removeprefix("error: "), "a git repository with commits"
         if any(words in said.lower() for words in INCOMPLETE):
-            raise GitError(
-                f"lacks objects that its commits name: {said}",
-                "a complete clone: nothing is fetched for one that is partial, which `git fetch --refetch` makes whole",
+            said = f"lacks objects that its commits name: {said}"
+            right = (
+                "a complete clone: nothing is fetched for one that is partial, which `git fetch --refetch` makes whole"
             )
-        raise GitError(said, "a git repository with commits")
+        raise FieldError(str(repository), said, right)
     return run.stdout

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ import numpy as np
 from replnet.text.checks import FieldError
 
 OLDEST = 1e300
+FELT = 0.01  # of the mean: spans above it
+FINEST = 10_000  # denominator of the ratio of two spans beyond which no path is long enough to tell
+EXACT = 1e-12  # relative, of that ratio
 
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
 
@@ -140,3 +144,19 @@ class Law(ABC):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def coarse(law: Law) -> bool:
+    """On a lattice whose step is felt: a record in whole seconds with hours between its events is not."""
+    return law.span is not None and law.span > FELT * law.mean
+
+
+def span_ratio(a: float, b: float) -> Fraction | None:
+    """a / b as a fraction of small numbers, if it is one up to rounding."""
+    found = Fraction(a / b).limit_denominator(FINEST)
+    return found if abs(float(found) * b - a) <= EXACT * a else None
+
+
+def commensurable(a: float, b: float) -> bool:
+    """Processes on lattices of these spans keep their phases."""
+    return span_ratio(a, b) is not None

@@ -5,10 +5,8 @@ The driver's side:
     driver          paths of a network, one per replication, all at once
     ray_cluster     Ray: the one module of the engine that knows it
     placement       which host runs which node
-    latency_probe   what messages between two hosts cost, measured
-    speed           how fast model time may pass, and whether a run has kept up
-    supervisor      a run as the driver sees it: who has seen what, who is lost, who is back
-    gather          from what the hosts have seen to the result
+    time_scale      how fast model time may pass, what messages cost, and whether a run has kept up
+    supervisor      a run as it goes on: what its hosts have seen, which of them are lost, and which are back
     result          what a run yields, and the words in which it ends otherwise
 
 A host's side:

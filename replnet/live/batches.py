@@ -3,7 +3,7 @@
 A batch says which host sent it, in which incarnation, and its number there.
 Batches may overtake one another or come twice: messages need no order, so each
 is taken as it comes, and one that was taken before, or is from before its
-host's present incarnation, is left.
+host's present incarnation, is dropped.
 """
 
 from __future__ import annotations
@@ -50,83 +50,47 @@ def _message(body: tuple[Any, ...]) -> Message:
 
 @final
 @dataclass
-class _From:
-    """What has come from one host: all numbers below `next`, and some above."""
+class _Peer:
+    """Another host: what waits to be sent to it, and which of its batches have come."""
 
-    incarnation: int = 0
-    next: int = 0
-    early: set[int] = field(default_factory=set)
-
-
-@final
-class Arrivals:
-    """Which batches have come."""
-
-    def __init__(self) -> None:
-        self._from: dict[int, _From] = {}
-        self.taken = self.repeated = 0
-
-    def reborn(self, host: int, incarnation: int) -> None:
-        """What earlier incarnations of a host have sent is left from now on."""
-        came = self._from.get(host)
-        if came is None or incarnation > came.incarnation:
-            self._from[host] = _From(incarnation)
-
-    def take(self, head: Head) -> bool:
-        """Whether this batch is new."""
-        host, incarnation, number = head
-        self.reborn(host, incarnation)
-        came = self._from[host]
-        if incarnation < came.incarnation or number < came.next or number in came.early:
-            self.repeated += 1
-            return False
-        came.early.add(number)
-        while came.next in came.early:
-            came.early.remove(came.next)
-            came.next += 1
-        self.taken += 1
-        return True
-
-
-@dataclass
-class _Box:
-    """What waits to be sent to another host."""
-
-    incarnation: int = 0
+    met: int = 0  # the incarnation that this host writes to
     parcels: list[Parcel] = field(default_factory=list)
-    number: int = 0
-    free_at: float = -np.inf
+    number: int = 0  # of the next batch
+    free_at: float = -np.inf  # when that may go
+    heard: int = 0  # the incarnation whose batches are taken:
+    next: int = 0  # all numbers below this one have come,
+    early: set[int] = field(default_factory=set)  # and these
 
 
 @final
-class Outbox:
-    """What waits to be sent, what has come, and which incarnations of others it deals with."""
+class Mailbox:
+    """What a host sends to others and gets from them."""
 
     def __init__(self, me: int, incarnation: int, send: Callable[[int, bytes], None]) -> None:
         self.gap = 0.0  # at least so much time between two batches to one host, which hold the more messages
-        self.crossed = self.batches = 0
+        self.messages = self.batches = self.taken = self.repeated = 0  # sent, and come
         self._me, self._incarnation, self._send = me, incarnation, send
-        self._boxes: dict[int, _Box] = {}
-        self._arrivals, self._inbox = Arrivals(), deque[bytes]()
+        self._peers: dict[int, _Peer] = {}
+        self._inbox = deque[bytes]()
+
+    def _peer(self, host: int) -> _Peer:
+        return self._peers.setdefault(host, _Peer())
 
     def put(self, host: int, parcel: Parcel) -> None:
-        self.crossed += 1
-        box = self._boxes.get(host)
-        if box is None:
-            box = self._boxes[host] = _Box()
-        box.parcels.append(parcel)
+        self.messages += 1
+        self._peer(host).parcels.append(parcel)
 
     def flush(self, now: float) -> None:
         """Send what may be sent."""
-        for host, box in self._boxes.items():
-            if box.parcels and box.free_at <= now:
-                self._send(host, pack((self._me, self._incarnation, box.number), box.parcels))
-                box.parcels, box.number, box.free_at = [], box.number + 1, now + self.gap
+        for host, peer in self._peers.items():
+            if peer.parcels and peer.free_at <= now:
+                self._send(host, pack((self._me, self._incarnation, peer.number), peer.parcels))
+                peer.parcels, peer.number, peer.free_at = [], peer.number + 1, now + self.gap
                 self.batches += 1
 
     def next_at(self) -> float:
         """When something that waits may go."""
-        return min((box.free_at for box in self._boxes.values() if box.parcels), default=np.inf)
+        return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
     def receive(self, batch: bytes) -> None:
         """May be called from another thread."""
@@ -136,24 +100,34 @@ class Outbox:
         """What has come, each batch once."""
         for _ in range(len(self._inbox)):
             head, parcels = unpack(self._inbox.popleft())
-            if self._arrivals.take(head):
+            if self.is_new(head):
                 yield from parcels
 
+    def is_new(self, head: Head) -> bool:
+        """Whether a batch is to be taken; then it counts as taken."""
+        host, incarnation, number = head
+        peer = self._peer(host)
+        self._hear(peer, incarnation)
+        if incarnation < peer.heard or number < peer.next or number in peer.early:
+            self.repeated += 1
+            return False
+        peer.early.add(number)
+        while peer.next in peer.early:
+            peer.early.remove(peer.next)
+            peer.next += 1
+        self.taken += 1
+        return True
+
+    def _hear(self, peer: _Peer, incarnation: int) -> None:
+        if incarnation > peer.heard:
+            peer.heard, peer.next, peer.early = incarnation, 0, set()
+
     def knows(self, host: int, incarnation: int) -> bool:
-        """Whether it deals with this incarnation already."""
-        return host in self._boxes and self._boxes[host].incarnation >= incarnation
+        """Whether it writes to this incarnation already."""
+        return self._peer(host).met >= incarnation
 
-    def reborn(self, host: int, incarnation: int) -> None:
-        """A host begins anew: what was meant for its predecessor, or comes from it, is lost."""
-        self._boxes[host] = _Box(incarnation)
-        self._arrivals.reborn(host, incarnation)
-
-    @property
-    def taken(self) -> int:
-        """Batches that came, each once."""
-        return self._arrivals.taken
-
-    @property
-    def repeated(self) -> int:
-        """Batches that had come before."""
-        return self._arrivals.repeated
+    def meet(self, host: int, incarnation: int) -> None:
+        """A host has begun anew: what was meant for its predecessor, or comes from it, is lost."""
+        peer = self._peer(host)
+        peer.met, peer.parcels, peer.number, peer.free_at = incarnation, [], 0, -np.inf
+        self._hear(peer, incarnation)

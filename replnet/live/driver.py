@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 
 from replnet.engines.outages import DOWN, Outages
-from replnet.engines.plan import Plan
+from replnet.engines.plan import Floats, Plan
 from replnet.engines.step import Walk, to_zero
-from replnet.engines.tally import Task
+from replnet.engines.tally import Path, Task
 from replnet.laws.processes.streams import seed_words
-from replnet.live import latency_probe, ray_cluster
-from replnet.live.clocks import Offset, machine
-from replnet.live.gather import gather
-from replnet.live.host import Part, parts
+from replnet.live import ray_cluster
+from replnet.live.clocks import Offset, Standstill, machine
+from replnet.live.host import Assignment, Tallied, amounts, assignments, total
 from replnet.live.placement import place, traffic, work_of
-from replnet.live.result import Live
-from replnet.live.speed import Costs, default_scale
-from replnet.live.supervisor import Log, Lookout, Seat, Watch, clock_offset
+from replnet.live.quantiles import merged
+from replnet.live.result import HostSummary, Live, Summary
+from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
+from replnet.live.time_scale import FEW, MANY, Costs, HostPace, costs, default_scale, judge
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
-BOUNCING = 0.15  # seconds per calibration
+CALIBRATING = 0.15  # seconds
 PAIRS = 4  # of hosts that calibrate at once
 HANDLED = 3000  # wakes and messages in virtual time, for their cost
 
@@ -63,17 +63,18 @@ def run_live(
             task = replace(task, names=_seen_by_one(plan, at))
             walks = [to_zero(task, r) for r in range(replications)]  # while processes start
             starts = [(walk.depth, walk.unproven) for walk in walks]
-            setting = _Setting(task, at, actors, replications)
+            start = _Start(task, at, actors, replications)
             presents = [(walk.runner.present, walk.unknown) for walk in walks]
-            seats = setting.seats(parts(task, at, presents, log is not None))
-            costs = setting.costs(walks[0]) if time_scale is None else None
-            scale = setting.scale(costs) if costs else time_scale
+            states = start.states(assignments(task, at, presents, log is not None))
+            costs = start.costs(walks[0]) if time_scale is None else None
+            scale = start.scale(costs) if costs else time_scale
             assert scale is not None
             kills = planned_kills(task, at) if replications == 1 else []
-            lookout = Lookout(task, actors, seats, setting.begin(seats, scale), scale, kills)
-            lookout.run(watch, log)
-            found = gather(task, lookout, starts, scale, lookout.now * scale, costs)
-    return Live(total_seconds=time.monotonic() - begun, **found)
+            run = Supervisor(task, actors, states, start.begin(states, scale), scale, kills)
+            run.run(watch, log)
+            found = gathered(task, run, starts, scale, run.now * scale)
+    rate = costs.rate if costs else None
+    return Live(**found, rate_measured=rate, total_seconds=time.monotonic() - begun)
 
 
 def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
@@ -104,7 +105,7 @@ def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
 
 @final
 @dataclass(frozen=True)
-class _Setting:
+class _Start:
     """A run up to time zero."""
 
     task: Task
@@ -112,7 +113,7 @@ class _Setting:
     hosts: ray_cluster.Hosts
     replications: int
 
-    def seats(self, given: list[Part]) -> list[Seat]:
+    def states(self, given: list[Assignment]) -> list[HostState]:
         """All processes there, their clocks compared with this one, their nodes made."""
         hello = self.hosts.call("hello", patience=ray_cluster.START)
         here, offsets = machine(), list[Offset]()
@@ -120,21 +121,21 @@ class _Setting:
             offsets.append(Offset() if boot == here and here else clock_offset(self.hosts, host))
         self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
         task = self.hosts.share(self.task)
-        made_in = self.hosts.call("prepare", [(task, part) for part in given], ray_cluster.START)
+        made_in = self.hosts.call("prepare", [(task, one) for one in given], ray_cluster.START)
         names = [name for _, name, _ in hello]
-        return [Seat(*about) for about in zip(given, made_in, names, offsets, strict=True)]
+        return [HostState(*about) for about in zip(given, made_in, names, offsets, strict=True)]
 
     def costs(self, walk: Walk) -> Costs:
         """Of messages between neighbouring hosts; a lone host talks to itself."""
         n = len(self.hosts)
         pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
         found = []
-        self.hosts.call("bouncing")
-        for size in (latency_probe.FEW, latency_probe.MANY):
-            self.hosts.some("bounce", {a: (a, b, size, BOUNCING) for a, b in pairs})
-            time.sleep(BOUNCING + 0.02)
-            found.append(self.hosts.some("bounced", {a: () for a, _ in pairs}))
-        carried = latency_probe.costs(*found)
+        self.hosts.call("echo")
+        for size in (FEW, MANY):
+            self.hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
+            time.sleep(CALIBRATING + 0.02)
+            found.append(self.hosts.some("measured", {a: () for a, _ in pairs}))
+        carried = costs(*found)
         return Costs(carried.message + self._handling(walk), carried.batch, carried.latency)
 
     def _handling(self, walk: Walk) -> float:
@@ -148,9 +149,86 @@ class _Setting:
         between = traffic(self.task.plan, self.at) * self.replications
         return default_scale(self.task.plan, costs, work, between, ray_cluster.cpus())
 
-    def begin(self, seats: list[Seat], scale: float) -> float:
+    def begin(self, states: list[HostState], scale: float) -> float:
         """Returns when time zero will be."""
-        zero = time.monotonic() + 0.2 + 0.01 * len(seats)
+        zero = time.monotonic() + 0.2 + 0.01 * len(states)
         met = self.hosts.incarnations
-        self.hosts.call("begin", [(zero + seat.offset.seconds, scale, met) for seat in seats])
+        self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
         return zero
+
+
+def gathered(
+    task: Task, run: Supervisor, starts: list[tuple[float, int]], scale: float, seconds: float
+) -> dict[str, Any]:
+    """What the hosts of a run have seen, by the names of Live; `starts`: depths, and how many copies are unproven."""
+    plan, states, horizon = task.plan, run.states, run.horizon
+    reports = [report for state in states for report in state.reports]
+    seen = [report.statistics for report in reports]
+    tallied = [list(of) for of in zip(*(report.tallied for report in reports), strict=True)]
+    late = [merged([of.late[g] for of in seen]) for g in range(len(plan.groups))]
+    hosts, stood = [_summary(state) for state in states], [_standstills(plan, state) for state in states]
+    paces = [HostPace(h.slip.mean, h.busy, h.said / seconds, still) for h, still in zip(hosts, stood, strict=True)]
+    why, advised = judge(plan, scale, paces, seconds, run.unfinished)
+    return {
+        "horizon": horizon,
+        "paths": tuple(
+            _path(task, of, _left(plan, states, r), *starts[r], bool(run.outages), horizon)
+            for r, of in enumerate(tallied)
+        ),
+        "delays": Summary.of(merged([spread for of in seen for spread in of.delays])),
+        "late": merged(late).mean,
+        "group_late": tuple(spread.mean for spread in late),
+        "responses": Summary.of(merged([of.responses for of in seen])),
+        "unanswered": sum(one.unanswered for of in tallied for one in of),
+        "messages": sum(of.said for of in seen),
+        "crossed": sum(of.crossed for of in seen),
+        "batches": sum(of.batches for of in seen),
+        "batches_missing": max(sum(of.batches - of.taken for of in seen), 0),
+        "duplicates": sum(of.repeated for of in seen),
+        "seconds": seconds,
+        "time_scale": scale,
+        "hosts": tuple(hosts),
+        "faithful": not why,
+        "why": why,
+        "advised": advised,
+        "lost": run.outages,
+        "stood": (*run.stood, *(one for still in stood for one in still)),
+        "cut_short": run.cut_short,
+    }
+
+
+def _path(
+    task: Task, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool, horizon: float
+) -> Path:
+    updates, downloads, polls, queries = total([of.counts for of in found]).tolist()
+    shares = amounts(task, found, horizon, degraded)
+    return Path(shares, (updates, downloads, polls, queries), depth, unproven, copies=copies)
+
+
+def _left(plan: Plan, states: list[HostState], replication: int) -> Floats:
+    """What every node holds at the end, a row per source; -inf where it holds nothing or is not there."""
+    copies = np.full((plan.sources.size, plan.size), -np.inf)
+    for state in states:
+        for row, node, left in state.finished.left[replication] if state.finished else []:
+            copies[row, node] = left
+    return copies
+
+
+def _summary(state: HostState) -> HostSummary:
+    seen, end = [report.statistics for report in state.reports], state.finished
+    return HostSummary(
+        nodes=state.given.at.count(state.given.me),
+        machine=state.machine,
+        slip=Summary.of(merged([of.slip for of in seen])),
+        busy=end.busy if end else 0.0,
+        cpu=end.cpu if end else 0.0,
+        said=sum(of.said for of in seen),
+        batches=sum(of.batches for of in seen),
+        offset=state.offset,
+    )
+
+
+def _standstills(plan: Plan, state: HostState) -> list[Standstill]:
+    me = state.given.me
+    nodes = tuple(name for name, host in zip(plan.names, state.given.at, strict=True) if host == me)
+    return [Standstill(f"host {me}", *when, nodes) for when in (state.finished.stood if state.finished else [])]

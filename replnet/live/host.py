@@ -1,9 +1,9 @@
 """A host: some nodes of a network, in every replication of a run, and the order in which things happen to them.
 
-It owns no thread and no clock. Whoever runs it calls `step` when the next event
-is due or a batch has come, hands it the model time as a function, and carries
-the batches that it sends. A node is told the planned instant of its wakes, however late the host is, so
-lateness does not add up; messages it is told when they come. A client's query counts from when it was due.
+It owns no thread and no clock. Whoever runs it calls `step` when the next event is due or a batch has come, hands it
+the model time as a function, and carries the batches that it sends. A node is told the planned instant of its wakes,
+however late the host is, so lateness does not add up; messages it is told when they come. A client's query counts from
+when it was due.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Presen
 from replnet.engines.tally import Shares, Sums, Task, rates, shares
 from replnet.engines.watcher import Watcher
 from replnet.laws.processes.streams import seed_words
-from replnet.live.batches import Outbox
+from replnet.live.batches import Mailbox
 from replnet.live.quantiles import Spread
 from replnet.network.messages import Copies, Pull
 from replnet.network.nodes import Replica
@@ -37,8 +37,8 @@ Logged: TypeAlias = tuple[int, Columns]
 
 @final
 @dataclass(frozen=True)
-class Part:
-    """What one host needs to know of a run."""
+class Assignment:
+    """What one host needs to know of a run, besides its task."""
 
     me: int
     at: tuple[int, ...]  # the host of every node
@@ -49,7 +49,7 @@ class Part:
     incarnation: int = 0
     since: float = 0.0  # when it goes live; wakes up to here are over
 
-    def reborn(self, incarnation: int, since: float, horizon: float) -> Part:
+    def restarted(self, incarnation: int, since: float, horizon: float) -> Assignment:
         """The same nodes without memory: replicas blank, nothing under way."""
         blank = tuple(Present({}, [], {}, {}, None) for _ in self.presents)
         return replace(self, presents=blank, horizon=horizon, incarnation=incarnation, since=since)
@@ -77,13 +77,13 @@ class Part:
 
 @final
 @dataclass
-class Seen:
+class Statistics:
     """Of one host, all replications together."""
 
     delays: list[Spread]  # of replies, by the group of who gets them
     late: list[Spread]  # the same, but only by how much they came later than the network says
     responses: Spread = field(default_factory=Spread)  # to queries, from when they were due
-    slip: Spread = field(default_factory=Spread)
+    slip: Spread = field(default_factory=Spread)  # by how much wakes came later than planned
     said: int = 0  # messages of its nodes, wherever they went
     crossed: int = 0  # messages to other hosts
     batches: int = 0  # of these
@@ -93,12 +93,12 @@ class Seen:
 
 @final
 @dataclass(frozen=True)
-class Counted:
+class Tallied:
     """Of one replication in one host."""
 
     counts: tuple[int, ...]  # wakes, by purpose
     sums: Sums
-    there: Floats  # copy-time in which something was held, by cell
+    held: Floats  # copy-time in which there was a copy, by cell
     downloads: Floats  # by source, of those that have rows of their own
     unanswered: int
     load: Shares  # of its own nodes
@@ -110,40 +110,39 @@ class Report:
     """What one incarnation of a host has seen from when it went live up to some instant."""
 
     upto: float
-    counted: tuple[Counted, ...]  # by replication
-    seen: Seen
+    tallied: tuple[Tallied, ...]  # by replication
+    statistics: Statistics
 
 
 @final
-class _Nodes:
+class _Replication:
     """The nodes of one replication that live in one host: an observer that also sees how late everything is."""
 
     def __init__(
-        self, task: Task, part: Part, replication: int, agenda: Agenda, seen: Seen, put: Callable[[Parcel], None]
+        self, task: Task, given: Assignment, r: int, agenda: Agenda, found: Statistics, put: Callable[[Parcel], None]
     ) -> None:
-        plan, own, present = task.plan, part.own, part.presents[replication]
-        self._part, self._plan, self._seen, self._rows = part, plan, seen, list[Logged]()
-        run = seed_words(task.seed, replication)
-        keep = (lambda rows: self._rows.append((replication, rows))) if part.logged else None
-        self.watcher = Watcher(task, run, own, part.since, part.unknown[replication], by_due=True, keep=keep)
+        self._given, self._plan, self._found, self._rows = given, task.plan, found, list[Logged]()
+        plan, own, since, run = task.plan, given.own, given.since, seed_words(task.seed, r)
+        keep = (lambda rows: self._rows.append((r, rows))) if given.logged else None
+        self.watcher = Watcher(task, run, own, since, given.unknown[r], by_due=True, keep=keep)
         processes = np.flatnonzero(np.isin(plan.processes.node, own))
         # An instant at time zero itself is the last of the past, and yet to come.
         instants = Instants(plan, run, processes, 0.0)
-        hazards = Hazards(plan, run, part.since, part.horizon) if plan.strict else None
-        coming = {q: part.coming(instants, q) for q in processes.tolist()}
-        self.runner = Runner(plan, run, own, coming.__getitem__, agenda, self, hazards, put, replication)
-        self.cut(part.horizon)
-        self.runner.resume(present)
-        self.runner.expect(part.since, part.horizon)
+        hazards = Hazards(plan, run, since, given.horizon) if plan.strict else None
+        coming = {q: given.coming(instants, q) for q in processes.tolist()}
+        self.runner = Runner(plan, run, own, coming.__getitem__, agenda, self, hazards, put, r)
+        self.cut(given.horizon)
+        self.runner.resume(given.presents[r])
+        self.runner.expect(since, given.horizon)
         held = {i: node.copies for i, node in self.runner.nodes.items() if isinstance(node, Replica)}
         for i, copies in held.items():
-            down = hazards is not None and hazards.outages.down(i, part.since)
-            self.watcher.holds(part.since, i, {} if down else copies)
-        self.watcher.open(held, part.since)
-        self.runner.start(part.since)
+            down = hazards is not None and hazards.outages.down(i, since)
+            self.watcher.holds(since, i, {} if down else copies)
+        self.watcher.open(held, since)
+        self.runner.start(since)
 
     def woke(self, now: float, planned: float, node: int, process: int) -> None:
-        self._seen.slip.add(now - planned)
+        self._found.slip.add(now - planned)
         self.watcher.woke(now, planned, node, process)
 
     def updated(self, now: float, source: int) -> None:
@@ -155,29 +154,28 @@ class _Nodes:
     def replied(self, now: float, parcel: Parcel, copies: Copies) -> None:
         if parcel.pulled >= 0:  # what time zero finds under way does not count
             group = self._plan.group[parcel.to]
-            self._seen.delays[group].add(now - parcel.sent)
-            self._seen.late[group].add(now - parcel.due)
+            self._found.delays[group].add(now - parcel.sent)
+            self._found.late[group].add(now - parcel.due)
         self.watcher.replied(now, parcel, copies)
 
     def holds(self, now: float, node: int, copies: Copies) -> None:
         self.watcher.holds(now, node, copies)
 
     def answered(self, now: float, due: float, client: int, copies: Copies) -> None:
-        if due >= self._part.since:
-            self._seen.responses.add(now - due)
+        if due >= self._given.since:
+            self._found.responses.add(now - due)
         self.watcher.answered(now, due, client, copies)
 
     def cut(self, horizon: float) -> None:
         self.runner.horizon = self.watcher.horizon = horizon
 
-    def counted(self, until: float) -> Counted:
-        sums = self.watcher.sums(until)
-        lasted = until - self._part.since
-        there = self.watcher.copies * lasted - sums.absent[:-1]
+    def tallied(self, until: float) -> Tallied:
+        watcher, sums, lasted = self.watcher, self.watcher.sums(until), until - self._given.since
         lines = self.runner.hazards.lines if self.runner.hazards else None
-        own = np.array(self._part.at) == self._part.me
+        own = np.array(self._given.at) == self._given.me
         spent = load(self._plan, lines.totals(until), lasted, own) if lines else {}
-        return Counted(tuple(self.watcher.counts), sums, there, self.watcher.downloads, self.runner.open, spent)
+        held = watcher.copies * lasted - sums.absent[:-1]
+        return Tallied(tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open, spent)
 
     def rows(self) -> list[Logged]:
         """What has happened since this was last asked for."""
@@ -188,38 +186,37 @@ class _Nodes:
 
 @final
 class Host:
-    def __init__(self, task: Task, part: Part, clock: Callable[[], float], send: Callable[[int, bytes], None]) -> None:
-        self._part, self._clock, groups = part, clock, task.plan.groups
-        self.outbox, self._agenda = Outbox(part.me, part.incarnation, send), Agenda()
-        self.seen = Seen([Spread() for _ in groups], [Spread() for _ in groups])
-        self._horizon, self._now = part.horizon, part.since
-        self.parts = [_Nodes(task, part, r, self._agenda, self.seen, self._put) for r in range(len(part.presents))]
+    def __init__(
+        self, task: Task, given: Assignment, clock: Callable[[], float], send: Callable[[int, bytes], None]
+    ) -> None:
+        self._given, self._clock, groups = given, clock, task.plan.groups
+        self.mailbox, self._agenda = Mailbox(given.me, given.incarnation, send), Agenda()
+        self._found = Statistics([Spread() for _ in groups], [Spread() for _ in groups])
+        self._horizon, self._now = given.horizon, given.since
+        paths = range(len(given.presents))
+        self._paths = [_Replication(task, given, r, self._agenda, self._found, self._put) for r in paths]
 
     def _put(self, parcel: Parcel) -> None:
-        self.outbox.put(self._part.at[parcel.to], parcel)
-
-    def receive(self, batch: bytes) -> None:
-        """May be called from another thread."""
-        self.outbox.receive(batch)
+        self.mailbox.put(self._given.at[parcel.to], parcel)
 
     def step(self) -> float:
         """Some of what is due, at best all; send what may be sent; say when something is due next."""
-        for parcel in self.outbox.take():
+        for parcel in self.mailbox.take():
             self._now = self._clock()
             if parcel.due > self._now:
                 rank = PULL if type(parcel.message) is Pull else REPLY
                 self._agenda.add(parcel.due, rank, parcel.replication, 0, parcel.to, parcel)
             else:
-                self.parts[parcel.replication].runner.deliver(self._now, parcel)
+                self._paths[parcel.replication].runner.deliver(self._now, parcel)
         self._now = self._clock()
         for _ in range(BURST):
             if self.caught_up:
                 break
             event = self._agenda.pop()
-            self.parts[event[2]].runner.happen(self._now, event)
+            self._paths[event[2]].runner.happen(self._now, event)
             self._now = self._clock()
-        self.outbox.flush(self._now)
-        return min(self._agenda.next_at, self.outbox.next_at())
+        self.mailbox.flush(self._now)
+        return min(self._agenda.next_at, self.mailbox.next_at())
 
     @property
     def caught_up(self) -> bool:
@@ -234,49 +231,44 @@ class Host:
     @property
     def done(self) -> bool:
         """Whether, besides, no query is open."""
-        return self.idle and not any(part.runner.open for part in self.parts)
-
-    @property
-    def counts(self) -> list[int]:
-        """Wakes by purpose, of all replications."""
-        return [sum(part.watcher.counts[purpose] for part in self.parts) for purpose in range(4)]
+        return self.idle and not any(path.runner.open for path in self._paths)
 
     def meet(self, host: int, incarnation: int) -> None:
         """Another host has begun anew; what its predecessor has said is forgotten, even on its way."""
-        self.outbox.reborn(host, incarnation)
-        self._agenda.forget({i for i, at in enumerate(self._part.at) if at == host})
+        self.mailbox.meet(host, incarnation)
+        self._agenda.forget({i for i, at in enumerate(self._given.at) if at == host})
 
     def cut(self, horizon: float) -> None:
         """End earlier than planned."""
         self._horizon = horizon
         self._agenda.cut(horizon)
-        for part in self.parts:
-            part.cut(horizon)
+        for path in self._paths:
+            path.cut(horizon)
 
     def report(self, until: float | None = None) -> Report:
         """As of the horizon, or of the latest instant at which it had caught up."""
-        until = self._horizon if until is None else until
-        box, said = self.outbox, sum(part.runner.said for part in self.parts)
-        seen = replace(
-            self.seen, said=said, crossed=box.crossed, batches=box.batches, taken=box.taken, repeated=box.repeated
-        )
-        return Report(until, tuple(part.counted(until) for part in self.parts), seen)
+        until, box, found = self._horizon if until is None else until, self.mailbox, self._found
+        found.said = sum(path.runner.said for path in self._paths)
+        found.crossed, found.batches, found.taken, found.repeated = box.messages, box.batches, box.taken, box.repeated
+        return Report(until, tuple(path.tallied(until) for path in self._paths), found)
 
     def so_far(self) -> Report:
         """What it has seen up to now, to be asked for when it has caught up."""
         assert self.caught_up
-        return self.report(min(max(self._now, self._part.since), self._horizon))
+        return self.report(min(max(self._now, self._given.since), self._horizon))
 
     def rows(self) -> list[Logged]:
         """What has happened since this was last asked for."""
-        return [rows for part in self.parts for rows in part.rows()]
+        return [rows for path in self._paths for rows in path.rows()]
 
     def left(self) -> list[list[tuple[int, int, float]]]:
         """By replication, (row, node, when it left) of every copy, as of the horizon."""
-        return [part.watcher.left() for part in self.parts]
+        return [path.watcher.left() for path in self._paths]
 
 
-def parts(task: Task, at: tuple[int, ...], presents: list[tuple[Present, float]], logged: bool) -> list[Part]:
+def assignments(
+    task: Task, at: tuple[int, ...], presents: list[tuple[Present, float]], logged: bool
+) -> list[Assignment]:
     """What every host needs, of what the past has left behind in each replication."""
 
     def own(present: Present, me: int) -> Present:
@@ -290,21 +282,20 @@ def parts(task: Task, at: tuple[int, ...], presents: list[tuple[Present, float]]
 
     unknown = tuple(unknown for _, unknown in presents)
     return [
-        Part(me, at, tuple(own(present, me) for present, _ in presents), unknown, task.horizon, logged)
+        Assignment(me, at, tuple(own(present, me) for present, _ in presents), unknown, task.horizon, logged)
         for me in range(max(at) + 1)
     ]
 
 
-def amounts(task: Task, found: Sequence[Counted], horizon: float, degraded: bool) -> Shares:
-    """What several hosts have counted of one replication up to the horizon."""
-    plan, sums = task.plan, reduce(Sums.plus, (counted.sums for counted in found))
-    sums.absent = np.append(horizon * plan.copies - total([counted.there for counted in found]), 0.0)
+def amounts(task: Task, found: Sequence[Tallied], horizon: float, degraded: bool) -> Shares:
+    """What several hosts have tallied of one replication up to the horizon."""
+    plan, sums = task.plan, reduce(Sums.plus, (of.sums for of in found))
+    sums.absent = np.append(horizon * plan.copies - total([of.held for of in found]), 0.0)
     made = shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
-    spent = [counted.load for counted in found]
-    for key in dict.fromkeys(key for load in spent for key in load):
-        amount, whole = total([load[key] for load in spent if key in load])
+    for key in dict.fromkeys(key for of in found for key in of.load):
+        amount, whole = total([of.load[key] for of in found if key in of.load])
         made[key] = float(amount), float(whole)
-    return made | rates(plan, total([counted.downloads for counted in found]), horizon)
+    return made | rates(plan, total([of.downloads for of in found]), horizon)
 
 
 def total(things: Sequence[Any]) -> Any:

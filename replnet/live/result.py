@@ -46,7 +46,7 @@ class Summary:
 
 @final
 @dataclass(frozen=True)
-class HostSeen:
+class HostSummary:
     """How one host did. Instants and slips in model time."""
 
     nodes: int
@@ -111,7 +111,7 @@ class Live:
     seconds: float  # from time zero to the end of the run
     total_seconds: float  # with start and end
     time_scale: float  # seconds per unit of model time
-    hosts: tuple[HostSeen, ...]
+    hosts: tuple[HostSummary, ...]
     faithful: bool
     why: str  # it is not
     advised: float | None  # a time scale that would do

@@ -6,14 +6,15 @@ the allocation, when downloads happen the order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError, Law
 from replnet.network.common import Whole
-from replnet.network.fields import LAW_SCHEMA, Amount, Count, PlainLaws, Shape, numbers, numbers_or_law
+from replnet.network.fields import LAW_SCHEMA, Amount, Count, LawField, PlainLaws, Shape, numbers, numbers_or_law
+from replnet.network.parts import QUERIES, Part
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
 
@@ -73,9 +74,8 @@ Sourced = Annotated[
 ]
 
 
-@final
-class Aggregate(Whole):
-    """Many sources, and one replica or several that keep copies of all of them."""
+class AggregateShape(Part):
+    """Abstract: many sources, and one replica or several that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
     sources: Count | None = Field(None, description="M, how many; left out where another field is a list of one each")
@@ -116,14 +116,8 @@ class Aggregate(Whole):
         description="how replicas share the downloads of a source: in turns, or each at its own independent times",
     )
 
-    @model_serializer(mode="wrap")
-    def _said(self, all_of_it: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
-        """Without what is as in most networks, so that records of an aggregate keep their keys."""
-        usual = {name for name in ("delay", "queue", "charge", "faults") if name not in self.model_fields_set}
-        return {name: value for name, value in all_of_it(self).items() if name not in usual}
-
     @model_validator(mode="after")
-    def _fits(self) -> Aggregate:
+    def _fits(self) -> AggregateShape:
         faults = [*self._sizes(), *self._speeds(), *self._shares(), *self._solvable()]
         if faults:
             raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
@@ -211,3 +205,23 @@ class Aggregate(Whole):
     def poisson(self) -> bool:
         """Whether all updates are Poisson processes."""
         return all(isinstance(law, Exponential) for law in self.updates)
+
+    @classmethod
+    def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        """Replicas per level, of which there is one."""
+        return (fields["replicas"],)
+
+
+@final
+class Aggregate(AggregateShape, Whole):
+    """Many sources, and one replica or several that keep copies of all of them."""
+
+    queries: LawField | None = Field(
+        None, description=f"{QUERIES}, which asks at those times; left out, it may ask at any time"
+    )
+
+    @model_serializer(mode="wrap")
+    def _said(self, all_of_it: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
+        """Without what is as in most networks, so that records of an aggregate keep their keys."""
+        usual = {name for name in ("delay", "queue", "charge", "faults") if name not in self.model_fields_set}
+        return {name: value for name, value in all_of_it(self).items() if name not in usual}

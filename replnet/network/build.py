@@ -17,7 +17,7 @@ from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
 from replnet.network.memory_check import require_room
 from replnet.network.sources import add_aggregate
-from replnet.network.specification import Clients, Compose, Redundant, Spec, TierClients
+from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
 from replnet.network.topology import Ints, Topology
 from replnet.network.wiring import wire
 
@@ -30,13 +30,14 @@ def build(spec: Spec) -> Topology:
         wire(spec).add_to(made)
         return made
     if isinstance(spec, Aggregate):
-        add_aggregate(made, spec)
+        add_aggregate(made, spec, _bandwidth(spec))
+        return made
+    if isinstance(spec, Compose):
+        _add_clients(made, spec.clients, [levels[-1] for levels in _tiers(made, spec)], "tier")
         return made
     source = made.add(["source"], "source", "source", updates=spec.updates, **_bandwidth(spec))
     if isinstance(spec, Redundant):
         _add_redundant(made, spec, source)
-    elif isinstance(spec, Compose):
-        _add_clients(made, spec.clients, [levels[-1] for levels in _tiers(made, spec, source)], "tier")
     else:
         _add_clients(made, spec.clients, list(_shape(made, spec, source, _bandwidth(spec))), "level")
     return made
@@ -119,11 +120,18 @@ def _tree(made: Topology, shape: Any, above: Ints, common: dict[str, float], pre
             parents = np.repeat(row, shape.branching)
 
 
-def _tiers(made: Topology, spec: Compose, above: Ints) -> list[list[Ints]]:
+def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
     """The replicas of all tiers, by tier and level."""
     tiers: list[list[Ints]] = []
+    above = np.empty(0, np.int64)
+    if spec.updates is not None:
+        above = made.add(["source"], "source", "source", updates=spec.updates, **_bandwidth(spec))
     for number, tier in enumerate(spec.tiers, 1):
         common = _bandwidth(tier) or _bandwidth(spec)
+        if isinstance(tier, AggregateTier):
+            above = add_aggregate(made, tier, common, f"tier {number}", f"{number}/")
+            tiers.append([above])
+            continue
         feeders = above.reshape(-1, 1) if tier.under == "each" else above.reshape(1, -1)
         copies = []
         for copy, feeder in enumerate(feeders, 1):

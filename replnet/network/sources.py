@@ -17,7 +17,7 @@ import numpy.typing as npt
 from replnet.laws import Constant, Exponential, FieldError, Law
 from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
 from replnet.laws.processes.streams import GOLDEN, Words, mix, name_words
-from replnet.network.aggregate import POISSON, Aggregate
+from replnet.network.aggregate import POISSON, Aggregate, AggregateShape
 from replnet.network.topology import DOWNLOADS, UPDATES, Each, Numbered, Topology, View
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class Sources:
         return list(zip(self.shapes, np.split(order, ends[:-1]), strict=True))
 
 
-def sources(spec: Aggregate) -> Sources:
+def sources(spec: AggregateShape) -> Sources:
     """Those that a specification means."""
     # What is exponential differs in its rate alone.
     alike = [POISSON if isinstance(law, Exponential) else law for law in spec.updates]
@@ -96,16 +96,17 @@ def _shuffled(count: int) -> Ints:
 class ManySources:
     """What the specification of an aggregate amounts to."""
 
-    spec: Aggregate
+    spec: AggregateShape
     sources: Sources
     frequencies: Floats  # downloads of each source per unit of time, all replicas together
+    group: str = "copies"
 
     @classmethod
-    def of(cls, spec: Aggregate) -> ManySources:
+    def of(cls, spec: AggregateShape, group: str = "copies") -> ManySources:
         from replnet.predictions.allocation import frequencies
 
         found = sources(spec)
-        return cls(spec, found, frequencies(spec, found))
+        return cls(spec, found, frequencies(spec, found), group)
 
     @property
     def size(self) -> int:
@@ -119,9 +120,10 @@ class ManySources:
     @property
     def views(self) -> list[View]:
         """The groups of rows: copies, those of one replica, and what clients find."""
-        everyone = np.arange(self.spec.replicas)
-        clients = [View("clients", everyone, self.spec.ask)] if self.spec.replicas > 1 else []
-        return [View("copies", everyone, 1), *clients]
+        spec, everyone = self.spec, np.arange(self.spec.replicas)
+        asked = isinstance(spec, Aggregate) and (spec.replicas > 1 or spec.queries is not None)
+        clients = [View("clients", everyone, spec.ask)] if asked else []
+        return [View(self.group, everyone, 1), *clients]
 
     @property
     def together(self) -> bool:
@@ -188,12 +190,13 @@ class ManySources:
             yield self.downloads
 
 
-def add_aggregate(made: Topology, spec: Aggregate) -> Ints:
-    """Adds the sources and the replicas of an aggregate; returns the numbers of these."""
-    of, m = ManySources.of(spec), spec.replicas
-    limit = {} if spec.bandwidth is None else {"bandwidth": spec.bandwidth}
+def add_aggregate(
+    made: Topology, spec: AggregateShape, limit: dict[str, float], group: str = "copies", prefix: str = "replica "
+) -> Ints:
+    """Adds the sources and the replicas of an aggregate, and its clients; returns the numbers of the replicas."""
+    of, m = ManySources.of(spec, group), spec.replicas
     first = made.add(Numbered("source ", of.size), "source", "sources", **limit)
-    replicas = made.add(Numbered("replica ", m), "replica", "copies", **limit)
+    replicas = made.add(Numbered(prefix, m), "replica", group, **limit)
     made.link(np.repeat(first, m), np.tile(replicas, of.size))
     made.weights, made.together, made.many = of.sources.weights, of.together, of
     shapes, which = of.sources.shapes, np.asarray(of.sources.which)
@@ -209,8 +212,12 @@ def add_aggregate(made: Topology, spec: Aggregate) -> Ints:
         words = np.concatenate([source_words(of.size, replica) for replica in range(m)])
         ways = Each(who, DOWNLOADS, asked, (of.downloads,), np.tile(alone, m), np.tile(rate / m, m), words)
     made.each.append(ways)
-    made.parts = {f"source {i + 1}": ("copies", i) for i in range(of.shown)}
-    made.views += [View(view.group, replicas[view.nodes], view.ask) for view in of.views[1:]]
+    made.parts = {f"source {i + 1}": (group, i) for i in range(of.shown)}
+    if isinstance(spec, Aggregate) and spec.queries is not None:
+        made.pools["replicas"] = replicas
+        made.add(["client 1"], "client", "clients", queries=spec.queries, ask=spec.ask, pool="replicas")
+    else:
+        made.views += [View(view.group, replicas[view.nodes], view.ask) for view in of.views[1:]]
     return replicas
 
 

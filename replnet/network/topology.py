@@ -233,7 +233,7 @@ class Topology:
 
     @cached_property
     def lists(self) -> Lists:
-        """One per pool, one per node for every kind of link, one for each node that is asked alone, and an empty one."""
+        """One per pool, one per node for every kind of link, one for each node asked alone, and an empty one."""
         sizes, members = [np.array([pool.size for pool in self.pools.values()], np.int64)], [*self.pools.values()]
         for kind in self._first_list:
             if kind:

@@ -16,13 +16,10 @@ everywhere alike (eq. 65), which is (1) as q grows. The paper says when there is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
+from replnet.laws.law import span_ratio
 from replnet.text.checks import positive
-
-FINEST = 10_000  # q beyond which no path is long enough to tell
-EXACT = 1e-12  # relative, of a ratio
 
 
 @final
@@ -35,18 +32,12 @@ class Phases:
     highest: float
 
 
-def ratio(a: float, b: float) -> Fraction | None:
-    """a / b as a fraction of small numbers, if it is one up to rounding."""
-    found = Fraction(a / b).limit_denominator(FINEST)
-    return found if abs(float(found) * b - a) <= EXACT * a else None
-
-
 def over_phases(updates: float, downloads: float) -> Phases:
     """(1) at its lowest and highest, and their mean, from the two periods."""
     u, d = positive("updates", updates), positive("downloads", downloads)
     # Over all phases, the part of (0, d) after an update that is equally likely to be anywhere in (0, u).
     mean = d / (2 * u) if d < u else 1 - u / (2 * d)
-    together = ratio(d, u)
+    together = span_ratio(d, u)
     if together is None:
         return Phases(mean, mean, mean)
     q = together.denominator

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from replnet.ages.stretched import at_rate
-from replnet.network.aggregate import Aggregate, penalty_of
+from replnet.network.aggregate import AggregateShape, penalty_of
 from replnet.network.sources import Floats, Sources
 from replnet.papers.allocation import allocate
 from replnet.papers.crawl_fixed import optimal_fixed
@@ -33,7 +33,7 @@ NAMES = {
 }
 
 
-def frequencies(spec: Aggregate, of: Sources) -> Floats:
+def frequencies(spec: AggregateShape, of: Sources) -> Floats:
     """Downloads of every source per unit of time, by all replicas together."""
     if not isinstance(spec.allocate, str):
         return np.array(spec.allocate)
@@ -46,7 +46,7 @@ def frequencies(spec: Aggregate, of: Sources) -> Floats:
         raise FieldError("allocate", f"{spec.allocate}: {error.field}: {error.wrong}", error.right) from None
 
 
-def _shared(spec: Aggregate, of: Sources, budget: float) -> Floats:
+def _shared(spec: AggregateShape, of: Sources, budget: float) -> Floats:
     pages = Pages(of.weights, of.rates)
     if spec.allocate in NAMES:
         return POLICIES[NAMES[spec.allocate]](pages, budget)
@@ -67,7 +67,7 @@ def _shared(spec: Aggregate, of: Sources, budget: float) -> Floats:
     return _least(of, budget, weight, cast(Kind, kind))
 
 
-def _freshest(spec: Aggregate, of: Sources, pages: Pages, budget: float) -> Floats:
+def _freshest(spec: AggregateShape, of: Sources, pages: Pages, budget: float) -> Floats:
     if spec.constant:
         return optimal_fixed(pages, budget).rates if of.poisson else _least(of, budget, "1", "source")
     if spec.order == "random":
@@ -77,7 +77,7 @@ def _freshest(spec: Aggregate, of: Sources, pages: Pages, budget: float) -> Floa
     return optimal_random(pages, budget).rates
 
 
-def _youngest(spec: Aggregate, of: Sources, budget: float) -> Floats:
+def _youngest(spec: AggregateShape, of: Sources, budget: float) -> Floats:
     if not spec.constant:
         order = RANDOM if spec.order == "random" else PURELY_RANDOM
         return optimal(Elements.listed(of.rates), budget / of.size, order, "age").frequencies

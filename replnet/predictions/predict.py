@@ -54,6 +54,9 @@ def formulas(
         from replnet.predictions.many_sources import expected
 
         of_aggregate = expected(many, asked)
+        if topology.clients.any():  # of answers there is nothing of this kind
+            none = (("clients", "any_fresh"), ("clients", "all_fresh"))
+            of_aggregate = {key: formula for key, formula in of_aggregate.items() if key not in none}
     done = {group for group, _ in of_aggregate}
     ages = [_Ages(graph, row) for row in range(len(graph.sources))] if set(topology.groups) - done else []
     rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows

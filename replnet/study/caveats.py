@@ -8,10 +8,8 @@ from math import inf
 import numpy as np
 
 from replnet.engines.plan import QUERIES, UPDATES, Ints, Plan
-from replnet.laws.law import Law
-from replnet.papers.phase_lock import ratio
+from replnet.laws.law import Law, coarse, commensurable
 
-FELT = 0.01
 MOST_PAIRS = 10  # sources whose two processes are looked at for a common lattice
 
 
@@ -93,12 +91,3 @@ def locked(plan: Plan, processes: Ints, sampled: bool, replications: int) -> str
             over = f"averaged over {replications} random ones" if replications > 1 else "this is a random one"
             return f"phase-lock: {pair} their phases; {over}"
     return ""
-
-
-def coarse(law: Law) -> bool:
-    """On a lattice whose step is felt: a record in whole seconds with hours between its events is not."""
-    return law.span is not None and law.span > FELT * law.mean
-
-
-def commensurable(a: float, b: float) -> bool:
-    return ratio(a, b) is not None

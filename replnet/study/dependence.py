@@ -21,14 +21,14 @@ import numpy.typing as npt
 
 from replnet.engines.plan import DOWNLOADS, Plan
 from replnet.laws.families import Constant
-from replnet.laws.law import Law
+from replnet.laws.law import Law, coarse
 from replnet.laws.processes.order import Ordered
 from replnet.laws.processes.pattern import Cycle
 from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import Words, seed_words
 from replnet.laws.processes.superposition import Union
 from replnet.measure.independence import dependence
-from replnet.study.caveats import behind, coarse
+from replnet.study.caveats import behind
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,6 +9,7 @@ In it:
     errors       what is wrong with an input, where it stands, and what would be right
     file_names   names of files in a document, made absolute, so that it means the same wherever it is kept
     grammar      the one grammar of what users write on a line: laws, weights, named values, metrics and demands
+    numbers      numbers and other values as text, alike in every table, page and picture
     overrides    `-s key=value`: one field of a document replaced from the command line
     shipped      networks that come with replnet, found by name
     validation   plain data checked by a pydantic model; what pydantic says becomes problems with field, wrong and right

@@ -10,7 +10,8 @@ import replnet as rn
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
 from replnet.laws import Constant
-from replnet.papers.phase_lock import over_phases, ratio
+from replnet.laws.law import span_ratio
+from replnet.papers.phase_lock import over_phases
 from replnet.study.experiment.experiment import load_experiment
 from replnet.study.formulas.registry import computation
 from replnet.text.errors import InputError
@@ -35,7 +36,7 @@ def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -
 @pytest.mark.parametrize(("updates", "downloads"), PAIRS)
 def test_staleness_phase_by_phase(updates, downloads):
     """60 rounds visit all places equally often, whose number divides 60, or 50 or 7 of other rounds."""
-    found, p = over_phases(updates, downloads), ratio(downloads, updates)
+    found, p = over_phases(updates, downloads), span_ratio(downloads, updates)
     assert p is not None
     width, rounds = updates / p.denominator, 12 * p.denominator
     inside = [at_phase(updates, downloads, width * (i + 0.5) / 40, rounds) for i in range(40)]

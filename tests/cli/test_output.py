@@ -4,39 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from replnet.cli.output import EMULATED, SWEPT, brief, cells, number, print_table, signed, span, text, write
+from replnet.cli.output import EMULATED, SWEPT, cells, print_table, write
 
 ROW = {
     "group": "cluster", "metric": "freshness", "measured": 0.5, "ci_low": 0.45, "ci_high": 0.55, "predicted": 1234.5678,
     "z": -0.126, "verdict": "agree", "kind": "limit", "source": "P2P eq. 8", "accuracy": 0.0123,
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        (number(None), ""),
-        (number(0.5), "0.50000"),
-        (number(-12.3456789), "-12.3457"),
-        (number(12345.678), "12,345.7"),
-        (text(None), ""),
-        (text("Pareto"), "Pareto"),
-        (text(3), "3"),
-        (text(1 / 3), "0.333333"),
-        (brief(None), ""),
-        (brief(1 / 3), "0.33333"),
-        (signed(None), ""),
-        (signed(0.126), "+0.13"),
-        (span(89.4), "89 s"),
-        (span(90), "2 min"),
-        (span(5399), "90 min"),
-        (span(5400), "1.5 h"),
-    ],
-)
-def test_numbers_as_text(written, words):
-    assert written == words
 
 
 def test_cells_of_a_row_with_and_without_what_a_paper_prints():

@@ -17,7 +17,7 @@ from replnet.live import Glimpse as LiveGlimpse
 from replnet.live import Outage
 from replnet.live.clocks import Standstill
 from replnet.network import network as networks
-from replnet.report import sections
+from replnet.report import section as sections
 from replnet.study.experiment import experiment
 from replnet.study.experiment.cells import Cell, Settings
 from replnet.study.sweeps import cell as cells

@@ -17,7 +17,7 @@ import pytest
 
 import replnet as rn
 from replnet.papers.crawling import Pages, fixed_freshness, random_freshness
-from replnet.report.sections import section
+from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.schema import experiment_schema
 from replnet.study.formulas.computation import Computation

@@ -18,7 +18,7 @@ import pytest
 
 import replnet as rn
 from replnet.network.network import Network
-from replnet.report.sections import section
+from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.provenance import provenance
 from replnet.study.store.store import RefusedError

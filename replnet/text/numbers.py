@@ -1,7 +1,7 @@
-"""Values as text, with as many digits as are known.
+"""Numbers and other values as text, alike in every table, page and picture.
 
-An interval of half-width h supports the digits of h's first two figures: with
-h = 0.0029, four decimals.
+A terminal gets plain characters: five decimals below 10, six figures from there on. A page gets as many digits
+as are known: an interval of half-width h supports those of h's first two figures; with h = 0.0029, four decimals.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 DIGITS = 5  # of a number that has no interval
 MOST_PLACES = 9
 UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def finite(value: Any) -> float:
@@ -30,8 +31,58 @@ def is_number(value: Any) -> bool:
     return not math.isnan(finite(value))
 
 
+# In a terminal
+
+
+def number(value: float | None) -> str:
+    """A measured or predicted value; nothing for None."""
+    if value is None:
+        return ""
+    return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
+
+
+def brief(value: float | None) -> str:
+    """The same in a picture that changes."""
+    return "" if value is None else f"{value:.5g}"
+
+
+def signed(z: float | None) -> str:
+    """Standard errors between measured and predicted."""
+    return "" if z is None else f"{z:+.2f}"
+
+
+def plain(value: Any) -> str:
+    """A value of an axis, or one that a paper prints."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def span(seconds: float) -> str:
+    """A time to wait."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def counted(count: int, word: str) -> str:
+    """So many of what the word names: 1 cell, 1,200 cells."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def duration(length: float, dated: bool) -> str:
+    """A length of time in a unit that suits it; without a unit where times are no dates."""
+    if not dated or not math.isfinite(length):
+        return f"{length:.5g}"
+    size, unit = next((one for one in SPANS if length >= one[0]), SPANS[-1])
+    return f"{length / size:.4g} {unit}"
+
+
+# On a page or in a picture
+
+
 def text(value: Any) -> str:
-    """A value of an axis, or any cell; nothing for what is missing."""
+    """A value of an axis, or any cell of a table; nothing for what is missing."""
     if isinstance(value, str):
         return clean(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -48,7 +99,7 @@ def clean(words: str) -> str:
 
 
 def minus(number: str) -> str:
-    """With a minus that is as wide as a plus."""
+    """With a minus that is as wide as a plus, and none before zero."""
     return number.replace("-", "−") if not number.startswith("-0") or float(number) else number[1:]
 
 

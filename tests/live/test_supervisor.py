@@ -6,18 +6,17 @@ import pickle
 from itertools import count
 
 import pytest
+from live_world import World, assert_path
 from networks import NAMED
-from test_live_logic import World, assert_path
 
 from replnet.engines.plan import plan
 from replnet.live import actor, ray_cluster, supervisor
 from replnet.live.actor import HostActor, Status
-from replnet.live.clocks import STILL, Heartbeat, Offset, Standstill
-from replnet.live.gather import gather
+from replnet.live.clocks import Offset, Standstill
+from replnet.live.driver import gathered
 from replnet.live.host import Host
-from replnet.live.observations import Finished
-from replnet.live.speed import Kept, judge
-from replnet.live.supervisor import LOOK, Lookout, Seat
+from replnet.live.supervisor import LOOK, HostState, Supervisor
+from replnet.live.time_scale import HostPace, judge
 from replnet.testing import VirtualClock
 
 CLUSTER = plan(NAMED["cluster"])
@@ -52,11 +51,11 @@ class Hosts:
             self.time.sleep(20.0)
         return [] if deaf else refs
 
-    def answer(self, ref: tuple[int, int, str]) -> Status | Finished:
+    def answer(self, ref: tuple[int, int, str]) -> Status:
         _, number, method = ref
         host = self.world.hosts[number]
         if method == "finish":
-            return Finished(host.report(), host.left(), [], 0.1, 0.1)
+            return Status(True, True, pickle.dumps(host.report()), [], host.left(), 0.1, 0.1)
         return Status(host.done, host.idle, pickle.dumps(host.so_far()), [])
 
     def end(self, host: int) -> None:
@@ -72,10 +71,10 @@ def time(monkeypatch) -> VirtualClock:
     return turned
 
 
-def driven(time: VirtualClock, kills: tuple[tuple[float, int], ...] = ()) -> tuple[Hosts, Lookout]:
+def driven(time: VirtualClock, kills: tuple[tuple[float, int], ...] = ()) -> tuple[Hosts, Supervisor]:
     hosts = Hosts(World(CLUSTER, 2, SEED, HORIZON, True), time)
-    seats = [Seat(part, 0.1, "here", Offset()) for part in hosts.world.parts]
-    return hosts, Lookout(CLUSTER, hosts, seats, 0.0, SCALE, HORIZON, kills)
+    states = [HostState(given, 0.1, "here", Offset()) for given in hosts.world.given]
+    return hosts, Supervisor(hosts.world.task, hosts, states, 0.0, SCALE, kills)
 
 
 def stopped_at(at: float, seconds: float, time: VirtualClock):
@@ -89,20 +88,10 @@ def stopped_at(at: float, seconds: float, time: VirtualClock):
     return watch
 
 
-def assert_as_step(hosts: Hosts, driver: Lookout) -> None:
-    found = gather(CLUSTER, driver, [(0.0, 0)], SCALE, HORIZON * SCALE, None)
+def assert_as_step(hosts: Hosts, driver: Supervisor) -> None:
+    found = gathered(hosts.world.task, driver, [(0.0, 0)], SCALE, HORIZON * SCALE)
     assert (found["faithful"], found["why"], found["lost"], found["cut_short"]) == (True, "", (), "")
-    assert_path(CLUSTER, hosts.world, [seat.latest for seat in driver.seats], SEED, 0)
-
-
-def test_a_heart_that_works_or_naps_stands_not_still():
-    time = VirtualClock()
-    heart = Heartbeat(time.monotonic, time.process_time)
-    for naps, works, found in ((0.2, 0.0, 0.0), (9.0, 8.9, 0.0), (STILL, 0.0, 0.0), (20.1, 0.1, 20.0), (0.2, 0.1, 0.0)):
-        time.now, time.worked = time.now + naps, time.worked + works
-        assert heart.beat() == pytest.approx(found)
-    assert Heartbeat(lambda: 50.0, lambda: 9.0, since=43.0).beat() == 7.0  # it was to begin then
-    assert Heartbeat(lambda: 50.0, lambda: 9.0, since=57.0).beat() == 0.0
+    assert_path(hosts.world, [state.latest for state in driver.states])
 
 
 @pytest.mark.parametrize("seconds", [4.0, 20.0, 1000.0])
@@ -140,7 +129,7 @@ def test_a_host_that_is_silent_while_the_driver_looks_on_is_lost_as_ever(time, m
     hosts, driver = driven(time)
     lost = []
     monkeypatch.setattr(driver, "horizon", 1000.0)
-    monkeypatch.setattr(driver, "_lose", lambda seat, why: lost.append((seat.part.me, why)))
+    monkeypatch.setattr(driver, "_lose", lambda state, why: lost.append((state.given.me, why)))
     monkeypatch.setattr(hosts, "ready", lambda refs, _: [ref for ref in refs if ref[1] == 1])
     while not lost:
         driver._look(None)
@@ -164,17 +153,17 @@ def test_hosts_that_are_late_while_the_driver_looks_on_are_too_slow(time):
     driver.run(None, None)
     assert driver.stood == []
     assert "wakes that were due by 5 s were still to come" in driver.unfinished
-    found = gather(CLUSTER, driver, [(0.0, 0)], SCALE, HORIZON * SCALE, None)
+    found = gathered(hosts.world.task, driver, [(0.0, 0)], SCALE, HORIZON * SCALE)
     assert "a time scale of 1 s would do" in found["why"]
 
 
 # Hosts
 
 
-def lived(time: VirtualClock, pause: float, works: float, begin: float = 0.0) -> Finished:
+def lived(time: VirtualClock, pause: float, works: float, begin: float = 0.0) -> Status:
     """A host that is stopped, or has so much to do, once it has waited until t = 3."""
     world, host = World(CLUSTER, 1, SEED, HORIZON, True), HostActor()
-    host._host, host._since = Host(CLUSTER, world.parts[0], host._model_time, lambda *_: None), 0.0
+    host._host, host._since = Host(world.task, world.given[0], host._model_time, lambda *_: None), 0.0
     host._zero, host._scale, left = 0.0, SCALE, [pause]
 
     def coming(patience: float) -> list:
@@ -207,15 +196,15 @@ STOOD = Standstill("host 1", 4.0, 8.0, ("a", "b"))
 
 
 def test_lateness_that_comes_of_a_stop_is_not_put_down_to_the_machine():
-    fine = Kept(0.001, 0.1, 500.0)
+    fine = HostPace(0.001, 0.1, 500.0)
     # 100 s at half a second per unit: of all wakes 8 % were 4 s late on average, and as many again later.
     for slip, named in ((0.6, True), (3.0, False)):
-        why, advised = judge(CLUSTER, SCALE, [fine, Kept(slip, 0.3, 500.0, [STOOD])], 100.0, "")
+        why, advised = judge(CLUSTER, SCALE, [fine, HostPace(slip, 0.3, 500.0, [STOOD])], 100.0, "")
         assert ("host 1 stood still for 8.0 s at t = 4; the same run again would do" in why) == named
         assert (advised is None) == named
-    assert judge(CLUSTER, SCALE, [fine, Kept(0.001, 0.1, 500.0, [STOOD])], 100.0, "") == ("", None)
+    assert judge(CLUSTER, SCALE, [fine, HostPace(0.001, 0.1, 500.0, [STOOD])], 100.0, "") == ("", None)
     why, advised = judge(
-        CLUSTER, SCALE, [fine, Kept(0.001, 0.1, 500.0, [STOOD])], 100.0, "after 9 s wakes were to come"
+        CLUSTER, SCALE, [fine, HostPace(0.001, 0.1, 500.0, [STOOD])], 100.0, "after 9 s wakes were to come"
     )
     assert why.startswith("after 9 s wakes were to come: host 1 stood still")
     assert advised is None

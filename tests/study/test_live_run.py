@@ -13,9 +13,10 @@ import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
 from replnet.engines import step
 from replnet.engines.plan import plan
+from replnet.engines.tally import Task
 from replnet.live import Live, Outage
 from replnet.live.clocks import Offset, Standstill
-from replnet.live.result import HostSeen, Summary
+from replnet.live.result import HostSummary, Summary
 from replnet.study import live_run
 
 LIVE = ("run", "cascade", "-s", "depth=2", "--engine", "live", "--horizon", "320")
@@ -94,11 +95,12 @@ def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, **how):
     paths = []
     for r in range(32):
         lateness = step.Lateness((SLIP + 2 * late * (r % 2),) * n, (2 * late * (r % 2),) * n)
-        path = step.run_path(compiled, 1, r, 10.0, True, lateness)
-        paths.append(replace(path, fresh=path.fresh - off))
+        path = step.run_path(Task(compiled, 1, 10.0), r, lateness)
+        shares = {key: (part - off * whole, whole) for key, (part, whole) in path.shares.items()}
+        paths.append(replace(path, shares=shares))
     live = replace(
         made(rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")),
-        paths=tuple(paths), late=late, group_late=(late,) * n, hosts=(HostSeen(1, "here", slip, 0, 0, 1, 1, Offset()),),
+        paths=tuple(paths), late=late, group_late=(late,) * n, hosts=(HostSummary(1, "here", slip, 0, 0, 1, 1, Offset()),),
         delays=Summary(1, late, late, late, late), **how,
     )  # fmt: skip
     monkeypatch.setattr(live_run, "run_live", lambda *_, **__: live)
@@ -113,8 +115,8 @@ def test_what_no_formula_takes_the_delay_of_is_judged_against_a_step_that_is_as_
     assert row.verdict == result.verdict == "agree"
     assert abs(row.z) < 5  # how far the difference is from 0
     assert f"no formula takes the delay of messages, without it: {prompt:.5f}" in row.note
-    slowed = [step.run_path(plan(CLUSTER), 1, r, 10.0, True, step.Lateness((SLIP + LATE,), (LATE,))) for r in range(32)]
-    value = np.mean([path.fresh[0] for path in slowed])
+    task, late = Task(plan(CLUSTER), 1, 10.0), step.Lateness((SLIP + LATE,), (LATE,))
+    value = np.mean([step.run_path(task, r, late).shares["cluster", "freshness"][0] / 50 for r in range(32)])
     assert f"step with wakes 0.004 and messages 0.01 late as here: {value:.5f}" in row.note
     assert f"from which it is {row.measured - value:+.5f} (" in row.note
     data = json.loads(result.to_json())["rows"][0]
@@ -169,7 +171,7 @@ def test_a_run_that_could_not_keep_up_is_not_judged_at_all(monkeypatch):
 
 def test_what_was_lost_is_not_judged_against_step_either(monkeypatch):
     lost = outages(4.0, 4.5, plan(CLUSTER).names[-1:])
-    row = late_run(monkeypatch, CLUSTER, lost=lost, present=np.full((32, 1), 0.9)).rows[0]
+    row = late_run(monkeypatch, CLUSTER, lost=lost).rows[0]
     assert row.verdict == ""
     assert row.predicted is row.z is None
     assert "host 1 was lost" in row.note
@@ -212,11 +214,11 @@ def made(network, **how) -> Live:
     compiled = plan(network)
     still = Summary(1, 0.0, 0.0, 0.0, 0.0)
     there = {(f"level {g}", "availability"): (share * 10.0, 10.0) for g, share in ((1, 1.0), (2, 0.9))}
-    paths = tuple(replace(step.run_path(compiled, 1, r, 10.0, True), shares=there) for r in range(32))
-    host = HostSeen(1, "here", still, 0.1, 0.1, 1, 1, Offset())
+    made = (step.run_path(Task(compiled, 1, 10.0), r) for r in range(32))
+    paths = tuple(replace(path, shares=path.shares | there) for path in made)
+    host = HostSummary(1, "here", still, 0.1, 0.1, 1, 1, Offset())
     return Live(
-        horizon=10.0, paths=paths, present=np.tile([1.0, 0.9], (32, 1)),
-        good_when_due=np.zeros((32, 2)), delays=still, late=0.0, group_late=(0.0, 0.0),
+        horizon=10.0, paths=paths, delays=still, late=0.0, group_late=(0.0, 0.0),
         responses=still, unanswered=0, messages=1, crossed=0, batches=0, batches_missing=0, duplicates=0, seconds=1.0,
         total_seconds=2.0, time_scale=0.1, hosts=(host,), faithful=True, why="", advised=None, rate_measured=None,
         **how,

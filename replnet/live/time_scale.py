@@ -1,4 +1,4 @@
-"""How fast model time may pass, and whether a run has kept up.
+"""How fast model time may pass, what messages between two hosts cost, measured, and whether a run has kept up.
 
 With c the cost of a message, b that of a batch, both in seconds of a CPU, and M
 messages and wakes per unit of model time, a unit that takes s seconds loads the
@@ -14,17 +14,20 @@ L seconds from host to host is late by one percent of the shortest mean interval
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from statistics import fmean
+from typing import NamedTuple, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.engines.plan import QUERIES, Plan
+from replnet.engines.plan import QUERIES, Floats, Plan
+from replnet.engines.runner import Parcel
+from replnet.live.batches import pack, unpack
 from replnet.live.clocks import Standstill
-
-Floats = npt.NDArray[np.float64]
+from replnet.network.messages import Pull, Send
+from replnet.network.nodes import Replica
 
 GAP = 0.002  # seconds between batches from one host to another
 SHARE = 0.5  # of the CPUs, at the default pace
@@ -33,6 +36,7 @@ STRAINED = 0.05  # of it: a mean slip beyond which a path is no longer the plann
 BUSY = 0.8  # of its time: a loop beyond that has no room for a burst
 WAKING = 0.0003  # seconds by which a sleeper wakes late
 FASTEST = 1e-4  # seconds per unit of model time
+FEW, MANY = 1, 100  # messages in a batch whose cost is measured
 
 
 @final
@@ -48,6 +52,57 @@ class Costs:
     def rate(self) -> float:
         """Messages per second that one CPU handles in full batches."""
         return 1 / self.message
+
+
+class Echoed(NamedTuple):
+    """Of one pair: mean seconds per round, the batches that one side handled, and its seconds of CPU."""
+
+    seconds: float
+    batches: int
+    cpu: float
+
+
+@final
+class Echo:
+    """One of two hosts: pulls go there and replies come back, as in a run, again and again. Who starts measures."""
+
+    def __init__(self, send: Callable[[int, bytes], None]) -> None:
+        self._send, self._node, self._rounds = send, Replica({}), list[float]()
+        self._begun = self._end = self._cpu = 0.0
+        self._batches = 0
+
+    def start(self, me: int, to: int, size: int, seconds: float) -> None:
+        self._rounds, self._batches, self._cpu = [], 0, time.process_time()
+        self._begun = time.monotonic()
+        self._end = self._begun + seconds
+        self._send(to, pack((me, 0, 0), [Parcel(0, to, me, 0.0, 0.0, 0.0, False, Pull(n)) for n in range(size)]))
+
+    def receive(self, batch: bytes) -> None:
+        (host, _, number), parcels = unpack(batch)
+        self._batches += 2
+        out = []
+        for parcel in parcels:
+            commands = self._node.on_message(parcel.sent, parcel.sender, parcel.message)
+            back = [command.message for command in commands if isinstance(command, Send)] or [Pull()]
+            out += [parcel._replace(to=parcel.sender, sender=parcel.to, message=message) for message in back]
+        if number % 2:  # a reply has come back
+            now = time.monotonic()
+            self._rounds.append(now - self._begun)
+            self._begun = now
+            if now > self._end:
+                return
+        self._send(host, pack((parcels[0].to, 0, number + 1), out))
+
+    def result(self) -> Echoed:
+        seconds = fmean(self._rounds) if self._rounds else time.monotonic() - self._begun
+        return Echoed(seconds, self._batches, time.process_time() - self._cpu)
+
+
+def costs(few: list[Echoed], many: list[Echoed]) -> Costs:
+    """A round has two batches, and its messages are handled twice."""
+    a, b = (max(one.seconds for one in found) for found in (few, many))
+    batch = max(one.cpu / max(one.batches, 1) for one in few)
+    return Costs(max((b - a) / (2 * (MANY - FEW)), 2e-6), batch, a / 2)
 
 
 def shortest(plan: Plan) -> float:
@@ -82,7 +137,7 @@ def round_up(scale: float) -> float:
 
 @final
 @dataclass(frozen=True)
-class Kept:
+class HostPace:
     """How well one host kept up."""
 
     slip: float  # mean, in model time
@@ -98,7 +153,7 @@ class Kept:
         return self.slip - sum(still.seconds**2 for still in self.stood) / seconds / scale
 
 
-def judge(plan: Plan, scale: float, hosts: list[Kept], seconds: float, unfinished: str) -> tuple[str, float | None]:
+def judge(plan: Plan, scale: float, hosts: list[HostPace], seconds: float, unfinished: str) -> tuple[str, float | None]:
     """Why the run of so many seconds is not faithful, or nothing; and a scale at which it would be."""
     worst = max(range(len(hosts)), key=lambda h: (hosts[h].busy > BUSY, hosts[h].slip))
     slip, busy = hosts[worst].slip, hosts[worst].busy
