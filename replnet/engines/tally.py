@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from replnet.engines.log import Keep
 
 UNKNOWN = -np.finfo(float).max  # in the place of the instant at which a copy left its source
-SELDOM = 1e30  # times the mean interval of a law
 MOST_UPDATES = 1e7  # of the past of a path; older copies count as unknown
 MOST_OF_ONE = 1e5  # of one source, however many there are
 CHUNK = 15_000  # stretches at a time, as of intervals that are drawn (renewal.py)
@@ -145,6 +144,8 @@ class Tally:
     def stretches(self, row: Ints, cell: Ints, who: Ints, begin: Floats, end: Floats, left: Floats) -> None:
         """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf if it never came."""
         if not self._sampled:
+            length = end - begin
+            cell, (row, begin, end, left) = self._decided(self.sums.fresh, left, cell, length, row, begin, end, left)
             for law, stretch, some in self._by_law(row):
                 a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
                 add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
@@ -172,6 +173,7 @@ class Tally:
         self.sums.brought += np.bincount(cell[brought], minlength=n)
         row, cell, at, left = row[brought], cell[brought], at[brought], left[brought]
         if not self._sampled:
+            cell, (row, at, left) = self._decided(self.sums.good, left, cell, np.ones(cell.size), row, at, left)
             for law, stretch, some in self._by_law(row):
                 add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
             return
@@ -189,11 +191,16 @@ class Tally:
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
 
-    def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
-        """The law of the age of the updates, and how much longer than its intervals those of each source are.
+    def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
+        """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""
+        still = self._rates[columns[0]] == 0
+        if not (sure := still | np.isneginf(left)).any():
+            return cell, list(columns)
+        add_up(wholes[still], cell[still], sums)
+        return cell[~sure], [column[~sure] for column in columns]
 
-        What never changes is as if it did so once in a very long time.
-        """
+    def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
+        """The law of the age of the updates, and how much longer than its intervals those of each source are."""
         laws, number, stretch = self._ages
         for g, law in enumerate(laws):
             mine = np.flatnonzero(number[row] == g) if len(laws) > 1 else np.arange(row.size)
@@ -208,7 +215,7 @@ class Tally:
         which = plan.clocks.law[plan.processes.clock[rows]]
         used, number = np.unique(which, return_inverse=True)
         laws = [plan.topology.laws[g].age for g in used]
-        return laws, np.tile(number, self.paths), np.tile(np.minimum(plan.stretch(rows), SELDOM), self.paths)
+        return laws, np.tile(number, self.paths), np.tile(plan.stretch(rows), self.paths)
 
     def _dated(self, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
         """Without what nobody knows the age of, which is counted, and without what never came, which costs the most."""
