@@ -205,6 +205,15 @@ class _Run:
                 mine = phase == turn
                 number[at[mine]] = turns[mine] - turn
                 age[mine] = self._clocks.before(number)[at[mine]]
+        self._hold(known, node, row, age, depth)
+        node, row = self._plan.never
+        self._hold(known, node, row, np.full(node.size * count, np.inf), depth)
+        self._look(known)
+        return known
+
+    def _hold(self, known: Flags, node: Ints, row: Ints, age: Floats, depth: float) -> None:
+        """Copies that were downloaded so long ago, if that was before the replayed past."""
+        layout, copies = self._layout, self._copies
         slot, of = layout.tiled(layout.slot(node, row), layout.slots), layout.tiled(row, self._sources)
         before = age > depth
         slot, of, left = slot[before], of[before], layout.delay - age[before]
@@ -215,8 +224,6 @@ class _Run:
             fresh = left >= -self._clocks.age[of]
             coming = self._clocks.next_instants()[of[fresh]]
             copies.copy[slot[fresh]] = np.minimum(coming, self._horizon)
-        self._look(known)
-        return known
 
     def _look(self, known: Flags) -> None:
         """Those who look at copies that are known know them too."""

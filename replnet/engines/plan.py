@@ -427,6 +427,11 @@ class Plan:
 
         Their processes, nodes and rows.
         """
+        none = np.empty(0, np.int64)
+        if self.constant_delay is None or self.recent or self.strict:
+            # The delay of that download is not at hand, or it may have failed; and lists of contacts have a start
+            # that forgets copies.
+            return none, none, none
         p, lists, asking = self.processes, self.lists, self.asking
         row = np.full(self.size, -1)
         row[self.sources] = np.arange(self.sources.size)
@@ -436,13 +441,21 @@ class Plan:
         other = np.zeros(self.size, np.bool_)
         other[p.node[asking[~plain]]] = True
         some = asking[plain & ~other[p.node[asking]]]
-        if self.constant_delay is None or self.recent or self.strict:
-            # The delay of that download is not at hand, or it may have failed; and lists of contacts have a start
-            # that forgets copies. What is never downloaded does not come in any case.
-            some = some[self.rates[some] == 0]
         sizes = lists.sizes[p.candidates[some]]
         at = np.arange(int(sizes.sum())) + np.repeat(lists.begin[p.candidates[some]] - np.cumsum(sizes) + sizes, sizes)
         return np.repeat(some, sizes), np.repeat(p.node[some], sizes), row[lists.members[at]]
+
+    @cached_property
+    def never(self) -> tuple[Ints, Ints]:
+        """Copies that never come, as nobody ever asks their source: replicas and rows."""
+        p, lists = self.processes, self.lists
+        often, asked = self.rates > 0, np.zeros(lists.begin.size - 1, np.bool_)
+        asked[p.candidates[often & (p.ask > 0)]] = True
+        there = np.zeros(self.size, np.bool_)
+        there[lists.members[np.repeat(asked, lists.sizes)]] = True
+        node, row = np.repeat(np.arange(self.size), self.heard.sizes), self.heard.members
+        some = ~there[self.sources[row]] & ~self.clients[node]
+        return node[some], row[some]
 
     @cached_property
     def fetching(self) -> tuple[Ints, Ints]:
@@ -459,4 +472,4 @@ class Plan:
     def known(self) -> bool:
         """Whether all copies are direct and nothing takes time, so that no past need be replayed."""
         held = int(self.heard.sizes[~self.clients].sum())
-        return not self.strict and self.delay == 0 and not self.delays and self.direct[0].size == held
+        return self.delay == 0 and not self.delays and self.direct[0].size == held
