@@ -17,7 +17,7 @@ from replnet.engines.layout import Layout
 from replnet.engines.lines import load, settling
 from replnet.engines.log import Recorder
 from replnet.engines.outage_arrays import OutageArrays, losses
-from replnet.engines.passes import SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
+from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
 from replnet.engines.plan import Flags, Floats, Ints
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
@@ -30,7 +30,6 @@ from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
-NEVER = -np.finfo(float).max  # in the place of the instant at which a copy left its source: it never came
 FEW = 1 << 22  # copies that a path hands over one by one
 
 
@@ -75,7 +74,7 @@ class _Run:
         self._askers = self._placed(layout.askers.process, layout.askers)
         self._choices = streams(np.zeros(1, np.uint64), *self._names(layout.askers.process), CHOICES)
         self._losses = losses(layout, self._run)
-        self._absent = np.zeros(4, np.int64)
+        self._absent = np.zeros(self._plan.asking.size, np.int64)  # wakes of nodes that are down, by process
         self._views = self._viewed()
         make = task.keep(replications[0]) if task.keep else None
         self._recorder = Recorder(layout, self._run, self._asking, self._horizon, make) if make else None
@@ -206,6 +205,15 @@ class _Run:
                 mine = phase == turn
                 number[at[mine]] = turns[mine] - turn
                 age[mine] = self._clocks.before(number)[at[mine]]
+        self._hold(known, node, row, age, depth)
+        node, row = self._plan.never
+        self._hold(known, node, row, np.full(node.size * count, np.inf), depth)
+        self._look(known)
+        return known
+
+    def _hold(self, known: Flags, node: Ints, row: Ints, age: Floats, depth: float) -> None:
+        """Copies that were downloaded so long ago, if that was before the replayed past."""
+        layout, copies = self._layout, self._copies
         slot, of = layout.tiled(layout.slot(node, row), layout.slots), layout.tiled(row, self._sources)
         before = age > depth
         slot, of, left = slot[before], of[before], layout.delay - age[before]
@@ -216,8 +224,6 @@ class _Run:
             fresh = left >= -self._clocks.age[of]
             coming = self._clocks.next_instants()[of[fresh]]
             copies.copy[slot[fresh]] = np.minimum(coming, self._horizon)
-        self._look(known)
-        return known
 
     def _look(self, known: Flags) -> None:
         """Those who look at copies that are known know them too."""
@@ -229,9 +235,10 @@ class _Run:
             self._copies.copy[own], known[own] = self._copies.copy[at].max(axis=0), known[at].all(axis=0)
 
     def _old(self, depth: float) -> Flags:
-        """Copies that may be from before the replayed past."""
-        reached = np.tile(self._layout.reached, self._layout.count)
-        return np.asarray(reached & (self.held <= -depth) & (self.held > -np.inf))
+        """Copies that may be from before the replayed past; choices of views hold none of their own."""
+        layout = self._layout
+        there = np.tile(layout.reached & (layout.places.node[layout.place_of] < self._plan.size), layout.count)
+        return np.asarray(there & (self.held <= -depth) & (self.held > -np.inf))
 
     def _undated(self) -> bool:
         return bool(self._unproven_copies.any())
@@ -291,7 +298,7 @@ class _Run:
         layout, copies = self._layout, self._copies
         if window.start >= 0:
             phase = self._phase(self._plan.asking) if self._plan.faults.crashes else self._askers.phase
-            self._outages.take_off(window, self._asking, phase, self._absent)
+            self._outages.count_absent(window, self._asking, phase, self._absent)
         if layout.trees is not None:
             self._climb(window, layout.trees)
             return
@@ -430,7 +437,9 @@ class _Run:
         updates, asks = np.split(self._clocks.spent, [self._asking.start])
         spent = np.concatenate([part.reshape(layout.count, -1)[r] for part in (updates, asks)])
         clocks = np.concatenate(layout.clocks)
-        counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64) + self._absent
+        absent = np.bincount(plan.processes.clock[plan.asking], self._absent, plan.clocks.rate.size)
+        spent = spent - absent[clocks].astype(np.int64)
+        counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64)
         shares |= download_rates(plan, clocks, spent, self._horizon)
         updates, downloads, polls, queries = counts.tolist()
         return Path(
@@ -451,5 +460,5 @@ class _Run:
         held = self.held.reshape(layout.count, -1)[r]
         node = layout.places.node[layout.place_of]
         own = (node < plan.size) & layout.sourced
-        found[layout.row_of[own], node[own]] = held[own]
+        found[layout.row_of[own], node[own]] = np.where(held[own] == NEVER, -np.inf, held[own])
         return found

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from replnet.engines.layout import Layout
 from replnet.engines.outages import Outages
-from replnet.engines.passes import NOBODY, NODE, Pulled, Replies
+from replnet.engines.passes import NEVER, NOBODY, NODE, Pulled, Replies
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Flags, Floats, Ints, Plan
 from replnet.engines.pulls import runs
 from replnet.laws.processes.renewal import Window
@@ -254,7 +254,7 @@ class Recorder:
         return np.asarray(self._plan.reached[row])
 
     def _known(self, left: Floats) -> Floats:
-        return np.where(left == -np.inf, np.nan, np.where(left <= self._floor, -np.inf, left))
+        return np.where(left == -np.inf, np.nan, np.where((left == self._floor) | (left == NEVER), -np.inf, left))
 
     def _add(self, rows: Columns) -> None:
         if rows.at.size:

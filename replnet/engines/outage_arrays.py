@@ -48,13 +48,13 @@ class OutageArrays:
         self._spans = np.concatenate(spans) if spans else none
         self._row = np.searchsorted(layout.clocks[1], p.clock[asking])
 
-    def take_off(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
-        """From counts by purpose, the wakes of nodes that are down; `phase` is that of every process that asks."""
+    def count_absent(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
+        """Counts wakes of nodes that are down, by process that asks; `phase` is that of each."""
         if self._spans.size:
             p, asking = self._plan.processes, self._plan.asking
             own = window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
             by = (self._row, p.turns[asking], phase)
-            absent(window.points, *own, *by, self._spans, self._first, p.purpose[asking], counts)
+            absent(window.points, *own, *by, self._spans, self._first, counts)
 
     def trouble(self) -> Trouble:
         """Who goes down is so at each of its places."""

@@ -45,6 +45,8 @@ GONE = 1 << 29  # the pull itself does
 RECENT = 1 << 30  # "the n-th of the list that my upstream handed me"
 DIRECT = 1 << 31  # a source is asked, one of several of its component
 
+NEVER = -np.finfo(float).max  # in the place of the instant at which a copy left its source: it never came
+
 # Of a place, but for its copies.
 NODES = np.dtype(
     [

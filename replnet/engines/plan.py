@@ -446,6 +446,18 @@ class Plan:
         return np.repeat(some, sizes), np.repeat(p.node[some], sizes), row[lists.members[at]]
 
     @cached_property
+    def never(self) -> tuple[Ints, Ints]:
+        """Copies that never come, as nobody ever asks their source: replicas and rows."""
+        p, lists = self.processes, self.lists
+        often, asked = self.rates > 0, np.zeros(lists.begin.size - 1, np.bool_)
+        asked[p.candidates[often & (p.ask > 0)]] = True
+        there = np.zeros(self.size, np.bool_)
+        there[lists.members[np.repeat(asked, lists.sizes)]] = True
+        node, row = np.repeat(np.arange(self.size), self.heard.sizes), self.heard.members
+        some = ~there[self.sources[row]] & ~self.clients[node]
+        return node[some], row[some]
+
+    @cached_property
     def fetching(self) -> tuple[Ints, Ints]:
         """Clocks at whose instants one source is downloaded and nothing else, and the rows of these."""
         p, lists = self.processes, self.lists

@@ -91,8 +91,8 @@ def start(serial, turns, phase):
 
 
 @njit(cache=True)
-def absent(points, offset, begun, ended, serial, row, turns, phase, spans, first, purpose, counts):
-    """Takes off counts, by purpose, the wakes of nodes that are down: process p over spans first[p] to first[p + 1]."""
+def absent(points, offset, begun, ended, serial, row, turns, phase, spans, first, counts):
+    """Counts the wakes of every process at which its node is down: p over spans first[p] to first[p + 1]."""
     for p in range(row.size):
         if first[p] == first[p + 1]:
             continue
@@ -101,7 +101,7 @@ def absent(points, offset, begun, ended, serial, row, turns, phase, spans, first
             while z < first[p + 1] and spans[z, 1] <= points[j]:
                 z += 1
             if z < first[p + 1] and spans[z, 0] <= points[j]:
-                counts[purpose[p]] -= 1
+                counts[p] += 1
 
 
 @njit(cache=True)

@@ -249,7 +249,8 @@ class Runner:
             None  # hears of every replica that was handed a list of contacts
         )
         self._due: dict[tuple[int, int], float] = {}  # open queries
-        self._wakes: dict[int, int] = {}  # the number of the next one, by process
+        self._wakes: dict[int, int] = {}  # the number of the next one among those of its clock, by process
+        self._turns, self._phase = plan.processes.turns, phases(plan, run, np.arange(plan.processes.node.size))
         self._process: dict[tuple[int, str], int] = {}  # by node and the name of a habit
         self.nodes: dict[int, Node] = {i: self._made(i, run, instants) for i in own.tolist()}
 
@@ -259,8 +260,9 @@ class Runner:
             purpose = NAMES[self._plan.processes.purpose[q]]
             name = purpose if purpose not in habits else f"{purpose} {q}"
             coming, before = instants(q)
-            self._process[i, name], self._wakes[q] = q, -before
-            habits[name] = Habit(coming, self._choices(q, run, before), self._question(q))
+            self._process[i, name] = q
+            self._wakes[q] = int(self._phase[q]) - before * int(self._turns[q])
+            habits[name] = Habit(coming, self._choices(q, run, self._wakes[q]), self._question(q))
         if self._plan.topology.role[i] == SOURCE:
             return Source(i, habits["updates"].instants)
         if self._plan.topology.role[i] == CLIENT:
@@ -268,8 +270,8 @@ class Runner:
         polls = self._process.get((i, "polls"))
         return Replica(habits, polls is not None and bool(self._plan.processes.recent[polls]))
 
-    def _choices(self, q: int, run: Words, before: int) -> Iterator[list[NodeId]]:
-        """Whom a process asks, wake after wake."""
+    def _choices(self, q: int, run: Words, first: int) -> Iterator[list[NodeId]]:
+        """Whom a process asks, wake after wake, from that of this number on."""
         plan, others = self._plan, self._plan.candidates(q).tolist()
         clock, k = plan.processes.clock[[q]], int(plan.processes.ask[q])
         key, gamma = (
@@ -278,7 +280,7 @@ class Runner:
         # Its own place is skipped, not cut out: members of a pool share one list, which may be long.
         own = int(plan.standing[q])
         n = len(others) - (own < len(others))
-        for wake in count(-before):
+        for wake in count(first, int(self._turns[q])):
             yield [others[c + (c >= own)] for c in distinct(key, gamma, wake, k, n)]
 
     def _question(self, q: int) -> Pull:
@@ -324,7 +326,7 @@ class Runner:
 
     def _wake(self, now: float, planned: float, i: int, name: str) -> None:
         q, node = self._process[i, name], self.nodes[i]
-        number, self._wakes[q] = self._wakes[q], self._wakes[q] + 1
+        number, self._wakes[q] = self._wakes[q], self._wakes[q] + int(self._turns[q])
         commands = node.on_wake(planned, name)
         if type(node) is Replica and self.hazards and self.hazards.outages.down(i, planned):
             self._do(i, now, [command for command in commands if type(command) is Wake])

@@ -106,7 +106,8 @@ class Walk:
         number[process] = turns - phase
         ages = self._clocks.before(number)[process] if (turns > 1).any() else self._ages[process]
         pairs = zip(node.tolist(), row.tolist(), ages.tolist(), strict=True)
-        return {(i, s): (delay or 0.0) - age for i, s, age in pairs if age > self.depth}
+        never = ((*pair, np.inf) for pair in zip(*map(np.ndarray.tolist, self._plan.never), strict=True))
+        return {(i, s): (delay or 0.0) - age for i, s, age in (*pairs, *never) if age > self.depth}
 
     def _forget(self, now: float) -> None:
         """Nothing is known of what replicas hold, but of what is recalled."""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from replnet.engines.log import Keep
 
 UNKNOWN = -np.finfo(float).max  # in the place of the instant at which a copy left its source
-SELDOM = 1e30  # times the mean interval of a law
 MOST_UPDATES = 1e7  # of the past of a path; older copies count as unknown
 MOST_OF_ONE = 1e5  # of one source, however many there are
 CHUNK = 15_000  # stretches at a time, as of intervals that are drawn (renewal.py)
@@ -125,7 +124,7 @@ class Tally:
         self._known, there = -ages, np.isfinite(ages)
         self._updates = Updates(-ages[there], np.append(0, np.cumsum(there)))
         self._upto, self._waiting = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
-        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who was stale from when to when
+        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who had a fresh copy from when to when
         if self._plan.topology.together and self._sampled:
             self.spans = []
 
@@ -134,7 +133,7 @@ class Tally:
         old, rows, oldest = self._updates, self._known.size, np.minimum(oldest, self._upto)
         for row, _, _, left in self._waiting:
             np.minimum.at(oldest, row[left > UNKNOWN], left[left > UNKNOWN])
-        keep = old.points > oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
+        keep = old.points >= oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
         kept = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
         self._known = np.maximum(self._known, oldest)
         self._updates, self._upto = _merged(Updates(old.points[keep], np.append(0, np.cumsum(kept))), new), upto
@@ -145,6 +144,8 @@ class Tally:
     def stretches(self, row: Ints, cell: Ints, who: Ints, begin: Floats, end: Floats, left: Floats) -> None:
         """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf if it never came."""
         if not self._sampled:
+            length = end - begin
+            cell, (row, begin, end, left) = self._decided(self.sums.fresh, left, cell, length, row, begin, end, left)
             for law, stretch, some in self._by_law(row):
                 a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
                 add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
@@ -152,9 +153,8 @@ class Tally:
         lasting = Stretches(row, begin, end, left, self._updates)
         self.sums.fresh += np.bincount(cell, lasting.length - lasting.stale, self.sums.fresh.size)
         if self.spans is not None:
-            late, since, until = lasting.stale_spans
-            path = row[late] // self._plan.sources.size
-            self.spans.append((who[late] + path * self._plan.everyone, since, until))
+            path = row // self._plan.sources.size
+            self.spans.append((who + path * self._plan.everyone, begin, lasting.fresh_until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))
@@ -173,6 +173,7 @@ class Tally:
         self.sums.brought += np.bincount(cell[brought], minlength=n)
         row, cell, at, left = row[brought], cell[brought], at[brought], left[brought]
         if not self._sampled:
+            cell, (row, at, left) = self._decided(self.sums.good, left, cell, np.ones(cell.size), row, at, left)
             for law, stretch, some in self._by_law(row):
                 add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
             return
@@ -190,11 +191,16 @@ class Tally:
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
 
-    def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
-        """The law of the age of the updates, and how much longer than its intervals those of each source are.
+    def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
+        """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""
+        still = self._rates[columns[0]] == 0
+        if not (sure := still | np.isneginf(left)).any():
+            return cell, list(columns)
+        add_up(wholes[still], cell[still], sums)
+        return cell[~sure], [column[~sure] for column in columns]
 
-        What never changes is as if it did so once in a very long time.
-        """
+    def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
+        """The law of the age of the updates, and how much longer than its intervals those of each source are."""
         laws, number, stretch = self._ages
         for g, law in enumerate(laws):
             mine = np.flatnonzero(number[row] == g) if len(laws) > 1 else np.arange(row.size)
@@ -209,7 +215,7 @@ class Tally:
         which = plan.clocks.law[plan.processes.clock[rows]]
         used, number = np.unique(which, return_inverse=True)
         laws = [plan.topology.laws[g].age for g in used]
-        return laws, np.tile(number, self.paths), np.tile(np.minimum(plan.stretch(rows), SELDOM), self.paths)
+        return laws, np.tile(number, self.paths), np.tile(plan.stretch(rows), self.paths)
 
     def _dated(self, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
         """Without what nobody knows the age of, which is counted, and without what never came, which costs the most."""
@@ -219,7 +225,7 @@ class Tally:
         self.sums.undated += np.bincount(
             cell, wholes * ((left < self._oldest[columns[0]]) & ~never), self.sums.fresh.size
         )
-        lost = np.bincount(cell, wholes * (never & np.isfinite(self._known[columns[0]])), self.sums.fresh.size)
+        lost = np.bincount(cell, wholes * (never & (self._rates[columns[0]] > 0)), self.sums.fresh.size)
         kept = np.bincount(cell, wholes * never, self.sums.fresh.size)
         self.sums.whole += kept
         self.sums.stale += lost
@@ -232,9 +238,14 @@ class Tally:
     @cached_property
     def _oldest(self) -> Floats:
         """By row, from when on copies are looked into."""
-        rate = self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]]
+        most = max(MOST_OF_ONE, MOST_UPDATES / self._plan.sources.size)
         with np.errstate(divide="ignore"):
-            return np.tile(np.maximum(-max(MOST_OF_ONE, MOST_UPDATES / rate.size) / rate, UNKNOWN / 2), self.paths)
+            return np.asarray(np.maximum(-most / self._rates, UNKNOWN / 2))
+
+    @cached_property
+    def _rates(self) -> Floats:
+        """How often the source of every row changes."""
+        return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
 
     def _since(self, row: Ints, left: Floats) -> Updates:
         """The updates after the oldest of these copies, looked up in the past where it is from there."""
@@ -244,7 +255,9 @@ class Tally:
         if short.size:
             assert (self._known[short] <= 0).all(), "an update that mattered is gone"
             earlier = past_updates(self._plan, self._runs, short, -oldest[short])
-            keep = earlier.points < np.repeat(self._known[short], np.diff(earlier.begin))
+            # Of what is looked up together some is older than was asked for, and would be looked up again.
+            low, high = (np.repeat(one[short], np.diff(earlier.begin)) for one in (oldest, self._known))
+            keep = (low <= earlier.points) & (earlier.points < high)
             kept = np.add.reduceat(np.append(keep, False), earlier.begin[:-1]) * (np.diff(earlier.begin) > 0)
             sizes = np.zeros(self._known.size, np.int64)
             sizes[short] = kept
@@ -283,7 +296,8 @@ class Tally:
     def _together(self, r: int, name: str, members: Ints) -> Shares:
         """For how long whoever is in a group had a fresh copy of any source, and of all."""
         assert self.spans is not None
-        who, since, until = (np.concatenate(part) for part in zip(*self.spans, strict=True))
+        nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
+        who, since, until = (np.concatenate(part) for part in zip(nobody, *self.spans, strict=True))
         count = self._plan.sources.size
         some = every = 0.0
         for member in (members + r * self._plan.everyone).tolist():
@@ -291,8 +305,8 @@ class Tally:
             at = np.concatenate([[0.0], since[mine], until[mine], [self._horizon]])
             step = np.concatenate([[0], np.ones(mine.size, np.int64), -np.ones(mine.size, np.int64), [0]])
             order = np.argsort(at, kind="stable")
-            stale, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
-            some, every = some + float(lasts[stale < count].sum()), every + float(lasts[stale == 0].sum())
+            fresh, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
+            some, every = some + float(lasts[fresh > 0].sum()), every + float(lasts[fresh == count].sum())
         whole = self._horizon * members.size
         return {(name, "any_fresh"): (some, whole), (name, "all_fresh"): (every, whole)}
 

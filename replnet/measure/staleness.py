@@ -120,10 +120,12 @@ class Stretches:
         return self._spread(late, end - begin)
 
     @property
-    def stale_spans(self) -> tuple[Ints, Floats, Floats]:
-        """From when to when: the places of stretches that become stale, with that."""
-        late, _, begin, end = self._late
-        return late, begin, end
+    def fresh_until(self) -> Floats:
+        """When each becomes stale, or its end."""
+        late, _, begin, _ = self._late
+        found = self.end.copy()
+        found[late] = begin
+        return found
 
     def cost(self, question: Question) -> Floats:
         """Of every stretch."""

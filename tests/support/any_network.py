@@ -62,7 +62,7 @@ def drawn_law(choose: Choose, *, only: bool = False) -> str:
 
 def drawn_network(choose: Choose) -> rn.Network:
     data = choose([_single, _cascade, _cooperative, _redundant, _aggregate, _graph, _graph, _graph, _compose])(choose)
-    return rn.Network.from_data(data if data["kind"] == "aggregate" else _troubled(choose, data))
+    return rn.Network.from_data(_troubled(choose, data))
 
 
 def _clients(choose: Choose, most: int, where: str) -> Data:
@@ -104,15 +104,18 @@ def _redundant(choose: Choose) -> Data:
 
 
 def _compose(choose: Choose) -> Data:
-    tiers = []
-    for _ in range(choose([2, 2, 3])):
+    many = {**_aggregate(choose), "ask": 1} if choose([True, False, False]) else {}
+    many.pop("queries", None)
+    tiers = [many] if many else []
+    for _ in range(choose([2, 2, 3]) - len(tiers)):
         tree = {"kind": "cascade", "depth": choose([1, 2]), "branching": 2, "downloads": drawn_law(choose)}
         one = {"kind": "single", "downloads": drawn_law(choose)}
         tier = choose([tree, one, _cluster(choose)])
         tiers.append({**tier, "under": choose(["each", "spread"])})
         if choose([True, False, False, False]):
             tiers[-1]["bandwidth"] = choose([3, 8])
-    return {"kind": "compose", "updates": drawn_law(choose), "tiers": tiers, **_clients(choose, 1, "tier")}
+    own = {} if many else {"updates": drawn_law(choose)}
+    return {"kind": "compose", **own, "tiers": tiers, **_clients(choose, 1, "tier")}
 
 
 def _graph(choose: Choose) -> Data:
@@ -171,7 +174,7 @@ def _aggregate(choose: Choose) -> Data:
         data["downloads"] = drawn_law(choose, only=True)
         m = choose([1, 2, 3])
         data |= {"replicas": m, "ask": choose(range(1, m + 1)), "share": choose(["turns", "independently"])}
-    return data
+    return data | choose([{}, {}, {"queries": drawn_law(choose)}])
 
 
 def _troubled(choose: Choose, data: Data) -> Data:
