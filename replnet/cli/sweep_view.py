@@ -10,8 +10,8 @@ from typing import Any, final
 
 from replnet.cli.progress import Lines
 from replnet.cli.screen import visible
+from replnet.measure.row import Row
 from replnet.study.sweeps.sweep import Glimpse, Progress
-from replnet.study.sweeps.table import Line
 
 FRAMES = 4  # a second, on a terminal
 LATEST = 8  # rows that are shown
@@ -49,7 +49,7 @@ class Seen:
 
     def __init__(self, title: str) -> None:
         self._title, self._now = title, Glimpse(0, 0, 0, 0.0, False)
-        self._latest: deque[tuple[str, Line]] = deque(maxlen=LATEST)
+        self._latest: deque[tuple[str, Row]] = deque(maxlen=LATEST)
         self._worst: tuple[float, str] = (0.0, "")
         self._failed: list[str] = []
 
@@ -60,12 +60,11 @@ class Seen:
         where = ", ".join(f"{name} = {value}" for name, value in now.cell.values.items())[:WIDE]
         if now.failure:
             self._failed.append(f"{where}: {now.failure}")
-        for row in (now.record or {}).get("rows", ()):
-            line = Line(now.cell, row)
-            self._latest.append((", ".join(map(str, now.cell.values.values()))[:WIDE], line))
-            z = line.z
+        for row in map(Row.of_record, (now.record or {}).get("rows", ())):
+            self._latest.append((", ".join(map(str, now.cell.values.values()))[:WIDE], row))
+            z = row.z
             if z is not None and abs(z) > abs(self._worst[0]):
-                self._worst = z, f"{where}{', ' if where else ''}{row['group']} {row['metric']}"
+                self._worst = z, f"{where}{', ' if where else ''}{row.group} {row.metric}"
 
     def words(self) -> str:
         """On one line."""
@@ -92,10 +91,10 @@ class Seen:
         rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for head in ("cell", "group", "metric", "measured", "predicted", "z"):
             rows.add_column(head, justify="right" if head in ("measured", "predicted", "z") else "left")
-        for where, line in self._latest:
-            z = line.z
-            numbers = [_number(line.row["measured"]), _number(line.row["predicted"]), "" if z is None else f"{z:+.2f}"]
-            rows.add_row(*(Text(visible(one)) for one in (where, line.row["group"], line.row["metric"], *numbers)))
+        for where, row in self._latest:
+            z = row.z
+            numbers = [_number(row.measured), _number(row.predicted), "" if z is None else f"{z:+.2f}"]
+            rows.add_row(*(Text(visible(one)) for one in (where, row.group, row.metric, *numbers)))
         bar = ProgressBar(total=max(self._now.cells, 1), completed=self._now.done, width=40)
         return Group(Text(visible(self.words())), bar, rows)
 

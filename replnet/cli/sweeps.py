@@ -204,12 +204,12 @@ def compare(first: Path, second: Path, form: str) -> int:
     from replnet.cli.screen import print_table
     from replnet.cli.sweep_tables import number, text
     from replnet.study.sweeps.sweep import Sweep
-    from replnet.study.sweeps.two_runs import COLUMNS, differences
+    from replnet.study.sweeps.table import DIFFERENCES, differences
     from replnet.text.csv_table import write_csv
 
     one, other = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = differences(one, other)
-    columns = [*axes, *COLUMNS]
+    columns = [*axes, *DIFFERENCES]
     if form == "json":
         click.echo(json.dumps({"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}, indent=1))
     elif form == "csv":

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
 from replnet.report.markup import Html, element, joined
-from replnet.study.experiment.statements import Kind
-from replnet.study.sweeps.errata import Expectation, ShownErratum
+from replnet.study.experiment.sections import Kind
+from replnet.study.sweeps.statements import Expectation, ShownErratum
 
 KINDS: dict[str, str] = {
     "rounding": "of rounding",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
 
-from replnet.study.sweeps.errata import Expectation, ShownErratum
+from replnet.study.sweeps.statements import Expectation, ShownErratum
 
 LOGS = frozenset({"x", "y"})
 

@@ -23,15 +23,13 @@ MERGED = ("run", "vary", "values", "set")
 
 def quickened(document: Document) -> Document:
     """The experiment with what its section `quick` says in the place of what the others say."""
-    assert isinstance(document.root.value, dict)
-    quick = document.root.value.get("quick")
+    quick = document.root.child("quick")
     if quick is None or not isinstance(quick.value, dict):
         return document
-    document = with_section(document, "quick", None)
+    document = placed(document, ("quick",), None)
     for section in MERGED:
-        changed = quick.child(section)
-        for name, node in changed.value.items() if changed is not None and isinstance(changed.value, dict) else ():
-            document = with_field(document, section, name, node)
+        for name, node in _fields(quick.child(section)).items():
+            document = placed(document, (section, name), node)
     return document
 
 
@@ -52,7 +50,7 @@ def overridden(document: Document, assignments: Iterable[str], zips: Iterable[st
         node = node_of([name.strip() for name in names.split(",")], mark)
         given = document.root.child("zip")
         there = given.value if given is not None and isinstance(given.value, list) else []
-        document = with_section(document, "zip", collection([*there, node], given.mark if given else mark))
+        document = placed(document, ("zip",), collection([*there, node], given.mark if given else mark))
     return document, another
 
 
@@ -63,21 +61,17 @@ def _applied(document: Document, assignment: str) -> tuple[Document, bool]:
     if not equals or not all(key.split(".")):
         raise InputError([Problem(origin, None, None, "-s", "is not key=value", "such as -s k=1,3,9")])
     axis, node = _meant(text, origin)
-    if key in WHOLE:
-        return with_section(document, key, node), False
-    if key in _names(document, "vary"):
-        return with_field(document, "vary", key, node), False
     listed = axis or isinstance(node.value, list)
-    for section, name in (("values", key), ("run", key.removeprefix(RUN))):
-        if key in _names(document, section) if section == "values" else key.startswith(RUN):
-            if not listed:
-                return with_field(document, section, name, node), section == "values"
-            if section == "values":
-                document = with_field(document, section, name, None)
-            return with_field(document, "vary", key, node), section == "values"
-    if axis:
-        document = with_field(document, "set", key, None)
-    return with_field(document, "vary" if axis else "set", key, node), True
+    if key in WHOLE:
+        return placed(document, (key,), node), False
+    if key in _fields(document.root.child("vary")):
+        return placed(document, ("vary", key), node), False
+    home = "values" if key in _fields(document.root.child("values")) else "set"
+    if home == "set" and key.startswith(RUN):
+        return placed(document, ("vary", key) if listed else ("run", key.removeprefix(RUN)), node), False
+    if axis or (listed and home == "values"):  # a field may be a list
+        return placed(placed(document, (home, key), None), ("vary", key), node), True
+    return placed(document, (home, key), node), True
 
 
 def _meant(text: str, origin: str) -> tuple[bool, Node]:
@@ -101,22 +95,17 @@ def _at_commas(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _names(document: Document, section: str) -> dict[str, Node]:
-    node = document.root.child(section)
+def _fields(node: Node | None) -> dict[str, Node]:
     return node.value if node is not None and isinstance(node.value, dict) else {}
 
 
-def with_field(document: Document, section: str, name: str, node: Node | None) -> Document:
-    """With `node` as a field of a section, in its place if it is there; without the field if there is no node."""
-    fields = {**_names(document, section), name: node}
-    given = document.root.child(section)
-    mark = given.mark if given is not None else document.root.mark
-    kept = {key: below for key, below in fields.items() if below is not None}
-    return with_section(document, section, collection(kept, mark, given.key if given is not None else mark))
+def placed(document: Document, path: tuple[str, ...], node: Node | None) -> Document:
+    """With `node` at a path, in the place of what is there; without that if there is no node."""
+    return replace(document, root=_placed(document.root, path, node, document.root.mark))
 
 
-def with_section(document: Document, section: str, node: Node | None) -> Document:
-    """With `node` in the place of a section; without the section if there is no node."""
-    assert isinstance(document.root.value, dict)
-    kept = {key: below for key, below in {**document.root.value, section: node}.items() if below is not None}
-    return replace(document, root=collection(kept, document.root.mark))
+def _placed(parent: Node | None, path: tuple[str, ...], node: Node | None, mark: Mark) -> Node:
+    fields = _fields(parent)
+    below = _placed(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
+    kept = {key: one for key, one in {**fields, path[0]: below}.items() if one is not None}
+    return collection(kept, parent.mark, parent.key) if parent else collection(kept, mark, mark)

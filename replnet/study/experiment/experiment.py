@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import Any, final
 
 from replnet.study.experiment.axes import Axis
-from replnet.study.experiment.axis_overrides import overridden, quickened, with_section
-from replnet.study.experiment.cells import Cell, Cells, Settings, settings_of
-from replnet.study.experiment.checks import STATEMENTS, faults, mismatches
-from replnet.study.experiment.groups import unknown_groups
-from replnet.study.experiment.models import Figure
-from replnet.study.experiment.sections import Sections
-from replnet.study.experiment.statements import Claim, Erratum, Expected, Printed
+from replnet.study.experiment.axis_overrides import overridden, placed, quickened
+from replnet.study.experiment.cells import Cell, Cells, settings_of
+from replnet.study.experiment.checks import faults, mismatches, unknown_groups
+from replnet.study.experiment.names import Names
+from replnet.study.experiment.sections import STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
+from replnet.study.experiment.subjects import Settings
 from replnet.text.documents import Document, Mark, Node, collection, file_error, node_of, read_yaml
 from replnet.text.errors import InputError, Problem, suggestion
 from replnet.text.file_names import anchored
 from replnet.text.shipped import folders, shipped, shipped_names
 from replnet.text.validation import checked, located
 
-# A fault in one of these does not keep the others from being checked.
-APART = {"title", "claim", "paper", "run", "quick", "measure", "groups", *STATEMENTS, "errata", "figure"}
+SAID = ("title", "claim", "paper", "measure", "groups", "printed", "expected", "claims", "errata", "figure")
+APART = {*SAID, "run", "quick"}  # a fault in one of these does not keep the others from being checked
+
+Asked = tuple[Document, tuple[str, ...], tuple[str, ...]]
+"""A document, its overrides, and axes to move together."""
 
 
 @final
@@ -49,38 +51,27 @@ class Experiment:
     data: dict[str, Any] = field(repr=False)
     _document: Document = field(repr=False)
     _sections: Sections = field(repr=False)
-    _asked: _Asked = field(repr=False)
+    _asked: Asked = field(repr=False)
 
     def cells(self) -> list[Cell]:
-        """All cells, each with a checked network, the last axis fastest."""
+        """All cells, each with a checked subject, the last axis fastest."""
         return list(self._cells)
 
     @cached_property
     def _cells(self) -> tuple[Cell, ...]:
-        cells = Cells(self._document, self._sections).all()
-        if wrong := list(unknown_groups(self._sections, cells)):
+        cells = Cells(self._document, self._sections, Names(self._sections)).made()
+        if wrong := list(unknown_groups(self._sections, (cell.subject for cell in cells))):
             raise InputError(map(located(self._document), wrong))
         return tuple(cells)
 
     def quick(self) -> Experiment:
         """With what the section `quick` says merged over the rest; -s and --zip still come last."""
-        return _made(replace(self._asked, quick=True))
+        return _made(self._asked, quick=True)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Experiment:
         """The experiment of plain data such as `data`; relative file names count from the working directory."""
-        return _made(_Asked(_complete(Document("", node_of(data, Mark(None, None)), ()))))
-
-
-@final
-@dataclass(frozen=True)
-class _Asked:
-    """What an experiment is made from."""
-
-    document: Document
-    overrides: tuple[str, ...] = ()
-    zips: tuple[str, ...] = ()
-    quick: bool = False
+        return _made((_complete(Document("", node_of(data, Mark(None, None)), ())), (), ()))
 
 
 def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Iterable[str] = ()) -> Experiment:
@@ -97,8 +88,8 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
         raise file_error(str(source), "does not exist", right)
     document = _complete(read_yaml(path))
     if document.root.child("name") is None:
-        document = with_section(document, "name", Node(_name(path), document.root.mark))
-    return _made(_Asked(document, tuple(overrides), tuple(zips)))
+        document = placed(document, ("name",), Node(_name(path), document.root.mark))
+    return _made((document, tuple(overrides), tuple(zips)))
 
 
 def _name(path: Path) -> str:
@@ -107,103 +98,6 @@ def _name(path: Path) -> str:
         if path.resolve().is_relative_to(folder):
             return path.resolve().relative_to(folder).with_suffix("").as_posix()
     return path.stem
-
-
-def _made(asked: _Asked) -> Experiment:
-    document = quickened(asked.document) if asked.quick else asked.document
-    document, another = overridden(document, asked.overrides, asked.zips)
-    document = replace(document, root=anchored(document.root, document.directory, document.prefix))
-    if asked.overrides or asked.zips:  # which come after `quick`, so that it is of no more use
-        document = with_section(document, "quick", None)
-    sections = _sections(document)
-    if another:  # what a paper prints is about its own experiment
-        document = _without_the_paper(document, sections)
-        sections = _sections(document)
-    if asked.quick or asked.overrides:
-        document = _fitting(document, sections)
-        sections = _sections(document)
-    problems = [*map(located(document), faults(sections))]
-    if not problems and not asked.overrides and not asked.quick and sections.quick is not None:
-        fast = quickened(document)
-        problems += map(located(fast), faults(_sections(_fitting(fast, _sections(fast)))))
-    _require(problems, document, sections)
-    return Experiment(
-        name=sections.name or "experiment",
-        title=sections.title,
-        claim=sections.claim,
-        paper=sections.paper,
-        axes=tuple(sections.vary.values()),
-        zips=sections.zip,
-        settings=settings_of(sections.run, sections.measure),
-        measure=sections.measure,
-        groups=sections.groups,
-        printed=sections.printed,
-        expected=sections.expected,
-        claims=sections.claims,
-        errata=sections.errata,
-        figure=sections.figure,
-        data=document.data,
-        _document=document,
-        _sections=sections,
-        _asked=asked,
-    )
-
-
-def _sections(document: Document) -> Sections:
-    try:
-        return checked(Sections, document.data, document)
-    except InputError as error:
-        raise InputError([*error.problems, *_elsewhere(document, error)]) from None
-
-
-def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
-    """What else is wrong, as far as that can be told without the sections that `error` is about."""
-    assert isinstance(document.root.value, dict)
-    faulty = {re.split(r"[.\[]", problem.field)[0] for problem in error.problems}
-    if faulty & (Sections.model_fields.keys() - APART):
-        return ()
-    faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
-    sound = {key: node for key, node in document.root.value.items() if key not in faulty}
-    rest = replace(document, root=collection({"title": Node("-", document.root.mark), **sound}, document.root.mark))
-    try:
-        sections = checked(Sections, rest.data, rest)
-        _require([*map(located(rest), faults(sections))], rest, sections)
-    except InputError as more:
-        return more.problems
-    return ()
-
-
-def _require(problems: list[Problem], document: Document, sections: Sections) -> None:
-    """No problems, neither these nor in the first cell, which stands for mistakes that are in all."""
-    if all(re.split(r"[.\[]", problem.field)[0] in APART for problem in problems):
-        try:
-            Cells(document, sections).first()
-        except InputError as error:
-            problems = [*problems, *error.problems]
-    if problems:
-        raise InputError(problems)
-
-
-def _fitting(document: Document, sections: Sections) -> Document:
-    """Without what is said of cells that are no longer there."""
-    return _kept(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
-
-
-def _without_the_paper(document: Document, sections: Sections) -> Document:
-    """Without values beside those of the cells, and without mistakes; other claims may hold here too."""
-    document = _kept(document, sections, lambda section, of: section == "claims" and of.erratum is None)
-    return with_section(document, "errata", None)
-
-
-def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
-    """With the statements that `keep` approves of, by their section."""
-    for section in STATEMENTS:
-        node = document.root.child(section)
-        if node is not None and isinstance(node.value, list):
-            said = zip(node.value, getattr(sections, section), strict=True)
-            kept = [item for item, of in said if keep(section, of)]
-            document = with_section(document, section, collection(kept, node.mark, node.key))
-    return document
 
 
 def _complete(document: Document) -> Document:
@@ -219,7 +113,7 @@ def _complete(document: Document) -> Document:
         raise InputError([document.problem(("network",), f"{path} does not exist", right)])
     own = read_yaml(path)
     root = replace(_from_file(anchored(own.root, own.directory, ("network",)), own.name), key=node.key)
-    return replace(with_section(document, "network", root), others={own.name: own.lines})
+    return replace(placed(document, ("network",), root), others={own.name: own.lines})
 
 
 def _from_file(node: Node, name: str) -> Node:
@@ -230,3 +124,97 @@ def _from_file(node: Node, name: str) -> Node:
     if isinstance(node.value, list):
         return collection([_from_file(below, name) for below in node.value], mark, key)
     return replace(node, mark=mark, key=key)
+
+
+# ---- Checked
+
+
+def _made(asked: Asked, quick: bool = False) -> Experiment:
+    document, overrides, zips = asked
+    document, another = overridden(quickened(document) if quick else document, overrides, zips)
+    document = replace(document, root=anchored(document.root, document.directory, document.prefix))
+    if overrides or zips:  # which come after `quick`, so that it is of no more use
+        document = placed(document, ("quick",), None)
+    sections = _sections(document)
+    if another:  # what a paper prints is about its own experiment, other claims may hold here too
+        document = _kept(document, sections, lambda section, of: section == "claims" and of.erratum is None)
+        document = placed(document, ("errata",), None)
+        sections = _sections(document)
+    if quick or overrides:
+        document, sections = _fitting(document, sections)
+    problems = _faults(document, sections)
+    if not problems and not overrides and not quick and sections.quick is not None:
+        fast = quickened(document)
+        problems = _faults(*_fitting(fast, _sections(fast)))
+    _require(problems, document, sections)
+    return Experiment(
+        name=sections.name or "experiment",
+        **{name: getattr(sections, name) for name in SAID},
+        axes=tuple(sections.vary.values()),
+        zips=sections.zip,
+        settings=settings_of(sections.run, sections.measure),
+        data=document.data,
+        _document=document,
+        _sections=sections,
+        _asked=asked,
+    )
+
+
+def _fitting(document: Document, sections: Sections) -> tuple[Document, Sections]:
+    """Without what is said of cells that are no longer there."""
+    document = _kept(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
+    return document, _sections(document)
+
+
+def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
+    """With the statements that `keep` approves of, by their section."""
+    for section in STATEMENTS:
+        node = document.root.child(section)
+        if node is not None and isinstance(node.value, list):
+            said = zip(node.value, getattr(sections, section), strict=True)
+            kept = [item for item, of in said if keep(section, of)]
+            document = placed(document, (section,), collection(kept, node.mark, node.key))
+    return document
+
+
+def _sections(document: Document) -> Sections:
+    try:
+        return checked(Sections, document.data, document)
+    except InputError as error:
+        raise InputError([*error.problems, *_elsewhere(document, error)]) from None
+
+
+def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
+    """What else is wrong, as far as that can be told without the sections that `error` is about."""
+    assert isinstance(document.root.value, dict)
+    faulty = {_section(problem) for problem in error.problems}
+    if faulty & (Sections.model_fields.keys() - APART):
+        return ()
+    faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
+    sound = {key: node for key, node in document.root.value.items() if key not in faulty}
+    rest = replace(document, root=collection({"title": Node("-", document.root.mark), **sound}, document.root.mark))
+    try:
+        sections = checked(Sections, rest.data, rest)
+        _require(_faults(rest, sections), rest, sections)
+    except InputError as more:
+        return more.problems
+    return ()
+
+
+def _faults(document: Document, sections: Sections) -> list[Problem]:
+    return [*map(located(document), faults(sections, Names(sections)))]
+
+
+def _require(problems: list[Problem], document: Document, sections: Sections) -> None:
+    """No problems, neither these nor in the first cell, which stands for mistakes that are in all."""
+    if all(_section(problem) in APART for problem in problems):
+        try:
+            Cells(document, sections, Names(sections)).made(most=1)
+        except InputError as error:
+            problems = [*problems, *error.problems]
+    if problems:
+        raise InputError(problems)
+
+
+def _section(problem: Problem) -> str:
+    return re.split(r"[.\[]", problem.field)[0]

@@ -11,8 +11,13 @@ without a rate.
     cooperative    polls, and replicas and peers        polls, and replicas and peers           P2P eq. 30
                    unless sought                        if they are in `over`
 
-Rows are in the group of the system, and beside it in the group `independent`
-for the system without polls or redundant queries.
+With r the slowest rate that meets the target,
+
+    independent    R = B^2 / r - B                       r: rate of the downloads of each
+    redundant      R = B^2 / r - B / k                   r: of the k asked together
+    cooperative    R = m (B - B / m - k r)               r: rate of the polls                      (1)
+
+serves clients, so a system of a given size is known once r is.
 """
 
 from __future__ import annotations
@@ -24,9 +29,16 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from replnet.laws import FieldError, Law, law
 from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
+from replnet.network.network import Network
 from replnet.network.parts import UPDATES, Part
+from replnet.papers.service import service_rate
 from replnet.text.errors import FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
+
+OFTEN = 4.0  # queries per update or download, whichever is more frequent
+SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # what there are rows of
+GAINS = ("service_rate_gain", "replicas_gain")  # and of these, over the system without polls or redundant queries
+Amounts = dict[str, Callable[[float], float]]
 
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 BOUNDS = "the least and the most, such as [2, 3000]"
@@ -153,3 +165,41 @@ class Optimise(Part):
         fewest = self.over["peers"][0] if self.peers is None else self.peers
         if fewest >= most:
             raise FieldError("peers", f"{fewest} is not below replicas = {most}", f"1 to {most - 1}")
+
+    @property
+    def alone(self) -> Optimise:
+        """Its replicas without polls or redundant queries."""
+        return self.model_copy(update={"system": "independent", "ask": None})
+
+    def service(self, rate: float, replicas: int = 0, peers: int = 0) -> float:
+        """R of (1)."""
+        if self.system == "cooperative":
+            return service_rate(self.bandwidth, replicas, self.bandwidth / replicas, rate, peers)
+        return self.bandwidth**2 / rate - self.bandwidth / (self.ask or 1)
+
+    def amounts(self, replicas: int, peers: int) -> Amounts:
+        """What follows from r, in a system of this size."""
+        found: Amounts = {"service_rate": lambda rate: self.service(rate, replicas, peers)}
+        if self.system == "cooperative":
+            return found | {"polls": lambda rate: rate}
+        ask = self.ask or 1
+        return found | {"replicas": lambda rate: ask * self.bandwidth / rate, "downloads": lambda rate: rate / ask}
+
+    def network(self, rate: float, replicas: int, peers: int) -> Network:
+        """That which has the freshness of this system."""
+        if self.system == "cooperative":
+            assert self.polls is not None
+            shape = {"kind": "cooperative", "replicas": replicas, "peers": peers, "select": self.select or "random"}
+            downloads = at_rate(self.downloads, self.bandwidth / replicas)
+            return Network.from_data(
+                {**shape, "updates": self.updates, "downloads": downloads, "polls": at_rate(self.polls, rate)}
+            )
+        if self.system == "redundant" and self.superposition != "poisson":
+            assert self.ask is not None
+            queries = f"exponential(rate={OFTEN * max(self.updates.rate, rate)!r})"
+            shape = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
+            downloads = at_rate(self.downloads, rate / self.ask)
+            return Network.from_data({**shape, "updates": self.updates, "downloads": downloads})
+        # As many rare downloads together are Poisson ones, one replica stands for those that are asked.
+        family = "exponential" if self.system == "redundant" else self.downloads
+        return Network.from_data({"kind": "single", "updates": self.updates, "downloads": at_rate(family, rate)})
