@@ -12,9 +12,8 @@ import pytest
 from replnet.cli import main, progress
 from replnet.network import network as networks
 from replnet.report import sections
-from replnet.study.experiment import experiment
+from replnet.study.experiment import experiment, subjects
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.sweeps import cell as cells
 from replnet.study.sweeps import forecast as outlooks
 
 FAST = {
@@ -35,7 +34,7 @@ FAST = {
         (["run", "cascade"], networks, "load"),
         (["network", "cascade"], networks, "load"),
         (["sweep", "p2p/fig3"], experiment, "load_experiment"),
-        (["sweep", "p2p/fig3", "--workers", "0"], cells, "emulated"),
+        (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulated"),
         (["sweep", "p2p/fig3", "--dry-run"], outlooks, "_look"),
         (["report", "nowhere"], sections, "opened"),
     ],
@@ -59,15 +58,15 @@ def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):
 
 def test_a_glance_at_a_cell_is_brief_whatever_its_rates(monkeypatch):
     """No look has more events than the longest may, be they polls at 100,000 per unit of time."""
-    seen = []
+    seen, emulated = [], subjects.emulated
 
     def counted(network, settings, longer=False):
-        result = cells.emulated(network, settings, longer)
+        result = emulated(network, settings, longer)
         seen.append(result.events)
         return result
 
-    monkeypatch.setattr(outlooks, "emulated", counted)
-    monkeypatch.setattr(outlooks, "LONG", {"array": 1e5, "step": 1e3})
+    monkeypatch.setattr(subjects, "emulated", counted)
+    monkeypatch.setattr(subjects, "LONG", {"array": 1e5, "step": 1e3})
     monkeypatch.setattr(outlooks, "SHORT", 0.0)
     experiment = Experiment.from_data(FAST)
     found = outlooks.outlook(experiment.cells(), {})

@@ -20,7 +20,7 @@ from replnet.report.number import finite, fixed, places, text
 from replnet.report.page import file_names
 from replnet.report.style import NAMES, ORDERED, SERIES, THEME
 from replnet.report.svg import standalone, svg
-from replnet.study.sweeps.errata import Expectation, ShownErratum
+from replnet.study.sweeps.statements import Expectation, ShownErratum
 
 NASTY = """<script>alert("1")</script> & 'x' $a$ </title></style>\x00\x1b ]]> --> _é 漢"""
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, TypeVar, final
 
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.prediction import Prediction
@@ -52,14 +52,11 @@ class BestSize(Subject):
     """A system of replicas that meets a target, and what of its size is sought."""
 
     section = words = "optimise"
+    kinds: ClassVar = {None: Optimise}
 
     @classmethod
     def checked(cls, document: Document) -> Subject:
         return cls(checked(Optimise, document.data, document).model_dump(mode="json", exclude_none=True))
-
-    @classmethod
-    def fields(cls, kind: object) -> set[str] | None:
-        return set(Optimise.model_fields)
 
     @classmethod
     def schema(cls) -> dict[str, Any]:

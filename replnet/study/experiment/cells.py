@@ -1,28 +1,146 @@
-"""The cells of an experiment: a checked subject, with its settings, per point of the axes."""
+"""The cells of an experiment: named values at a point of the axes, and the checked subject that follows, with its
+settings."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, final
 
 from replnet.measure.metrics import is_beyond
 from replnet.study.experiment.axes import Place, Point, points
-from replnet.study.experiment.checks import RUN
-from replnet.study.experiment.expressions import Scalar, is_template, template
-from replnet.study.experiment.names import Names
-from replnet.study.experiment.sections import Run, Sections
+from replnet.study.experiment.expressions import (
+    LARGEST,
+    Expression,
+    Scalar,
+    Template,
+    expression,
+    is_template,
+    template,
+)
+from replnet.study.experiment.sections import RUN, Run, Sections
 from replnet.study.experiment.subjects import Settings, Subject
+from replnet.study.store import durable
 from replnet.text.checks import FieldError
 from replnet.text.documents import Document, Node, collection, mapped
-from replnet.text.errors import FieldsError, InputError, Problem
+from replnet.text.errors import FieldsError, InputError, Problem, shown, suggestion
+from replnet.text.grammar import canonical
 from replnet.text.overrides import put
-from replnet.text.validation import checked
+from replnet.text.validation import Fault, checked
 
 HANDFUL = 5  # bad cells after which no more are made
+
+
+# ---- Named values
+
+
+@final
+class Names:
+    """Axes and named values in an order in which each needs only those before it.
+
+    `used` are those that an expression mentions, as they are defined; `faults` are texts that are no expressions,
+    unknown names, and cycles.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self._axes, self._values = sections.vary, dict[str, Any]()
+        self.used, self.faults = set[str](), list[Fault]()
+        known = {canonical(name): name for name in (*sections.vary, *sections.values)}
+        needs: dict[Any, set[str]] = {name: set() for name in known.values()}
+        for path, text, read in _expressions(sections):
+            try:
+                found = read(text)
+            except FieldError as error:
+                self.faults.append((path, error.wrong, error.right, False))
+                continue
+            if path[0] == "values":
+                self._values[str(path[1])] = found
+            wanted: frozenset[str] = getattr(found, "names", frozenset())
+            # Not as differences of sets, which would go through all that is known.
+            for name in sorted(one for one in wanted if one not in known):
+                right = suggestion(name, known.values(), "a name of values or vary, such as")
+                right = right if known else "a name that values or vary defines"
+                self.faults.append((path, f"{name} is unknown", right, False))
+            named = {known[name] for name in wanted if name in known}
+            self.used |= named
+            if path[0] in ("values", "vary"):
+                needs[path[1]] |= named
+        self.order, cycles = _ordered(needs)
+        for cycle in cycles:
+            path = ("vary" if cycle[0] in sections.vary else "values", cycle[0])
+            wrong = f"depends on itself: {' -> '.join(cycle)}"
+            self.faults.append((path, wrong, "an expression over other names", False))
+
+    def at(self, point: Point) -> dict[str, Scalar]:
+        """What every name stands for; raises FieldsError at the name that stands for nothing."""
+        known = dict[str, Scalar]()
+        for name in self.order:
+            path: Place = ("values", name)
+            value: Any = self._values.get(name)
+            if axis := self._axes.get(name):
+                path, value = ("vary", name, *axis.places[point[name]]), axis.meanings[point[name]]
+                value = template(value) if is_template(value) else value
+            try:
+                known[canonical(name)] = value.value(known) if isinstance(value, Expression | Template) else value
+            except FieldError as error:
+                raise FieldsError([(path, error.wrong, error.right)]) from None
+        return known
+
+
+def texts(data: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
+    """The texts with ${ } in plain data, and where they stand."""
+    if isinstance(data, Mapping | list | tuple):
+        for key, below in data.items() if isinstance(data, Mapping) else enumerate(data):
+            yield from texts(below, (*path, key))
+    elif is_template(data):
+        yield path, data
+
+
+def _expressions(sections: Sections) -> Iterator[tuple[Place, Any, Callable[[Any], Any]]]:
+    """Whatever may mention names, where it stands, and what reads it."""
+    for name, value in sections.values.items():
+        yield ("values", name), value, _formula
+    for axis in sections.vary.values():
+        for meaning, place in zip(axis.meanings, axis.places, strict=True):
+            if is_template(meaning):
+                yield ("vary", axis.name, *place), meaning, template
+    for section in (sections.subject.section, "set"):
+        yield from ((*found, template) for found in texts(getattr(sections, section), (section,)))
+
+
+def _formula(value: object) -> int | float | Expression:
+    """A named value as the file gives it: a number, or the text of an expression."""
+    if isinstance(value, str):
+        return expression(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FieldError("", f"{shown(value)} is not a value", "a number, or an expression such as 4 / k")
+    if not abs(value) <= LARGEST:  # NaN is not either
+        raise FieldError("", f"{shown(value)} is not finite", "a number of at most 1e300")
+    return value
+
+
+def _ordered(needs: Mapping[str, set[str]]) -> tuple[list[str], list[list[str]]]:
+    """Names after those they need, and the cycles that prevent it. Without recursion: chains may be long."""
+    done: dict[str, None] = {}
+    cycles: list[list[str]] = []
+    for start in needs:
+        way: dict[str, None] = {} if start in done else {start: None}
+        while way:
+            name = next(reversed(way))
+            missing = sorted(need for need in needs[name] if need not in done)
+            back = next((need for need in missing if need in way), None)
+            if back is not None:
+                names = list(way)
+                cycles.append([*names[names.index(back) :], back])
+            if missing and back is None:
+                way[missing[0]] = None
+            else:
+                done[name] = way.pop(name)
+    return list(done), cycles
+
+
+# ---- Cells
 
 
 @final
@@ -52,14 +170,12 @@ class Cell:
 
 def key_of(subject: Subject, settings: Settings) -> str:
     """The hash of all that a result depends on."""
-    data = {subject.section: subject.data, "settings": asdict(settings)}
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return durable.digest(durable.canonical({subject.section: subject.data, "settings": asdict(settings)}))
 
 
 def key_of_longer(key: str) -> str:
     """The key of the longer run of a cell."""
-    return hashlib.sha256(f"{key} longer".encode()).hexdigest()
+    return durable.digest(f"{key} longer")
 
 
 def settings_of(run: Run, measure: Iterable[str] = ()) -> Settings:
@@ -74,12 +190,11 @@ class Cells:
     def __init__(self, document: Document, sections: Sections, names: Names) -> None:
         self._document, self._sections, self._names = document, sections, names
         self._axes = tuple(sections.vary.values())
-        self._section = sections.subject.section
         self._settings = settings_of(sections.run, sections.measure)
         varied = [name for name in sections.vary if name not in names.used]
-        self._run_axes = [name for name in varied if name.startswith(RUN)]
+        self._run = [("vary", name) for name in varied if name.startswith(RUN)]
         overridden = [("set", name) for name in sections.set]
-        overridden += [("vary", name) for name in varied if name not in self._run_axes]
+        overridden += [("vary", name) for name in varied if not name.startswith(RUN)]
         # The whole before its parts: polls, then polls.rate.
         self._overrides = sorted(overridden, key=lambda path: path[1].count("."))
 
@@ -103,13 +218,19 @@ class Cells:
             names = self._names.at(point)
         except FieldsError as error:
             raise InputError(self._document.problem(*fault) for fault in error.faults) from None
-        settings = self._settings_at(point) if self._run_axes else self._settings
-        subject = self._sections.subject.checked(self._filled(point, names))
+        settings = self._settings
+        if self._run:
+            document = self._filled("run", self._run, point, names)
+            settings = settings_of(checked(Run, document.data, document), self._sections.measure)
+        subject = self._sections.subject
+        made = subject.checked(self._filled(subject.section, self._overrides, point, names))
         values = {axis.name: axis.values[point[axis.name]] for axis in self._axes}
-        return Cell(key_of(subject, settings), values, subject, settings)
+        return Cell(key_of(made, settings), values, made, settings)
 
-    def _filled(self, point: Point, names: dict[str, Scalar]) -> Document:
-        """What the subject is made from, with its expressions evaluated and its fields overridden."""
+    def _filled(
+        self, section: str, overrides: Iterable[tuple[str, str]], point: Point, names: Mapping[str, Scalar]
+    ) -> Document:
+        """A section with its expressions evaluated and its fields overridden."""
         problems: list[Problem] = []
 
         def fill(node: Node, path: Place) -> Node:
@@ -121,31 +242,21 @@ class Cells:
                 problems.append(self._document.problem(path, error.wrong, error.right))
                 return node
 
-        document = self._document.at(self._section)
-        document = replace(document, root=mapped(document.root, fill, (self._section,)))
-        for path in self._overrides:
-            node = self._document.at(*path).root if path[0] == "set" else self._given(path[1], point, names[path[1]])
+        root = self._document.root
+        given = root.child(section) or collection({}, root.mark)
+        document = replace(self._document, root=mapped(given, fill, (section,)), prefix=(section,))
+        for home, name in overrides:
+            node, field = self._document.at(home, name).root, name
+            if home == "vary":
+                place = self._document.at(home, name, *self._sections.vary[name].places[point[name]]).root
+                node, field = Node(names[name], place.mark, place.key), name.removeprefix(RUN)
             try:
-                document = put(document, path[1], mapped(node, fill, path))
+                document = put(document, field, mapped(node, fill, (home, name)))
             except InputError as error:
-                problems += (self._document.problem(path, p.wrong, p.right) for p in error.problems)
+                problems += (self._document.problem((home, name), p.wrong, p.right) for p in error.problems)
         if problems:
             raise InputError(problems)
         return document
-
-    def _settings_at(self, point: Point) -> Settings:
-        root = self._document.root
-        run = root.child("run") or collection({}, root.mark)
-        document = replace(self._document, root=run, prefix=("run",))
-        for name in self._run_axes:
-            axis = self._sections.vary[name]
-            document = put(document, name.removeprefix(RUN), self._given(name, point, axis.meanings[point[name]]))
-        return settings_of(checked(Run, document.data, document), self._sections.measure)
-
-    def _given(self, name: str, point: Point, value: Any) -> Node:
-        """A value of an axis, where the file gives it."""
-        node = self._document.at("vary", name, *self._sections.vary[name].places[point[name]]).root
-        return Node(value, node.mark, node.key)
 
     def _told(self, bad: list[tuple[Point, InputError]]) -> Iterator[Problem]:
         """Each place once, with the values of its cell unless the cell farthest from it has the same problem."""

@@ -12,16 +12,15 @@ from typing import Any
 from replnet.measure.metrics import is_beyond
 from replnet.measure.row import COMPARED
 from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
+from replnet.study.experiment.cells import Names, texts
 from replnet.study.experiment.expressions import VALUES, template
-from replnet.study.experiment.names import Names, texts
-from replnet.study.experiment.sections import GROUP, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
+from replnet.study.experiment.sections import GROUP, RUN, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
 from replnet.study.experiment.subjects import Subject
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.validation import Fault
 
 RESERVED = {*COMPARED, "printed", "expected"}
-RUN = "run."  # starts the name of an axis that is a setting
 
 
 def faults(sections: Sections, names: Names) -> Iterator[Fault]:

@@ -34,6 +34,7 @@ from replnet.text.errors import FieldsError, shown, suggestion
 SUBJECTS: dict[str, type[Subject]] = {one.section: one for one in (NetworkSubject, BestSize, FormulaSubject)}
 STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells
 GROUP = "group"  # stands beside the axes: the group of a row
+RUN = "run."  # starts the name of an axis that is a setting
 LARGEST_SEED = 2**63 - 1
 EXACT = 1e-9  # what a fraction leaves to rounding
 
@@ -117,8 +118,6 @@ def _axes(value: object) -> dict[str, Axis]:
     for name, given in _mapping(value, "name: values").items():
         try:
             found[name] = axis(name, given)
-        except FieldError as error:
-            faults.append(((name,), error.wrong, error.right))
         except FieldsError as error:
             faults += [((name, *path), wrong, right) for path, wrong, right in error.faults]
     if faults:
@@ -171,8 +170,7 @@ Text = Annotated[str, BeforeValidator(text)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_more), _or_list({"type": "string"})]
 Metric = Annotated[str, BeforeValidator(_metric), WithJsonSchema(METRIC)]
 Metrics = Annotated[tuple[Metric, ...], BeforeValidator(_one_or_more), _or_list(METRIC)]
-AXES = WithJsonSchema({"type": "object", "additionalProperties": AXIS})
-Axes = Annotated[dict[str, Any], BeforeValidator(_axes), AXES]
+Axes = Annotated[dict[str, Any], BeforeValidator(_axes), WithJsonSchema({**SCALARS, "additionalProperties": AXIS})]
 Values = Annotated[dict[str, Any], BeforeValidator(_scalars), WithJsonSchema(SCALARS)]
 Choices = Annotated[tuple[Any, ...] | None, BeforeValidator(_choices), _or_list(SCALAR)]
 Logs = Annotated[tuple[Literal["x", "y"], ...], BeforeValidator(_one_or_more), _or_list({"enum": ["x", "y"]})]

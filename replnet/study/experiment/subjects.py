@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, final
 
 from replnet.engines.plan import UPDATES, plan
@@ -66,6 +66,7 @@ class Subject(ABC):
     section: ClassVar[str]
     words: ClassVar[str]
     tag: ClassVar[str] = ""
+    kinds: ClassVar[Mapping[Any, Any]]  # models of what a section may say
 
     @classmethod
     @abstractmethod
@@ -73,12 +74,12 @@ class Subject(ABC):
         """What the section says, its expressions filled in; or an InputError."""
 
     @classmethod
-    @abstractmethod
-    def fields(cls, kind: object) -> set[str] | None:
+    def fields(cls, kind: str | None) -> set[str] | None:
         """Of one of this kind; None where there is no such kind."""
+        return set(cls.kinds[kind].model_fields) if kind in cls.kinds else None
 
     @classmethod
-    def metrics(cls, kind: object) -> tuple[str, ...]:
+    def metrics(cls, kind: str | None) -> tuple[str, ...]:
         """All that there are rows of, where that follows from the kind alone."""
         return ()
 
@@ -121,19 +122,15 @@ class Subject(ABC):
 class FormulaSubject(Subject):
     """A formula that is looked at by itself, with its arguments; nothing of it is measured."""
 
-    section, words, tag = "formula", "formula", "name"
+    section, words, tag, kinds = "formula", "formula", "name", registry.COMPUTATIONS
 
     @classmethod
     def checked(cls, document: Document) -> Subject:
         return cls(registry.computation(document.data, document).model_dump(mode="json", exclude_none=True))
 
     @classmethod
-    def fields(cls, kind: object) -> set[str] | None:
-        return set(registry.COMPUTATIONS[kind].model_fields) if kind in registry.COMPUTATIONS else None
-
-    @classmethod
-    def metrics(cls, kind: object) -> tuple[str, ...]:
-        return registry.COMPUTATIONS[kind].metrics if kind in registry.COMPUTATIONS else ()
+    def metrics(cls, kind: str | None) -> tuple[str, ...]:
+        return cls.kinds[kind].metrics if kind in cls.kinds else ()
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -141,7 +138,7 @@ class FormulaSubject(Subject):
 
     @property
     def groups(self) -> set[str]:
-        return set(registry.COMPUTATIONS[self.data["name"]].groups)
+        return set(self.kinds[self.data["name"]].groups)
 
     def predict(self, settings: Settings) -> list[Row]:
         return [
@@ -163,15 +160,11 @@ FORMULA_METRICS = registry.METRICS
 class NetworkSubject(Subject):
     """A network, emulated beside its formulas."""
 
-    section, words, tag = "network", "the network", "kind"
+    section, words, tag, kinds = "network", "the network", "kind", specification.KINDS
 
     @classmethod
     def checked(cls, document: Document) -> Subject:
         return cls(Network.from_data(document.data, document).data())
-
-    @classmethod
-    def fields(cls, kind: object) -> set[str] | None:
-        return set(specification.KINDS[kind].model_fields) if kind in specification.KINDS else None
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -232,21 +225,10 @@ class NetworkSubject(Subject):
 
 def emulated(network: Network, settings: Settings, longer: bool = False) -> Emulated:
     """By the settings of a cell; never longer of its own accord, as cells are judged together."""
-    horizon = settings.horizon
-    if horizon is None and settings.precision is not None:
-        horizon = pilot(network, settings)
-    result = emulate(
-        network,
-        settings.engine or suited(network),
-        seed=settings.seed,
-        horizon=horizon,
-        precision=settings.precision,
-        estimator=settings.estimator,
-        replications=settings.replications,
-        resolution=settings.resolution,
-        confirm=longer,
-        measure=settings.measure,
-    )
+    how = {**asdict(settings), "engine": settings.engine or suited(network)}
+    if settings.horizon is None and settings.precision is not None:
+        how["horizon"] = pilot(network, settings)
+    result = emulate(network, **how, confirm=longer)
     if result.incomplete.startswith(INTERRUPTED):
         raise KeyboardInterrupt
     return result

@@ -172,12 +172,7 @@ def _acquired(file: Path, place: Path) -> int:
             fd = open_plain(file, os.O_RDWR | os.O_CREAT)
         try:
             with _begun(place):
-                mine = _locked(fd)
-            if not mine:
-                raise RefusedError(
-                    f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
-                    "reading is possible meanwhile)"
-                )
+                _lock(fd, place)
             if is_at(file, fd):
                 return fd
         except BaseException:
@@ -210,16 +205,15 @@ def writer(folder: Path) -> str:
         os.close(fd)
 
 
-def _locked(fd: int) -> bool:
-    for attempt in range(GLIMPSES):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if attempt + 1 < GLIMPSES:
-                time.sleep(GLIMPSE)
-        else:
-            return True
-    return False
+def _lock(fd: int, place: Path) -> None:
+    for _ in range(GLIMPSES):
+        with suppress(BlockingIOError):
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(GLIMPSE)
+    raise RefusedError(
+        f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
+        "reading is possible meanwhile)"
+    )
 
 
 def _sign(fd: int, text: str) -> None:

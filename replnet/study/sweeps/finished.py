@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from replnet.measure.verdict import overall
 from replnet.study.experiment.cells import Cell, key_of_longer
@@ -21,14 +21,6 @@ from replnet.study.sweeps.table import Line, beside, frame, lines
 FAILURES = "failures.json"  # in a run directory: cells that failed the last time, by key
 
 
-class View(Protocol):
-    """What draws a sweep: the report, which stands above this layer."""
-
-    def plot(self, sweep: Sweep) -> Any: ...
-
-    def html(self, sweep: Sweep) -> str: ...
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -40,7 +32,7 @@ class Sweep:
     stopped: str = ""  # why it ended early, if it did
     folder: Path | None = None
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    view: View | None = field(default=None, repr=False)
+    view: Any = field(default=None, repr=False)  # what draws it: the report, which stands above this layer
 
     @classmethod
     def read(cls, folder: str | Path) -> Sweep:
@@ -111,7 +103,7 @@ class Sweep:
     @cached_property
     def errata(self) -> tuple[statements.ShownErratum, ...]:
         """The mistakes of the paper that the table shows, each with its kind."""
-        return statements.shown_errata(self.experiment, self.lines, self.claims)
+        return statements.shown_errata(self.experiment.errata, self.lines, self.claims)
 
     @cached_property
     def expectations(self) -> tuple[statements.Expectation, ...]:
@@ -160,13 +152,12 @@ class Sweep:
 
     def plot(self) -> Any:
         """A matplotlib figure."""
-        return self._view.plot(self)
+        return self._drawn("plot")
 
     def _repr_html_(self) -> str:
-        return self._view.html(self)
+        return str(self._drawn("html"))
 
-    @property
-    def _view(self) -> View:
+    def _drawn(self, how: str) -> Any:
         if self.view is None:
             raise ValueError("view: nothing draws this sweep (that of replnet.sweep is drawn by the report)")
-        return self.view
+        return getattr(self.view, how)(self)

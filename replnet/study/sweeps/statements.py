@@ -16,15 +16,14 @@ where it names none a cell is a mistake by itself, of rounding if it is off by n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, final
 
 from replnet.measure.verdict import FAMILY, ROUNDING
 from replnet.study.experiment.axes import Axis, same
-from replnet.study.experiment.experiment import Experiment
-from replnet.study.experiment.sections import GROUP, Claim, Expected, StatedValue
+from replnet.study.experiment.sections import GROUP, Claim, Erratum, Expected, StatedValue
 from replnet.study.sweeps.table import CONTRADICTS, Line
 
 MOST_BROKEN = 3  # statements that are told
@@ -202,9 +201,11 @@ def contradictions(found: Iterable[Line]) -> list[str]:
     return [_sentence(line, line.printed[0]) for line in found if _contradicts(line, "printed")]
 
 
-def shown_errata(experiment: Experiment, found: Sequence[Line], claims: Sequence[Checked]) -> tuple[ShownErratum, ...]:
+def shown_errata(
+    errata: Mapping[str, Erratum], found: Sequence[Line], claims: Iterable[Checked]
+) -> tuple[ShownErratum, ...]:
     """The mistakes of the paper that a table shows, those with a name first and in the order of the file."""
-    cells: dict[str, list[str]] = {name: [] for name in experiment.errata}
+    cells: dict[str, list[str]] = {name: [] for name in errata}
     alone = []
     for name in ("printed", "expected"):
         for line in found:
@@ -216,8 +217,7 @@ def shown_errata(experiment: Experiment, found: Sequence[Line], claims: Sequence
     for claim in claims:
         if claim.erratum is not None and claim.fails:
             cells[claim.erratum].append(f"{claim.text}: {claim.detail}")
-    of = experiment.errata
-    named = [ShownErratum(name, of[name].kind, of[name].text, tuple(said)) for name, said in cells.items() if said]
+    named = [ShownErratum(name, one.kind, one.text, tuple(cells[name])) for name, one in errata.items() if cells[name]]
     return (*named, *alone)
 
 

@@ -67,9 +67,8 @@ def lines(
     found = []
     for cell in cells:
         rows = map(Row.of_record, records[cell.key]["rows"] if cell.key in records else ())
-        for row in rows:
-            if (not measure or row.metric in measure) and (not groups or row.group in groups):
-                found.append(Line(cell, row))
+        kept = (row for row in rows if (not measure or row.metric in measure) and (not groups or row.group in groups))
+        found += [Line(cell, row) for row in kept]
         if failures and cell.key in failures:
             found.append(Line(cell, Row("", "", note=failures[cell.key], verdict=FAILED)))
     rows_ = [line.row for line in found]
@@ -171,7 +170,9 @@ def _by_place(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
 
 def _difference(a: Row, b: Row) -> Comparison:
     ours, theirs, compared = a.estimate, b.estimate, a.comparison
-    assert ours and theirs and compared
+    assert ours is not None
+    assert theirs is not None
+    assert compared is not None
     error, doubt = math.hypot(ours.error, theirs.error), ours.doubt or theirs.doubt
     fewest = min(ours.replications, theirs.replications)
     return Comparison(Estimate(ours.value - theirs.value, error, fewest, doubt=doubt), 0.0, scale=compared.scale)
