@@ -172,7 +172,12 @@ def _acquired(file: Path, place: Path) -> int:
             fd = open_plain(file, os.O_RDWR | os.O_CREAT)
         try:
             with _begun(place):
-                _lock(fd, place)
+                mine = _locked(fd)
+            if not mine:
+                raise RefusedError(
+                    f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
+                    "reading is possible meanwhile)"
+                )
             if is_at(file, fd):
                 return fd
         except BaseException:
@@ -205,15 +210,13 @@ def writer(folder: Path) -> str:
         os.close(fd)
 
 
-def _lock(fd: int, place: Path) -> None:
+def _locked(fd: int) -> bool:
     for _ in range(GLIMPSES):
         with suppress(BlockingIOError):
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
         time.sleep(GLIMPSE)
-    raise RefusedError(
-        f"{place}: {_holder(fd)} is writing here (wait until it ends, stop it, or name another place; "
-        "reading is possible meanwhile)"
-    )
+    return False
 
 
 def _sign(fd: int, text: str) -> None:

@@ -70,15 +70,21 @@ class Sweep:
         """The keys of the cells that differ from their predictions at first, once all are there."""
         if self.done < len(self.cells):
             return []
-        found = lines(self.cells, self.records, self.experiment.measure, self.experiment.groups)
-        return list(dict.fromkeys(line.cell.key for line in found if line.row.verdict == "differ"))
+        return list(dict.fromkeys(line.cell.key for line in self._first if line.row.verdict == "differ"))
 
     @cached_property
     def lines(self) -> list[Line]:
         """The finished table, of what is finished, and of the metrics and the groups that the experiment keeps: all
         that is judged, shown or claimed."""
-        e = self.experiment
-        return beside(lines(self.cells, self.final, e.measure, e.groups, self.failures), e.printed, e.expected)
+        found = self._judged(self.final) if self.differing else self._first
+        return beside(found, self.experiment.printed, self.experiment.expected)
+
+    @cached_property
+    def _first(self) -> list[Line]:
+        return self._judged(self.records)
+
+    def _judged(self, records: Mapping[str, Any]) -> list[Line]:
+        return lines(self.cells, records, self.experiment.measure, self.experiment.groups, self.failures)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 from replnet.measure.estimate import Estimate
@@ -64,22 +64,24 @@ def lines(
 
     In the order of the cells, with a row for each that failed.
     """
-    found = []
+    found: list[tuple[Cell, Row]] = []
     for cell in cells:
         rows = map(Row.of_record, records[cell.key]["rows"] if cell.key in records else ())
         kept = (row for row in rows if (not measure or row.metric in measure) and (not groups or row.group in groups))
-        found += [Line(cell, row) for row in kept]
+        found += ((cell, row) for row in kept)
         if failures and cell.key in failures:
-            found.append(Line(cell, Row("", "", note=failures[cell.key], verdict=FAILED)))
-    rows_ = [line.row for line in found]
-    by_resolution = {one: judged(rows_, one) for one in {line.cell.settings.resolution for line in found}}
-    return [replace(line, row=by_resolution[line.cell.settings.resolution][i]) for i, line in enumerate(found)]
+            found.append((cell, Row("", "", note=failures[cell.key], verdict=FAILED)))
+    by_resolution = {
+        resolution: judged([row for _, row in found], resolution)
+        for resolution in {cell.settings.resolution for cell, _ in found}
+    }
+    return [Line(cell, by_resolution[cell.settings.resolution][i]) for i, (cell, _) in enumerate(found)]
 
 
 def beside(found: Sequence[Line], printed: Sequence[StatedValue], expected: Sequence[StatedValue]) -> list[Line]:
     """With what is stated of them, and how they compare."""
     both = zip(found, _against(found, printed), _against(found, expected), strict=True)
-    return [replace(line, printed=one, expected=other) for line, one, other in both]
+    return [Line(line.cell, line.row, one, other) for line, one, other in both]
 
 
 def _against(found: Sequence[Line], values: Sequence[StatedValue]) -> list[Stated]:
