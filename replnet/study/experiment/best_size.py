@@ -17,7 +17,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar, final
 
 from replnet.ages.cluster import NO_RECENT, cluster
@@ -64,7 +63,7 @@ class BestSize(Subject):
 
     @property
     def groups(self) -> set[str]:
-        return {"independent", self.system.system}
+        return {"independent", self.data["system"]}
 
     def predict(self, settings: Settings) -> list[Row]:
         return solve(self.system)
@@ -74,7 +73,7 @@ class BestSize(Subject):
         return solve(self.system, emulator), emulator.events, emulator.incomplete
 
     def cost(self, settings: Settings) -> float:
-        return 100.0 * (self.system.replicas or 1) / (settings.precision or PRECISION)
+        return 100.0 * self.data.get("replicas", 1) / (settings.precision or PRECISION)
 
     def glance(self, settings: Settings) -> tuple[float, float]:
         begun = time.perf_counter()
@@ -82,7 +81,7 @@ class BestSize(Subject):
         more = max((BRIEF / (settings.precision or PRECISION)) ** 2, 1.0)
         return more * events, more * (time.perf_counter() - begun)
 
-    @cached_property
+    @property
     def system(self) -> Optimise:
         return Optimise.model_validate(self.data)
 

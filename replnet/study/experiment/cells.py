@@ -10,15 +10,7 @@ from typing import Any, final
 
 from replnet.measure.metrics import is_beyond
 from replnet.study.experiment.axes import Place, Point, points
-from replnet.study.experiment.expressions import (
-    LARGEST,
-    Expression,
-    Scalar,
-    Template,
-    expression,
-    is_template,
-    template,
-)
+from replnet.study.experiment.expressions import LARGEST, Expression, Scalar, expression, is_template, template
 from replnet.study.experiment.sections import RUN, Run, Sections
 from replnet.study.experiment.subjects import Settings, Subject
 from replnet.study.store import durable
@@ -82,7 +74,7 @@ class Names:
                 path, value = ("vary", name, *axis.places[point[name]]), axis.meanings[point[name]]
                 value = template(value) if is_template(value) else value
             try:
-                known[canonical(name)] = value.value(known) if isinstance(value, Expression | Template) else value
+                known[canonical(name)] = value.value(known) if hasattr(value, "value") else value
             except FieldError as error:
                 raise FieldsError([(path, error.wrong, error.right)]) from None
         return known

@@ -78,18 +78,18 @@ def _share(value: object) -> float:
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
     if not isinstance(value, Mapping):
         raise FieldError("", f"{shown(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
-    found = {}
+    found, checks = {}, {"replicas": whole(2), "peers": whole(1)}
     for name, bounds in value.items():
-        if name not in ("replicas", "peers"):
-            raise FieldsError([((name,), "cannot be sought", "replicas, peers")])
-        if not isinstance(bounds, list | tuple) or len(bounds) != 2:
-            raise FieldsError([((name,), f"{shown(bounds)} is not a pair", BOUNDS)])
         try:
-            low, high = (whole(2 if name == "replicas" else 1)(bound) for bound in bounds)
+            if name not in checks:
+                raise FieldError("", "cannot be sought", "replicas, peers")
+            if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+                raise FieldError("", f"{shown(bounds)} is not a pair", BOUNDS)
+            low, high = map(checks[name], bounds)
+            if low >= high:
+                raise FieldError("", f"{shown(list(bounds))} does not rise", BOUNDS)
         except FieldError as error:
             raise FieldsError([((name,), error.wrong, error.right)]) from None
-        if low >= high:
-            raise FieldsError([((name,), f"{shown(list(bounds))} does not rise", BOUNDS)])
         found[name] = (low, high)
     return found
 
@@ -187,19 +187,18 @@ class Optimise(Part):
 
     def network(self, rate: float, replicas: int, peers: int) -> Network:
         """That which has the freshness of this system."""
+        given: dict[str, Any]
         if self.system == "cooperative":
             assert self.polls is not None
-            shape = {"kind": "cooperative", "replicas": replicas, "peers": peers, "select": self.select or "random"}
-            downloads = at_rate(self.downloads, self.bandwidth / replicas)
-            return Network.from_data(
-                {**shape, "updates": self.updates, "downloads": downloads, "polls": at_rate(self.polls, rate)}
-            )
-        if self.system == "redundant" and self.superposition != "poisson":
+            given = {"kind": "cooperative", "replicas": replicas, "peers": peers, "select": self.select or "random"}
+            given |= {"polls": at_rate(self.polls, rate)}
+            family, rate = self.downloads, self.bandwidth / replicas
+        elif self.system == "redundant" and self.superposition != "poisson":
             assert self.ask is not None
             queries = f"exponential(rate={OFTEN * max(self.updates.rate, rate)!r})"
-            shape = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
-            downloads = at_rate(self.downloads, rate / self.ask)
-            return Network.from_data({**shape, "updates": self.updates, "downloads": downloads})
-        # As many rare downloads together are Poisson ones, one replica stands for those that are asked.
-        family = "exponential" if self.system == "redundant" else self.downloads
-        return Network.from_data({"kind": "single", "updates": self.updates, "downloads": at_rate(family, rate)})
+            given = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
+            family, rate = self.downloads, rate / self.ask
+        else:
+            # As many rare downloads together are Poisson ones, one replica stands for those that are asked.
+            given, family = {"kind": "single"}, "exponential" if self.system == "redundant" else self.downloads
+        return Network.from_data({**given, "updates": self.updates, "downloads": at_rate(family, rate)})

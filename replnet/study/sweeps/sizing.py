@@ -41,7 +41,6 @@ class Sized:
 
     key: str
     value: Number
-    network: Network
     predicted: float | None
     how: str
     result: Emulated
@@ -89,7 +88,7 @@ def size(
     tell(0.9, f"{key} = {value:.6g}, emulated")
     result = emulated(at(value), settings)
     how = "by emulation with common random numbers" if known is None else "by formula"
-    return Sized(key, value, at(value), by_formula(value), how, result)
+    return Sized(key, value, by_formula(value), how, result)
 
 
 def _about(result: Result, group: str | None) -> list[Row]:
