@@ -73,7 +73,7 @@ class BestSize(Subject):
         return solve(self.system, emulator), emulator.events, emulator.incomplete
 
     def cost(self, settings: Settings) -> float:
-        return 100.0 * self.data.get("replicas", 1) / (settings.precision or PRECISION)
+        return 100.0 * float(self.data.get("replicas", 1)) / (settings.precision or PRECISION)
 
     def glance(self, settings: Settings) -> tuple[float, float]:
         begun = time.perf_counter()
