@@ -18,8 +18,10 @@ SELECT = axis("select", ["random", "recent"])
 
 
 def row(measured, predicted=None, error=0.001, accuracy=None, **more):
-    estimate = Estimate(measured, error, 32)
-    interval = {"ci_low": estimate.low, "ci_high": estimate.high} if error is not None else {}
+    interval = {}
+    if error is not None:
+        estimate = Estimate(measured, error, 32)
+        interval = {"ci_low": estimate.low, "ci_high": estimate.high}
     return {
         "group": "cluster", "metric": "freshness", "measured": measured, "error": error, "replications": 32,
         "ci_low": None, "ci_high": None, **interval, "doubt": "", "predicted": predicted, "kind": "", "source": "",

@@ -104,6 +104,16 @@ def test_the_difference_of_two_runs():
         differences(Run([row(0.5), None, None], "a"), Run([None, row(0.5), None], "b"))
 
 
+def test_what_was_chosen_and_not_measured_has_a_difference_and_no_interval():
+    """As the best size that a search by emulation found; old records of it have a value and no replications."""
+    chosen = row(10.0, **{"error": None, "replications": None, "metric": "replicas"})
+    (line,) = lines_of([chosen])
+    assert (line.row.measured, line.row.ci_low, line.row.verdict) == (10.0, None, "")
+    assert {name: line.row.record()[name] for name in chosen} == chosen
+    _, (one,), word = differences(Run([chosen], "a"), Run([chosen], "b"))
+    assert (one["difference"], one["ci_low"], one["z"], word) == (0.0, None, None, "unresolved")
+
+
 def test_a_sweep_without_a_view_says_so():
     with pytest.raises(ValueError, match="nothing draws this sweep"):
         Sweep(None, {}).plot()
