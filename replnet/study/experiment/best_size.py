@@ -27,7 +27,7 @@ from replnet.measure.row import NOTHING, Row
 from replnet.network.network import Network
 from replnet.papers.service import cooperative, non_cooperative, peak, redundant_gain
 from replnet.study.experiment.subjects import Ran, Settings, Subject, emulated
-from replnet.study.experiment.system import Optimise, family_of
+from replnet.study.experiment.system import ALONE, Optimise, Size, family_of
 from replnet.text.documents import Document
 from replnet.text.validation import checked
 
@@ -93,8 +93,7 @@ class Found(Generic[V]):
 
     rate: V
     freshness: V  # at that rate, or at the one where it was looked for
-    replicas: int = 0  # of a cooperative system
-    peers: int = 0
+    size: Size = ALONE
     note: str = ""
 
     def derived(self, of: Callable[[float], float]) -> V:
@@ -157,16 +156,16 @@ def _best_cluster(system: Optimise, most: float) -> Predicted:
     assert system.polls is not None
     polls, downloads = family_of(system.polls), family_of(system.downloads)
 
-    def meet(replicas: int, peers: int, rates: list[float]) -> Predicted:
-        given = (system.bandwidth, system.target, replicas, system.updates, downloads, polls, peers)
-        size = cooperative(*given, start=rates[-1] or None if rates else None)
-        return Found(Prediction(size.polls), Prediction(system.target), replicas, peers)
+    def meet(size: Size, rates: list[float]) -> Predicted:
+        given = (system.bandwidth, system.target, size[0], system.updates, downloads, polls, size[1])
+        found = cooperative(*given, start=rates[-1] or None if rates else None)
+        return Found(Prediction(found.polls), Prediction(system.target), size)
 
     best, _, value = _best(system, most, meet)
+    replicas, peers = best.size
 
     def freshness(rate: float) -> Prediction:
-        laws = (downloads(system.bandwidth / best.replicas), polls(rate))
-        return cluster(best.replicas, *laws, best.peers).freshness(system.updates)
+        return cluster(replicas, downloads(system.bandwidth / replicas), polls(rate), peers).freshness(system.updates)
 
     lowest = max(best.rate.value, 1e-9)
     basis, slope = freshness(lowest), math.inf
@@ -176,9 +175,9 @@ def _best_cluster(system: Optimise, most: float) -> Predicted:
     note = ""
     if "replicas" in system.over:
         low, high = system.over["replicas"]
-        enough = NEAR * value(best.replicas, best.peers)
-        ends = max(low, best.peers + 1), high
-        note = _near_words(*(_edge(best.replicas, end, lambda m: value(m, best.peers) >= enough) for end in ends))
+        enough = NEAR * value(best.size)
+        ends = max(low, peers + 1), high
+        note = _near_words(*(_edge(replicas, end, lambda m: value((m, peers)) >= enough) for end in ends))
     source = f"{BY_REPLICAS}; {basis.source}"
     rate = Prediction(best.rate.value, basis.kind, source, accuracy=basis.accuracy / slope)
     return replace(best, rate=rate, freshness=replace(basis, value=system.target, source=source), note=note)
@@ -208,28 +207,26 @@ class Emulator:
     def measure(self, system: Optimise, known: Predicted) -> Measured:
         """(2), from the rate that a formula gives; without polls the freshness alone."""
         if not known.rate.value:
-            return self._idle(system, known.replicas, known.peers)
-        first = self._freshness(system.network(known.rate.value, known.replicas, known.peers))
-        found = self._root(system, known.rate.value, (known.replicas, known.peers), first)
-        return replace(found, freshness=first)
+            return self._idle(system, known.size)
+        first = self._freshness(system.network(known.rate.value, known.size))
+        return replace(self._root(system, known.rate.value, known.size, first), freshness=first)
 
     def search(self, system: Optimise) -> Measured:
         """The best size where there is no formula."""
 
-        def meet(replicas: int, peers: int, rates: list[float]) -> Measured:
-            idle = self._idle(system, replicas, peers, coarse=True)
+        def meet(size: Size, rates: list[float]) -> Measured:
+            idle = self._idle(system, size, coarse=True)
             if idle.freshness.value >= system.target:
                 return idle
             start = next(filter(None, reversed(rates)), system.updates.rate)
-            return self._root(system, start, (replicas, peers), coarse=True)
+            return self._root(system, start, size, coarse=True)
 
         plain = non_cooperative(system.bandwidth, system.target, system.updates, family_of(system.downloads))
         best, known, value = _best(system, plain.replicas, meet)
-        enough = NEAR * value(best.replicas, best.peers)
-        tried = [m for m, k in known if k == best.peers and value(m, k) >= enough]
+        tried = [size[0] for size in known if size[1] == best.size[1] and value(size) >= NEAR * value(best.size)]
         words = _near_words(min(tried), max(tried))
         if best.rate.value:
-            best = self._root(system, best.rate.value, (best.replicas, best.peers))
+            best = self._root(system, best.rate.value, best.size)
         return replace(best, note=f"{words}, of {len(known)} sizes emulated" if words else "")
 
     def _freshness(self, network: Network, coarse: bool = False) -> Estimate:
@@ -242,18 +239,18 @@ class Emulator:
         by_group = {row.group: row.estimate for row in result.rows if row.metric == "freshness" and row.estimate}
         return next(by_group[group] for group in GROUPS if group in by_group)
 
-    def _idle(self, system: Optimise, replicas: int, peers: int, coarse: bool = False) -> Measured:
+    def _idle(self, system: Optimise, size: Size, coarse: bool = False) -> Measured:
         """As good as without polls."""
-        here = self._freshness(system.network(1e-9 * system.updates.rate, replicas, peers), coarse)
-        return Found(replace(here, value=0.0, error=0.0), here, replicas, peers)
+        here = self._freshness(system.network(1e-9 * system.updates.rate, size), coarse)
+        return Found(replace(here, value=0.0, error=0.0), here, size)
 
     def _root(
-        self, system: Optimise, rate: float, size: tuple[int, int], first: Estimate | None = None, coarse: bool = False
+        self, system: Optimise, rate: float, size: Size, first: Estimate | None = None, coarse: bool = False
     ) -> Measured:
         """(2), from `rate`, where the freshness may be known."""
 
         def at(rate: float) -> Estimate:
-            return self._freshness(system.network(rate, *size), coarse)
+            return self._freshness(system.network(rate, size), coarse)
 
         most = LARGEST_STEP * system.bandwidth / max(size[1], 1)
         for _ in range(MOST_STEPS):
@@ -263,7 +260,7 @@ class Emulator:
             wanted = system.target - here.value
             if slope and abs(wanted) <= CLOSE * rate * slope:
                 found = replace(here, value=rate + wanted / slope, error=here.error / slope, skew=-here.skew)
-                return Found(found, here, *size)
+                return Found(found, here, size)
             step = wanted / slope if slope else math.copysign(math.inf, wanted)
             rate = min(max(rate + step, rate / LARGEST_STEP), rate * LARGEST_STEP)
             if rate > most and system.system == "cooperative":
@@ -275,42 +272,41 @@ class Emulator:
 
 # ---- The size of a cluster
 
-Meet = Callable[[int, int, list[float]], Found[V]]
-"""Finds the rate of a cluster of m replicas that ask k, given the rates of those that were looked at before."""
+Meet = Callable[[Size, list[float]], Found[V]]
+"""Finds the rate of a cluster, given the rates of those that were looked at before."""
 
 
 def _best(
     system: Optimise, most: float, meet: Meet[V]
-) -> tuple[Found[V], dict[tuple[int, int], Found[V]], Callable[[int, int], float]]:
-    """The cluster that serves most, all that were looked at by (m, k), and what a size serves."""
-    known: dict[tuple[int, int], Found[V]] = {}
+) -> tuple[Found[V], dict[Size, Found[V]], Callable[[Size], float]]:
+    """The cluster that serves most, all that were looked at by their sizes, and what a size serves."""
+    known: dict[Size, Found[V]] = {}
 
-    def value(replicas: int, peers: int) -> float:
-        size = replicas, peers
+    def value(size: Size) -> float:
         try:
             if size not in known:
-                known[size] = meet(*size, [found.rate.value for found in known.values()])
+                known[size] = meet(size, [found.rate.value for found in known.values()])
         except UnreachableError:
             return -math.inf
-        return system.service(known[size].rate.value, *size)
+        return system.service(known[size].rate.value, size)
 
     size = search(system, most, value)
     if size not in known:
-        meet(*size, [])  # says why
+        meet(size, [])  # says why
     return known[size], known, value
 
 
-def search(system: Optimise, replicas: float, value: Callable[[int, int], float]) -> tuple[int, int]:
+def search(system: Optimise, replicas: float, value: Callable[[Size], float]) -> Size:
     """(m, k) of the highest value; it rises with m up to the size of a system without polls, `replicas` (P2P VI-D)."""
     many = system.over.get("replicas", (system.replicas, system.replicas))
     few = system.over.get("peers", (system.peers, system.peers))
-    best: tuple[float, tuple[int, int]] = (-math.inf, (many[1], few[0]))
+    best: tuple[float, Size] = (-math.inf, (many[1], few[0]))
     for peers in range(few[0], min(few[1], many[1] - 1) + 1):
         low = max(many[0], peers + 1)
         start = min(max(int(replicas), low), many[1])
 
         def at(size: int, peers: int = peers) -> float:
-            return value(size, peers) if size <= many[1] else -math.inf
+            return value((size, peers)) if size <= many[1] else -math.inf
 
         size = peak(at, start) if start < many[1] else start
         best = max(best, (at(size), (size, peers)), key=lambda found: found[0])
@@ -330,14 +326,15 @@ def _silent(system: Optimise, why: Exception) -> Row:
 
 def _rows(system: Optimise, known: Predicted | None, found: Measured | None) -> Iterator[Row]:
     """Of one system: predicted, measured or both."""
-    size = known or found
-    assert size is not None
+    either = known or found
+    assert either is not None
     note = (known.note if known else "") or (found.note if found else "")
-    for metric, of in system.amounts(size.replicas, size.peers).items():
+    for metric, of in system.amounts(either.size).items():
         both = known and known.derived(of), found and found.derived(of)
         yield _row(system, metric, *both, note if metric == "service_rate" else "")
     if system.system == "cooperative":
-        chosen = {"replicas": size.replicas, "downloads": system.bandwidth / size.replicas, "peers": size.peers}
+        replicas, peers = either.size
+        chosen = {"replicas": replicas, "downloads": system.bandwidth / replicas, "peers": peers}
         for metric, value in chosen.items():
             yield _chosen(system, metric, float(value), known)
     yield _row(system, "freshness", known and known.freshness, found and found.freshness)
@@ -362,13 +359,13 @@ def _gains(
 ) -> Iterator[Row]:
     """Over the system without polls or redundant queries, which is the first of each."""
     best, measured = known[1], found[1]
-    size = best or measured
-    assert size is not None
-    mine, theirs = system.amounts(size.replicas, size.peers), system.alone.amounts(0, 0)
+    either = best or measured
+    assert either is not None
+    mine, theirs = system.amounts(either.size), system.alone.amounts()
     for amount, base in theirs.items():
         if amount == "downloads":
             continue
-        of = mine.get(amount, lambda rate: float(size.replicas))
+        of = mine.get(amount, lambda rate: float(either.size[0]))
         prediction, estimate = None, None
         if best:
             one, whole = best.derived(of), base(known[0].rate.value)

@@ -64,7 +64,7 @@ class Subject(ABC):
     data: dict[str, Any]
 
     section: ClassVar[str]
-    words: ClassVar[str]
+    words: ClassVar[str]  # for it, in messages
     tag: ClassVar[str] = ""
     kinds: ClassVar[Mapping[Any, Any]]  # models of what a section may say
 
@@ -75,7 +75,7 @@ class Subject(ABC):
 
     @classmethod
     def fields(cls, kind: str | None) -> set[str] | None:
-        """Of one of this kind; None where there is no such kind."""
+        """What may be said of one of this kind, by name; None where there is no such kind."""
         return set(cls.kinds[kind].model_fields) if kind in cls.kinds else None
 
     @classmethod
@@ -99,7 +99,7 @@ class Subject(ABC):
 
     @abstractmethod
     def run(self, settings: Settings, longer: bool) -> Ran:
-        """Emulated, or `longer`; raises KeyboardInterrupt where emulate would return half a run."""
+        """Emulated, four times as long if `longer`; raises KeyboardInterrupt instead of returning half a run."""
 
     def cost(self, settings: Settings) -> float:
         """Roughly, beside other cells, from its data alone: who is largest begins first."""

@@ -38,6 +38,9 @@ from replnet.text.overrides import SPEED, call_of, with_parameter
 OFTEN = 4.0  # queries per update or download, whichever is more frequent
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # what there are rows of
 GAINS = ("service_rate_gain", "replicas_gain")  # and of these, over the system without polls or redundant queries
+Size = tuple[int, int]
+"""Of a cooperative system: m replicas, of which each asks k others."""
+ALONE: Size = (0, 0)  # of the others
 Amounts = dict[str, Callable[[float], float]]
 
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
@@ -171,28 +174,29 @@ class Optimise(Part):
         """Its replicas without polls or redundant queries."""
         return self.model_copy(update={"system": "independent", "ask": None})
 
-    def service(self, rate: float, replicas: int = 0, peers: int = 0) -> float:
+    def service(self, rate: float, size: Size = ALONE) -> float:
         """R of (1)."""
         if self.system == "cooperative":
+            replicas, peers = size
             return service_rate(self.bandwidth, replicas, self.bandwidth / replicas, rate, peers)
         return self.bandwidth**2 / rate - self.bandwidth / (self.ask or 1)
 
-    def amounts(self, replicas: int, peers: int) -> Amounts:
+    def amounts(self, size: Size = ALONE) -> Amounts:
         """What follows from r, in a system of this size."""
-        found: Amounts = {"service_rate": lambda rate: self.service(rate, replicas, peers)}
+        found: Amounts = {"service_rate": lambda rate: self.service(rate, size)}
         if self.system == "cooperative":
             return found | {"polls": lambda rate: rate}
         ask = self.ask or 1
         return found | {"replicas": lambda rate: ask * self.bandwidth / rate, "downloads": lambda rate: rate / ask}
 
-    def network(self, rate: float, replicas: int, peers: int) -> Network:
+    def network(self, rate: float, size: Size) -> Network:
         """That which has the freshness of this system."""
         given: dict[str, Any]
         if self.system == "cooperative":
             assert self.polls is not None
-            given = {"kind": "cooperative", "replicas": replicas, "peers": peers, "select": self.select or "random"}
+            given = {"kind": "cooperative", "replicas": size[0], "peers": size[1], "select": self.select or "random"}
             given |= {"polls": at_rate(self.polls, rate)}
-            family, rate = self.downloads, self.bandwidth / replicas
+            family, rate = self.downloads, self.bandwidth / size[0]
         elif self.system == "redundant" and self.superposition != "poisson":
             assert self.ask is not None
             queries = f"exponential(rate={OFTEN * max(self.updates.rate, rate)!r})"

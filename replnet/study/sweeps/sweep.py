@@ -123,7 +123,7 @@ def _experiment(given: Given, overrides: Iterable[str], zips: Iterable[str]) -> 
 
 
 def _header(experiment: Experiment) -> dict[str, Any]:
-    """What records depend on beside the values of their axes, as it will be read from a file."""
+    """What records depend on beside the values of their axes."""
     parts = {name: experiment.data.get(name) for name in ("values", *SUBJECTS, "set")}
     said = {name: part for name, part in parts.items() if part}
     return {"replnet": __version__, **said, "run": asdict(experiment.settings)}

@@ -129,7 +129,8 @@ def test_errors_follow_the_slope():
 
 @pytest.mark.parametrize("best", [3, 10, 40, 99])
 def test_the_search_finds_the_peak_within_its_bounds(best):
-    def value(replicas, peers):
+    def value(size):
+        replicas, peers = size
         return -abs(math.log(replicas / best)) - peers
 
     given = {**CLUSTER, "over": {"replicas": [3, 60], "peers": [1, 3]}}

@@ -106,7 +106,7 @@ def test_the_difference_of_two_runs():
 
 def test_what_was_chosen_and_not_measured_has_a_difference_and_no_interval():
     """As the best size that a search by emulation found; old records of it have a value and no replications."""
-    chosen = row(10.0, **{"error": None, "replications": None, "metric": "replicas"})
+    chosen = {**row(10.0, error=None), "replications": None, "metric": "replicas"}
     (line,) = lines_of([chosen])
     assert (line.row.measured, line.row.ci_low, line.row.verdict) == (10.0, None, "")
     assert {name: line.row.record()[name] for name in chosen} == chosen
