@@ -20,7 +20,7 @@ from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.validation import Fault
 
-RESERVED = {*COMPARED, "printed", "expected"}
+RESERVED = {*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict"}
 
 
 def faults(sections: Sections, names: Names) -> Iterator[Fault]:

@@ -52,6 +52,7 @@ def test_expected_values_and_errata_that_cannot_be(messages, old, new, said):
         (with_("k: 1:9", "k: 1:9\n  q: [1, 2]"), "exp.yaml:6:3: vary.q: is in no ${ }, and is no field of the network (one of bandwidth"),
         (with_("k: 1:9", "k: 1:9\n  pears: [1, 2]"), "exp.yaml:6:3: vary.pears: is in no ${ }, and is no field of the network (did you mean peers?)"),
         (with_("k: 1:9", "k: 1:9\n  group: [1, 2]"), "exp.yaml:6:3: vary.group: is a column of every table (another name)"),
+        (with_("k: 1:9", "k: 1:9\n  ci_low: [1, 2]"), "exp.yaml:6:3: vary.ci_low: is a column of every table (another name)"),
         (with_("k: 1:9", "peers: 1:9").replace("/ k", "/ peers").replace("${k}", "3"), "exp.yaml:5:3: vary.peers: is a name in ${ }, and a field of the network that does not mention it (peers: ${peers} in network, or another name for the axis)"),
         (with_("k: 1:9", "k: 1:9\n  run.speed: [1, 2]"), "exp.yaml:6:3: vary.run.speed: is not a setting (did you mean seed?)"),
         (with_("k: 1:9", "k: 1:9\n  run.seed: [1, -2]"), "exp.yaml:6:17: run.seed: -2 is out of range (a whole number"),
