@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from replnet.laws.law import Law
 
+Number = TypeVar("Number", int, float)
 Family = Callable[[float], Law]  # a rate, to the law of that rate
 
 SAME = 1e-11  # relative width of a bracket that is closed, and freshness that meets a target
@@ -72,3 +74,15 @@ def increasing_root(f: Callable[[float], float], low: float, high: float) -> flo
             at_a = at_a / 2 if last == 1 else at_a
             last = 1
     return math.exp(b)
+
+
+def narrowed(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
+    """The number next to the edge between one that is fine and one that is not, on the side where they are fine.
+
+    Whole numbers are halved until they are neighbours, others in logarithms until they are `close`, relatively.
+    """
+    whole = isinstance(inside, int)
+    while abs(outside - inside) > 1 if whole else max(inside / outside, outside / inside) > 1 + close:
+        middle: Any = (inside + outside) // 2 if whole else math.sqrt(inside * outside)
+        inside, outside = (middle, outside) if fine(middle) else (inside, middle)
+    return inside

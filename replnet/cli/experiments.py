@@ -163,11 +163,11 @@ def compare(first: Path, second: Path, form: str) -> int:
     The interval is that of independent runs: with equal seeds it is wider than it need be.
     """
     from replnet.study.sweeps.sweep import Sweep
-    from replnet.study.sweeps.two_runs import COLUMNS, differences
+    from replnet.study.sweeps.table import DIFFERENCES, differences
 
     one, other = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = differences(one, other)
-    columns = [*axes, *COLUMNS]
+    columns = [*axes, *DIFFERENCES]
     numbers = {"first", "second", "difference", "ci_low", "ci_high"}
     shown = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}

@@ -133,7 +133,7 @@ class Seen:
         self._failed: list[str] = []
 
     def add(self, now: Glimpse) -> None:
-        from replnet.study.sweeps.table import Line
+        from replnet.measure.row import Row
 
         self.now = now
         if now.cell is None:
@@ -142,9 +142,9 @@ class Seen:
         where = ", ".join(f"{name} = {value}" for name, value in values.items())[:WIDE]
         if now.failure:
             self._failed.append(f"{where}: {now.failure}")
-        for row in (now.record or {}).get("rows", ()):
-            z, about = Line(now.cell, row).z, (row["group"], row["metric"])
-            numbers = brief(row["measured"]), brief(row["predicted"]), signed(z)
+        for row in map(Row.of_record, (now.record or {}).get("rows", ())):
+            z, about = row.z, (row.group, row.metric)
+            numbers = brief(row.measured), brief(row.predicted), signed(z)
             self._latest.append((", ".join(map(str, values.values()))[:WIDE], *about, *numbers))
             if z is not None and abs(z) > abs(self._worst[0]):
                 self._worst = z, f"{where}{', ' if where else ''}{' '.join(about)}"

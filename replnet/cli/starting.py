@@ -107,7 +107,7 @@ def schema(what: str) -> int:
     `# yaml-language-server: $schema=network.schema.json`.
     """
     from replnet.network.specification import schema as network_schema
-    from replnet.study.experiment.schema import experiment_schema
+    from replnet.study.experiment.sections import experiment_schema
 
     print_json(experiment_schema() if what == "experiment" else network_schema())
     return FINE

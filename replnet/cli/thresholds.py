@@ -72,7 +72,7 @@ def check(demands: list[Demand], network: Network, by: str | None = None) -> Non
 
 def _groups(network: Network, by: str | None) -> list[str]:
     if network.kind == "aggregate":
-        from replnet.study.experiment.groups import groups_of
+        from replnet.study.experiment.subjects import groups_of
 
         return sorted(groups_of(network.data()))
     if by == "source":

@@ -14,9 +14,8 @@ from replnet.report.figure import drawn
 from replnet.report.markup import Html, element, joined, standalone, style_sheet, svg
 from replnet.report.section import Section, holds
 from replnet.report.table import counts, tables, word
-from replnet.study.experiment.statements import Kind
-from replnet.study.sweeps.claims import Checked
-from replnet.study.sweeps.errata import Expectation, ShownErratum
+from replnet.study.experiment.sections import Kind
+from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
 from replnet.text.csv_table import csv_text
 from replnet.text.numbers import counted, is_number, text
 

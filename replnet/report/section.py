@@ -13,11 +13,9 @@ from typing import Any, ParamSpec, final
 
 from replnet.study.experiment.axes import Axis
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.experiment.models import GROUP, SUBJECTS
+from replnet.study.experiment.sections import GROUP, SUBJECTS
 from replnet.study.sweeps import sweep as sweeps
-from replnet.study.sweeps.cell import predicted
-from replnet.study.sweeps.claims import Checked
-from replnet.study.sweeps.errata import Expectation, ShownErratum
+from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
 from replnet.study.sweeps.sweep import Sweep
 from replnet.study.sweeps.table import frame
 from replnet.text.errors import InputError
@@ -157,10 +155,10 @@ def _curve(experiment: Experiment, figure: FigureSpec) -> Any:
     try:
         finer = Experiment.from_data(data)
         rows = [
-            {**cell.values, **row}
+            {**cell.values, **row.record()}
             for cell in finer.cells()
-            for row in predicted(cell)
-            if row["metric"] == figure.y and (not experiment.groups or row["group"] in experiment.groups)
+            for row in cell.subject.predict(cell.settings)
+            if row.metric == figure.y and (not experiment.groups or row.group in experiment.groups)
         ]
     except InputError:  # a network between two that are possible need not be
         return None

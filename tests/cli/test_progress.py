@@ -18,9 +18,8 @@ from replnet.live import Outage
 from replnet.live.clocks import Standstill
 from replnet.network import network as networks
 from replnet.report import section as sections
-from replnet.study.experiment import experiment
+from replnet.study.experiment import experiment, subjects
 from replnet.study.experiment.cells import Cell, Settings
-from replnet.study.sweeps import cell as cells
 from replnet.study.sweeps import forecast as outlooks
 from replnet.study.sweeps.sweep import Glimpse
 
@@ -29,7 +28,7 @@ SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
 CELL = Cell("key", {"k": 2, "select": "recent"}, {}, SETTINGS)
 ROW = {
     "group": "cluster", "metric": "freshness", "measured": 0.5032, "error": 0.001, "replications": 32, "doubt": "",
-    "predicted": 0.5, "accuracy": None,
+    "predicted": 0.5, "accuracy": None, "kind": "exact", "source": "", "note": "",
 }  # fmt: skip
 
 
@@ -68,7 +67,7 @@ def picture(drawn) -> str:
         (["run", "cascade"], networks, "load"),
         (["network", "cascade"], networks, "load"),
         (["sweep", "p2p/fig3"], experiment, "load_experiment"),
-        (["sweep", "p2p/fig3", "--workers", "0"], cells, "emulated"),
+        (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulated"),
         (["sweep", "p2p/fig3", "--dry-run"], outlooks, "_look"),
         (["report", "nowhere"], sections, "opened"),
     ],

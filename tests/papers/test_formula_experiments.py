@@ -19,7 +19,7 @@ import replnet as rn
 from replnet.papers.crawling import Pages, fixed_freshness, random_freshness
 from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
-from replnet.study.experiment.schema import experiment_schema
+from replnet.study.experiment.sections import experiment_schema
 from replnet.study.formulas.computation import Computation
 from replnet.study.formulas.registry import COMPUTATIONS, computation
 from replnet.study.sweeps.forecast import outlook
@@ -60,8 +60,8 @@ def rows(**arguments) -> dict[tuple[str, str], float | None]:
 
 def test_cells_have_a_formula_and_no_network(load):
     cells = load(TEXT).cells()
-    assert cells[-1].formula == {"name": "gamma-rates", "ratio": 2.0, "spread": 1.0}
-    assert [cell.network for cell in cells] == [{}] * 6
+    assert cells[-1].subject.data == {"name": "gamma-rates", "ratio": 2.0, "spread": 1.0}
+    assert {cell.subject.section for cell in cells} == {"formula"}
     assert len({cell.key for cell in cells}) == 6
     again = Experiment.from_data(json.loads(json.dumps(load(TEXT).data)))
     assert again.cells() == cells
@@ -114,7 +114,7 @@ def test_a_directory_is_carried_on_with(load, tmp_path):
 
 def test_fields_may_be_axes_and_overridden(load):
     assert load(TEXT, "ratio=1,2,4").axes[-1].values == (1, 2, 4)
-    assert {cell.formula["ratio"] for cell in load(TEXT, "ratio=3").cells()} == {3}
+    assert {cell.subject.data["ratio"] for cell in load(TEXT, "ratio=3").cells()} == {3}
     with pytest.raises(InputError, match="ration: is no field of formula"):
         load(TEXT, "ration=3")
 
@@ -279,7 +279,7 @@ def test_formulas_that_ship(name):
     assert [one.kind for one in found.errata] == SAID.get(name, [])
     assert all(one.name for one in found.errata)
     known = {(row["group"], row["metric"]) for row in found.rows}
-    one = COMPUTATIONS[found.cells[0].formula["name"]]
+    one = COMPUTATIONS[found.cells[0].subject.data["name"]]
     assert known <= {(group, metric) for group in one.groups for metric in one.metrics}
 
 

@@ -16,7 +16,8 @@ import pytest
 import replnet
 from replnet.cli import main
 from replnet.cli.output import print_table
-from replnet.study.experiment import names
+from replnet.study.experiment import cells
+from replnet.study.experiment.sections import Sections
 from replnet.text.csv_table import as_cell, csv_text
 
 NETWORK = r"""
@@ -177,11 +178,12 @@ def test_many_named_values_are_looked_up_and_not_gone_through(monkeypatch):
             hashed += 1
             return super().__hash__()
 
-    monkeypatch.setattr(names, "canonical", Counted)
+    monkeypatch.setattr(cells, "canonical", Counted)
     count = 300
-    found, wrong = names.names_of((), {f"v{i}": f"v{i + 1} + 1" if i + 1 < count else 1 for i in range(count)})
-    assert not wrong
-    assert found.order == tuple(f"v{i}" for i in reversed(range(count)))
+    values = {f"v{i}": f"v{i + 1} + 1" if i + 1 < count else 1 for i in range(count)}
+    found = cells.Names(Sections(title="t", network="cascade", values=values))
+    assert not found.faults
+    assert found.order == [f"v{i}" for i in reversed(range(count))]
     assert hashed < 10 * count
 
 

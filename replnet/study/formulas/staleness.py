@@ -14,7 +14,7 @@ from replnet.network.fields import Count, LawField
 from replnet.papers.allocation import budget_for
 from replnet.papers.many_replicas import extra_bandwidth
 from replnet.papers.phase_lock import over_phases
-from replnet.study.experiment.system_fields import FAMILY, Family, family_of
+from replnet.study.experiment.system import FAMILY, Family, family_of
 from replnet.study.formulas.computation import Computation, Positive, Value
 from replnet.text.checks import FieldError
 from replnet.text.errors import shown

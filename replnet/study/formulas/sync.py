@@ -22,7 +22,7 @@ from replnet.papers.sync_rates import (
     uniform_average,
 )
 from replnet.papers.synchronization import at_equal_gain, benefit, best_division, gain_peak, largest_ratio, table_6_fits
-from replnet.study.experiment.system_fields import Target
+from replnet.study.experiment.system import Target
 from replnet.study.formulas.computation import Computation, NotNegative, Positive, Value
 from replnet.text.checks import FieldError
 from replnet.text.errors import shown

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from replnet.study.experiment import subjects
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.sweeps import cell as cells
 from replnet.study.sweeps import forecast as outlooks
 
 FAST = {
@@ -24,15 +24,15 @@ FAST = {
 
 def test_a_glance_at_a_cell_is_brief_whatever_its_rates(monkeypatch):
     """No look has more events than the longest may, be they polls at 100,000 per unit of time."""
-    seen = []
+    seen, emulated = [], subjects.emulated
 
     def counted(network, settings, longer=False):
-        result = cells.emulated(network, settings, longer)
+        result = emulated(network, settings, longer)
         seen.append(result.events)
         return result
 
-    monkeypatch.setattr(outlooks, "emulated", counted)
-    monkeypatch.setattr(outlooks, "LONG", {"array": 1e5, "step": 1e3})
+    monkeypatch.setattr(subjects, "emulated", counted)
+    monkeypatch.setattr(subjects, "LONG", {"array": 1e5, "step": 1e3})
     monkeypatch.setattr(outlooks, "SHORT", 0.0)
     experiment = Experiment.from_data(FAST)
     found = outlooks.outlook(experiment.cells(), {})

@@ -15,17 +15,26 @@ from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Comparison, verdicts
 from replnet.papers.service import cooperative
-from replnet.study.experiment.cells import Settings
-from replnet.study.sweeps.optimise import predict_size, solve
-from replnet.study.sweeps.systems import Choice, Found, System, search
+from replnet.study.experiment.best_size import BestSize, Found, search
+from replnet.study.experiment.subjects import Settings
+from replnet.study.experiment.system import Optimise
 
 SETTINGS = Settings(None, "conditional", 1, None, 0.002, None, 0.02)
 BASE = {"target": 0.6, "bandwidth": 10.0, "updates": "exponential(rate=1)", "downloads": "exponential", "over": {}}
 CLUSTER = {**BASE, "system": "cooperative", "polls": "exponential", "peers": 1, "over": {"replicas": [2, 3000]}}
 
 
-def found(record):
-    return {(row["group"], row["metric"]): row for row in record["rows"]}
+def found(rows):
+    return {(row.group, row.metric): row.record() for row in rows}
+
+
+def solve(plan, settings):
+    rows, *_ = BestSize(plan).run(settings, longer=False)
+    return rows
+
+
+def predict_size(plan):
+    return BestSize(plan).predict(SETTINGS)
 
 
 def assert_agree(rows):
@@ -68,7 +77,7 @@ def test_the_best_cluster():
 
 def test_a_cluster_of_a_given_size():
     plan = {**CLUSTER, "replicas": 30, "over": {}}
-    rows = found({"rows": predict_size(plan)})
+    rows = found(predict_size(plan))
     rate = rows["cooperative", "polls"]["predicted"]
     assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(30 * (10 - 10 / 30 - rate), rel=1e-12)
     assert rows["cooperative", "service_rate"]["note"] == ""
@@ -104,33 +113,35 @@ def test_recent_selection_is_optimised_by_emulation():
 
 
 def test_out_of_reach():
-    (row,) = solve({**CLUSTER, "target": 0.95}, SETTINGS)["rows"]
-    assert row["note"] == "the target needs 19 downloads per unit of time, above the bandwidth 10"
-    assert row["measured"] is row["predicted"] is None
+    (row,) = solve({**CLUSTER, "target": 0.95}, SETTINGS)
+    assert row.note == "the target needs 19 downloads per unit of time, above the bandwidth 10"
+    assert row.measured is row.predicted is None
 
 
 def test_errors_follow_the_slope():
     """d R / d r of R = B^2 / r - B / k."""
-    system = System("redundant", 0.5, 10.0, "exponential(rate=1)", "exponential", ask=4)
+    system = Optimise.model_validate({**BASE, "system": "redundant", "target": 0.5, "ask": 4})
     assert system.service(2.0) == 100 / 2 - 10 / 4
     rate = Estimate(2.0, 0.01, 32)
-    derived = Found(Choice(2.0), rate, rate).derived(system.service)
+    derived = Found(rate, rate).derived(system.service)
     assert derived.error == pytest.approx(0.01 * 100 / 4, rel=1e-6)
 
 
 @pytest.mark.parametrize("best", [3, 10, 40, 99])
 def test_the_search_finds_the_peak_within_its_bounds(best):
-    def value(replicas, peers):
+    def value(size):
+        replicas, peers = size
         return -abs(math.log(replicas / best)) - peers
 
-    plan = {"over": {"replicas": [3, 60], "peers": [1, 3]}}
-    assert search(plan, 2.5, value) == (min(best, 60), 1)
+    given = {**CLUSTER, "over": {"replicas": [3, 60], "peers": [1, 3]}}
+    system = Optimise.model_validate({name: one for name, one in given.items() if name != "peers"})
+    assert search(system, 2.5, value) == (min(best, 60), 1)
 
 
 def test_the_accuracy_of_a_formula_reaches_the_service_rate():
     """Constant polls have an approximation, whose doubt is of the poll rate too: d R = m k d nu."""
     plan = {**CLUSTER, "polls": "constant", "replicas": 20, "over": {}}
-    rows = found({"rows": predict_size(plan)})
+    rows = found(predict_size(plan))
     assert rows["cooperative", "freshness"]["accuracy"] > 0
     polls, rate = rows["cooperative", "polls"], rows["cooperative", "service_rate"]
     assert rate["accuracy"] > 0

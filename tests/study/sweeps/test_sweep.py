@@ -19,12 +19,12 @@ import pytest
 import replnet as rn
 from replnet.network.network import Network
 from replnet.report.section import section
+from replnet.study.experiment.cells import key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.provenance import provenance
 from replnet.study.store.store import RefusedError
-from replnet.study.sweeps import cell as cells
 from replnet.study.sweeps import sweep as sweeps
-from replnet.study.sweeps.sweep import Sweep, longer
+from replnet.study.sweeps.sweep import Sweep
 
 SMALL = {
     "name": "small",
@@ -107,7 +107,7 @@ def test_a_folder_that_goes_away_in_the_middle_is_named(tmp_path):
 def test_cells_are_those_that_emulate_gives():
     found = rn.sweep(small(), workers=0)
     cell = found.cells[0]
-    network = Network.from_data(cell.network)
+    network = Network.from_data(cell.subject.data)
     alone = rn.emulate(network, seed=3, horizon=200, estimator="conditional")
     assert found.rows[0]["measured"] == alone.rows[0].measured
     assert found.rows[0]["predicted"] == alone.rows[0].predicted
@@ -125,7 +125,7 @@ def test_the_table_does_not_depend_on_the_order():
 def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
     first = rn.sweep(small(), tmp_path, workers=0)
     before = parquet(tmp_path)
-    monkeypatch.setattr(sweeps, "run", lambda job: pytest.fail("ran again"))
+    monkeypatch.setattr(sweeps, "run", lambda cell: pytest.fail("ran again"))
     assert rn.sweep(small(), tmp_path, workers=0).rows == first.rows
     assert parquet(tmp_path) == before
 
@@ -133,8 +133,8 @@ def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
 def test_a_new_value_of_an_axis_leaves_the_others(tmp_path, monkeypatch):
     rn.sweep(small(), tmp_path, workers=0)
     ran = []
-    run = cells.run
-    monkeypatch.setattr(sweeps, "run", lambda job: ran.append(job.cell.values) or run(job))
+    run = sweeps.run
+    monkeypatch.setattr(sweeps, "run", lambda cell: ran.append(cell.values) or run(cell))
     wider = small(vary={"k": [1, 2, 3, 4], "select": ["random", "recent"]})
     found = rn.sweep(wider, tmp_path, workers=0)
     assert sorted(values["select"] for values in ran if values["k"] == 4) == ["random", "recent"]
@@ -165,12 +165,12 @@ def test_texts_and_claims_may_change(tmp_path):
 
 
 def test_a_failed_cell_is_told_and_tried_again(tmp_path, monkeypatch):
-    run = cells.run
+    run = sweeps.run
 
-    def fragile(job):
-        if job.cell.values == {"k": 2, "select": "recent"}:
+    def fragile(cell):
+        if cell.values == {"k": 2, "select": "recent"}:
             raise RuntimeError("out of luck")
-        return run(job)
+        return run(cell)
 
     with monkeypatch.context() as patched:
         patched.setattr(sweeps, "run", fragile)
@@ -187,13 +187,13 @@ def test_a_failed_cell_is_told_and_tried_again(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
-    run, count = cells.run, [0]
+    run, count = sweeps.run, [0]
 
-    def interrupted(job):
+    def interrupted(cell):
         count[0] += 1
         if count[0] == 3:
             raise KeyboardInterrupt
-        return run(job)
+        return run(cell)
 
     with monkeypatch.context() as patched:
         patched.setattr(sweeps, "run", interrupted)
@@ -205,11 +205,11 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
 
 def wrong_once(monkeypatch, by):
     """Predictions off by so much in one cell, as long as it is not run longer."""
-    run = cells.run
+    run = sweeps.run
 
-    def wrong(job):
-        record = run(job)
-        if job.cell.values == {"k": 1, "select": "random"} and not (by is None and job.longer):
+    def wrong(cell):
+        record = run(cell)
+        if cell.values == {"k": 1, "select": "random"} and not (by is None and cell.longer):
             shift = 0.2 if by is None else by
             for row in record["rows"]:
                 row["predicted"] = row["predicted"] + shift
@@ -223,8 +223,8 @@ def test_a_cell_that_differs_is_run_longer_before_it_is_called_so(tmp_path, monk
     found = rn.sweep(small(), tmp_path, workers=0)
     key = found.cells[0].key
     assert found.verdict == "differ"
-    assert found.records[longer(key)]["events"] > 3 * found.records[key]["events"]
-    assert found.rows[0]["measured"] == found.records[longer(key)]["rows"][0]["measured"]
+    assert found.records[key_of_longer(key)]["events"] > 3 * found.records[key]["events"]
+    assert found.rows[0]["measured"] == found.records[key_of_longer(key)]["rows"][0]["measured"]
     assert len(found.records) == 7
     assert Sweep.read(tmp_path).rows == found.rows
 
@@ -233,8 +233,8 @@ def test_a_cell_that_differs_by_chance_agrees_in_the_end(tmp_path, monkeypatch):
     wrong_once(monkeypatch, None)
     found = rn.sweep(small(), tmp_path, workers=0)
     assert found.verdict == "agree"
-    assert found.rows[0]["measured"] == found.records[longer(found.cells[0].key)]["rows"][0]["measured"]
-    monkeypatch.setattr(sweeps, "run", lambda job: pytest.fail("ran again"))
+    assert found.rows[0]["measured"] == found.records[key_of_longer(found.cells[0].key)]["rows"][0]["measured"]
+    monkeypatch.setattr(sweeps, "run", lambda cell: pytest.fail("ran again"))
     assert rn.sweep(small(), tmp_path, workers=0).rows == found.rows
 
 
@@ -247,10 +247,10 @@ def test_metrics_and_groups_are_chosen():
 
 def test_what_is_not_kept_is_as_if_it_were_not_there(monkeypatch):
     """A level that differs is neither judged nor run longer nor claimed about where another one is kept."""
-    run = cells.run
+    run = sweeps.run
 
-    def wrong(job):
-        record = run(job)
+    def wrong(cell):
+        record = run(cell)
         for row in record["rows"]:
             row["predicted"] += 0.2 if row["group"] == "level 3" else 0.0
         return record
@@ -290,6 +290,7 @@ def test_precision_is_reached_by_a_short_run():
 
 PROGRAM = """
 import sys, replnet as rn
+from replnet.study.experiment.cells import key_of_longer
 from replnet.study.experiment.experiment import load_experiment
 print("begun", flush=True)
 rn.sweep(load_experiment(sys.argv[1]), sys.argv[2], workers=0, progress=lambda g: print(g.done, flush=True))

@@ -11,8 +11,13 @@ without a rate.
     cooperative    polls, and replicas and peers        polls, and replicas and peers           P2P eq. 30
                    unless sought                        if they are in `over`
 
-Rows are in the group of the system, and beside it in the group `independent`
-for the system without polls or redundant queries.
+With r the slowest rate that meets the target,
+
+    independent    R = B^2 / r - B                       r: rate of the downloads of each
+    redundant      R = B^2 / r - B / k                   r: of the k asked together
+    cooperative    R = m (B - B / m - k r)               r: rate of the polls                      (1)
+
+serves clients, so a system of a given size is known once r is.
 """
 
 from __future__ import annotations
@@ -24,9 +29,19 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from replnet.laws import FieldError, Law, law
 from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
+from replnet.network.network import Network
 from replnet.network.parts import UPDATES, Part
+from replnet.papers.service import service_rate
 from replnet.text.errors import FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
+
+OFTEN = 4.0  # queries per update or download, whichever is more frequent
+SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # what there are rows of
+GAINS = ("service_rate_gain", "replicas_gain")  # and of these, over the system without polls or redundant queries
+Size = tuple[int, int]
+"""Of a cooperative system: m replicas, of which each asks k others."""
+ALONE: Size = (0, 0)  # of the others
+Amounts = dict[str, Callable[[float], float]]
 
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 BOUNDS = "the least and the most, such as [2, 3000]"
@@ -66,18 +81,18 @@ def _share(value: object) -> float:
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
     if not isinstance(value, Mapping):
         raise FieldError("", f"{shown(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
-    found = {}
+    found, checks = {}, {"replicas": whole(2), "peers": whole(1)}
     for name, bounds in value.items():
-        if name not in ("replicas", "peers"):
-            raise FieldsError([((name,), "cannot be sought", "replicas, peers")])
-        if not isinstance(bounds, list | tuple) or len(bounds) != 2:
-            raise FieldsError([((name,), f"{shown(bounds)} is not a pair", BOUNDS)])
         try:
-            low, high = (whole(2 if name == "replicas" else 1)(bound) for bound in bounds)
+            if name not in checks:
+                raise FieldError("", "cannot be sought", "replicas, peers")
+            if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+                raise FieldError("", f"{shown(bounds)} is not a pair", BOUNDS)
+            low, high = map(checks[name], bounds)
+            if low >= high:
+                raise FieldError("", f"{shown(list(bounds))} does not rise", BOUNDS)
         except FieldError as error:
             raise FieldsError([((name,), error.wrong, error.right)]) from None
-        if low >= high:
-            raise FieldsError([((name,), f"{shown(list(bounds))} does not rise", BOUNDS)])
         found[name] = (low, high)
     return found
 
@@ -153,3 +168,41 @@ class Optimise(Part):
         fewest = self.over["peers"][0] if self.peers is None else self.peers
         if fewest >= most:
             raise FieldError("peers", f"{fewest} is not below replicas = {most}", f"1 to {most - 1}")
+
+    @property
+    def alone(self) -> Optimise:
+        """Its replicas without polls or redundant queries."""
+        return self.model_copy(update={"system": "independent", "ask": None})
+
+    def service(self, rate: float, size: Size = ALONE) -> float:
+        """R of (1)."""
+        if self.system == "cooperative":
+            replicas, peers = size
+            return service_rate(self.bandwidth, replicas, self.bandwidth / replicas, rate, peers)
+        return self.bandwidth**2 / rate - self.bandwidth / (self.ask or 1)
+
+    def amounts(self, size: Size = ALONE) -> Amounts:
+        """What follows from r, in a system of this size."""
+        found: Amounts = {"service_rate": lambda rate: self.service(rate, size)}
+        if self.system == "cooperative":
+            return found | {"polls": lambda rate: rate}
+        ask = self.ask or 1
+        return found | {"replicas": lambda rate: ask * self.bandwidth / rate, "downloads": lambda rate: rate / ask}
+
+    def network(self, rate: float, size: Size) -> Network:
+        """That which has the freshness of this system."""
+        given: dict[str, Any]
+        if self.system == "cooperative":
+            assert self.polls is not None
+            given = {"kind": "cooperative", "replicas": size[0], "peers": size[1], "select": self.select or "random"}
+            given |= {"polls": at_rate(self.polls, rate)}
+            family, rate = self.downloads, self.bandwidth / size[0]
+        elif self.system == "redundant" and self.superposition != "poisson":
+            assert self.ask is not None
+            queries = f"exponential(rate={OFTEN * max(self.updates.rate, rate)!r})"
+            given = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
+            family, rate = self.downloads, rate / self.ask
+        else:
+            # As many rare downloads together are Poisson ones, one replica stands for those that are asked.
+            given, family = {"kind": "single"}, "exponential" if self.system == "redundant" else self.downloads
+        return Network.from_data({**given, "updates": self.updates, "downloads": at_rate(family, rate)})
