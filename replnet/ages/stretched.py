@@ -7,7 +7,7 @@ from replnet.laws.families import Constant, Exponential, Pareto, Uniform
 from replnet.laws.law import Law
 from replnet.laws.mixtures import Hyperexponential
 from replnet.laws.shapes import Gamma, Lognormal, Weibull
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 
 def at_rate(law: Law, rate: float) -> Law:

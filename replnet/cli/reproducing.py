@@ -14,8 +14,8 @@ from replnet.cli.sweep_tables import data, say, write
 from replnet.cli.sweep_view import span, watched
 from replnet.study.experiment.experiment import load_experiment
 from replnet.study.sweeps.sweep import Sweep
+from replnet.text.documents import shipped_names
 from replnet.text.errors import suggestion
-from replnet.text.shipped import shipped_names
 
 HEADS = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from replnet.cli.screen import echo
 from replnet.network.network import Network
-from replnet.study.experiment.expressions import expression
 from replnet.study.metrics import is_beyond, metric
 from replnet.study.result import METRICS, ON_REQUEST, Emulated, Row
 from replnet.text import grammar
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.arithmetic import expression
+from replnet.text.errors import FieldError, shown
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from replnet.laws.scipy_law import Scipy
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
 from replnet.laws.text import law
 from replnet.laws.trace import trace
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 exponential = Exponential
 constant = Constant

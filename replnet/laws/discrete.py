@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replnet.laws.steps import Discrete, Steps
-from replnet.text.checks import LARGEST, SMALLEST, FieldError, many
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, many
 from replnet.text.grammar import listed, number
 
 FINEST = 10**6  # lattices finer than a millionth of the longest interval count as none

@@ -10,7 +10,7 @@ import numpy as np
 
 from replnet.laws.law import Array, Law
 from replnet.laws.spelling import spelled
-from replnet.text.checks import FieldError, finite, one_of, positive, scale_of
+from replnet.text.errors import FieldError, finite, one_of, positive, scale_of
 from replnet.text.grammar import number
 
 STEEP = 1e4  # an alpha from which on rounding of 1 + x / scale shows in its power

@@ -20,7 +20,7 @@ import numpy as np
 from replnet.laws.law import OLDEST, Array, Law
 from replnet.laws.numeric import Age
 from replnet.laws.scipy_law import Scipy
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 ROUNDING = 1e-9  # by which a probability may miss the range from 0 to 1
 UNDERFLOW = 1e-3  # the share of draws that may be too short for a float

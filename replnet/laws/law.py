@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 OLDEST = 1e300
 

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.law import Array, Law
-from replnet.text.checks import LARGEST, SMALLEST, FieldError, many
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, many
 from replnet.text.grammar import listed
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from replnet.laws.integral import TailIntegral
 from replnet.laws.inversion import solved
 from replnet.laws.law import Array, Law
-from replnet.text.checks import FieldError, finite, positive
+from replnet.text.errors import FieldError, finite, positive
 from replnet.text.grammar import number
 
 MEAN_ERROR = 1e-8  # a larger gap between SciPy's mean and its survival function means one of them is wrong

@@ -15,7 +15,7 @@ import numpy as np
 
 from replnet.laws.law import Array, Law
 from replnet.laws.spelling import spelled
-from replnet.text.checks import FieldError, positive, scale_of
+from replnet.text.errors import FieldError, positive, scale_of
 
 SURE = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
 FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the rest

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replnet.laws.law import Law
-from replnet.text.checks import LARGEST, SMALLEST
+from replnet.text.errors import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from replnet.laws.guarded import Guarded

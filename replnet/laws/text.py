@@ -27,7 +27,7 @@ from replnet.laws.processes.superposition import superposition
 from replnet.laws.scipy_law import Scipy
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
 from replnet.laws.trace import trace
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
 
 PLUGINS = "replnet.laws"

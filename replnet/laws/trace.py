@@ -19,7 +19,7 @@ from replnet.laws.discrete import Empirical
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered
 from replnet.laws.processes.pattern import Cycle
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 from replnet.text.grammar import number
 
 TIME_COLUMNS = ("timestamp", "time", "date", "datetime", "instant")

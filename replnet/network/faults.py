@@ -20,8 +20,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from replnet.network.fields import Instant, PlainLawField, text
 from replnet.network.parts import Part
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
 MOST_NAMED = 5

@@ -40,7 +40,7 @@ from replnet.laws.discrete import Lattice
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.law import Law
 from replnet.papers.sync_order import FIXED, PURELY_RANDOM, SyncOrder
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

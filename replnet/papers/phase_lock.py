@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from replnet.text.checks import positive
+from replnet.text.errors import positive
 
 FINEST = 10_000  # q beyond which no path is long enough to tell
 EXACT = 1e-12  # relative, of a ratio

@@ -42,8 +42,7 @@ from replnet.laws.law import Law
 from replnet.measure.staleness import About, Question
 from replnet.predictions.formula import Formula, mean
 from replnet.study.result import METRICS, ON_REQUEST
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown, suggestion
+from replnet.text.errors import FieldError, shown, suggestion
 from replnet.text.grammar import argument, number
 
 ONE, AGE = Power(0.0), Power(1.0)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Kind = Literal["number", "name", "text", "list", "call", "named", "sign", "comparison", "if"]
 
@@ -232,8 +232,8 @@ class _Parser:
             number = _number(self._take())
             return self._node("number", number, [], begin)
         if kind == "text":
-            quoted = self._take()
-            return self._node("text", re.sub(r"\\(.)", r"\1", quoted[1:-1]), [], begin)
+            inside = self._take()[1:-1]
+            return self._node("text", re.sub(r"\\(.)", r"\1", inside), [], begin)
         if kind != "name":
             raise self._wrong("a value" if depth else self._form.right)
         name = self._take()
@@ -276,4 +276,10 @@ def number(value: float) -> str:
 
 
 def listed(values: Iterable[float]) -> str:
+    """A list of numbers as people write it."""
     return "[" + ", ".join(map(number, values)) + "]"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, which LAW reads as the same text."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

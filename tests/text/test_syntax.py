@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.ages.expression import compiled
 from replnet.ages.weights import weight
 from replnet.cli.thresholds import parse as demand
 from replnet.laws import FieldError, law
 from replnet.network.aggregate import penalty_of
-from replnet.study.experiment.expressions import expression, template
 from replnet.study.metrics import metric
+from replnet.text.arithmetic import compiled, expression, template
 from replnet.text.grammar import ARITHMETIC, LAW, Node, canonical, parse
 
 

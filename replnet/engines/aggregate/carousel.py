@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.engines.aggregate.kernels import assign, release, sort_by_last
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Ints = npt.NDArray[np.int64]
 Turns = npt.NDArray[np.int32]

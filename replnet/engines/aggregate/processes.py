@@ -29,7 +29,7 @@ from replnet.laws.processes.streams import (
     mix,
     streams,
 )
-from replnet.text.checks import SMALLEST, FieldError
+from replnet.text.errors import SMALLEST, FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

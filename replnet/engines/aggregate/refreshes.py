@@ -35,7 +35,7 @@ from replnet.engines.aggregate.processes import (
 )
 from replnet.laws.law import Law
 from replnet.laws.processes.streams import CHOICES, PURPOSES, START, Streams, Words, streams, uniforms, words
-from replnet.text.checks import FieldError, positive
+from replnet.text.errors import FieldError, positive
 
 MOST = 1 << 28  # refreshes of a path: what fits a memory
 

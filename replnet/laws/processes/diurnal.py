@@ -28,7 +28,7 @@ from replnet.laws.law import Array, Law
 from replnet.laws.numeric import Age, excess_integral
 from replnet.laws.processes.order import Chance, Floats, Flow, Ints, Order, Ordered, Walk
 from replnet.laws.processes.streams import FUTURE, PAST, Streams
-from replnet.text.checks import FieldError, finite, one_of, positive
+from replnet.text.errors import FieldError, finite, one_of, positive
 from replnet.text.grammar import number
 
 

@@ -39,7 +39,7 @@ import numpy as np
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Chance, Floats, Flow, Ints, Order, Ordered, Walk, independent
 from replnet.laws.processes.streams import FUTURE, PAST, Streams
-from replnet.text.checks import FieldError, finite
+from replnet.text.errors import FieldError, finite
 from replnet.text.grammar import number
 
 TOP, RATIO, SUMMANDS = 16.0, 3.0, 16

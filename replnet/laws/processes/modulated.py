@@ -25,7 +25,7 @@ import numpy as np
 from replnet.laws.mixtures import Hyperexponential
 from replnet.laws.processes.order import Chance, Floats, Flow, Ints, Order, Ordered, Walk
 from replnet.laws.processes.streams import FUTURE, PAST, Streams
-from replnet.text.checks import FieldError, finite, many, positive, sequence
+from replnet.text.errors import FieldError, finite, many, positive, sequence
 from replnet.text.grammar import listed
 
 NEGLIGIBLE = 1e-14  # weight of a mode that rounding alone may have made

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from replnet.laws.guarded import admitted
 from replnet.laws.law import Array, Law
 from replnet.laws.processes.streams import START, Streams, Words, exponentials, streams
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ import numpy as np
 from replnet.laws.discrete import Lattice
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Chance, Floats, Flow, Ints, Order, Ordered, Walk
-from replnet.text.checks import FieldError, many
+from replnet.text.errors import FieldError, many
 from replnet.text.grammar import listed
 
 

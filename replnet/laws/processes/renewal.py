@@ -32,7 +32,7 @@ from replnet.laws.law import Law
 from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
 from replnet.laws.processes.order import Chance, Flow, Ordered, Walk
 from replnet.laws.processes.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from replnet.laws.inversion import solved
 from replnet.laws.law import Array, Law
 from replnet.laws.numeric import Age, excess_integral
 from replnet.laws.processes.order import Chance, Floats, Flow, Ints, Order, Ordered, Walk
-from replnet.text.checks import FieldError, finite, sequence
+from replnet.text.errors import FieldError, finite, sequence
 
 if TYPE_CHECKING:
     from replnet.laws.processes.renewal import Renewals, Window

@@ -7,7 +7,6 @@ In it:
     cells           the cells of an experiment: one checked network, or what stands in its place, with its settings
     checks          what can be said of an experiment before any of its cells is made: names, axes, prints
     experiment      experiments: YAML files, or plain data, as checked objects that know their cells
-    expressions     arithmetic over named values, as experiments write it: `4 / k`, and texts that hold it: `constant
     groups          the groups that tables of an experiment have, from specifications alone
     models          the types of an experiment's fields, and its sections on how cells are run and drawn
     names           named values and axes: what depends on what, and what each is at a point

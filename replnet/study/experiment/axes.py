@@ -21,9 +21,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, final
 
-from replnet.study.experiment.expressions import LARGEST, Scalar
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown
+from replnet.text.arithmetic import LARGEST, Scalar
+from replnet.text.errors import FieldError, FieldsError, shown
 
 MOST_VALUES = 100_000  # of an axis
 MOST = 1_000_000  # points of all axes

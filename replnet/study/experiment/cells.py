@@ -11,16 +11,15 @@ from typing import Any, final
 from replnet.network.network import Network
 from replnet.study.experiment.axes import Place, Point, points
 from replnet.study.experiment.checks import RUN, mentioned, subject
-from replnet.study.experiment.expressions import Scalar, is_template, template
 from replnet.study.experiment.models import Run
 from replnet.study.experiment.names import names_of
 from replnet.study.experiment.sections import Sections
 from replnet.study.experiment.system_fields import Optimise
 from replnet.study.formulas.registry import computation
 from replnet.study.metrics import is_beyond
-from replnet.text.checks import FieldError
+from replnet.text.arithmetic import Scalar, is_template, template
 from replnet.text.documents import Document, Node, collection, mapped
-from replnet.text.errors import FieldsError, InputError, Problem
+from replnet.text.errors import FieldError, FieldsError, InputError, Problem
 from replnet.text.overrides import put
 from replnet.text.validation import checked
 

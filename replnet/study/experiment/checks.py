@@ -7,7 +7,6 @@ from typing import Any
 
 from replnet.network.specification import KINDS
 from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
-from replnet.study.experiment.expressions import VALUES, template
 from replnet.study.experiment.models import GROUP, SUBJECTS, Quick, Run
 from replnet.study.experiment.names import names_of, texts, unknown
 from replnet.study.experiment.sections import Sections
@@ -16,8 +15,8 @@ from replnet.study.experiment.system_fields import Optimise
 from replnet.study.formulas.computation import Computation
 from replnet.study.formulas.registry import COMPUTATIONS
 from replnet.study.metrics import is_beyond
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown, suggestion
+from replnet.text.arithmetic import VALUES, template
+from replnet.text.errors import FieldError, shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.validation import Fault
 

@@ -17,10 +17,20 @@ from replnet.study.experiment.groups import unknown_groups
 from replnet.study.experiment.models import Figure
 from replnet.study.experiment.sections import Sections
 from replnet.study.experiment.statements import Claim, Erratum, Expected, Printed
-from replnet.text.documents import Document, Mark, Node, collection, file_error, node_of, read_yaml
+from replnet.text.documents import (
+    Document,
+    Mark,
+    Node,
+    collection,
+    file_error,
+    folders,
+    node_of,
+    read_yaml,
+    shipped,
+    shipped_names,
+)
 from replnet.text.errors import InputError, Problem, suggestion
-from replnet.text.file_names import anchored
-from replnet.text.shipped import folders, shipped, shipped_names
+from replnet.text.overrides import anchored
 from replnet.text.validation import checked, located
 
 # A fault in one of these does not keep the others from being checked.

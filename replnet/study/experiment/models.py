@@ -15,13 +15,12 @@ from replnet.measure.verdict import RESOLUTION
 from replnet.network.fields import Count, Name, positive, text, whole
 from replnet.network.parts import Part
 from replnet.study.experiment.axes import Axis, axis, scalar
-from replnet.study.experiment.expressions import LARGEST, Scalar
 from replnet.study.formulas.registry import METRICS as COMPUTED
 from replnet.study.metrics import PLAIN, is_beyond
 from replnet.study.metrics import metric as beyond
 from replnet.study.result import METRICS, ON_REQUEST
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.arithmetic import LARGEST, Scalar
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # of optimised systems
 GAINS = ("service_rate_gain", "replicas_gain")  # of those, over an independent system

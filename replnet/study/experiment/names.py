@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from replnet.study.experiment.axes import Axis, Place, Point
-from replnet.study.experiment.expressions import LARGEST, Expression, Scalar, expression, is_template, template
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.arithmetic import LARGEST, Expression, Scalar, expression, is_template, template
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.validation import Fault
 

@@ -17,8 +17,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from replnet.network.fields import Name, text
 from replnet.network.parts import Part
 from replnet.study.experiment.models import SCALAR, Metric, Number, Positive, Text, Values, choices, number, one_or_list
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.errors import FieldError, shown
 
 Kind = Literal["rounding", "equations", "simulation", "prose"]
 EXACT = 1e-9  # what a fraction leaves to rounding

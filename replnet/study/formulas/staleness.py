@@ -16,8 +16,7 @@ from replnet.papers.many_replicas import extra_bandwidth
 from replnet.papers.phase_lock import over_phases
 from replnet.study.experiment.system_fields import FAMILY, Family, family_of
 from replnet.study.formulas.computation import Computation, Positive, Value
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.errors import FieldError, shown
 
 PHASES = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")
 CRAWL = Basis("exact", "Staleness eq. 73, 74", "constant downloads at rates by the square-root law")
