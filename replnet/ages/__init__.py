@@ -18,6 +18,5 @@ In it:
     renewal_limit    A cluster of very many replicas, with any laws of downloads and polls
     roots            the rate that meets a target: roots of increasing functions
     sampled_paths    A cluster of few replicas with any laws of downloads and polls, by sampled paths of its polls
-    stretched        A law of the same shape at another rate
     weights          what an age costs: weight functions w and their repeated integrals (Staleness II-C, eq. 24)
 """

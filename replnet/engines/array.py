@@ -23,9 +23,8 @@ from replnet.engines.record import Keep, Recorder
 from replnet.engines.start import depths
 from replnet.engines.tiling import Tiling, Trees
 from replnet.engines.trees import tree_pass
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.renewal import CHUNK, PER_ROW, Renewals, Window
-from replnet.laws.processes.scratch import Floats, Ints
 from replnet.laws.processes.streams import CHOICES, seed_words, streams
 
 Bools = np.ndarray

@@ -13,8 +13,8 @@ from replnet.engines.outages import Losses as Lost
 from replnet.engines.passes import TURNS, Trouble
 from replnet.engines.pulls import Losses, absent
 from replnet.engines.tiling import Tiling
+from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.renewal import Window
-from replnet.laws.processes.scratch import Floats, Ints
 from replnet.laws.processes.streams import Words
 
 

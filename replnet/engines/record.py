@@ -44,8 +44,8 @@ from replnet.engines.path import Path
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Plan
 from replnet.engines.pulls import runs
 from replnet.engines.tiling import Tiling
+from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.renewal import Window
-from replnet.laws.processes.scratch import Floats, Ints
 from replnet.laws.processes.streams import Words
 
 # Wakes are called by their purpose.

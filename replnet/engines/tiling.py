@@ -19,7 +19,7 @@ import numpy as np
 from replnet.engines.passes import EVERYWHERE, NODES, NOWHERE, Layers
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan
 from replnet.engines.pulls import Askers
-from replnet.laws.processes.scratch import Scratch
+from replnet.laws.processes.renewal import Scratch
 
 
 @final

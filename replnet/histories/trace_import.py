@@ -142,7 +142,7 @@ def _ordered(source: Path, times: Floats, notes: list[str]) -> Imported:
 
 def recorded(file: Path) -> History:
     """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads."""
-    return History(read_times(file)[1], str(file))
+    return History(read_times(file), str(file))
 
 
 def read_time(place: str, written: object) -> tuple[float, bool | None]:

@@ -20,11 +20,14 @@ import numpy as np
 from replnet.laws.law import OLDEST, Array, Law
 from replnet.laws.numeric import Age
 from replnet.laws.scipy_law import Scipy
+from replnet.laws.soundness import examine
 from replnet.text.errors import FieldError
 
 ROUNDING = 1e-9  # by which a probability may miss the range from 0 to 1
 UNDERFLOW = 1e-3  # the share of draws that may be too short for a float
 HOME = "replnet.laws."
+
+Promise = Callable[[Array], Array]  # where what a member gives is right
 
 
 @final
@@ -41,7 +44,7 @@ class Guarded(Law):
         return hash(self.law)
 
     def __str__(self) -> str:
-        return spelled(self.law)
+        return _name(self.law)
 
     @property
     def mean(self) -> float:
@@ -53,23 +56,23 @@ class Guarded(Law):
 
     @property
     def age(self) -> Law:
-        given = self._member("age")
+        given = self._asked("age")
         if isinstance(given, Age) and given.law == self.law:
             return Age(self)
         if not isinstance(given, Law):
             raise self.wrong(f"age is {given!r}", "a law, such as replnet.laws.Age(self)")
-        return given if trusted(given) else Guarded(given)
+        return given if _trusted(given) else Guarded(given)
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        given = self._member("breaks")
+        given = self._asked("breaks")
         if not isinstance(given, tuple) or not all(_is_number(edge) and 0 < edge < math.inf for edge in given):
             raise self.wrong(f"breaks is {given!r}", "a tuple of finite numbers above 0")
         return tuple(map(float, given))
 
     @property
     def span(self) -> float | None:
-        return None if self._member("span") is None else self._number("span", "None, or a number above 0")
+        return None if self._asked("span") is None else self._number("span", "None, or a number above 0")
 
     def tail(self, x: Array) -> Array:
         return self._probability("tail", x)
@@ -89,18 +92,16 @@ class Guarded(Law):
         return np.maximum(self._given("integrated_tail", (x,), lambda gives: gives >= low, "from 0 to x"), 0.0)
 
     def isf(self, q: Array) -> Array:
-        return self._interval("isf", (q,), np.greater(q, 0), np.less(q, 1 - UNDERFLOW))
+        return self._interval("isf", q, np.greater(q, 0), np.less(q, 1 - UNDERFLOW))
 
     def quantile(self, p: Array) -> Array:
-        return self._interval("quantile", (p,), np.less(p, 1), np.greater(p, UNDERFLOW))
+        return self._interval("quantile", p, np.less(p, 1), np.greater(p, UNDERFLOW))
 
     def solve(self, e: Array) -> Array:
-        return self._interval("solve", (e,), np.isfinite(e), np.greater(e, UNDERFLOW))
+        return self._interval("solve", e, np.isfinite(e), np.greater(e, UNDERFLOW))
 
     def draw(self, e: Array) -> Array:
-        return self._interval(
-            "draw", (np.asarray(e, dtype=float, order="C"),), np.isfinite(e), np.greater(e, UNDERFLOW)
-        )
+        return self._interval("draw", np.asarray(e, dtype=float, order="C"), np.isfinite(e), np.greater(e, UNDERFLOW))
 
     def covering(self, age: Array, e: Array) -> Array:
         finite = (np.asarray(age) < OLDEST) & np.isfinite(e)
@@ -111,57 +112,57 @@ class Guarded(Law):
         """The error of a law that does not keep what `Law` promises."""
         return FieldError("law", f"{self} is no law of intervals: {what}", right)
 
+    def _number(self, member: str, right: str) -> float:
+        given = self._asked(member)
+        if not _is_number(given) or not given > 0:
+            raise self.wrong(f"{member} is {given!r}", right)
+        return float(given)
+
     def _probability(self, member: str, x: Array) -> Array:
         def right(gives: Array) -> Array:
             return (gives >= -ROUNDING) & (gives <= 1 + ROUNDING)
 
         return np.clip(self._given(member, (x,), right, "from 0 to 1"), 0.0, 1.0)
 
-    def _interval(self, member: str, at: tuple[Array], finite: Array, above: Array) -> Array:
+    def _interval(self, member: str, at: Array, finite: Array, above: Array) -> Array:
         """Zero only where a short interval may round to it, infinite only at the end of the support."""
 
         def right(gives: Array) -> Array:
             return ((gives > 0) | ((gives == 0) & ~above)) & ((gives < math.inf) | ~finite)
 
-        return self._given(member, at, right, "a finite interval above 0")
+        return self._given(member, (at,), right, "a finite interval above 0")
 
-    def _given(self, member: str, at: tuple[Array, ...], right: Callable[[Array], Array], hint: str) -> Array:
+    def _given(self, member: str, at: tuple[Array, ...], right: Promise, hint: str) -> Array:
         """What a member gives at these points: as many floats as there are points, all of them right."""
-        shape = np.broadcast_shapes(*map(np.shape, at))
-        with np.errstate(all="ignore"):
-            gives = self._safely(lambda: getattr(self.law, member)(*at), f"{member} at {_shown(at, 0)}")
-            floats = self._floats(member, at, gives, shape)
-            # Where there is no question there is no wrong answer.
-            bad = np.flatnonzero(~(right(floats) | np.any([np.isnan(np.broadcast_to(x, shape)) for x in at], axis=0)))
-        if bad.size:
-            raise self.wrong(f"{member} at {_shown(at, int(bad[0]))} is {floats.flat[bad[0]]:g}", hint)
-        return floats[()]
+        points = np.broadcast_arrays(*at)
+        shape = points[0].shape
 
-    def _floats(self, member: str, at: tuple[Array, ...], gives: Any, shape: tuple[int, ...]) -> Any:
-        gives = np.asarray(gives)
+        def name(place: int) -> str:
+            return f"{member} at {' and '.join(f'{float(x.flat[place]):.12g}' for x in points if x.size)}"
+
+        gives = np.asarray(self._asked(member, at, name(0)))
         if gives.dtype.kind not in "fiu":
             some = gives.flat[0] if gives.size else gives.dtype
-            raise self.wrong(f"{member} at {_shown(at, 0)} is {some}", "a real number, as a float")
+            raise self.wrong(f"{name(0)} is {some}", "a real number, as a float")
         if gives.shape != shape:
             wrong = f"{member} of an array of shape {shape} has the shape {gives.shape}"
             raise self.wrong(wrong, "what goes in shaped comes out shaped")
-        return gives.astype(float, copy=False)
-
-    def _number(self, member: str, right: str) -> float:
-        given = self._member(member)
-        if not _is_number(given) or not given > 0:
-            raise self.wrong(f"{member} is {given!r}", right)
-        return float(given)
-
-    def _member(self, member: str) -> Any:
+        floats = gives.astype(float, copy=False)
         with np.errstate(all="ignore"):
-            return self._safely(lambda: getattr(self.law, member), member)
+            # Where there is no question there is no wrong answer.
+            bad = np.flatnonzero(~(right(floats) | np.any([np.isnan(x) for x in points], axis=0)))
+        if bad.size:
+            raise self.wrong(f"{name(int(bad[0]))} is {floats.flat[bad[0]]:g}", hint)
+        return floats[()]
 
-    def _safely(self, ask: Callable[[], Any], what: str) -> Any:
+    def _asked(self, member: str, at: tuple[Array, ...] = (), name: str = "") -> Any:
+        """A member of the law, or what it gives at these points."""
         try:
-            return ask()
+            with np.errstate(all="ignore"):
+                found = getattr(self.law, member)
+                return found(*at) if at else found
         except Exception as error:  # whatever a stranger's law raises
-            wrong = f"{what} raises {type(error).__name__}: {error}"
+            wrong = f"{name or member} raises {type(error).__name__}: {error}"
             raise self.wrong(wrong, "a member of a law answers, for a number and for arrays") from error
 
 
@@ -169,22 +170,22 @@ def admitted(field: str, given: object, right: str = "a law such as pareto(alpha
     """`given` if it is a law that can be relied on: ours, or a stranger's that passed its examination, guarded."""
     if not isinstance(given, Law):
         raise FieldError(field, f"{given!r} is not a law", right)
-    if isinstance(given, Guarded) or trusted(given):
+    if isinstance(given, Guarded) or _trusted(given):
         return given
     try:
         hash(given)
     except TypeError as error:
-        wrong = f"{spelled(given)} cannot be hashed: {error}"
+        wrong = f"{_name(given)} cannot be hashed: {error}"
         raise FieldError("law", wrong, "equal laws have equal hashes, as those of frozen dataclasses") from error
     return _examined(given)
 
 
-def trusted(law: Law) -> bool:
+def _trusted(law: Law) -> bool:
     """Is it ours, and of our own making?"""
     return type(law).__module__.startswith(HOME) and not isinstance(law, Scipy)
 
 
-def spelled(law: Law) -> str:
+def _name(law: Law) -> str:
     """How a law writes itself, or its name if it does not say."""
     try:
         return str(law)
@@ -194,8 +195,6 @@ def spelled(law: Law) -> str:
 
 @lru_cache(maxsize=256)
 def _examined(law: Law) -> Guarded:
-    from replnet.laws.soundness import examine
-
     guarded = Guarded(law)
     examine(guarded)
     return guarded
@@ -203,9 +202,3 @@ def _examined(law: Law) -> Guarded:
 
 def _is_number(given: object) -> bool:
     return isinstance(given, Real) and not isinstance(given, bool) and not math.isnan(given)
-
-
-def _shown(at: tuple[Array, ...], place: int) -> str:
-    shape = np.broadcast_shapes(*map(np.shape, at))
-    points = [np.broadcast_to(x, shape) for x in at]
-    return " and ".join(f"{float(x.flat[place]):.12g}" for x in points if x.size)

@@ -25,15 +25,23 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from replnet.text.errors import FieldError
+from replnet.text.grammar import listed, number
 
 OLDEST = 1e300
 
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Given = float | None  # an argument that stands for the same as others, such as rate, mean and scale
+Family = TypeVar("Family", bound="type[Law]")
 
 
 class Law(ABC):
@@ -140,3 +148,52 @@ class Law(ABC):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _set(self, **values: object) -> None:
+        """Give a new law its fields, which stay as they are from then on."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def special() -> Any:
+    """The special functions of SciPy, which few laws need and which take a while to load."""
+    from scipy import special
+
+    return special
+
+
+def family(law: Family) -> Family:
+    """A class of laws that users write: frozen, equal where its fields are, and written with the names of these.
+
+    If the constructor takes other arguments by name alone (rate=, mean=, ...), one of them stands for the last field.
+    """
+    made: Any = dataclass(frozen=True, init=False, repr=False)(law)
+    if made.__str__ is object.__str__:
+        made.__str__ = written
+    return made  # type: ignore[no-any-return]
+
+
+def written(law: Law, *choices: str) -> str:
+    """The shortest text that gives exactly this law back, with one of `choices`, or of what its constructor takes."""
+    kept = {field.name: getattr(law, field.name) for field in fields(law)}  # type: ignore[arg-type]  # of a `family`
+    choices = choices or tuple(type(law).__init__.__kwdefaults__ or ())
+    if not choices:
+        return _text(law, kept)
+    kept.popitem()
+    ways = [
+        {**kept, name: value} for name in choices for value in (float(f"{getattr(law, name):.15g}"), getattr(law, name))
+    ]
+    exact = [way for way in ways if _gives(law, way)] or ways[-1:]
+    return min((_text(law, way) for way in exact), key=len)
+
+
+def _gives(law: Law, arguments: Mapping[str, Any]) -> bool:
+    try:
+        return type(law)(**arguments) == law
+    except ValueError:  # these arguments do not reach so far, as with the rate of an infinite mean
+        return False
+
+
+def _text(law: Law, arguments: Mapping[str, Any]) -> str:
+    values = (f"{name}={listed(a) if isinstance(a, tuple) else number(a)}" for name, a in arguments.items())
+    return f"{type(law).__name__.lower()}({', '.join(values)})"

@@ -20,15 +20,12 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Law
 from replnet.text.errors import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from replnet.laws.guarded import Guarded
-
-Floats = NDArray[np.float64]
 
 STRATA = 2000
 EQUAL = 1e-6  # relative error of numbers that are to be the same
@@ -46,18 +43,30 @@ def examine(law: Guarded) -> None:
     e = -np.log((np.arange(STRATA) + 0.5) / STRATA)
     # All that a uniform of 53 bits gives.
     e = np.sort(np.concatenate([e, np.geomspace(1.2e-16, 36.7, 40)]))
-    mean, second, _ = _mean(law), law.second_moment, law.breaks
+    mean = law.mean
+    if not (SMALLEST <= mean <= LARGEST or mean == math.inf):
+        raise law.wrong(f"mean is {mean!r}", f"a number from {SMALLEST:g} to {LARGEST:g}")
+    second, _ = law.second_moment, law.breaks
     drawn = law.draw(e)
     scale = mean if math.isfinite(mean) else float(np.median(drawn))
     x = np.unique(np.concatenate([[0.0], np.ldexp(scale, OCTAVES), drawn]))
     tail = _falling(law, x, mean)
     _inverses(law, e, drawn)
-    _other_forms(law, x, tail)
+    for member, form, formula in (
+        ("cdf", 1 - law.cdf(x), "1 - tail"),
+        ("hazard", np.exp(-law.hazard(x)), "-log(tail)"),
+    ):
+        for a in _worst(np.abs(form - tail) - EQUAL):
+            wrong = f"{member} at {x[a]:g} is {float(getattr(law, member)(x[a])):.6g}, where the tail is {tail[a]:.6g}"
+            raise law.wrong(wrong, formula)
     excess = _integrals(law, x, tail, mean)
     _moment(law, x, tail, excess, second)
     _covers(law, drawn)
-    _on_span(law, drawn)
-    _age(law, x, excess, e)
+    span = law.span
+    if span is not None and np.any(np.abs(drawn / span - np.rint(drawn / span)) > EQUAL * np.maximum(drawn / span, 1)):
+        raise law.wrong(f"span is {span:g}, but not all draws are multiples of it", "None")
+    if math.isfinite(mean):
+        _age(law, x, excess, e)
 
 
 def _invertible(law: Guarded) -> None:
@@ -75,12 +84,6 @@ def _worst(off: Floats) -> list[int]:
     """Where it is above 0 by most; nowhere if it is not."""
     worst = int(np.argmax(off))
     return [worst] if off.flat[worst] > 0 else []
-
-
-def _mean(law: Guarded) -> float:
-    if SMALLEST <= law.mean <= LARGEST or law.mean == math.inf:
-        return law.mean
-    raise law.wrong(f"mean is {law.mean!r}", f"a number from {SMALLEST:g} to {LARGEST:g}")
 
 
 def _falling(law: Guarded, x: Floats, mean: float) -> Floats:
@@ -126,35 +129,22 @@ def _follows(law: Guarded, member: str, at: Floats, x: Floats, q: Floats) -> Non
         raise law.wrong(wrong, f"the x where the tail is {q.flat[worst]:.6g}")
 
 
-def _other_forms(law: Guarded, x: Floats, tail: Floats) -> None:
-    for member, form, formula in (
-        ("cdf", 1 - law.cdf(x), "1 - tail"),
-        ("hazard", np.exp(-law.hazard(x)), "-log(tail)"),
-    ):
-        for a in _worst(np.abs(form - tail) - EQUAL):
-            wrong = f"{member} at {x[a]:g} is {float(getattr(law, member)(x[a])):.6g}, where the tail is {tail[a]:.6g}"
-            raise law.wrong(wrong, formula)
-
-
 def _integrals(law: Guarded, x: Floats, tail: Floats, mean: float) -> Floats:
     """The excess at ascending points."""
     before, beyond = np.asarray(law.integrated_tail(x)), np.asarray(law.excess(x))
     if math.isfinite(mean):
-        _excess(law, x, beyond, tail, mean)
+        if abs(beyond[0] - mean) > EQUAL * mean:
+            wrong = f"mean is {mean:.6g}, but excess at 0 is {beyond[0]:.6g}"
+            raise law.wrong(wrong, "the same, the integral of the tail")
+        _within(law, "excess", x, -beyond, tail)
+        if beyond[-1] > EQUAL * mean + SLOWEST * x[-1] * tail[-1]:
+            wrong = f"excess at {x[-1]:g} is {beyond[-1]:g}, where the tail is {tail[-1]:g}"
+            raise law.wrong(wrong, "an excess that falls to 0, and the mean that goes with it")
     _within(law, "integrated_tail", x, before, tail)
     for a in _worst(np.abs(before + beyond - mean) - EQUAL * mean) if math.isfinite(mean) else ():
         wrong = f"integrated_tail and excess at {x[a]:g} add up to {before[a] + beyond[a]:.6g}"
         raise law.wrong(wrong, f"the mean, {mean:.6g}")
     return beyond
-
-
-def _excess(law: Guarded, x: Floats, beyond: Floats, tail: Floats, mean: float) -> None:
-    if abs(beyond[0] - mean) > EQUAL * mean:
-        raise law.wrong(f"mean is {mean:.6g}, but excess at 0 is {beyond[0]:.6g}", "the same, the integral of the tail")
-    _within(law, "excess", x, -beyond, tail)
-    if beyond[-1] > EQUAL * mean + SLOWEST * x[-1] * tail[-1]:
-        wrong = f"excess at {x[-1]:g} is {beyond[-1]:g}, where the tail is {tail[-1]:g}"
-        raise law.wrong(wrong, "an excess that falls to 0, and the mean that goes with it")
 
 
 def _within(law: Guarded, member: str, x: Floats, integral: Floats, tail: Floats) -> None:
@@ -187,15 +177,7 @@ def _covers(law: Guarded, drawn: Floats) -> None:
     _follows(law, "covering at an age and", np.broadcast_to(waits, found.shape), found, np.asarray(q))
 
 
-def _on_span(law: Guarded, drawn: Floats) -> None:
-    span = law.span
-    if span is not None and np.any(np.abs(drawn / span - np.rint(drawn / span)) > EQUAL * np.maximum(drawn / span, 1)):
-        raise law.wrong(f"span is {span:g}, but not all draws are multiples of it", "None")
-
-
 def _age(law: Guarded, x: Floats, excess: Floats, e: Floats) -> None:
-    if math.isinf(law.mean):
-        return
     age = law.age
     mean = law.second_moment / (2 * law.mean)
     if not (age.mean == mean or abs(age.mean - mean) <= EQUAL * mean):
@@ -203,8 +185,6 @@ def _age(law: Guarded, x: Floats, excess: Floats, e: Floats) -> None:
     for a in _worst(np.abs(age.tail(x) - excess / law.mean) - EQUAL):
         wrong = f"tail of its age at {x[a]:g} is {float(age.tail(x[a])):.6g}"
         raise law.wrong(wrong, f"excess / mean = {excess[a] / law.mean:.6g}")
-    from replnet.laws.guarded import Guarded
-
-    if isinstance(age, Guarded):
+    if isinstance(age, type(law)):  # a stranger's too
         _invertible(age)
         _inverses(age, e, np.asarray(age.draw(e)))

@@ -1,6 +1,6 @@
 """The text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python.
 
-By the grammar of `syntax`. A text is quoted, or bare where it is one word. Names ignore case.
+By the LAW of `grammar`. A text is quoted, or bare where it is one word. Names ignore case.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from replnet.laws.discrete import Empirical, Lattice
-from replnet.laws.families import Constant, Exponential, Pareto, Uniform
+from replnet.laws.families import Constant, Exponential, Hyperexponential, Pareto, Uniform
 from replnet.laws.guarded import admitted
 from replnet.laws.law import Law
-from replnet.laws.mixtures import Hyperexponential
-from replnet.laws.processes.diurnal import diurnal
-from replnet.laws.processes.gaussian import correlated, longrange
-from replnet.laws.processes.modulated import modulated
 from replnet.laws.processes.order import shuffled
-from replnet.laws.processes.pattern import alternating
+from replnet.laws.processes.poisson import diurnal, modulated
+from replnet.laws.processes.sequences import alternating, correlated, longrange
 from replnet.laws.processes.superposition import superposition
 from replnet.laws.scipy_law import Scipy
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
 from replnet.laws.trace import trace
 from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
+from replnet.text.overrides import call_of, with_parameter
 
 PLUGINS = "replnet.laws"
 NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
@@ -76,6 +74,29 @@ def law(source: object, *, folder: Path | None = None) -> Law:
     return _law(source, folder)
 
 
+def at_rate(shape: Law | str, rate: float) -> Law:
+    """A law of this shape with so many events per unit of time; a text is a law without its rate, such as pareto(3)."""
+    if isinstance(shape, str):
+        call = call_of(shape)
+        # What is no call is no family either, and `law` says why.
+        return law(shape if call is None else with_parameter(call, "rate", repr(float(rate))))
+    stretch = shape.rate / rate
+    match shape:
+        case _ if stretch == 1:
+            return shape
+        case Exponential() | Constant():
+            return type(shape)(rate=rate)
+        case Pareto(alpha=power) | Gamma(shape=power) | Weibull(shape=power) | Lognormal(sigma=power):
+            return type(shape)(power, scale=shape.scale * stretch)
+        case Uniform(low=low, high=high):
+            return Uniform(low * stretch, high * stretch)
+        case Hyperexponential():
+            return Hyperexponential(shape.weights, [one / stretch for one in shape.rates])
+        case Lattice():
+            return Lattice((shape.values * stretch).tolist(), shape.weights.tolist())
+    raise FieldError("law", f"{shape} cannot be stretched to rate {rate:g}", "a law whose scale is a parameter")
+
+
 def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
     if isinstance(source, Law):
         return admitted("law", source)
@@ -115,7 +136,11 @@ def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Pat
     if maker is trace and folder is not None and isinstance(arguments["file"], str):
         arguments["file"] = folder / arguments["file"]
     if name in FAMILIES:
-        _understand(arguments, folder)
+        # Laws among the arguments may be texts or mappings too.
+        if isinstance(inner := arguments.get("law"), (str, Mapping)):
+            arguments["law"] = _law(inner, folder)
+        if isinstance(inner := arguments.get("laws"), (list, tuple)):
+            arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in inner]
         if maker is not Scipy:
             return maker(**arguments)
     try:
@@ -125,14 +150,6 @@ def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Pat
     except Exception as error:  # whatever a stranger's constructor raises
         raise FieldError(name, f"{type(error).__name__}: {error}", "see its package") from error
     return admitted("law", made)
-
-
-def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
-    """Laws among the arguments of a family may be texts or mappings too."""
-    if isinstance(arguments.get("law"), (str, Mapping)):
-        arguments["law"] = _law(arguments["law"], folder)
-    if isinstance(arguments.get("laws"), (list, tuple)):
-        arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in arguments["laws"]]
 
 
 def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replnet.laws.integral import TailIntegral
 from replnet.laws.law import Array, Law
+from replnet.laws.numeric import TailIntegral
 from replnet.papers.sync_order import FIXED, Floats, SyncOrder
 from replnet.text.errors import FieldError
 

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from replnet.ages.stretched import at_rate
+from replnet.laws.text import at_rate
 from replnet.network.aggregate import Aggregate, penalty_of
 from replnet.network.sources import Floats, Sources
 from replnet.papers.allocation import allocate

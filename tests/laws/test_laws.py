@@ -12,8 +12,7 @@ from scipy import special
 
 from replnet import laws
 from replnet.laws import Age, FieldError, Law, law
-from replnet.laws.discrete import common_step
-from replnet.laws.steps import MOST_BREAKS
+from replnet.laws.discrete import MOST_BREAKS, common_step
 
 TEXTS = [
     "exponential(rate=2)",
@@ -308,7 +307,7 @@ def test_a_long_record() -> None:
     intervals = np.random.default_rng(4).exponential(size=200_000)
     one = laws.empirical(intervals)
     e = np.append(np.random.default_rng(5).exponential(size=200_000), [0.0, 1e-17, 40.0])
-    np.testing.assert_array_equal(one.draw(e), one.steps.values[np.searchsorted(one.steps.hazard, e)])
+    np.testing.assert_array_equal(one.draw(e), one.values[np.searchsorted(one.hazards, e)])
     assert one.mean == pytest.approx(math.fsum(intervals) / intervals.size, rel=1e-14)
     assert one.excess(0.5) == pytest.approx(np.maximum(intervals - 0.5, 0).mean(), rel=1e-12)
     assert one.tail(0.5) == np.mean(intervals > 0.5)
@@ -320,7 +319,7 @@ def test_a_long_record() -> None:
 def test_skewed_weights_take_bisection() -> None:
     one = laws.lattice(np.arange(1, 101), np.append(np.full(99, 1e-6), 1.0))
     e = np.random.default_rng(6).exponential(size=1000) * 1e-4
-    np.testing.assert_array_equal(one.draw(e), one.steps.values[np.searchsorted(one.steps.hazard, e)])
+    np.testing.assert_array_equal(one.draw(e), one.values[np.searchsorted(one.hazards, e)])
 
 
 def test_zero_intervals_leave_the_age_alone() -> None:

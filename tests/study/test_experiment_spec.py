@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from networks import networks
 
 from replnet.laws import FieldError, law
+from replnet.laws.text import at_rate
 from replnet.network.network import Network
 from replnet.study.experiment.axes import axis, points_of
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.groups import groups_of
 from replnet.study.experiment.schema import experiment_schema
-from replnet.study.experiment.system_fields import family_of
 from replnet.text.arithmetic import expression, template
 from replnet.text.documents import parse_yaml, read_yaml, shipped, shipped_names
 from replnet.text.errors import FieldsError, InputError
@@ -813,8 +813,8 @@ def test_systems_to_optimise(load):
     sizes = load(SYSTEM, "target=0.5", "bandwidth=10,20").cells()
     assert [cell.optimise["bandwidth"] for cell in sizes] == [10, 20]
     assert sizes[0].key == second.key
-    assert family_of("pareto(alpha=3)")(2.5) == law("pareto(alpha=3, rate=2.5)")
-    assert family_of("constant")(0.1) == law("constant(rate=0.1)")
+    assert at_rate("pareto(alpha=3)", 2.5) == law("pareto(alpha=3, rate=2.5)")
+    assert at_rate("constant", 0.1) == law("constant(rate=0.1)")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ the past backwards, each in independent intervals:
 
 so the past can be looked up as far back as a start needs it, without touching
 the future. Processes whose intervals depend on one another do the same in their
-own way (ordered.py).
+own way (order.py).
 
 `Renewals` holds many processes at once. It keeps a stock of coming instants
 per process and refills it in blocks, one vectorised draw per law; every word of
@@ -23,19 +23,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
-from replnet.laws.processes.order import Chance, Flow, Ordered, Walk
-from replnet.laws.processes.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
+from replnet.laws.processes.order import Ordered, Walk, walked
+from replnet.laws.processes.streams import FUTURE, PAST, START, Chance, Streams, Words, exponentials
 from replnet.text.errors import FieldError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
 # under 128 KiB, from where on every one would come as fresh pages from the system.
@@ -80,7 +76,7 @@ class Renewals:
         room_for: Callable[[int], Floats] = np.empty,
     ) -> None:
         """Process p follows laws[which[p]]; `events` is the size of a window to aim at, `room_for` gives memory."""
-        self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
+        self._laws, self._chance = laws, Chance(run, names, purpose)
         self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
         self._rate = np.array([law.rate for law in laws])
         self._total = total = float(self._rate[which].sum())
@@ -96,28 +92,25 @@ class Renewals:
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
         self._room = room
-        self._future = streams(run, names, purpose, FUTURE)
-        self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
-        self._short, self._uniforms = np.empty(which.size, np.int64), np.empty(CHUNK)
+        self._uniforms = walked(fill, self._chance.streams(FUTURE))
+        self._serial, self._short = np.zeros(which.size, np.int64), np.empty(which.size, np.int64)
         self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
-        start = streams(self._run, self._names, self._purpose, START)
+        start = self._chance.streams(START)
         first, second = exponentials(start, 0), exponentials(start, 1)
         self.age, self.residual = np.empty(which.size), np.empty(which.size)
-        self._flows: list[Flow | None] = []
-        for law, rows in zip(self._laws, self._members, strict=True):
-            self._flows.append(self._flow(law, rows))
-            if flow := self._flows[-1]:
+        # What draws the intervals of processes if they depend on one another.
+        self._flows = [
+            law.flow(self._chance.of(rows)) if isinstance(law, Ordered) else None
+            for law, rows in zip(self._laws, self._members, strict=True)
+        ]
+        for law, rows, flow in zip(self._laws, self._members, self._flows, strict=True):
+            if flow is not None:
                 self.age[rows], self.residual[rows] = flow.age, flow.residual
-                continue
-            age, interval = law.around_zero(first[rows], second[rows])
-            self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
-
-    def _flow(self, law: Law, rows: Ints) -> Flow | None:
-        """What draws the intervals of these processes if they depend on one another."""
-        chance = Chance(self._run, self._names[rows], self._purpose[rows])
-        return law.order.flow(chance) if isinstance(law, Ordered) else None
+            else:
+                age, interval = law.around_zero(first[rows], second[rows])
+                self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
 
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
@@ -171,11 +164,9 @@ class Renewals:
     def _append(self, g: int, rows: Ints, block: int) -> None:
         """One block of instants more for each of these rows, which follow the g-th law."""
         if flow := self._flows[g]:
-            intervals = flow.ahead.next(np.searchsorted(self._members[g], rows), block)
+            intervals = flow.ahead(np.searchsorted(self._members[g], rows), block)
         else:
-            uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
-            fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
-            intervals = draw(self._laws[g], uniforms)
+            intervals = draw(self._laws[g], self._uniforms(rows, block))
         append(intervals, rows, self._offset, self._head, self._tail, self._points)
 
     def past(self, depth: float) -> Window:
@@ -195,8 +186,8 @@ class Renewals:
     def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
         """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""
         law, members, flow = self._laws[g], self._members[g], self._flows[g]
-        past = streams(self._run, self._names[members], self._purpose[members], PAST)
-        walk, last, blocks = flow.behind() if flow else _Renewing(law, past), -self.age[members], []
+        walk = flow.behind() if flow else _renewing(law, self._chance.of(members).streams(PAST))
+        last, blocks = -self.age[members], []
         times, short, drawn = last[:, None].copy(), np.arange(members.size), 0
         each = 1  # instants so far of a row that is still short
         while short.size:
@@ -212,7 +203,7 @@ class Renewals:
             each, drawn = each + block, drawn + block * short.size
             if drawn > MOST:
                 self._refuse(depth, drawn)
-            times = walk.next(short, block)
+            times = walk(short, block)
             times[:, 0] = last[short] - times[:, 0]
             times[:, 1:] *= -1
             times = np.cumsum(times, axis=1)
@@ -224,17 +215,10 @@ class Renewals:
         raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST:,} at most")
 
 
-@final
-class _Renewing(Walk):
+def _renewing(law: Law, of: Streams) -> Walk:
     """Independent intervals, a word each."""
-
-    def __init__(self, law: Law, chance: Streams) -> None:
-        self._law, self._chance, self._used = law, chance, np.zeros(chance.key.size, np.int64)
-
-    def next(self, rows: Ints, block: int) -> Floats:
-        uniforms = np.empty((rows.size, block))
-        fill(self._chance.key, self._chance.gamma, self._used, rows, uniforms)
-        return draw(self._law, uniforms)
+    uniforms = walked(fill, of)
+    return lambda rows, block: draw(law, uniforms(rows, block))
 
 
 def draw(law: Law, uniforms: Floats) -> Floats:
@@ -242,3 +226,26 @@ def draw(law: Law, uniforms: Floats) -> Floats:
     np.log(uniforms, out=uniforms)
     np.negative(uniforms, out=uniforms)
     return np.asarray(law.draw(uniforms), dtype=float)
+
+
+@final
+class Scratch:
+    """Memory that windows use again and again: arrays by name, as long as was ever asked for.
+
+    What they hold is left over from before. A fresh array of more than some 100 KiB comes from the
+    system page by page, at several times the cost of the work done in it.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, type], Any] = {}
+
+    def floats(self, name: str, size: int) -> Floats:
+        return self._array(name, size, np.float64)  # type: ignore[no-any-return]
+
+    def ints(self, name: str, size: int) -> Ints:
+        return self._array(name, size, np.int64)  # type: ignore[no-any-return]
+
+    def _array(self, name: str, size: int, kind: type) -> Any:
+        if (name, kind) not in self._arrays or self._arrays[name, kind].size < size:
+            self._arrays[name, kind] = np.empty(size + size // 4, kind)
+        return self._arrays[name, kind][:size]

@@ -17,15 +17,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.prediction import Prediction
 from replnet.ages.roots import UnreachableError
+from replnet.laws.text import at_rate
 from replnet.measure.estimate import Estimate
 from replnet.papers.service import Size, cooperative, non_cooperative, redundant_gain
 from replnet.study.experiment.cells import Settings
-from replnet.study.experiment.system_fields import family_of
 from replnet.study.sweeps.cell import Record, measured
 from replnet.study.sweeps.systems import APART, NEAR, Choice, Emulator, Found, System, near_words, search
 
@@ -95,7 +96,7 @@ class Both:
 
 
 def _predicted(system: System, plan: Mapping[str, Any]) -> Both:
-    downloads = family_of(system.downloads)
+    downloads = partial(at_rate, system.downloads)
     plain = non_cooperative(system.bandwidth, system.target, system.law, downloads)
     alone = Known(Choice(plain.downloads), _exact(system.target, SOURCES["independent"]))
     if system.kind == "redundant":
@@ -118,7 +119,7 @@ def _best_cluster(system: System, plan: Mapping[str, Any], plain: Size) -> Known
     found: dict[tuple[int, int], Size] = {}
     last: list[float | None] = [None]  # the latest poll rate: that of other sizes is near
     assert system.polls is not None
-    polls, downloads, updates = family_of(system.polls), family_of(system.downloads), system.law
+    polls, downloads, updates = partial(at_rate, system.polls), partial(at_rate, system.downloads), system.law
 
     def value(replicas: int, peers: int) -> float:
         size = found.get((replicas, peers))

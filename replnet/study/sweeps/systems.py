@@ -12,15 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 from replnet.ages.roots import UnreachableError
 from replnet.laws import Law, law
+from replnet.laws.text import at_rate
 from replnet.measure.estimate import Estimate
 from replnet.network.network import Network
 from replnet.papers.service import non_cooperative, peak, service_rate
 from replnet.study.experiment.cells import Settings
-from replnet.study.experiment.system_fields import at_rate, family_of
 from replnet.study.sweeps.cell import emulated
 
 PRECISION = 0.001  # half-width of freshness, where none is asked for
@@ -157,7 +158,7 @@ class Emulator:
                 last[0] = found.rate.value or last[0]
             return system.service(known[replicas, peers].rate.value, replicas, peers)
 
-        plain = non_cooperative(system.bandwidth, system.target, system.law, family_of(system.downloads))
+        plain = non_cooperative(system.bandwidth, system.target, system.law, partial(at_rate, system.downloads))
         best = search(plan, plain.replicas, value)
         if best not in known:
             self._meet(system, *best, last[0])  # says why
