@@ -12,7 +12,6 @@ In it:
     trace      recorded event times from a file: plain numbers, one to a line, or a column of CSV
     text       the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
     guarded    laws that others wrote: examined before they come in, and guarded for as long as they are asked
-    soundness  is a law that someone else wrote a law? its members, held against its tail
     processes  from laws to instants: streams of chance, processes in equilibrium, intervals that depend on one another
 """
 
@@ -43,40 +42,9 @@ empirical = Empirical
 scipy = Scipy
 
 __all__ = [
-    "Age",
-    "Constant",
-    "Empirical",
-    "Exponential",
-    "FieldError",
-    "Gamma",
-    "Hyperexponential",
-    "Lattice",
-    "Law",
-    "Lognormal",
-    "Ordered",
-    "Pareto",
-    "Scipy",
-    "Uniform",
-    "Weibull",
-    "alternating",
-    "constant",
-    "correlated",
-    "diurnal",
-    "empirical",
-    "erlang",
-    "exponential",
-    "gamma",
-    "hyperexponential",
-    "lattice",
-    "law",
-    "lognormal",
-    "longrange",
-    "modulated",
-    "pareto",
-    "scipy",
-    "shuffled",
-    "superposition",
-    "trace",
-    "uniform",
-    "weibull",
-]
+    "Age", "Constant", "Empirical", "Exponential", "FieldError", "Gamma", "Hyperexponential", "Lattice", "Law",
+    "Lognormal", "Ordered", "Pareto", "Scipy", "Uniform", "Weibull",
+    "alternating", "constant", "correlated", "diurnal", "empirical", "erlang", "exponential", "gamma",
+    "hyperexponential", "lattice", "law", "lognormal", "longrange", "modulated", "pareto", "scipy", "shuffled",
+    "superposition", "trace", "uniform", "weibull",
+]  # fmt: skip

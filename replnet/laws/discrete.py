@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replnet.laws.law import Array, Floats, Ints, Law
+from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Age
 from replnet.text.errors import LARGEST, SMALLEST, FieldError, many
 from replnet.text.grammar import listed, number
@@ -184,7 +184,7 @@ def _up_to(terms: Floats) -> Floats:
 
 
 @final
-@dataclass(frozen=True, init=False, repr=False, eq=False)
+@family("lattice(values=[1, 2], weights=[3, 1])")
 class Lattice(Discrete):
     """The listed values, in proportion to their weights."""
 
@@ -205,7 +205,7 @@ class Lattice(Discrete):
 
 
 @final
-@dataclass(frozen=True, init=False, repr=False, eq=False)
+@family("empirical(intervals=[0.5, 1, 3])")
 class Empirical(Discrete):
     """The intervals of a record, each as likely as any other.
 

@@ -16,7 +16,7 @@ STEEP = 1e4  # an alpha from which on rounding of 1 + x / scale shows in its pow
 
 
 @final
-@family
+@family("exponential(rate=2)")
 class Exponential(Law):
     """P(X > x) = exp(-rate x): memoryless, so its age is itself."""
 
@@ -60,7 +60,7 @@ class Exponential(Law):
 
 
 @final
-@family
+@family("constant(period=2)")
 class Constant(Law):
     """Every interval is `period`; the age is uniform."""
 
@@ -109,7 +109,7 @@ class Constant(Law):
 
 
 @final
-@family
+@family("pareto(alpha=3, rate=2)")
 class Pareto(Law):
     """P(X > x) = (1 + x / scale) ** -alpha, a power tail that starts at zero.
 
@@ -175,7 +175,7 @@ class Pareto(Law):
 
 
 @final
-@family
+@family("uniform(low=0, high=1)")
 class Uniform(Law):
     """Evenly spread between low and high."""
 
@@ -234,7 +234,7 @@ class Uniform(Law):
 
 
 @final
-@family
+@family("hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])")
 class Hyperexponential(Numerical):
     """Exponential at a rate chosen anew for each interval; weights count relative to their sum.
 

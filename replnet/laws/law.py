@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ Array = Any  # a float or an array of floats; what goes in shaped comes out shap
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Given = float | None  # an argument that stands for the same as others, such as rate, mean and scale
-Family = TypeVar("Family", bound="type[Law]")
+Maker = TypeVar("Maker", bound="Callable[..., Law]")
 
 
 class Law(ABC):
@@ -162,27 +162,47 @@ def special() -> Any:
     return special
 
 
-def family(law: Family) -> Family:
-    """A class of laws that users write: frozen, equal where its fields are, and written with the names of these.
+FAMILIES: dict[str, tuple[Callable[..., Law], str]] = {}
+"""By name, what makes laws that users write, and an example; every module of laws adds its own."""
 
-    If the constructor takes other arguments by name alone (rate=, mean=, ...), one of them stands for the last field.
+
+def family(example: str) -> Callable[[Maker], Maker]:
+    """Marks a class of laws, or a function that makes some, as what users write like `example`.
+
+    A class becomes frozen, its laws equal where their fields are, and written with the names of these. If its
+    constructor takes other arguments by name alone (rate=, mean=, ...), one of them stands for the last field.
     """
-    made: Any = dataclass(frozen=True, init=False, repr=False)(law)
-    if made.__str__ is object.__str__:
-        made.__str__ = written
-    return made  # type: ignore[no-any-return]
+
+    def registered(maker: Maker) -> Maker:
+        made: Any = maker
+        if isinstance(maker, type):
+            made = dataclass(frozen=True, init=False, repr=False, eq=made.__eq__ is object.__eq__)(made)
+            if made.__str__ is object.__str__:
+                made.__str__ = written
+        FAMILIES[example.split("(")[0]] = made, example
+        return made  # type: ignore[no-any-return]
+
+    return registered
+
+
+def choices_of(law: Law) -> tuple[str, ...]:
+    """The arguments, such as rate and mean, of which one stands for the last field of a law."""
+    return tuple(type(law).__init__.__kwdefaults__ or ())
+
+
+def shape_of(law: Law) -> dict[str, Any]:
+    """The fields of a law before the last."""
+    return {field.name: getattr(law, field.name) for field in fields(law)[:-1]}  # type: ignore[arg-type]
 
 
 def written(law: Law, *choices: str) -> str:
     """The shortest text that gives exactly this law back, with one of `choices`, or of what its constructor takes."""
-    kept = {field.name: getattr(law, field.name) for field in fields(law)}  # type: ignore[arg-type]  # of a `family`
-    choices = choices or tuple(type(law).__init__.__kwdefaults__ or ())
+    shape, last = shape_of(law), fields(law)[-1].name  # type: ignore[arg-type]  # of a `family`
+    choices = choices or choices_of(law)
     if not choices:
-        return _text(law, kept)
-    kept.popitem()
-    ways = [
-        {**kept, name: value} for name in choices for value in (float(f"{getattr(law, name):.15g}"), getattr(law, name))
-    ]
+        return _text(law, {**shape, last: getattr(law, last)})
+    values = [(name, getattr(law, name)) for name in choices]
+    ways = [{**shape, name: number} for name, value in values for number in (float(f"{value:.15g}"), value)]
     exact = [way for way in ways if _gives(law, way)] or ways[-1:]
     return min((_text(law, way) for way in exact), key=len)
 

@@ -22,7 +22,7 @@ FAR, OCTAVES = 1e-12, 100
 
 
 @final
-@family
+@family("scipy(name=invgauss, mu=0.5)")
 class Scipy(Numerical):
     """The scipy.stats distribution `name` with its shape parameters, loc and scale."""
 

@@ -21,7 +21,7 @@ FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the 
 
 
 @final
-@family
+@family("weibull(shape=0.6, rate=2)")
 class Weibull(Law):
     """P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above."""
 
@@ -68,7 +68,7 @@ class Weibull(Law):
 
 
 @final
-@family
+@family("gamma(shape=2, rate=2)")
 class Gamma(Numerical):
     """A sum of `shape` exponential stages of mean `scale`, for any shape above zero."""
 
@@ -116,6 +116,7 @@ class Gamma(Numerical):
         return np.where(np.isinf(x), self.mean, whole)[()]
 
 
+@family("erlang(stages=3, rate=2)")
 def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
     """A sum of `stages` equal exponentials; rate and mean are those of the sum."""
     if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
@@ -124,7 +125,7 @@ def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
 
 
 @final
-@family
+@family("lognormal(sigma=1, rate=2)")
 class Lognormal(Numerical):
     """X = scale * exp(sigma * N) with N standard normal; scale is the median."""
 

@@ -13,17 +13,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from replnet.laws.discrete import Empirical, Lattice
-from replnet.laws.families import Constant, Exponential, Hyperexponential, Pareto, Uniform
+from replnet.laws.discrete import Lattice
+from replnet.laws.families import Hyperexponential, Uniform
 from replnet.laws.guarded import admitted
-from replnet.laws.law import Law
-from replnet.laws.processes.order import shuffled
-from replnet.laws.processes.poisson import diurnal, modulated
-from replnet.laws.processes.sequences import alternating, correlated, longrange
-from replnet.laws.processes.superposition import superposition
-from replnet.laws.scipy_law import Scipy
-from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
-from replnet.laws.trace import trace
+from replnet.laws.law import FAMILIES, Law, choices_of, family, shape_of
 from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
 from replnet.text.overrides import call_of, with_parameter
@@ -34,36 +27,12 @@ NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
 Maker = Callable[..., Law]
 
 
+@family("age(weibull(shape=0.6, rate=2))")
 def age(law: Law) -> Law:
     """The age of `law`, for processes that are given by it."""
     law = admitted("law", law, "age(weibull(shape=0.6, rate=2))")
     law.require_finite_mean()
     return law.age
-
-
-FAMILIES: dict[str, tuple[Maker, str]] = {
-    "exponential": (Exponential, "exponential(rate=2)"),
-    "constant": (Constant, "constant(period=2)"),
-    "pareto": (Pareto, "pareto(alpha=3, rate=2)"),
-    "uniform": (Uniform, "uniform(low=0, high=1)"),
-    "weibull": (Weibull, "weibull(shape=0.6, rate=2)"),
-    "gamma": (Gamma, "gamma(shape=2, rate=2)"),
-    "erlang": (erlang, "erlang(stages=3, rate=2)"),
-    "lognormal": (Lognormal, "lognormal(sigma=1, rate=2)"),
-    "hyperexponential": (Hyperexponential, "hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])"),
-    "lattice": (Lattice, "lattice(values=[1, 2], weights=[3, 1])"),
-    "empirical": (Empirical, "empirical(intervals=[0.5, 1, 3])"),
-    "trace": (trace, "trace(file=updates.csv)"),
-    "scipy": (Scipy, "scipy(name=invgauss, mu=0.5)"),
-    "age": (age, "age(weibull(shape=0.6, rate=2))"),
-    "alternating": (alternating, "alternating(values=[1, 3])"),
-    "correlated": (correlated, "correlated(law=pareto(alpha=3, rate=2), rho=0.9)"),
-    "longrange": (longrange, "longrange(law=pareto(alpha=3, rate=2), hurst=0.8)"),
-    "modulated": (modulated, "modulated(rates=[10, 1], means=[1, 5])"),
-    "diurnal": (diurnal, "diurnal(rate=10, swing=0.8, period=24)"),
-    "superposition": (superposition, "superposition(law=pareto(alpha=3, rate=2), count=20)"),
-    "shuffled": (shuffled, "shuffled(alternating(values=[1, 3]))"),
-}
 
 
 def law(source: object, *, folder: Path | None = None) -> Law:
@@ -84,16 +53,15 @@ def at_rate(shape: Law | str, rate: float) -> Law:
     match shape:
         case _ if stretch == 1:
             return shape
-        case Exponential() | Constant():
-            return type(shape)(rate=rate)
-        case Pareto(alpha=power) | Gamma(shape=power) | Weibull(shape=power) | Lognormal(sigma=power):
-            return type(shape)(power, scale=shape.scale * stretch)
         case Uniform(low=low, high=high):
             return Uniform(low * stretch, high * stretch)
         case Hyperexponential():
             return Hyperexponential(shape.weights, [one / stretch for one in shape.rates])
         case Lattice():
             return Lattice((shape.values * stretch).tolist(), shape.weights.tolist())
+        case _ if "rate" in choices_of(shape):
+            maker: Maker = type(shape)
+            return maker(**shape_of(shape), rate=rate)
     raise FieldError("law", f"{shape} cannot be stretched to rate {rate:g}", "a law whose scale is a parameter")
 
 
@@ -133,23 +101,25 @@ def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Pat
     name = family.lower()
     maker, example = FAMILIES[name] if name in FAMILIES else (_plugin(name), name + "(...)")
     arguments = _bound(name, maker, example, positional, named)
-    if maker is trace and folder is not None and isinstance(arguments["file"], str):
-        arguments["file"] = folder / arguments["file"]
     if name in FAMILIES:
-        # Laws among the arguments may be texts or mappings too.
-        if isinstance(inner := arguments.get("law"), (str, Mapping)):
-            arguments["law"] = _law(inner, folder)
-        if isinstance(inner := arguments.get("laws"), (list, tuple)):
-            arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in inner]
-        if maker is not Scipy:
-            return maker(**arguments)
+        _understand(arguments, folder)
     try:
-        made = maker(**arguments)
+        return admitted("law", maker(**arguments))
     except FieldError:
         raise
     except Exception as error:  # whatever a stranger's constructor raises
         raise FieldError(name, f"{type(error).__name__}: {error}", "see its package") from error
-    return admitted("law", made)
+
+
+def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
+    """Laws among the arguments of a family may be texts or mappings too, and files count from the folder."""
+    inner, several, file = (arguments.get(name) for name in ("law", "laws", "file"))
+    if isinstance(inner, (str, Mapping)):
+        arguments["law"] = _law(inner, folder)
+    if isinstance(several, (list, tuple)):
+        arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in several]
+    if isinstance(file, str) and folder is not None:
+        arguments["file"] = folder / file
 
 
 def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from replnet.laws.discrete import Empirical
-from replnet.laws.law import Floats, Law
+from replnet.laws.law import Floats, Law, family
 from replnet.laws.processes.sequences import Cycle
 from replnet.text.errors import FieldError
 from replnet.text.grammar import number, quoted
@@ -24,6 +24,7 @@ TIME_COLUMNS = ("timestamp", "time", "date", "datetime", "instant")
 Line = tuple[int, str]  # its number in the file, from 1
 
 
+@family("trace(file=updates.csv)")
 def trace(file: str | Path, *, column: str | int | None = None, order: str = "shuffled") -> Law:
     """The intervals between the events recorded in `file`, each as likely as any other, or as they follow one another.
 

@@ -35,23 +35,19 @@ EXAMPLE = "such as 4 / k"
 NUMBERS = {"pi": math.pi, "e": math.e}
 
 UNARIES: Mapping[str, Operation] = {"+": operator.pos, "-": operator.neg}
-BINARIES: Mapping[str, Operation] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": operator.pow,
-}
-ORDER: Mapping[str, Operation] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+BINARIES = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
+EQUALITY = {"==": operator.eq, "!=": operator.ne}
+ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What expressions of one kind may hold: signs, and functions with the fewest and the most numbers they take."""
+    """What expressions of one kind may hold: signs, functions, and of how many numbers these are if not of one."""
 
     signs: Mapping[str, Operation]
-    functions: Mapping[str, tuple[Operation, int, int]]
+    functions: Mapping[str, Operation]
+    counts: Mapping[str, tuple[int, int]]  # the fewest, and the most
 
     def check(self, tree: Node) -> None:
         """Refuses a tree that has anything else."""
@@ -66,47 +62,29 @@ class Arithmetic:
     def _check_call(self, node: Node) -> None:
         if node.value not in self.functions:
             raise FieldError("", f"{node.value} is not a function here", f"one of {', '.join(self.functions)}")
-        _, fewest, most = self.functions[node.value]
+        fewest, most = self.counts.get(node.value, (1, 1))
         if node.named or not fewest <= len(node.parts) <= most:
             right = f"{fewest} number" + ("s" if fewest > 1 else "") + (" or more" if most > fewest else "")
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
-    def operation(self, node: Node) -> Operation:
-        """What a call, or a sign between or before numbers, does with them."""
-        if node.kind == "call":
-            return self.functions[node.value][0]
-        return self.signs[node.value] if len(node.parts) > 1 else UNARIES[node.value]
+    def applied(self, node: Node, values: list[Any]) -> Any:
+        """What a call, or a sign between or before numbers, makes of them; of a comparison, what each sign says."""
+        if node.kind == "comparison":
+            return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
+        known = self.functions if node.kind == "call" else self.signs if len(values) > 1 else UNARIES
+        return known[node.value](*values)
 
 
 VALUES = Arithmetic(
-    signs={
-        **BINARIES,
-        "%": operator.mod,
-        "//": operator.floordiv,
-        "==": operator.eq,
-        "!=": operator.ne,
-        **ORDER,
-        "if": operator.truth,
-    },
-    functions={
-        "min": (min, 2, 100),
-        "max": (max, 2, 100),
-        "abs": (abs, 1, 1),
-        "sqrt": (math.sqrt, 1, 1),
-        "log": (math.log, 1, 1),
-        "exp": (math.exp, 1, 1),
-        "round": (round, 1, 2),
-        "floor": (math.floor, 1, 1),
-        "ceil": (math.ceil, 1, 1),
-    },
+    {**BINARIES, "%": operator.mod, "//": operator.floordiv, **EQUALITY, **ORDER, "if": operator.truth},
+    {f.__name__: f for f in (min, max, abs, math.sqrt, math.log, math.exp, round, math.floor, math.ceil)},
+    {"min": (2, 100), "max": (2, 100), "round": (1, 2)},
 )
 WEIGHTS = Arithmetic(
-    signs={**BINARIES, "**": np.power, **ORDER},
-    functions={
-        **{name: (getattr(np, name), 1, 1) for name in ("log", "log1p", "exp", "expm1", "sqrt", "abs")},
-        "min": (np.minimum, 2, 2),
-        "max": (np.maximum, 2, 2),
-    },
+    {**BINARIES, "**": np.power, **ORDER},
+    {f.__name__: f for f in (np.log, np.log1p, np.exp, np.expm1, np.sqrt)}
+    | {"abs": np.abs, "min": np.minimum, "max": np.maximum},
+    {"min": (2, 2), "max": (2, 2)},
 )
 RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.functions)}"
 
@@ -187,9 +165,8 @@ def compiled(text: str, field: str) -> Function:
     def calculated(node: Node, values: list[Any], shape: tuple[int, ...]) -> Any:
         # Numbers as whole arrays: NumPy has other loops for powers of an array by one number, with other last digits.
         arrays = [np.full(shape, value, float) if isinstance(value, int | float) else value for value in values]
-        if node.kind == "comparison":
-            return np.asarray(np.logical_and.reduce(_compared(WEIGHTS, node, arrays)), dtype=float)
-        return WEIGHTS.operation(node)(*arrays)
+        found = WEIGHTS.applied(node, arrays)
+        return np.asarray(np.logical_and.reduce(found), dtype=float) if node.kind == "comparison" else found
 
     def function(x: Any) -> Any:
         x = np.asarray(x, dtype=float)
@@ -217,12 +194,7 @@ def _evaluated(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, 
     return calculate(node, values)
 
 
-def _compared(kind: Arithmetic, node: Node, values: list[Any]) -> list[Any]:
-    """What each sign of a comparison says of the values beside it."""
-    return [kind.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
-
-
-def _calculated(node: Node, values: list[Any]) -> int | float:
+def _calculated(node: Node, values: list[Any]) -> Scalar:
     """Of a part of an expression, what it makes of the values of its parts."""
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
@@ -230,16 +202,15 @@ def _calculated(node: Node, values: list[Any]) -> int | float:
     if node.kind == "if":
         return bool(values[0])
     if node.kind == "comparison":
-        return all(_compared(VALUES, node, values))
-    operation = VALUES.operation(node)
-    if operation is operator.pow and all(isinstance(value, int) for value in values):
-        base, exponent = values
-        if abs(base) > 1 and abs(exponent) > LARGEST_POWER:
-            raise _too_large(node)
-    if operation is round and not all(isinstance(digits, int) and abs(digits) < MOST_DIGITS for digits in values[1:]):
-        raise FieldError("", f"{node.source} rounds to {values[1]} digits", "a whole number of digits")
+        return all(VALUES.applied(node, values))
+    whole = all(isinstance(value, int) for value in values)
+    if node.value == "**" and whole and abs(values[0]) > 1 and abs(values[1]) > LARGEST_POWER:
+        raise _too_large(node)
+    digits = values[1:] if node.value == "round" else []
+    if not all(isinstance(each, int) and abs(each) < MOST_DIGITS for each in digits):
+        raise FieldError("", f"{node.source} rounds to {digits[0]} digits", "a whole number of digits")
     try:
-        return _bounded(operation(*values), node)
+        return _bounded(VALUES.applied(node, values), node)
     except ZeroDivisionError:
         raise FieldError("", f"{node.source} divides by zero", "a divisor other than 0") from None
     except OverflowError:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, final
 
-from replnet.text.documents import Mark, Node, Scalar, collection, file_error, split_lines
+from replnet.text.documents import Mark, Node, Route, Scalar, collection, file_error, split_lines
 from replnet.text.errors import MOST_SHOWN, InputError, Problem, field_name, printable
 
 DEEPEST = 50
@@ -33,15 +33,8 @@ BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 CORE = "tag:yaml.org,2002:"
-TAGS: dict[str, Any] = {
-    "str": str,
-    "int": int,
-    "float": (int, float),
-    "bool": bool,
-    "null": type(None),
-    "map": (),
-    "seq": (),
-}
+TAGS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool, "null": type(None)}
+TAGS |= dict.fromkeys(("map", "seq"), ())  # which no scalar is
 HINTS = {
     "mapping values are not allowed": "one `key: value` per line, evenly indented; quote a text that has `: ` inside",
     "\\t": "indent with spaces",
@@ -80,7 +73,6 @@ class _Composer:
         self.problems: list[Problem] = []
         self.anchors: dict[str, Node | None] = {}  # None while the anchored node is being read
         self.aliased = 0
-        self.path: list[str | int] = []
         if any(len(line) > LONGEST_LINE for line in self.lines):
             raise file_error(name, f"has a line of more than {LONGEST_LINE:,} characters", "shorter lines")
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
@@ -91,7 +83,7 @@ class _Composer:
         event = self._next()
         if _kind(event) == "StreamEnd":
             raise file_error(self.name, "is empty", "a mapping of fields, such as kind: cascade")
-        node = self._node(self._next(), 0)
+        node = self._node(self._next(), ())
         self._next()
         if _kind(after := self._next()) != "StreamEnd":
             raise self._error(_mark(after.start_mark), "a second document starts", "one document per file")
@@ -127,9 +119,9 @@ class _Composer:
         """Of a problem after which nothing sensible can follow."""
         return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, path: Route) -> Node:
         kind, mark = _kind(event), _mark(event.start_mark)
-        if depth > DEEPEST:
+        if len(path) > DEEPEST:
             raise self._error(mark, f"is nested deeper than {DEEPEST} levels", "a flatter file")
         if kind == "Alias":
             return self._alias(event.anchor, mark)
@@ -143,7 +135,7 @@ class _Composer:
             node = self._scalar(event, tag, mark)
         else:
             read = self._sequence if kind == "SequenceStart" else self._mapping
-            node = collection(read(event.flow_style, depth + 1), mark)
+            node = collection(read(event.flow_style, path), mark)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
@@ -170,19 +162,17 @@ class _Composer:
             raise self._error(mark, f"{printable(text, 60)!r} does not fit the tag {kind}", "no tag")
         return Node(value, mark)
 
-    def _sequence(self, flow: bool, depth: int) -> list[Node]:
+    def _sequence(self, flow: bool, path: Route) -> list[Node]:
         items: list[Node] = []
         while _kind(entry := self._next()) != "SequenceEnd":
-            self.path.append(len(items))
-            item = self._node(entry, depth)
-            self.path.pop()
+            item = self._node(entry, [*path, len(items)])
             if flow and items and item.bare and _open(items[-1]):
                 items[-1] = replace(items[-1], value=f"{items[-1].value}, {item.value}")
             else:
                 items.append(item)
         return items
 
-    def _mapping(self, flow: bool, depth: int) -> dict[str, Node]:
+    def _mapping(self, flow: bool, path: Route) -> dict[str, Node]:
         items: dict[str, Node] = {}
         last = ""
         while _kind(entry := self._next()) != "MappingEnd":
@@ -190,14 +180,12 @@ class _Composer:
             if _kind(entry) != "Scalar":
                 raise self._error(mark, "a key is not a text", "`key: value`")
             key = entry.value
-            self.path.append(key)
-            node = replace(self._node(self._next(), depth), key=mark)
-            self.path.pop()
+            node = replace(self._node(self._next(), [*path, key]), key=mark)
             if flow and last and _open(items[last]) and node.bare and node.value is None:
                 items[last] = replace(items[last], value=f"{items[last].value}, {key}")
                 continue
             if key in items:
-                first, name = items[key].key, field_name([*self.path, key])
+                first, name = items[key].key, field_name([*path, key])
                 wrong = f"is given twice, first in line {first.line if first else None}"
                 self.problems.append(self._problem(mark, name, wrong, "once"))
                 if len(self.problems) > MOST_SHOWN:

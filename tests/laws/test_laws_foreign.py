@@ -18,8 +18,7 @@ import replnet as rn
 from replnet import laws
 from replnet.cli.main import BAD_INPUT
 from replnet.laws import Age, FieldError, Law
-from replnet.laws.guarded import Guarded, admitted
-from replnet.laws.soundness import examine
+from replnet.laws.guarded import Guarded, admitted, examine
 
 RIGHT = "exponential(rate=1)"
 

@@ -21,7 +21,7 @@ from typing import Any, final
 import numpy as np
 
 from replnet.laws.guarded import admitted
-from replnet.laws.law import Floats, Ints, Law
+from replnet.laws.law import Floats, Ints, Law, family
 from replnet.laws.processes.streams import Chance, Streams
 from replnet.text.errors import FieldError
 
@@ -105,6 +105,7 @@ class Ordered(Law):
     covering = _marginal("covering")
 
 
+@family("shuffled(alternating(values=[1, 3]))")
 def shuffled(law: Law) -> Law:
     """The law of a process's intervals, for a renewal process that has the same ones in no order."""
     law = admitted("law", law, "shuffled(alternating(values=[1, 3]))")

@@ -38,7 +38,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.families import Hyperexponential
-from replnet.laws.law import Array, Floats, special
+from replnet.laws.law import Array, Floats, family, special
 from replnet.laws.numeric import Numerical
 from replnet.laws.processes.order import Flow, Ordered, Walk, walked
 from replnet.laws.processes.streams import FUTURE, PAST, Chance
@@ -102,6 +102,7 @@ class Diurnal(Ordered):
         return Flow.outwards(phase.size, ahead, lambda: walked(by_the_clock, chance.streams(PAST), *day, -phase))
 
 
+@family("diurnal(rate=10, swing=0.8, period=24)")
 def diurnal(*, swing: float, period: float, rate: float | None = None, mean: float | None = None) -> Ordered:
     """Poisson at a rate that goes from 1 - swing to 1 + swing of its mean and back in each period."""
     swing = finite("swing", swing)
@@ -133,6 +134,7 @@ class Modulated(Ordered):
         return Flow.outwards(state.size, walk(FUTURE), lambda: walk(PAST))
 
 
+@family("modulated(rates=[10, 1], means=[1, 5])")
 def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
     """Poisson at the rate of its state; the state lasts an exponential time, then any other comes."""
     means = many("means", means)

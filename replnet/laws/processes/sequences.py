@@ -42,7 +42,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.discrete import Lattice
-from replnet.laws.law import Floats, Ints, Law, special
+from replnet.laws.law import Floats, Ints, Law, family, special
 from replnet.laws.processes.order import Flow, Ordered, Walk, independent, walked
 from replnet.laws.processes.streams import FUTURE, PAST, Chance, Streams
 from replnet.text.errors import FieldError, finite, many
@@ -86,6 +86,7 @@ def _round(intervals: Floats, begin: Ints) -> Walk:
     return walk
 
 
+@family("alternating(values=[1, 3])")
 def alternating(values: Sequence[float]) -> Ordered:
     """The listed intervals in turn, over and over."""
     values = many("values", values)
@@ -143,6 +144,7 @@ class Gaussian(Ordered):
         return walk
 
 
+@family("correlated(law=pareto(alpha=3, rate=2), rho=0.9)")
 def correlated(law: Law, rho: float) -> Ordered:
     """Intervals of `law`, where neighbours have the normal correlation `rho`, and those k apart rho^k."""
     law, rho = independent("law", law), finite("rho", rho)
@@ -151,6 +153,7 @@ def correlated(law: Law, rho: float) -> Ordered:
     return Gaussian(law, f"correlated(law={law}, rho={number(rho)})", (rho,), (1.0,))
 
 
+@family("longrange(law=pareto(alpha=3, rate=2), hurst=0.8)")
 def longrange(law: Law, hurst: float) -> Ordered:
     """Intervals of `law` whose correlations fall so slowly that no stretch of them is long: (4)."""
     law, hurst = independent("law", law), finite("hurst", hurst)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from replnet.laws.guarded import admitted
-from replnet.laws.law import Array, Floats, Ints, Law
+from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Numerical
 from replnet.laws.processes.order import Flow, Ordered, Walk
 from replnet.laws.processes.streams import Chance
@@ -154,6 +154,7 @@ def _back(members: Renewals, rows: int) -> Walk:
     return walk
 
 
+@family("superposition(law=pareto(alpha=3, rate=2), count=20)")
 def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, count: int | None = None) -> Ordered:
     """The union of independent processes, of listed laws or so many of one."""
     if (laws is None) == (law is None):
