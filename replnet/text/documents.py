@@ -34,7 +34,6 @@ class Node:
     value: Scalar | list[Node] | dict[str, Node]
     mark: Mark
     key: Mark | None = None
-    size: int = 1  # nodes below and including this one, aliases counted each time
     bare: bool = False  # an unquoted scalar
 
     def plain(self) -> Any:
@@ -106,29 +105,22 @@ class Document:
         return node, ()
 
 
-def collection(value: dict[str, Node] | list[Node], mark: Mark, key: Mark | None = None) -> Node:
-    """A mapping or a list."""
-    below = value.values() if isinstance(value, dict) else value
-    return Node(value, mark, key, size=1 + sum(node.size for node in below))
-
-
 def mapped(node: Node, change: Callable[[Node, tuple[str | int, ...]], Node], path: tuple[str | int, ...] = ()) -> Node:
     """`node` with `change(scalar, path)` in the place of every scalar below it; positions stay."""
     if isinstance(node.value, dict):
         fields = {key: mapped(below, change, (*path, key)) for key, below in node.value.items()}
-        return collection(fields, node.mark, node.key)
+        return replace(node, value=fields)
     if isinstance(node.value, list):
-        items = [mapped(below, change, (*path, i)) for i, below in enumerate(node.value)]
-        return collection(items, node.mark, node.key)
+        return replace(node, value=[mapped(below, change, (*path, i)) for i, below in enumerate(node.value)])
     return change(node, path)
 
 
 def node_of(data: Any, mark: Mark) -> Node:
     """Plain data as nodes that all stand at `mark`."""
     if isinstance(data, Mapping):
-        return collection({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
+        return Node({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
     if isinstance(data, (list, tuple)):
-        return collection([node_of(item, mark) for item in data], mark, mark)
+        return Node([node_of(item, mark) for item in data], mark, mark)
     return Node(data, mark, mark)
 
 

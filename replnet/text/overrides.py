@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from replnet.text.documents import Document, Mark, Node, collection, mapped, node_of
+from replnet.text.documents import Document, Mark, Node, mapped, node_of
 from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
 from replnet.text.grammar import LAW, number, parse
 from replnet.text.grammar import Node as Call
@@ -70,7 +70,7 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
         key, rest = ".".join(keys[:taken]), keys[taken:]
         child = node.value.get(key, Node({}, mark, mark) if rest else new)
         below = _put(child, rest, new, text, (*path, key), origin)
-        return collection({**node.value, key: below}, node.mark, node.key)
+        return Node({**node.value, key: below}, node.mark, node.key)
     if isinstance(node.value, list):
         key, length = keys[0], len(node.value)
         if not (key.isascii() and key.isdigit() and 1 <= int(key[:9]) <= length):
@@ -78,7 +78,7 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
             raise input_error(origin, field_name(path), f"has no item {key}", right)
         index = int(key) - 1
         below = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
-        return collection([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
+        return Node([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
     call = call_of(node.value) if isinstance(node.value, str) else None
     if call is not None and call.kind == "call" and len(keys) == 1:
         return Node(with_parameter(call, keys[0], text), new.mark, new.mark)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, final
 
-from replnet.text.documents import Mark, Node, Route, Scalar, collection, file_error, split_lines
+from replnet.text.documents import Mark, Node, Route, Scalar, file_error, split_lines
 from replnet.text.errors import MOST_SHOWN, InputError, Problem, field_name, printable
 
 DEEPEST = 50
@@ -71,8 +71,8 @@ class _Composer:
 
         self.name, self.lines = name, list(split_lines(text))
         self.problems: list[Problem] = []
-        self.anchors: dict[str, Node | None] = {}  # None while the anchored node is being read
-        self.aliased = 0
+        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with its size; None while the node is being read
+        self.count = self.aliased = 0  # nodes so far, and those of them that aliases stand for
         if any(len(line) > LONGEST_LINE for line in self.lines):
             raise file_error(name, f"has a line of more than {LONGEST_LINE:,} characters", "shorter lines")
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
@@ -125,6 +125,8 @@ class _Composer:
             raise self._error(mark, f"is nested deeper than {DEEPEST} levels", "a flatter file")
         if kind == "Alias":
             return self._alias(event.anchor, mark)
+        before = self.count
+        self.count += 1
         if event.anchor is not None:
             self.anchors[event.anchor] = None
         # Older parsers give a string, newer ones an object.
@@ -135,18 +137,20 @@ class _Composer:
             node = self._scalar(event, tag, mark)
         else:
             read = self._sequence if kind == "SequenceStart" else self._mapping
-            node = collection(read(event.flow_style, path), mark)
+            node = Node(read(event.flow_style, path), mark)
         if event.anchor is not None:
-            self.anchors[event.anchor] = node
+            self.anchors[event.anchor] = node, self.count - before
         return node
 
     def _alias(self, name: str, mark: Mark) -> Node:
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
-        node = self.anchors[name]
-        if node is None:
+        found = self.anchors[name]
+        if found is None:
             raise self._error(mark, f"*{name} stands inside what it names", "aliases without a cycle")
-        self.aliased += node.size
+        node, size = found
+        self.count += size
+        self.aliased += size
         if self.aliased > ALIAS_BUDGET:
             raise self._error(mark, f"aliases stand for more than {ALIAS_BUDGET:,} values", "fewer aliases of aliases")
         return replace(node, mark=mark, bare=False)

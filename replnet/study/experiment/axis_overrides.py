@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from replnet.study.experiment.axes import is_range
 from replnet.study.experiment.checks import RUN
-from replnet.text.documents import Document, Mark, Node, collection, node_of
+from replnet.text.documents import Document, Mark, Node, node_of
 from replnet.text.errors import InputError, Problem
 from replnet.text.overrides import value_of
 
@@ -52,7 +52,7 @@ def overridden(document: Document, assignments: Iterable[str], zips: Iterable[st
         node = node_of([name.strip() for name in names.split(",")], mark)
         given = document.root.child("zip")
         there = given.value if given is not None and isinstance(given.value, list) else []
-        document = with_section(document, "zip", collection([*there, node], given.mark if given else mark))
+        document = with_section(document, "zip", Node([*there, node], given.mark if given else mark))
     return document, another
 
 
@@ -85,7 +85,7 @@ def _meant(text: str, origin: str) -> tuple[bool, Node]:
     parts = _at_commas(text)
     if len(parts) > 1:
         values = [value_of(part.strip(), origin) for part in parts]
-        return True, collection(values, Mark(None, None, origin), Mark(None, None, origin))
+        return True, Node(values, Mark(None, None, origin), Mark(None, None, origin))
     return is_range(text), value_of(text, origin)
 
 
@@ -112,11 +112,11 @@ def with_field(document: Document, section: str, name: str, node: Node | None) -
     given = document.root.child(section)
     mark = given.mark if given is not None else document.root.mark
     kept = {key: below for key, below in fields.items() if below is not None}
-    return with_section(document, section, collection(kept, mark, given.key if given is not None else mark))
+    return with_section(document, section, Node(kept, mark, given.key if given is not None else mark))
 
 
 def with_section(document: Document, section: str, node: Node | None) -> Document:
     """With `node` in the place of a section; without the section if there is no node."""
     assert isinstance(document.root.value, dict)
     kept = {key: below for key, below in {**document.root.value, section: node}.items() if below is not None}
-    return replace(document, root=collection(kept, document.root.mark))
+    return replace(document, root=Node(kept, document.root.mark))

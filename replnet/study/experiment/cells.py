@@ -18,7 +18,7 @@ from replnet.study.experiment.system_fields import Optimise
 from replnet.study.formulas.registry import computation
 from replnet.study.metrics import is_beyond
 from replnet.text.arithmetic import Scalar, is_template, template
-from replnet.text.documents import Document, Node, collection, mapped
+from replnet.text.documents import Document, Node, mapped
 from replnet.text.errors import FieldError, FieldsError, InputError, Problem
 from replnet.text.overrides import put
 from replnet.text.validation import checked
@@ -161,7 +161,7 @@ class Cells:
 
     def _settings_at(self, point: Point) -> Settings:
         root = self._document.root
-        run = root.child("run") or collection({}, root.mark)
+        run = root.child("run") or Node({}, root.mark)
         document = replace(self._document, root=run, prefix=("run",))
         for name in self._run_axes:
             axis, i = self._sections.vary[name], point[name]

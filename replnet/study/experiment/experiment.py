@@ -21,7 +21,6 @@ from replnet.text.documents import (
     Document,
     Mark,
     Node,
-    collection,
     file_error,
     folders,
     node_of,
@@ -174,7 +173,7 @@ def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
         return ()
     faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
     sound = {key: node for key, node in document.root.value.items() if key not in faulty}
-    rest = replace(document, root=collection({"title": Node("-", document.root.mark), **sound}, document.root.mark))
+    rest = replace(document, root=Node({"title": Node("-", document.root.mark), **sound}, document.root.mark))
     try:
         sections = checked(Sections, rest.data, rest)
         _require([*map(located(rest), faults(sections))], rest, sections)
@@ -212,7 +211,7 @@ def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], boo
         if node is not None and isinstance(node.value, list):
             said = zip(node.value, getattr(sections, section), strict=True)
             kept = [item for item, of in said if keep(section, of)]
-            document = with_section(document, section, collection(kept, node.mark, node.key))
+            document = with_section(document, section, Node(kept, node.mark, node.key))
     return document
 
 
@@ -236,7 +235,7 @@ def _from_file(node: Node, name: str) -> Node:
     """A node whose place is in another file."""
     mark, key = node.mark._replace(origin=name), node.key._replace(origin=name) if node.key else None
     if isinstance(node.value, dict):
-        return collection({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
+        return Node({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
     if isinstance(node.value, list):
-        return collection([_from_file(below, name) for below in node.value], mark, key)
+        return Node([_from_file(below, name) for below in node.value], mark, key)
     return replace(node, mark=mark, key=key)
