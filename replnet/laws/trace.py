@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +48,7 @@ def trace(file: str | Path, *, column: str | int | None = None, order: str = "sh
 
 def read_times(path: Path, column: str | int | None = None) -> Floats:
     """The event times in `path`, which ascend there."""
-    entries = list(_entries(path, column))
+    entries = _entries(path, column)
     times = _numbers(path, entries)
     if times.size < 2:
         raise FieldError("file", f"{path} has {times.size} event{'s'[: times.size != 1]}", "2 or more")
@@ -77,26 +77,25 @@ def _read(path: Path) -> str:
         raise FieldError("file", f"{path} is not text", "event times, one to a line, or CSV") from None
 
 
-def _entries(path: Path, column: str | int | None) -> Iterator[Line]:
+def _entries(path: Path, column: str | int | None) -> list[Line]:
     """The text of each event's time."""
     lines = _read(path).splitlines()
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     if not kept:
-        return
+        return []
     mark = next((mark for mark in ",;\t" if mark in kept[0][1]), None)
     if mark is None and column is None:
-        yield from kept[_is_header(kept[0][1]) :]
-        return
+        return kept[_is_header(kept[0][1]) :]
     rows = csv.reader((line for _, line in kept), delimiter=mark or ",")
-    place = -1
-    for (line, _), row in zip(kept, rows, strict=False):
-        if place < 0:
-            place = _column(path, [name.strip() for name in row], column)
-            if isinstance(column, str) or _is_header(row[place]):
-                continue
+    first = next(rows)
+    place = _column(path, [name.strip() for name in first], column)
+    headed = isinstance(column, str) or _is_header(first[place])
+    found = []
+    for (line, _), row in islice(zip(kept, chain([first], rows), strict=False), headed, None):
         if place >= len(row):
             raise FieldError("file", f"{path}:{line}: has {len(row)} columns", f"at least {place + 1}")
-        yield line, row[place]
+        found.append((line, row[place]))
+    return found
 
 
 def _column(path: Path, first: list[str], column: str | int | None) -> int:
