@@ -49,8 +49,6 @@ SLOWEST = 1e6  # the excess over x T(x), which is 1 / (alpha - 1) under a power 
 OCTAVES = np.arange(-30, 41)
 AGES, AFTER = 8, 40  # ages, and waits at each, at which `covering` is asked
 
-Promise = Callable[[Array], Array]  # where what a member gives is right
-
 
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -97,21 +95,20 @@ class Guarded(Law):
         return None if self._asked("span") is None else self._number("span", "None, or a number above 0")
 
     def tail(self, x: Array) -> Array:
-        return self._probability("tail", x)
+        return self._bounded("tail", x, 1.0, ROUNDING, "from 0 to 1")
 
     def cdf(self, x: Array) -> Array:
-        return self._probability("cdf", x)
+        return self._bounded("cdf", x, 1.0, ROUNDING, "from 0 to 1")
 
     def hazard(self, x: Array) -> Array:
-        return self._given("hazard", (x,), lambda gives: gives >= 0, "0 or more")
+        return self._bounded("hazard", x, math.inf, 0.0, "0 or more")
 
     def excess(self, x: Array) -> Array:
         high = self.mean * (1 + ROUNDING)
-        return self._given("excess", (x,), lambda gives: (gives >= 0) & (gives <= high), f"from 0 to mean = {high:g}")
+        return self._bounded("excess", x, high, 0.0, f"from 0 to mean = {high:g}")
 
     def integrated_tail(self, x: Array) -> Array:
-        low = -ROUNDING * min(self.mean, 1.0)
-        return np.maximum(self._given("integrated_tail", (x,), lambda gives: gives >= low, "from 0 to x"), 0.0)
+        return self._bounded("integrated_tail", x, math.inf, ROUNDING * min(self.mean, 1.0), "from 0 to x")
 
     def isf(self, q: Array) -> Array:
         return self._interval("isf", q, np.greater(q, 0), np.less(q, 1 - UNDERFLOW))
@@ -140,11 +137,10 @@ class Guarded(Law):
             raise self.wrong(f"{member} is {given!r}", right)
         return float(given)
 
-    def _probability(self, member: str, x: Array) -> Array:
-        def right(gives: Array) -> Array:
-            return (gives >= -ROUNDING) & (gives <= 1 + ROUNDING)
-
-        return np.clip(self._given(member, (x,), right, "from 0 to 1"), 0.0, 1.0)
+    def _bounded(self, member: str, x: Array, high: float, slack: float, hint: str) -> Array:
+        """From 0 to `high`, which rounding may miss by `slack`."""
+        gives = self._given(member, (x,), lambda gives: (gives >= -slack) & (gives <= high + slack), hint)
+        return np.clip(gives, 0.0, high)
 
     def _interval(self, member: str, at: Array, finite: Array, above: Array) -> Array:
         """Zero only where a short interval may round to it, infinite only at the end of the support."""
@@ -154,7 +150,7 @@ class Guarded(Law):
 
         return self._given(member, (at,), right, "a finite interval above 0")
 
-    def _given(self, member: str, at: tuple[Array, ...], right: Promise, hint: str) -> Array:
+    def _given(self, member: str, at: tuple[Array, ...], right: Callable[[Array], Array], hint: str) -> Array:
         """What a member gives at these points: as many floats as there are points, all of them right."""
         points = np.broadcast_arrays(*at)
         shape = points[0].shape

@@ -68,19 +68,18 @@ def located(document: Document | None) -> Callable[[Fault], Problem]:
 
 def _faults(detail: Any, model: type[BaseModel], data: Any) -> Iterator[Fault]:
     """One error of pydantic in our words."""
-    path, kind, value = _path(detail["loc"], data), detail["type"], detail["input"]
-    cause = detail.get("ctx", {}).get("error")
+    path, owner = _place(detail["loc"], model, data)
+    kind, value, cause = detail["type"], detail["input"], detail.get("ctx", {}).get("error")
     if isinstance(cause, FieldError):
         yield (*path, *((cause.field,) if cause.field else ())), cause.wrong, cause.right, False
     elif isinstance(cause, FieldsError):
         for below, wrong, right in cause.faults:
             yield (*path, *below), wrong, right, False
     elif kind == "missing":
-        field = _fields(_model_at(model, path[:-1], data)).get(str(path[-1]))
+        field = _fields(owner).get(str(path[-1]))
         yield path, "missing", (field.description if field else None) or "a value", True
     elif kind == "extra_forbidden":
-        known = _fields(_model_at(model, path[:-1], data))
-        yield path, "unknown field", suggestion(str(path[-1]), known), True
+        yield path, "unknown field", suggestion(str(path[-1]), _fields(owner)), True
     elif kind == "literal_error":
         yield path, f"{shown(value)} is unknown here", str(detail["ctx"]["expected"]).replace("'", ""), False
     elif kind == "union_tag_invalid":
@@ -94,39 +93,31 @@ def _faults(detail: Any, model: type[BaseModel], data: Any) -> Iterator[Fault]:
         yield path, f"{shown(value)} does not fit", detail["msg"], False
 
 
-def _path(loc: Path, data: Any) -> Path:
-    """pydantic's location without the parts that are not in the data: tags of unions, the list around a lone value."""
+def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[BaseModel] | None]:
+    """pydantic's location without the parts that are not in the data (tags of unions, the list around a lone value),
+    and the model whose field its last part is."""
     path: list[str | int] = []
+    owner, models, names = None, [model], False  # names: the next part is a name that the user chose
     for part in loc:
         if isinstance(data, Mapping):
             if part not in data and part == data.get("kind"):
                 continue
-            path.append(part)
-            data = data.get(part)
-        elif isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data):
-            path.append(part)
-            data = data[part]
+            below = data.get(part)
         elif isinstance(part, str):
-            path.append(part)
-    return tuple(path)
-
-
-def _model_at(model: type[BaseModel], path: Path, data: Any) -> type[BaseModel] | None:
-    """The model that describes `path`."""
-    models, names = [model], False  # names: the next part is a name that the user chose
-    for part in path:
-        owner = _chosen(models, data)
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            data = None
+            below = None
+        elif isinstance(data, (list, tuple)) and part < len(data):
+            below = data[part]
+        else:
+            continue
+        path.append(part)
+        owner, data = _chosen(models, data), below
         if names or isinstance(part, int):
             names = False
-            continue
-        field = _fields(owner).get(part)
-        models = [] if field is None else list(_models(field.annotation))
-        names = field is not None and get_origin(field.annotation) is dict
-    return _chosen(models, data)
+        else:
+            field = _fields(owner).get(part)
+            models = [] if field is None else list(_models(field.annotation))
+            names = field is not None and get_origin(field.annotation) is dict
+    return tuple(path), owner
 
 
 def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
