@@ -109,47 +109,54 @@ class Union(Ordered):
         return Flow.outwards(rows, _onwards(members, rows), lambda: _back(members, rows))
 
 
-def _merged(window: Window, rows: int) -> list[Floats]:
-    """The instants of every process's members, in order."""
+def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
+    """Whose member every instant of a window is, and when."""
     number = window.last - window.first
     ends = np.cumsum(number)
     at = np.repeat(window.offset + window.first - (ends - number), number) + np.arange(window.total)
-    points = window.points[at]
-    owner = np.repeat(np.arange(number.size) // (number.size // rows), number)
-    order = np.lexsort((points, owner))
-    return np.split(points[order], np.cumsum(np.bincount(owner, minlength=rows))[:-1])
+    return np.repeat(np.arange(number.size) // (number.size // rows), number), window.points[at]
 
 
 def _onwards(members: Renewals, rows: int) -> Walk:
     """Waits between coming instants of the members."""
-    coming, last = [np.empty(0)] * rows, np.zeros(rows)
+    owner, points, last = np.empty(0, np.int64), np.empty(0), np.zeros(rows)
+    begin, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
     def walk(some: Ints, block: int) -> Floats:
-        while any(coming[p].size < block for p in some):
-            coming[:] = map(np.append, coming, _merged(members.window(), rows))
-        waits = np.empty((some.size, block))
-        for q, p in enumerate(some):
-            waits[q] = np.diff(coming[p][:block], prepend=last[p])
-            last[p], coming[p] = coming[p][block - 1], coming[p][block:]
-        return waits
+        nonlocal owner, points
+        while (end[some] - begin[some] < block).any():
+            left, (more, later) = np.arange(owner.size) >= begin[owner], _instants(members.window(), rows)
+            owner, points = np.append(owner[left], more), np.append(points[left], later)
+            order = np.lexsort((points, owner))
+            owner, points = owner[order], points[order]
+            number = np.bincount(owner, minlength=rows)
+            end[:] = np.cumsum(number)
+            begin[:] = end - number
+        coming = points[begin[some, None] + np.arange(block)]
+        waits = np.diff(coming, axis=1, prepend=last[some, None])
+        last[some], begin[some] = coming[:, -1], begin[some] + block
+        return np.asarray(waits)
 
     return walk
 
 
 def _back(members: Renewals, rows: int) -> Walk:
     """Waits between past instants of the members, latest first."""
-    depth, instants, given = members.length / 64, [np.zeros(1)] * rows, np.zeros(rows, np.int64)
+    depth, points = members.length / 64, np.zeros(1)
+    given, count, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
     def walk(some: Ints, block: int) -> Floats:
-        nonlocal depth
-        while any(instants[p].size <= given[p] + block for p in some):
+        nonlocal depth, points
+        while (count[some] < given[some] + block).any():
             depth *= 2
-            instants[:] = [np.append(0.0, points[::-1]) for points in _merged(members.past(depth), rows)]
-        waits = np.empty((some.size, block))
-        for q, p in enumerate(some):
-            waits[q] = -np.diff(instants[p][given[p] : given[p] + block + 1])
+            owner, points = _instants(members.past(depth), rows)
+            points = points[np.lexsort((points, owner))]
+            count[:] = np.bincount(owner, minlength=rows)
+            end[:] = np.cumsum(count)
+        which = given[some, None] + np.arange(block + 1)  # from 1 for the latest; 0 is time zero
+        past = np.where(which > 0, points.take(end[some, None] - which, mode="clip"), 0.0)
         given[some] += block
-        return waits
+        return np.asarray(past[:, :-1] - past[:, 1:])
 
     return walk
 
