@@ -190,17 +190,17 @@ def choices_of(law: Law) -> tuple[str, ...]:
     return tuple(type(law).__init__.__kwdefaults__ or ())
 
 
-def shape_of(law: Law) -> dict[str, Any]:
-    """The fields of a law before the last."""
-    return {field.name: getattr(law, field.name) for field in fields(law)[:-1]}  # type: ignore[arg-type]
+def fields_of(law: Law) -> dict[str, Any]:
+    """What a law of a `family` is made of, in order."""
+    return {field.name: getattr(law, field.name) for field in fields(law)}  # type: ignore[arg-type]
 
 
 def written(law: Law, *choices: str) -> str:
     """The shortest text that gives exactly this law back, with one of `choices`, or of what its constructor takes."""
-    shape, last = shape_of(law), fields(law)[-1].name  # type: ignore[arg-type]  # of a `family`
-    choices = choices or choices_of(law)
+    shape, choices = fields_of(law), choices or choices_of(law)
     if not choices:
-        return _text(law, {**shape, last: getattr(law, last)})
+        return _text(law, shape)
+    shape.popitem()
     values = [(name, getattr(law, name)) for name in choices]
     ways = [{**shape, name: number} for name, value in values for number in (float(f"{value:.15g}"), value)]
     exact = [way for way in ways if _gives(law, way)] or ways[-1:]

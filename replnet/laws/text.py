@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from numbers import Real
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from replnet.laws.discrete import Lattice
 from replnet.laws.families import Hyperexponential, Uniform
 from replnet.laws.guarded import admitted
-from replnet.laws.law import FAMILIES, Law, choices_of, family, shape_of
+from replnet.laws.law import FAMILIES, Law, choices_of, family, fields_of
 from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
 from replnet.text.overrides import call_of, with_parameter
@@ -60,8 +61,9 @@ def at_rate(shape: Law | str, rate: float) -> Law:
         case Lattice():
             return Lattice((shape.values * stretch).tolist(), shape.weights.tolist())
         case _ if "rate" in choices_of(shape):
+            *kept, _ = fields_of(shape).items()
             maker: Maker = type(shape)
-            return maker(**shape_of(shape), rate=rate)
+            return maker(**dict(kept), rate=rate)
     raise FieldError("law", f"{shape} cannot be stretched to rate {rate:g}", "a law whose scale is a parameter")
 
 
@@ -124,7 +126,7 @@ def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
 
 def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments by name, as far as the family's signature tells whether they are right."""
-    parameters = inspect.signature(maker).parameters.values()
+    parameters = _parameters(maker)
     allowed = [one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
     orderly = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     anything = any(one.kind is one.VAR_KEYWORD for one in parameters)
@@ -142,6 +144,11 @@ def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: 
         if one.name in allowed and one.name not in arguments and one.default is one.empty:
             raise FieldError(one.name, "missing", example)
     return arguments
+
+
+@cache
+def _parameters(maker: Maker) -> list[inspect.Parameter]:
+    return list(inspect.signature(maker).parameters.values())
 
 
 def _plugin(name: str) -> Maker:

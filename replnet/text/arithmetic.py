@@ -203,12 +203,10 @@ def _calculated(node: Node, values: list[Any]) -> Scalar:
         return bool(values[0])
     if node.kind == "comparison":
         return all(VALUES.applied(node, values))
-    whole = all(isinstance(value, int) for value in values)
-    if node.value == "**" and whole and abs(values[0]) > 1 and abs(values[1]) > LARGEST_POWER:
+    if node.value == "**" and _whole(values) and abs(values[0]) > 1 and abs(values[1]) > LARGEST_POWER:
         raise _too_large(node)
-    digits = values[1:] if node.value == "round" else []
-    if not all(isinstance(each, int) and abs(each) < MOST_DIGITS for each in digits):
-        raise FieldError("", f"{node.source} rounds to {digits[0]} digits", "a whole number of digits")
+    if node.value == "round" and values[1:] and not (_whole(values[1:]) and abs(values[1]) < MOST_DIGITS):
+        raise FieldError("", f"{node.source} rounds to {values[1]} digits", "a whole number of digits")
     try:
         return _bounded(VALUES.applied(node, values), node)
     except ZeroDivisionError:
@@ -217,6 +215,10 @@ def _calculated(node: Node, values: list[Any]) -> Scalar:
         raise _too_large(node) from None
     except ValueError as error:
         raise error if isinstance(error, FieldError) else _unreal(node) from None
+
+
+def _whole(values: list[Any]) -> bool:
+    return all(isinstance(value, int) for value in values)
 
 
 def _bounded(value: Any, node: Node) -> int | float:
