@@ -258,28 +258,15 @@ def _checked(intervals: ArrayLike) -> Floats:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class StepAge(Law):
+class StepAge(Age):
     """The age of a law on finitely many values, whose tail is a polygon: a mixture of uniforms."""
 
     law: Discrete
-
-    def __str__(self) -> str:
-        return f"age({self.law})"
-
-    @property
-    def mean(self) -> float:
-        return self.law.second_moment / (2 * self.law.mean)
 
     @property
     def second_moment(self) -> float:
         cubes = float(_from(self.law.weights * self.law.values**3)[0])
         return cubes / self.law.total / (3 * self.law.mean)
-
-    def tail(self, x: Array) -> Array:
-        return self.law.rate * self.law.excess(x)
-
-    def cdf(self, x: Array) -> Array:
-        return self.law.rate * self.law.integrated_tail(x)
 
     def solve(self, e: Array) -> Array:
         """On the side of the polygon that e falls on, from its left corner for short ages, its right for long."""
@@ -289,6 +276,9 @@ class StepAge(Law):
         short, long = covered - of.sum_before[side], of.sum_beyond[side] - left
         low = np.append(0.0, of.values)[side]
         return np.clip(np.where(e < 0.7, short, long) / of.count_beyond[side], low, of.values[side])[()]
+
+    def draw(self, e: Array) -> Array:
+        return Law.draw(self, e)
 
     def excess(self, x: Array) -> Array:
         of, x = self.law, np.minimum(x, self.law.values[-1])
@@ -301,14 +291,6 @@ class StepAge(Law):
         place = of.above(x)
         squares = of.squares_before[place] + x * (2 * of.sum_beyond[place] - x * of.count_beyond[place])
         return squares / (2 * of.total * of.mean)
-
-    @property
-    def age(self) -> Age:
-        return Age(self)
-
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        return self.law.breaks
 
 
 def common_step(values: ArrayLike) -> float | None:

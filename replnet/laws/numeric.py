@@ -78,7 +78,6 @@ class Numerical(Law):
         return Age(self)
 
 
-@final
 @dataclass(frozen=True, slots=True, repr=False)
 class Age(Numerical):
     """The time since the last event of a stationary renewal process with intervals of `law`."""
