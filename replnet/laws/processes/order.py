@@ -26,8 +26,8 @@ from replnet.laws.processes.streams import Chance, Streams
 from replnet.text.errors import FieldError
 
 Walk = Callable[[Ints, int], Floats]
-"""Many processes on their way from time zero, forwards or backwards: the next so many intervals of some of them, a
-row each; the same ones in blocks of any size."""
+"""Many processes on their way from time zero, forwards or backwards: given some of them and a number, that many of the
+next intervals of each, a row each; the same ones in blocks of any size."""
 
 
 @final
@@ -55,8 +55,8 @@ class Flow:
 
 
 def walked(kernel: Callable[..., None], of: Streams, *arguments: Any) -> Walk:
-    """The walk of a compiled loop, which takes streams, how many words each has given, rows, arguments, and a place
-    for what comes."""
+    """A walk by a compiled loop, which takes streams, how many words each has given so far, the rows to walk on, these
+    arguments, and an array for the intervals."""
     used = np.zeros(of.key.size, np.int64)
 
     def walk(rows: Ints, block: int) -> Floats:

@@ -145,7 +145,7 @@ def test_delays_faults_and_aggregates_take_no_process() -> None:
 
 
 def test_the_modes_of_a_modulated_process() -> None:
-    """(1) of modulated.py against the matrix exponential, with a state without events and more than two states."""
+    """(4) of poisson.py against the matrix exponential, with a state without events and more than two states."""
     rates, means = np.array([8.0, 0.0, 3.0]), np.array([1.0, 2.0, 0.5])
     one = law(TEXTS[6])
     generator = (1 / means)[:, None] * (0.5 * np.ones((3, 3)) - 1.5 * np.eye(3))
@@ -159,7 +159,7 @@ def test_the_modes_of_a_modulated_process() -> None:
 
 @pytest.mark.parametrize("text", [TEXTS[7], TEXTS[8], "diurnal(rate=20, swing=1, period=7)"])
 def test_the_bessel_functions_of_a_day(text: str) -> None:
-    """(2) and (3) of diurnal.py against the mean over the day; an even grid integrates what is periodic exactly."""
+    """(2) and (3) of poisson.py against the mean over the day; an even grid integrates what is periodic exactly."""
     of = law(text).marginal  # type: ignore[attr-defined]
     t = np.arange(512) / 512 * of.period
     bend = of.rate * of.swing * of.period / (2 * math.pi)
@@ -227,7 +227,7 @@ def test_a_record_is_played_as_it_is(tmp_path) -> None:
 
 @pytest.mark.parametrize("hurst", [0.501, 0.6, 0.75, 0.9, 0.99])
 def test_long_memory_is_a_power(hurst: float) -> None:
-    """(4) of gaussian.py, as closely as its head says."""
+    """(4) of sequences.py, as closely as its head says."""
     process = law(f"longrange(law=exponential(rate=1), hurst={hurst})")
     for lag in [0, 1, 2, 3, 5, 10, 100, 1000, 10_000, 100_000]:
         assert process.correlation(lag) == pytest.approx((1 + lag) ** (2 * hurst - 2), rel=0.01)
@@ -253,7 +253,7 @@ def test_correlations_are_those_asked_for(kind: str, lag: int) -> None:
 
 @pytest.mark.parametrize("text", [TEXTS[7], TEXTS[8], "diurnal(rate=100, swing=1, period=3)"])
 def test_a_day_spends_one_exponential_on_every_interval(text: str) -> None:
-    """(1) of diurnal.py, from time zero on and back: the rate between events adds up to what the streams say."""
+    """(1) of poisson.py, from time zero on and back: the rate between events adds up to what the streams say."""
     of, own, walks, everyone = law(text).marginal, chance(5), flow(text, 5), np.arange(5)  # type: ignore
     bend = of.rate * of.swing * of.period / (2 * math.pi)
     zero = (np.exp(-own.starts(0)) * of.period)[:, None]
@@ -321,7 +321,7 @@ def test_a_deeper_past_has_the_same_end(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_age_and_residual_are_stationary_together(text: str) -> None:
-    """(1) of ordered.py; sees an error of 0.035."""
+    """(1) of order.py; sees an error of 0.035."""
     of, one = processes(text, MANY), law(text)
     for a, b in [(0.1, 0.0), (0.0, 0.1), (0.3, 0.3), (1.0, 0.5)]:
         hits = ((of.age > a) & (of.residual > b)).astype(float)
