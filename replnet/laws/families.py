@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.law import Array, Given, Law, family, written
+from replnet.laws.law import Array, Given, Law, family, text_of
 from replnet.laws.numeric import Age, Numerical
 from replnet.text.errors import LARGEST, SMALLEST, FieldError, finite, many, positive, scale_of
 
@@ -70,7 +70,7 @@ class Constant(Law):
         self._set(period=scale_of(1.0, period=period, rate=rate, mean=mean))
 
     def __str__(self) -> str:
-        return written(self, "rate", "period")
+        return text_of(self, "rate", "period")
 
     @property
     def mean(self) -> float:

@@ -2,7 +2,7 @@
 
 A law of a plug-in, of a user's program or of SciPy may break any promise of `Law`, and what it then
 gives is not always an error: a renewal that does not advance, a table of NaN, a verdict on another
-law. So it enters through `admitted`, which examines it, and stands behind a `Guarded`, which looks at
+law. So it enters through `admit`, which examines it, and stands behind a `Guarded`, which looks at
 all that it gives afterwards.
 
 The examination asks its members at a few thousand points and holds them against its tail. With T the
@@ -184,7 +184,7 @@ class Guarded(Law):
             raise self.wrong(wrong, "a member of a law answers, for a number and for arrays") from error
 
 
-def admitted(field: str, given: object, right: str = "a law such as pareto(alpha=3, rate=2)") -> Law:
+def admit(field: str, given: object, right: str = "a law such as pareto(alpha=3, rate=2)") -> Law:
     """`given` if it is a law that can be relied on: ours, or a stranger's that passed its examination, guarded."""
     if not isinstance(given, Law):
         raise FieldError(field, f"{given!r} is not a law", right)

@@ -1,10 +1,10 @@
 """From a standard exponential e to the interval x that solves hazard(x) = e, for laws without a formula.
 
-`solved` finds x to the last digits. A geometric grid over every magnitude brackets the root within a
+`invert` finds x to the last digits. A geometric grid over every magnitude brackets the root within a
 factor of two; Chandrupatla's method (1997: inverse quadratic where it is safe, else bisection) then
 shrinks the bracket. Each element stops by itself, so its value does not depend on its neighbours.
 
-`interpolated` is quick, and within a relative 1e-11 of a law's own `solve`: piecewise polynomials of x in
+`interpolate` is quick, and within a relative 1e-11 of a law's own `solve`: piecewise polynomials of x in
 e. The panels are the floats themselves: every octave of e is cut into 2^k equal panels, so the leading
 bits of e are the panel's number and the remaining bits the place inside it. No search, no division; one
 polynomial, whose coefficients are gathered.
@@ -36,7 +36,7 @@ MANTISSA = 52
 ONE = np.int64(0x3FF0000000000000)  # the bits of 1.0
 
 
-def solved(law: Law, e: Array, *, around: float, end: float = np.inf) -> Array:
+def invert(law: Law, e: Array, *, around: float, end: float = np.inf) -> Array:
     """The x with law.hazard(x) = e, for a law of size about `around` whose support stops at `end`."""
     e = np.asarray(e, dtype=float)
     flat = e.ravel()
@@ -102,7 +102,7 @@ def _next(a: Floats, b: Floats, c: Floats, fa: Floats, fb: Floats, fc: Floats) -
     return np.where(safe, quadratic, 0.5)
 
 
-def interpolated(law: Law, e: Array) -> Array:
+def interpolate(law: Law, e: Array) -> Array:
     """law.solve(e) within a relative 1e-11."""
     e = np.asarray(e, dtype=float, order="C")  # NumPy rounds differently where memory is strided
     table = _table(law)

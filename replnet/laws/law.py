@@ -173,16 +173,16 @@ def family(example: str) -> Callable[[Maker], Maker]:
     constructor takes other arguments by name alone (rate=, mean=, ...), one of them stands for the last field.
     """
 
-    def registered(maker: Maker) -> Maker:
+    def register(maker: Maker) -> Maker:
         made: Any = maker
         if isinstance(maker, type):
             made = dataclass(frozen=True, init=False, repr=False, eq=made.__eq__ is object.__eq__)(made)
             if made.__str__ is object.__str__:
-                made.__str__ = written
+                made.__str__ = text_of
         FAMILIES[example.split("(")[0]] = made, example
         return made  # type: ignore[no-any-return]
 
-    return registered
+    return register
 
 
 def choices_of(law: Law) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def fields_of(law: Law) -> dict[str, Any]:
     return {field.name: getattr(law, field.name) for field in fields(law)}  # type: ignore[arg-type]
 
 
-def written(law: Law, *choices: str) -> str:
+def text_of(law: Law, *choices: str) -> str:
     """The shortest text that gives exactly this law back, with one of `choices`, or of what its constructor takes."""
     shape, choices = fields_of(law), choices or choices_of(law)
     if not choices:

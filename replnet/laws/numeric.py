@@ -31,7 +31,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.inversion import interpolated, solved
+from replnet.laws.inversion import interpolate, invert
 from replnet.laws.law import Array, Floats, Law
 
 DEGREE = 16
@@ -64,10 +64,10 @@ class Numerical(Law):
         return math.inf
 
     def solve(self, e: Array) -> Array:
-        return solved(self, e, around=self.around, end=self.end)
+        return invert(self, e, around=self.around, end=self.end)
 
     def draw(self, e: Array) -> Array:
-        return interpolated(self, e)
+        return interpolate(self, e)
 
     @property
     def second_moment(self) -> float:

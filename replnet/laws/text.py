@@ -16,7 +16,7 @@ from typing import Any
 
 from replnet.laws.discrete import Lattice
 from replnet.laws.families import Hyperexponential, Uniform
-from replnet.laws.guarded import admitted
+from replnet.laws.guarded import admit
 from replnet.laws.law import FAMILIES, Law, choices_of, family, fields_of
 from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
@@ -31,7 +31,7 @@ Maker = Callable[..., Law]
 @family("age(weibull(shape=0.6, rate=2))")
 def age(law: Law) -> Law:
     """The age of `law`, for processes that are given by it."""
-    law = admitted("law", law, "age(weibull(shape=0.6, rate=2))")
+    law = admit("law", law, "age(weibull(shape=0.6, rate=2))")
     law.require_finite_mean()
     return law.age
 
@@ -69,17 +69,17 @@ def at_rate(shape: Law | str, rate: float) -> Law:
 
 def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
     if isinstance(source, Law):
-        return admitted("law", source)
+        return admit("law", source)
     if isinstance(source, str):
-        return _parsed(source, folder)
+        return _from_text(source, folder)
     if isinstance(source, Mapping):
-        return _mapped(source, folder, depth)
+        return _from_mapping(source, folder, depth)
     if isinstance(source, Real) and not isinstance(source, bool):
         raise FieldError("law", f"{source} is a number, not a law", NUMBER_HINT.format(source))
     raise FieldError("law", f"{source!r} is not a law", "text such as exponential(rate=2)")
 
 
-def _mapped(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
+def _from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
     """A law from {family: {argument: value}}, {family: [values]} or {family: null}."""
     if depth > LAW.deepest:
         raise FieldError("law", "nested too deeply", f"at most {LAW.deepest} levels")
@@ -92,28 +92,28 @@ def _mapped(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
 
     if arguments is None or isinstance(arguments, Mapping):
         named = {str(name): nested(value) for name, value in (arguments or {}).items()}
-        return _made(str(family), [], named, folder)
+        return _make(str(family), [], named, folder)
     if isinstance(arguments, Sequence) and not isinstance(arguments, (str, bytes)):
-        return _made(str(family), [nested(value) for value in arguments], {}, folder)
+        return _make(str(family), [nested(value) for value in arguments], {}, folder)
     raise FieldError(str(family), f"{arguments!r} names no argument", "{pareto: {alpha: 3, rate: 2}}")
 
 
-def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
+def _make(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
     """The law of `family` with these arguments, or a refusal that names the argument."""
     name = family.lower()
     maker, example = FAMILIES[name] if name in FAMILIES else (_plugin(name), name + "(...)")
-    arguments = _bound(name, maker, example, positional, named)
+    arguments = _arguments(name, maker, example, positional, named)
     if name in FAMILIES:
-        _understand(arguments, folder)
+        _read_laws(arguments, folder)
     try:
-        return admitted("law", maker(**arguments))
+        return admit("law", maker(**arguments))
     except FieldError:
         raise
     except Exception as error:  # whatever a stranger's constructor raises
         raise FieldError(name, f"{type(error).__name__}: {error}", "see its package") from error
 
 
-def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
+def _read_laws(arguments: dict[str, Any], folder: Path | None) -> None:
     """Laws among the arguments of a family may be texts or mappings too, and files count from the folder."""
     inner, several, file = (arguments.get(name) for name in ("law", "laws", "file"))
     if isinstance(inner, (str, Mapping)):
@@ -124,7 +124,7 @@ def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
         arguments["file"] = folder / file
 
 
-def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+def _arguments(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments by name, as far as the family's signature tells whether they are right."""
     parameters = _parameters(maker)
     allowed = [one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
@@ -177,7 +177,7 @@ def _plugin(name: str) -> Maker:
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
-def _parsed(text: str, folder: Path | None) -> Law:
+def _from_text(text: str, folder: Path | None) -> Law:
     try:
         tree = parse(text, LAW)
     except FieldError as error:
@@ -185,18 +185,18 @@ def _parsed(text: str, folder: Path | None) -> Law:
         raise FieldError("law", error.wrong, error.right + records) from None
     value = _value(tree, folder)
     # A bare name: making it says which arguments are missing.
-    return _made(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
+    return _make(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
 
 
 def _value(node: Node, folder: Path | None) -> Any:
     if node.kind == "call":
-        return _called(node, folder)
+        return _call(node, folder)
     if node.kind == "list":
         return [_value(part, folder) for part in node.parts]
-    return node.value if node.kind == "text" else _plain(node.value)
+    return node.value if node.kind == "text" else _word(node.value)
 
 
-def _called(call: Node, folder: Path | None) -> Law:
+def _call(call: Node, folder: Path | None) -> Law:
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for part in call.parts:
@@ -208,10 +208,10 @@ def _called(call: Node, folder: Path | None) -> Law:
             raise FieldError(part.value, "given twice", "once")
         else:
             named[part.value] = _value(part.parts[0], folder)
-    return _made(call.value, positional, named, folder)
+    return _make(call.value, positional, named, folder)
 
 
-def _plain(word: str) -> Any:
+def _word(word: str) -> Any:
     """A word as a number where it is one."""
     if word.lower() in _WORDS:
         return _WORDS[word.lower()]

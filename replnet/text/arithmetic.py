@@ -102,8 +102,8 @@ class Expression:
 
         A number where a lone expression is one, else text.
         """
-        values = [part if isinstance(part, str) else _evaluated(part, names, _calculated) for part in self.parts]
-        return values[0] if len(values) == 1 else "".join(map(_spelled, values))
+        values = [part if isinstance(part, str) else _value(part, names, _result) for part in self.parts]
+        return values[0] if len(values) == 1 else "".join(map(_text, values))
 
 
 @lru_cache(maxsize=10_000)
@@ -162,7 +162,7 @@ def compiled(text: str, field: str) -> Function:
         if node.kind == "number" and math.inf > node.value > sys.float_info.max:
             raise FieldError(field, "a number too large", "numbers below 1e308")
 
-    def calculated(node: Node, values: list[Any], shape: tuple[int, ...]) -> Any:
+    def result(node: Node, values: list[Any], shape: tuple[int, ...]) -> Any:
         # Numbers as whole arrays: NumPy has other loops for powers of an array by one number, with other last digits.
         arrays = [np.full(shape, value, float) if isinstance(value, int | float) else value for value in values]
         found = WEIGHTS.applied(node, arrays)
@@ -171,13 +171,13 @@ def compiled(text: str, field: str) -> Function:
     def function(x: Any) -> Any:
         x = np.asarray(x, dtype=float)
         with np.errstate(all="ignore"):
-            value = _evaluated(tree, {"x": x, **NUMBERS}, lambda node, values: calculated(node, values, x.shape))
+            value = _value(tree, {"x": x, **NUMBERS}, lambda node, values: result(node, values, x.shape))
         return np.broadcast_to(np.asarray(value, dtype=float), x.shape)
 
     return function
 
 
-def _evaluated(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, list[Any]], Any]) -> Any:
+def _value(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, list[Any]], Any]) -> Any:
     """The value of a tree: of a part that has parts, what `calculate` makes of their values; of an `if`, whether its
     condition holds, given the value of that."""
     if node.kind == "number":
@@ -186,15 +186,15 @@ def _evaluated(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, 
         return names[node.value]
     if node.kind == "if":
         then, condition, otherwise = node.parts
-        holds = calculate(node, [_evaluated(condition, names, calculate)])
-        return _evaluated(then if holds else otherwise, names, calculate)
+        holds = calculate(node, [_value(condition, names, calculate)])
+        return _value(then if holds else otherwise, names, calculate)
     values = []
     for part in node.parts:  # a comprehension would need a second frame for each level
-        values.append(_evaluated(part, names, calculate))  # noqa: PERF401
+        values.append(_value(part, names, calculate))  # noqa: PERF401
     return calculate(node, values)
 
 
-def _calculated(node: Node, values: list[Any]) -> Scalar:
+def _result(node: Node, values: list[Any]) -> Scalar:
     """Of a part of an expression, what it makes of the values of its parts."""
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
@@ -237,7 +237,7 @@ def _unreal(node: Node) -> FieldError:
     return FieldError("", f"{node.source} is not a real number", "such as a root or logarithm of a positive number")
 
 
-def _spelled(value: Scalar) -> str:
+def _text(value: Scalar) -> str:
     """A value inside a text."""
     if isinstance(value, bool):
         return "true" if value else "false"

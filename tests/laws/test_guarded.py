@@ -15,7 +15,7 @@ import replnet as rn
 from replnet import laws
 from replnet.cli.main import BAD_INPUT, main
 from replnet.laws import Age, FieldError, Law
-from replnet.laws.guarded import Guarded, admitted, examine
+from replnet.laws.guarded import Guarded, admit, examine
 
 RIGHT = "exponential(rate=1)"
 
@@ -220,9 +220,9 @@ def test_our_own_laws_would_pass(text):
 def test_small_mistakes_are_seen(by):
     """Draws that are half a thousandth too long are 0.00018 away from their law."""
     with pytest.raises(FieldError, match=r"draw at .* where the tail is"):
-        admitted("law", broken(draw=lambda self, e: by * np.asarray(e))())
+        admit("law", broken(draw=lambda self, e: by * np.asarray(e))())
     with pytest.raises(FieldError, match="integrated_tail changes by"):
-        admitted("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
+        admit("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
 
 
 PLUGIN = """

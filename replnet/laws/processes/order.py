@@ -20,7 +20,7 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.laws.guarded import admitted
+from replnet.laws.guarded import admit
 from replnet.laws.law import Floats, Ints, Law, family
 from replnet.laws.processes.streams import Chance, Streams
 from replnet.text.errors import FieldError
@@ -54,7 +54,7 @@ class Flow:
         return cls(behind()(everyone, 1)[:, 0], residual, ahead, beyond)
 
 
-def walked(kernel: Callable[..., None], of: Streams, *arguments: Any) -> Walk:
+def kernel_walk(kernel: Callable[..., None], of: Streams, *arguments: Any) -> Walk:
     """A walk by a compiled loop, which takes streams, how many words each has given so far, the rows to walk on, these
     arguments, and an array for the intervals."""
     used = np.zeros(of.key.size, np.int64)
@@ -108,13 +108,13 @@ class Ordered(Law):
 @family("shuffled(alternating(values=[1, 3]))")
 def shuffled(law: Law) -> Law:
     """The law of a process's intervals, for a renewal process that has the same ones in no order."""
-    law = admitted("law", law, "shuffled(alternating(values=[1, 3]))")
+    law = admit("law", law, "shuffled(alternating(values=[1, 3]))")
     return law.marginal if isinstance(law, Ordered) else law
 
 
 def independent(field: str, law: object) -> Law:
     """`law`, if it says all about a process: that its intervals are independent, and of finite mean."""
-    law = admitted(field, law)
+    law = admit(field, law)
     if isinstance(law, Ordered):
         raise FieldError(field, f"the intervals of {law} are not independent", f"shuffled({law}), or another law")
     law.require_finite_mean()

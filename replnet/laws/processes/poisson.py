@@ -40,7 +40,7 @@ import numpy as np
 from replnet.laws.families import Hyperexponential
 from replnet.laws.law import Array, Floats, family, special
 from replnet.laws.numeric import Numerical
-from replnet.laws.processes.order import Flow, Ordered, Walk, walked
+from replnet.laws.processes.order import Flow, Ordered, Walk, kernel_walk
 from replnet.laws.processes.streams import FUTURE, PAST, Chance
 from replnet.text.errors import FieldError, finite, many, one_of, positive, sequence
 from replnet.text.grammar import listed, number
@@ -97,9 +97,9 @@ class Diurnal(Ordered):
 
         phase, of = np.exp(-chance.starts(0)), self.marginal
         day = of.mean_rate, of.swing, of.period
-        ahead = walked(by_the_clock, chance.streams(FUTURE), *day, phase.copy())
+        ahead = kernel_walk(by_the_clock, chance.streams(FUTURE), *day, phase.copy())
         # The rate is even in time: backwards from a phase is forwards from its negative.
-        return Flow.outwards(phase.size, ahead, lambda: walked(by_the_clock, chance.streams(PAST), *day, -phase))
+        return Flow.outwards(phase.size, ahead, lambda: kernel_walk(by_the_clock, chance.streams(PAST), *day, -phase))
 
 
 @family("diurnal(rate=10, swing=0.8, period=24)")
@@ -129,7 +129,7 @@ class Modulated(Ordered):
         rates, leave = np.array(self.rates), 1 / np.array(self.means)
 
         def walk(part: int) -> Walk:
-            return walked(race, chance.streams(part), rates, leave, state.copy())
+            return kernel_walk(race, chance.streams(part), rates, leave, state.copy())
 
         return Flow.outwards(state.size, walk(FUTURE), lambda: walk(PAST))
 

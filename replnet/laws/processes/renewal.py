@@ -29,7 +29,7 @@ import numpy as np
 
 from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
-from replnet.laws.processes.order import Ordered, Walk, walked
+from replnet.laws.processes.order import Ordered, Walk, kernel_walk
 from replnet.laws.processes.streams import FUTURE, PAST, START, Chance, Streams, Words, exponentials
 from replnet.text.errors import FieldError
 
@@ -92,7 +92,7 @@ class Renewals:
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
         self._room = room
-        self._uniforms = walked(fill, self._chance.streams(FUTURE))
+        self._uniforms = kernel_walk(fill, self._chance.streams(FUTURE))
         self._serial, self._short = np.zeros(which.size, np.int64), np.empty(which.size, np.int64)
         self.now, self._given = 0.0, 0
 
@@ -217,7 +217,7 @@ class Renewals:
 
 def _renewing(law: Law, of: Streams) -> Walk:
     """Independent intervals, a word each."""
-    uniforms = walked(fill, of)
+    uniforms = kernel_walk(fill, of)
     return lambda rows, block: draw(law, uniforms(rows, block))
 
 

@@ -43,7 +43,7 @@ import numpy as np
 
 from replnet.laws.discrete import Lattice
 from replnet.laws.law import Floats, Ints, Law, family, special
-from replnet.laws.processes.order import Flow, Ordered, Walk, independent, walked
+from replnet.laws.processes.order import Flow, Ordered, Walk, independent, kernel_walk
 from replnet.laws.processes.streams import FUTURE, PAST, Chance, Streams
 from replnet.text.errors import FieldError, finite, many
 from replnet.text.grammar import listed, number
@@ -70,11 +70,11 @@ class Cycle(Ordered):
         point = np.exp(-chance.starts(0)) * ends[-1]
         at = np.minimum(np.searchsorted(ends, point, side="right"), ends.size - 1)
         age = np.clip(point - (ends[at] - self.intervals[at]), 0.0, self.intervals[at])
-        ahead = _round(self.intervals, at + 1)
-        return Flow(age, self.intervals[at] - age, ahead, lambda: _round(self.intervals[::-1], ends.size - at))
+        ahead = _cycle_walk(self.intervals, at + 1)
+        return Flow(age, self.intervals[at] - age, ahead, lambda: _cycle_walk(self.intervals[::-1], ends.size - at))
 
 
-def _round(intervals: Floats, begin: Ints) -> Walk:
+def _cycle_walk(intervals: Floats, begin: Ints) -> Walk:
     """Round and round the list, every process from its place."""
     place = begin % intervals.size
 
@@ -133,7 +133,7 @@ class Gaussian(Ordered):
 
         decay, summands = np.array(self.decays), summands.copy()
         kick = np.sqrt(np.array(self.weights) * (1 - decay) * (1 + decay))
-        uniforms = walked(fill, of)
+        uniforms = kernel_walk(fill, of)
 
         def walk(rows: Ints, block: int) -> Floats:
             normals, values = uniforms(rows, block * decay.size), np.empty((rows.size, block))

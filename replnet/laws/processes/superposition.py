@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from replnet.laws.guarded import admitted
+from replnet.laws.guarded import admit
 from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Numerical
 from replnet.laws.processes.order import Flow, Ordered, Walk
@@ -106,7 +106,7 @@ class Union(Ordered):
         which = np.tile(np.repeat(np.arange(len(laws)), counts), rows)
         own = (chance.purpose[:, None] + APART * (np.arange(size) + 1)).ravel()
         members = Renewals(laws, which, chance.run, np.repeat(chance.names, size), own, WINDOW)
-        return Flow.outwards(rows, _onwards(members, rows), lambda: _back(members, rows))
+        return Flow.outwards(rows, _walk_ahead(members, rows), lambda: _walk_back(members, rows))
 
 
 def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
@@ -117,7 +117,7 @@ def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
     return np.repeat(np.arange(number.size) // (number.size // rows), number), window.points[at]
 
 
-def _onwards(members: Renewals, rows: int) -> Walk:
+def _walk_ahead(members: Renewals, rows: int) -> Walk:
     """Waits between coming instants of the members."""
     owner, points, last = np.empty(0, np.int64), np.empty(0), np.zeros(rows)
     begin, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -140,7 +140,7 @@ def _onwards(members: Renewals, rows: int) -> Walk:
     return walk
 
 
-def _back(members: Renewals, rows: int) -> Walk:
+def _walk_back(members: Renewals, rows: int) -> Walk:
     """Waits between past instants of the members, latest first."""
     depth, points = members.length / 64, np.zeros(1)
     given, count, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -173,7 +173,7 @@ def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, 
         raise FieldError("laws", f"{len(given)} of them", f"2 to {MOST:,}")
     members: dict[Law, int] = {}
     for place, one in enumerate(given):
-        part = admitted(f"laws[{place}]" if laws is not None else "law", one)
+        part = admit(f"laws[{place}]" if laws is not None else "law", one)
         part.require_finite_mean()
         # A union of unions is one.
         for each, times in part.marginal.members if isinstance(part, Union) else ((part, 1),):
