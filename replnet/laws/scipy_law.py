@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -88,9 +88,13 @@ class Scipy(Numerical):
     def mean(self) -> float:
         return float(_integral(self).beyond(0.0))
 
-    @property
+    @cached_property
     def second_moment(self) -> float:
-        return _second_moment(self)
+        """SciPy's own, which knows tails that its survival function rounds away; else by quadrature."""
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mean, variance = (float(moment) for moment in _frozen(self).stats("mv"))
+        return 2 * _integral(self).weighted() if math.isnan(variance) else variance + mean**2
 
     def tail(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -133,15 +137,6 @@ def _shapes_of(distribution: Any) -> list[str]:
 @lru_cache(maxsize=256)
 def _frozen(law: Scipy) -> Any:
     return _distribution(law.name)(**dict(law.shapes), loc=law.loc, scale=law.scale)
-
-
-@lru_cache(maxsize=256)
-def _second_moment(law: Scipy) -> float:
-    """SciPy's own, which knows tails that its survival function rounds away; else by quadrature."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mean, variance = (float(moment) for moment in _frozen(law).stats("mv"))
-    return 2 * _integral(law).weighted() if math.isnan(variance) else variance + mean**2
 
 
 @lru_cache(maxsize=256)
