@@ -81,6 +81,10 @@ class Discrete(Law):
     def squares_before(self) -> Floats:
         return _up_to(self.weights * self.values**2)
 
+    @cached_property
+    def cubes(self) -> float:
+        return float(_from(self.weights * self.values**3)[0])
+
     @property
     def total(self) -> float:
         """W of (1)."""
@@ -265,8 +269,7 @@ class StepAge(Age):
 
     @property
     def second_moment(self) -> float:
-        cubes = float(_from(self.law.weights * self.law.values**3)[0])
-        return cubes / self.law.total / (3 * self.law.mean)
+        return self.law.cubes / self.law.total / (3 * self.law.mean)
 
     def solve(self, e: Array) -> Array:
         """On the side of the polygon that e falls on, from its left corner for short ages, its right for long."""
