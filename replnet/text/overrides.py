@@ -13,7 +13,7 @@ from pathlib import Path
 
 from replnet.text.documents import Document, Mark, Node, mapped, node_of
 from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
-from replnet.text.grammar import LAW, number, parse
+from replnet.text.grammar import LAW, number, parse, quoted
 from replnet.text.grammar import Node as Call
 from replnet.text.yaml_reader import compose
 
@@ -131,6 +131,6 @@ def _absolute(text: str, folder: Path) -> str:
             named = [part.parts[0] for part in call.parts if (part.kind, part.value) == ("named", "file")]
             file = (named or call.parts)[0]
             if file.kind in ("name", "text"):
-                quoted = str((folder / file.value).resolve()).replace("\\", "\\\\").replace('"', '\\"')
-                text = f'{text[: file.begin]}"{quoted}"{text[file.end :]}'
+                path = quoted(str((folder / file.value).resolve()))
+                text = f"{text[: file.begin]}{path}{text[file.end :]}"
     return text
