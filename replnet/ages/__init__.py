@@ -9,7 +9,6 @@ In it:
     curve            functions of time as piecewise polynomials
     download_chain   A cluster with Poisson polls and any law of downloads: exact too, for finite m
     durations        how long a copy stays fresh, and what is left of that (P2P V-B)
-    expression       expressions of x as text, such as `min(x, 3)` or `x^2 / (1 + x)`, turned into functions of arrays
     half_line        the law of an information age X on the whole half line, and integrals against it
     information_age  the law of the information age X of a copy, and what topologies do to it
     panels           where to put panels: the jumps, bends and scales of laws
@@ -19,6 +18,5 @@ In it:
     renewal_limit    A cluster of very many replicas, with any laws of downloads and polls
     roots            the rate that meets a target: roots of increasing functions
     sampled_paths    A cluster of few replicas with any laws of downloads and polls, by sampled paths of its polls
-    stretched        A law of the same shape at another rate
     weights          what an age costs: weight functions w and their repeated integrals (Staleness II-C, eq. 24)
 """

@@ -17,9 +17,9 @@ import numpy as np
 from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS
 from replnet.ages.panels import FEW, GROUPS, Atoms, resolving_edges
 from replnet.ages.weights import Weight
+from replnet.laws.discrete import Discrete
 from replnet.laws.families import Constant
 from replnet.laws.law import Array, Law
-from replnet.laws.steps import Discrete
 
 BLOCK = 20_000  # panels at once
 MOST_TERMS = 1 << 20  # of (3); where there are more, values are taken in groups
@@ -30,7 +30,7 @@ def values_of(law: Law) -> Atoms | None:
     """The values that a law takes and their chances, if it takes finitely many."""
     if isinstance(law, Constant):
         return Atoms(np.array([law.period]), np.array([1.0]))
-    return Atoms(law.steps.values, law.steps.weights / law.steps.total) if isinstance(law, Discrete) else None
+    return Atoms(law.values, law.weights / law.total) if isinstance(law, Discrete) else None
 
 
 def too_many(updates: Law, points: int) -> bool:

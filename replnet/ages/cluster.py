@@ -50,7 +50,7 @@ from replnet.ages.renewal_limit import limit_curve
 from replnet.ages.sampled_paths import SampledSpread
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 LIMIT = Basis(
     "limit",

@@ -9,9 +9,8 @@ from typing import final
 import numpy as np
 
 from replnet.ages.curve import clean_edges, fit
-from replnet.laws.discrete import Lattice
+from replnet.laws.discrete import Discrete, Lattice
 from replnet.laws.law import Array, Law
-from replnet.laws.steps import Discrete
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
 FEW = 64  # breaks that are all worth a panel of their own in a convolution
@@ -49,7 +48,7 @@ def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
 
 def jumps(law: Law) -> Array:
     """All points where the law's tail jumps or bends, however many."""
-    return law.steps.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
+    return law.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
 
 
 def resolving_edges(law: Law, horizon: float) -> Array:
@@ -100,6 +99,6 @@ def coarse(law: Law) -> Law:
 
 def atoms_of(law: Law) -> Atoms | None:
     """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
-    if not isinstance(law, Discrete) or len(law.steps.values) <= FEW:
+    if not isinstance(law, Discrete) or len(law.values) <= FEW:
         return None
-    return Atoms(law.steps.values, law.steps.weights / law.steps.total).grouped(GROUPS)
+    return Atoms(law.values, law.weights / law.total).grouped(GROUPS)

@@ -41,7 +41,7 @@ from replnet.ages.panels import GROUPS, resolving_edges
 from replnet.ages.prediction import Basis, Prediction, joined
 from replnet.ages.weights import Power, Threshold, Weight, weight
 from replnet.laws.law import Array, Law
-from replnet.text.checks import FieldError, finite
+from replnet.text.errors import FieldError, finite
 
 INDEPENDENT = "update age independent of the copy's age"
 STALENESS = Basis("exact", "Staleness eq. 36", INDEPENDENT)

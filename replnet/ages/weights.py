@@ -26,9 +26,9 @@ from typing import final
 import numpy as np
 
 from replnet.ages.curve import Curve, Extended, fit, panel_points
-from replnet.ages.expression import Function, compiled
 from replnet.laws.law import Array
-from replnet.text.checks import FieldError, finite
+from replnet.text.arithmetic import Function, compiled
+from replnet.text.errors import FieldError, finite
 from replnet.text.grammar import number
 
 FIELD = "weight"

@@ -223,8 +223,8 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
 
 def _chosen(names: Sequence[str]) -> list[str]:
     """Experiments by name, or by the folder they are in; all of them if there is no name."""
+    from replnet.text.documents import shipped_names
     from replnet.text.errors import suggestion
-    from replnet.text.shipped import shipped_names
 
     known = shipped_names("experiments")
     found = dict[str, None]()

@@ -35,8 +35,8 @@ def init(kind: str | None, output: Path | None) -> int:
 
     Without KIND, the kinds there are.
     """
+    from replnet.text.documents import shipped, shipped_names
     from replnet.text.errors import suggestion
-    from replnet.text.shipped import shipped, shipped_names
 
     known = [*shipped_names(), "experiment"]
     if kind is None:
@@ -86,9 +86,8 @@ def check(file: str) -> int:
 
 def _is_experiment(file: str) -> bool:
     """By its sections, if there is such a file; else by its name."""
-    from replnet.text.documents import read_yaml
+    from replnet.text.documents import read_yaml, shipped
     from replnet.text.errors import InputError
-    from replnet.text.shipped import shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
     try:

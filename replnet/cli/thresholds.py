@@ -8,11 +8,10 @@ from replnet.cli.output import echo
 from replnet.measure.metrics import is_beyond, metric
 from replnet.measure.row import METRICS, ON_REQUEST, Row
 from replnet.network.network import Network
-from replnet.study.experiment.expressions import expression
 from replnet.study.result import Emulated
 from replnet.text import grammar
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.arithmetic import expression
+from replnet.text.errors import FieldError, shown
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
     SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not) or API answer, or a git repository.
     """
     from replnet.histories.trace_import import import_trace, write_times
-    from replnet.text.checks import FieldError
+    from replnet.text.errors import FieldError
 
     times, notes = import_trace(source, **how)
     if output is None:

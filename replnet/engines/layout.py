@@ -21,7 +21,7 @@ import numpy as np
 from replnet.engines.passes import DIRECT, NODES, Sources, Trees
 from replnet.engines.plan import QUERIES, Flags, Ints, Plan
 from replnet.engines.pulls import Askers
-from replnet.laws.processes.scratch import Scratch
+from replnet.laws.processes.renewal import Scratch
 from replnet.network.topology import REPLICA, Lists, View
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from replnet.compiler import njit
 from replnet.engines.passes import GONE, MUTE, NODE, RECENT, Pulled
+from replnet.laws.law import Ints
 from replnet.laws.processes.kernels import word
-from replnet.laws.processes.renewal import Window
-from replnet.laws.processes.scratch import Ints, Scratch
+from replnet.laws.processes.renewal import Scratch, Window
 from replnet.laws.processes.streams import Streams
 
 SLICE = 1 << 17  # pulls sorted at once: writing all over more memory than the cache holds costs several times the sort

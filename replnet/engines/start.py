@@ -37,7 +37,7 @@ from replnet.engines.lines import settling
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
 from replnet.laws.law import OLDEST
 from replnet.laws.processes.renewal import MOST
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 MOST_EVENTS = 10_000_000
 TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference

@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # of the caller's environment
 HARMLESS = {

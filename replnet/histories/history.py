@@ -31,7 +31,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = NDArray[np.float64]
 

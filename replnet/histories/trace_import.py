@@ -27,7 +27,7 @@ import numpy as np
 from replnet.histories.git_history import commit_times
 from replnet.histories.history import Floats, History
 from replnet.laws.trace import TIME_COLUMNS, read_times
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Entry = tuple[str, object]  # where it stands, and the time as it is written there
 Page = tuple[str, Sequence[object]]  # title, and the timestamps of its revisions
@@ -84,7 +84,7 @@ def write_times(times: Floats, to: TextIO) -> None:
 
 def recorded(file: Path) -> History:
     """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads."""
-    return History(read_times(file)[1], str(file))
+    return History(read_times(file), str(file))
 
 
 def _kind(source: Path) -> str:

@@ -40,8 +40,7 @@ from replnet.ages.weights import Power, Threshold, Weight, weight
 from replnet.laws.law import Law
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.staleness import About, Question
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown, suggestion
+from replnet.text.errors import FieldError, shown, suggestion
 from replnet.text.grammar import argument, number
 
 ONE, AGE = Power(0.0), Power(1.0)

@@ -23,8 +23,8 @@ In it:
 """
 
 from replnet.network.network import Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single
+from replnet.text.documents import shipped, shipped_names
 from replnet.text.errors import InputError, Problem
-from replnet.text.shipped import shipped, shipped_names
 
 __all__ = [
     "InputError",

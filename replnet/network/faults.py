@@ -25,8 +25,7 @@ from replnet.network.fields import Instant, PlainLawField, text
 from replnet.network.parts import Part
 from replnet.network.topology import ROLES as NODE_ROLES
 from replnet.network.topology import Topology
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
 ONE, OTHER = 1, 2  # bits of a side
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from replnet.network.graph_fields import Graph
 from replnet.network.graph_file import read_graph
 from replnet.network.specification import Spec, specification
-from replnet.text.documents import Document, Mark, Node, collection, node_of
+from replnet.text.documents import Document, Mark, Node, node_of
 from replnet.text.errors import InputError
 
 
@@ -35,12 +35,12 @@ def merged(mine: Node, theirs: Node) -> Node:
     del fields["file"]
     nodes = _mapping(theirs.child("nodes"))
     for name, node in _mapping(mine.child("nodes")).items():
-        nodes[name] = collection({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)
+        nodes[name] = Node({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)
     # Links of the specification come first, so that they keep their numbers in messages.
     links = [*_items(mine.child("links")), *_items(theirs.child("links"))]
-    fields["nodes"] = collection(nodes, fields["nodes"].mark, fields["nodes"].key)
-    fields["links"] = collection(links, fields["links"].mark, fields["links"].key)
-    return collection(fields, mine.mark)
+    fields["nodes"] = Node(nodes, fields["nodes"].mark, fields["nodes"].key)
+    fields["links"] = Node(links, fields["links"].mark, fields["links"].key)
+    return Node(fields, mine.mark)
 
 
 def _mapping(node: Node | None) -> dict[str, Node]:

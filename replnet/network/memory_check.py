@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 # Bytes per node, measured on clusters of 100,000 and 1,000,000 replicas: the graph, and 32 replications in `array`.
 GRAPH, EMULATED = 1_100, 6_500

@@ -14,11 +14,9 @@ from replnet.network.graph_file import from_networkx
 from replnet.network.graph_import import with_file
 from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
-from replnet.text.checks import FieldError
-from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml
-from replnet.text.errors import InputError, suggestion
+from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names
+from replnet.text.errors import FieldError, InputError, suggestion
 from replnet.text.overrides import override
-from replnet.text.shipped import shipped, shipped_names
 from replnet.text.validation import located
 
 MOST_INLINE = 200  # nodes drawn in a notebook

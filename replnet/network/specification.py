@@ -29,7 +29,7 @@ from replnet.network.graph_fields import Graph
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
 from replnet.text.documents import Document
 from replnet.text.errors import FieldsError
-from replnet.text.validation import one_of
+from replnet.text.validation import checked_by
 
 
 @final
@@ -296,7 +296,7 @@ KINDS: dict[str, type[Spec]] = {
 
 def specification(data: Mapping[str, Any], document: Document | None = None) -> Spec:
     """The checked specification that `data` describes; errors are placed in `document` if there is one."""
-    return one_of(KINDS, "kind", data, document)
+    return checked_by(KINDS, "kind", data, document)
 
 
 def schema() -> dict[str, Any]:

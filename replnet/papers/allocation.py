@@ -40,7 +40,7 @@ from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.weights import Expression, Power, Threshold, Weight, graded, weight
 from replnet.laws.law import Array, Law
 from replnet.papers.many_replicas import Kind
-from replnet.text.checks import FieldError, finite, positive
+from replnet.text.errors import FieldError, finite, positive
 
 ALLOCATION = "sources independent of one another; constant download intervals; update ages independent of downloads"
 OPTIMUM = Basis("exact", "Staleness eq. 66", ALLOCATION)

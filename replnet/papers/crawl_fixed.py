@@ -30,7 +30,7 @@ from collections.abc import Callable
 import numpy as np
 
 from replnet.papers.crawling import Allocation, Floats, Pages
-from replnet.text.checks import positive
+from replnet.text.errors import positive
 
 NEWTON = 8  # steps; from its start Newton's method takes five to the last digit for every c above log 2
 ROUNDS = 400  # halvings would need 64 from the first bracket

@@ -21,7 +21,7 @@ from replnet.laws.families import Exponential
 from replnet.papers.crawl_fixed import optimal_fixed
 from replnet.papers.crawling import Floats, Pages, optimal_random
 from replnet.papers.many_copies import Changes, Intervals
-from replnet.text.checks import FieldError, positive
+from replnet.text.errors import FieldError, positive
 
 Policy = Callable[[Pages, float], Floats]
 

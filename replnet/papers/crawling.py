@@ -46,7 +46,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.text.checks import LARGEST, SMALLEST, FieldError, positive
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, positive
 
 Floats = npt.NDArray[np.float64]
 

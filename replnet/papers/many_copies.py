@@ -34,13 +34,13 @@ from replnet.ages.charge import charge
 from replnet.ages.curve import fit
 from replnet.ages.information_age import InformationAge, direct
 from replnet.ages.prediction import Basis
-from replnet.ages.stretched import at_rate
 from replnet.ages.weights import Power, Weight
 from replnet.laws.discrete import Lattice
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.law import Law
+from replnet.laws.text import at_rate
 from replnet.papers.sync_order import FIXED, PURELY_RANDOM, SyncOrder
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

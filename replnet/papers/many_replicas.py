@@ -35,7 +35,7 @@ from replnet.ages.weights import Weight, weight
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.law import Law
 from replnet.papers.superposition import POISSON
-from replnet.text.checks import FieldError, positive
+from replnet.text.errors import FieldError, positive
 
 Kind = Literal["source", "update"]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import final
 
 from replnet.laws.law import span_ratio
-from replnet.text.checks import positive
+from replnet.text.errors import positive
 
 
 @final

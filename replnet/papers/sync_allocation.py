@@ -41,7 +41,7 @@ import numpy.typing as npt
 from replnet.ages.prediction import Basis, Prediction
 from replnet.laws.law import Law
 from replnet.papers.sync_order import FIXED, Floats, SyncOrder
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Goal = Literal["freshness", "age"]
 

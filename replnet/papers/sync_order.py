@@ -45,7 +45,7 @@ import numpy.typing as npt
 from numpy.polynomial.polynomial import polyval
 
 from replnet.laws.law import Array
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = npt.NDArray[np.float64]
 

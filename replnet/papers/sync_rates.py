@@ -31,10 +31,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replnet.laws.integral import TailIntegral
 from replnet.laws.law import Array, Law
+from replnet.laws.numeric import TailIntegral
 from replnet.papers.sync_order import FIXED, Floats, SyncOrder
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 # (6) has an error of 2^-POWERS; (4) and (5) meet at WIDE, midway between their singularities.
 SERIES_UP_TO, POWERS, WIDE = 0.4, 40, 0.75

@@ -30,7 +30,7 @@ from replnet.laws.law import Array
 from replnet.papers.sync_allocation import Allocation, Elements, Goal, at_multiplier, optimal, proportional, uniform
 from replnet.papers.sync_order import FIXED, Floats, SyncOrder
 from replnet.papers.sync_rates import Pair
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 DAY, WEEK, YEAR = 1.0, 7.0, 365.0
 

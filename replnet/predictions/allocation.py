@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from replnet.ages.stretched import at_rate
+from replnet.laws.text import at_rate
 from replnet.network.aggregate import AggregateShape, penalty_of
 from replnet.network.sources import Floats, Sources
 from replnet.papers.allocation import allocate
@@ -22,7 +22,7 @@ from replnet.papers.crawling import Pages, optimal_discrete, optimal_random, opt
 from replnet.papers.many_replicas import Kind
 from replnet.papers.sync_allocation import Elements, optimal
 from replnet.papers.sync_order import PURELY_RANDOM, RANDOM
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 NAMES = {
     "uniform": "uniform",

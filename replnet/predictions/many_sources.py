@@ -12,8 +12,8 @@ import numpy as np
 
 from replnet.ages.information_age import DIRECT, REDUNDANT, InformationAge, best_of, direct
 from replnet.ages.prediction import Basis, Prediction, joined, unknown
-from replnet.ages.stretched import at_rate
 from replnet.laws import Constant, Exponential, Lattice, Law
+from replnet.laws.text import at_rate
 from replnet.measure.metrics import Metric
 from replnet.network.sources import Floats, ManySources
 from replnet.network.topology import View

@@ -10,8 +10,8 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.ages.stretched import at_rate
 from replnet.laws import Constant, Law
+from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
 from replnet.network.topology import DOWNLOADS, QUERIES, UPDATES, Topology
 

@@ -11,7 +11,7 @@ from replnet.histories.history import DAY, tail
 from replnet.histories.trace_fit import TraceFit
 from replnet.network.pictures.drawing import FORMATS, save
 from replnet.report.markup import light
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Words = tuple[str, str, str]  # title, unit of x, and the place of the legend, if there is one
 

@@ -22,9 +22,8 @@ import numpy.typing as npt
 from replnet.engines.plan import DOWNLOADS, Plan
 from replnet.laws.families import Constant
 from replnet.laws.law import Law, coarse
-from replnet.laws.processes.order import Ordered
-from replnet.laws.processes.pattern import Cycle
 from replnet.laws.processes.renewal import Renewals
+from replnet.laws.processes.sequences import Cycle
 from replnet.laws.processes.streams import Words, seed_words
 from replnet.laws.processes.superposition import Union
 from replnet.measure.independence import dependence
@@ -71,8 +70,8 @@ def _open(plan: Plan, group: int, row: int) -> Iterator[tuple[int, int]]:
 
 def _regular(law: Law) -> bool:
     """Whether Theorem 11 does not grant independence by this law."""
-    if isinstance(law, Ordered) and isinstance(law.order, Union):
-        return all(_regular(member) for member, _ in law.order.members)
+    if isinstance(law, Union):
+        return all(_regular(member) for member, _ in law.marginal.members)
     return coarse(law) or _round(law) > 0
 
 
@@ -80,8 +79,8 @@ def _round(law: Law) -> float:
     """How long a cycle takes, or 0 where there is none."""
     if isinstance(law, Constant):
         return law.mean
-    if isinstance(law, Ordered) and isinstance(law.order, Cycle):
-        return float(law.order.intervals.sum())
+    if isinstance(law, Cycle):
+        return float(law.intervals.sum())
     return 0.0
 
 

@@ -228,8 +228,8 @@ def test_the_charge_of_listed_updates_is_a_limit_of_smooth_ones():
 def test_recorded_processes_are_sums():
     record = Empirical(np.exp(np.sin(np.arange(500.0))))
     few = Empirical([1.0, 2.0])
-    values = np.unique(record.steps.values)
-    weights = record.steps.weights / record.steps.total
+    values = np.unique(record.values)
+    weights = record.weights / record.total
     expected = record.rate * 2 * float(weights @ (values**3 / 6))
     assert update_penalty(direct(record), Exponential(rate=2), "x").value == pytest.approx(expected, rel=1e-12)
     # E over both of V: with w = x, V(d) = mu E[(d^3 - (d - u)+^3) / 6].
@@ -243,7 +243,7 @@ def test_two_long_records_are_taken_in_groups(w):
     stream = np.random.default_rng(73)
     downloads, updates = (Empirical(stream.pareto(1.4, 3000)) for _ in range(2))
     grouped = source_penalty(direct(downloads), updates, w)
-    values, weights = downloads.steps.values, downloads.steps.weights / downloads.steps.total
+    values, weights = downloads.values, downloads.weights / downloads.total
     # Points by the hundred stay below what is grouped.
     exact = np.concatenate([charge(updates, weight(w), part, 2) for part in np.array_split(values, 30)])
     exact = downloads.rate * float(weights @ exact)

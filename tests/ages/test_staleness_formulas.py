@@ -14,8 +14,8 @@ from replnet.laws.law import span_ratio
 from replnet.papers.phase_lock import over_phases
 from replnet.study.experiment.experiment import load_experiment
 from replnet.study.formulas.registry import computation
+from replnet.text.documents import shipped_names
 from replnet.text.errors import InputError
-from replnet.text.shipped import shipped_names
 
 PAIRS = [(5, 5), (5, 10), (5, 2.5), (5, 3), (5, 3.1), (5, 4), (4, 6), (0.3, 0.1), (7, 25)]
 

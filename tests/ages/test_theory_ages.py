@@ -251,8 +251,8 @@ def test_recorded_laws_of_many_intervals():
 
 def test_recorded_laws_against_sums_over_their_intervals():
     record = Empirical(np.exp(2 * np.sin(np.arange(3000.0))))
-    values, rate = record.steps.values, record.rate
-    weights = record.steps.weights / record.steps.total
+    values, rate = record.values, record.rate
+    weights = record.weights / record.total
     # rate * sum of weights times the integral of exp(-x) up to each interval.
     expected = rate * float(weights @ -np.expm1(-values))
     assert freshness(direct(record), Exponential(rate=1)).value == pytest.approx(expected, abs=1e-11)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.engines.aggregate.carousel import Carousel
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 
 def earliest_deadline_first(weights: list[int], slots: int) -> list[int]:

@@ -9,7 +9,6 @@ import pytest
 from scipy.special import stdtrit
 
 from replnet.ages.information_age import direct
-from replnet.ages.stretched import at_rate
 from replnet.engines.aggregate.carousel import Carousel
 from replnet.engines.aggregate.copies import followed, together
 from replnet.engines.aggregate.kernels import fresh_time
@@ -17,6 +16,7 @@ from replnet.engines.aggregate.processes import CHUNK, before, chunks, named, re
 from replnet.engines.aggregate.refreshes import Draws, Listed, Renewing, Round, Scattered, Shuffled, freshest
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Pareto, Uniform
 from replnet.laws.processes.streams import seed_words
+from replnet.laws.text import at_rate
 from replnet.measure.estimate import ratio
 from replnet.papers.crawl_policies import order_freshness
 from replnet.papers.crawling import Pages, fixed_freshness, optimal_random, optimal_slotted, random_freshness

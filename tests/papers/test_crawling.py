@@ -23,7 +23,7 @@ from replnet.papers.crawling import (
     random_freshness,
 )
 from replnet.papers.sync_order import PurelyRandom
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 # ---- another solver: an interior point method that knows only the objective and its derivatives
 

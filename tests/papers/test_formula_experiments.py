@@ -23,9 +23,8 @@ from replnet.study.experiment.sections import experiment_schema
 from replnet.study.formulas.computation import Computation
 from replnet.study.formulas.registry import COMPUTATIONS, computation
 from replnet.study.sweeps.forecast import outlook
-from replnet.text.documents import read_yaml
+from replnet.text.documents import read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError
-from replnet.text.shipped import shipped, shipped_names
 
 TEXT = """\
 title: Gamma rates

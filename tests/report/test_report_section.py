@@ -7,7 +7,7 @@ from report_sections import row, section
 
 from replnet.report import FigureSpec
 from replnet.report.section import holds
-from replnet.study.sweeps.claims import Checked
+from replnet.study.sweeps.statements import Checked
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,9 @@ class Replay:
         """At, what, node, row and when the copy left; of who goes down, the row says whether copies are lost."""
         columns = [np.concatenate(column).tolist() for column in zip(*log, strict=True)]
         row = {int(source): row for row, source in enumerate(self._plan.sources)} | {-1: -1}
-        found = [(at, EVENTS[what], i, row[source], left) for at, what, i, _, left, source in zip(*columns, strict=True)]
+        found = [
+            (at, EVENTS[what], i, row[source], left) for at, what, i, _, left, source in zip(*columns, strict=True)
+        ]
         for at, turn, i, empties in Outages(self._plan, self._run, 0.0, self._of.horizon).turns:
             if at < self._of.horizon:
                 found.append((max(at, 0.0), "down" if turn == DOWN else "up", i, int(empties), math.nan))

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.compiler import njit
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Ints = npt.NDArray[np.int64]
 Turns = npt.NDArray[np.int32]

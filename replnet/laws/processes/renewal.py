@@ -10,7 +10,7 @@ the past backwards, each in independent intervals:
 
 so the past can be looked up as far back as a start needs it, without touching
 the future. Processes whose intervals depend on one another do the same in their
-own way (ordered.py).
+own way (order.py).
 
 `Renewals` holds many processes at once. It keeps a stock of coming instants
 per process and refills it in blocks, one vectorised draw per law; every word of
@@ -23,19 +23,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
-from replnet.laws.processes.order import Chance, Flow, Ordered, Walk
-from replnet.laws.processes.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
-from replnet.text.checks import FieldError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from replnet.laws.processes.order import Ordered, Walk, kernel_walk
+from replnet.laws.processes.streams import FUTURE, PAST, START, Chance, Streams, Words, exponentials
+from replnet.text.errors import FieldError
 
 # Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
 # under 128 KiB, from where on every one would come as fresh pages from the system.
@@ -84,7 +80,7 @@ class Renewals:
 
         `events` is the size of a window to aim at, `room_for` gives memory.
         """
-        self._run, self._names, self._purpose, self._stretch = run, names, purpose, stretch
+        self._chance, self._stretch = Chance(run, names, purpose), stretch
         rates = np.array([law.rate for law in laws])[which]
         if stretch is not None:
             rates, given = rates / stretch, laws
@@ -111,31 +107,28 @@ class Renewals:
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
         self._room = room
-        self._future = streams(run, names, purpose, FUTURE)
-        self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
-        self._short, self._uniforms = np.empty(which.size, np.int64), np.empty(CHUNK)
+        self._uniforms = kernel_walk(fill, self._chance.streams(FUTURE))
+        self._serial, self._short = np.zeros(which.size, np.int64), np.empty(which.size, np.int64)
         self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
-        start = streams(self._run, self._names, self._purpose, START)
+        start = self._chance.streams(START)
         first, second = exponentials(start, 0), exponentials(start, 1)
         self.age, self.residual = np.empty(which.size), np.empty(which.size)
-        self._flows: list[Flow | None] = []
-        for law, rows in zip(self._laws, self._members, strict=True):
-            self._flows.append(self._flow(law, rows))
-            if flow := self._flows[-1]:
+        # What draws the intervals of processes if they depend on one another.
+        self._flows = [
+            law.flow(self._chance.of(rows)) if isinstance(law, Ordered) else None
+            for law, rows in zip(self._laws, self._members, strict=True)
+        ]
+        for law, rows, flow in zip(self._laws, self._members, self._flows, strict=True):
+            if flow is not None:
                 self.age[rows], self.residual[rows] = flow.age, flow.residual
-                continue
-            age, interval = law.around_zero(first[rows], second[rows])
-            self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
-        if self._stretch is not None:
-            self.age *= self._stretch
-            self.residual *= self._stretch
-
-    def _flow(self, law: Law, rows: Ints) -> Flow | None:
-        """What draws the intervals of these processes if they depend on one another."""
-        chance = Chance(self._run, self._names[rows], self._purpose[rows])
-        return law.order.flow(chance) if isinstance(law, Ordered) else None
+            else:
+                age, interval = law.around_zero(first[rows], second[rows])
+                self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
+                if self._stretch is not None:
+                    self.age[rows] *= self._stretch[rows]
+                    self.residual[rows] *= self._stretch[rows]
 
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
@@ -189,11 +182,9 @@ class Renewals:
     def _append(self, g: int, rows: Ints, block: int) -> None:
         """One block of instants more for each of these rows, which follow the g-th law."""
         if flow := self._flows[g]:
-            intervals = flow.ahead.next(np.searchsorted(self._members[g], rows), block)
+            intervals = flow.ahead(np.searchsorted(self._members[g], rows), block)
         else:
-            uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
-            fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
-            intervals = draw(self._laws[g], uniforms)
+            intervals = draw(self._laws[g], self._uniforms(rows, block))
         append(self._stretched(intervals, rows), rows, self._offset, self._head, self._tail, self._points)
 
     def _stretched(self, intervals: Floats, rows: Ints) -> Floats:
@@ -204,7 +195,7 @@ class Renewals:
         ages = self.age.copy()
         for g, members in enumerate(self._members):
             if members.size and (most := int(number[members].max())) > 1:
-                waits = self._stretched(self._behind(g).next(np.arange(members.size), most - 1), members)
+                waits = self._stretched(self._behind(g)(np.arange(members.size), most - 1), members)
                 ago = ages[members][:, None] + np.cumsum(waits, axis=1)
                 further = number[members] > 1
                 ages[members[further]] = ago[further, number[members][further] - 2]
@@ -213,8 +204,7 @@ class Renewals:
     def _behind(self, g: int) -> Walk:
         """What draws the past intervals of the g-th law, latest first."""
         members, flow = self._members[g], self._flows[g]
-        past = streams(self._run, self._names[members], self._purpose[members], PAST)
-        return flow.behind() if flow else _Renewing(self._laws[g], past)
+        return flow.behind() if flow else _renewing(self._laws[g], self._chance.of(members).streams(PAST))
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
@@ -249,7 +239,7 @@ class Renewals:
             each, drawn = each + block, drawn + block * short.size
             if drawn > MOST:
                 self._refuse(depth, drawn)
-            times = self._stretched(walk.next(short, block), members[short])
+            times = self._stretched(walk(short, block), members[short])
             times[:, 0] = last[short] - times[:, 0]
             times[:, 1:] *= -1
             times = np.cumsum(times, axis=1)
@@ -261,17 +251,10 @@ class Renewals:
         raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST:,} at most")
 
 
-@final
-class _Renewing(Walk):
+def _renewing(law: Law, of: Streams) -> Walk:
     """Independent intervals, a word each."""
-
-    def __init__(self, law: Law, chance: Streams) -> None:
-        self._law, self._chance, self._used = law, chance, np.zeros(chance.key.size, np.int64)
-
-    def next(self, rows: Ints, block: int) -> Floats:
-        uniforms = np.empty((rows.size, block))
-        fill(self._chance.key, self._chance.gamma, self._used, rows, uniforms)
-        return draw(self._law, uniforms)
+    uniforms = kernel_walk(fill, of)
+    return lambda rows, block: draw(law, uniforms(rows, block))
 
 
 def draw(law: Law, uniforms: Floats) -> Floats:
@@ -279,3 +262,26 @@ def draw(law: Law, uniforms: Floats) -> Floats:
     np.log(uniforms, out=uniforms)
     np.negative(uniforms, out=uniforms)
     return np.asarray(law.draw(uniforms), dtype=float)
+
+
+@final
+class Scratch:
+    """Memory that windows use again and again: arrays by name, as long as was ever asked for.
+
+    What they hold is left over from before. A fresh array of more than some 100 KiB comes from the
+    system page by page, at several times the cost of the work done in it.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, type], Any] = {}
+
+    def floats(self, name: str, size: int) -> Floats:
+        return self._array(name, size, np.float64)  # type: ignore[no-any-return]
+
+    def ints(self, name: str, size: int) -> Ints:
+        return self._array(name, size, np.int64)  # type: ignore[no-any-return]
+
+    def _array(self, name: str, size: int, kind: type) -> Any:
+        if (name, kind) not in self._arrays or self._arrays[name, kind].size < size:
+            self._arrays[name, kind] = np.empty(size + size // 4, kind)
+        return self._arrays[name, kind][:size]

@@ -36,7 +36,7 @@ from replnet.laws.processes.streams import (
     uniforms,
     words,
 )
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

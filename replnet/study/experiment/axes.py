@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, final
 
-from replnet.study.experiment.expressions import LARGEST, Scalar
+from replnet.text.arithmetic import LARGEST, Scalar
 from replnet.text.errors import FieldsError, shown
 
 MOST_VALUES = 100_000  # of an axis

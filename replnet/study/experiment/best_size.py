@@ -17,17 +17,19 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, final
 
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.prediction import Prediction
 from replnet.ages.roots import UnreachableError, narrowed
+from replnet.laws.text import at_rate
 from replnet.measure.estimate import Estimate
 from replnet.measure.row import NOTHING, Row
 from replnet.network.network import Network
 from replnet.papers.service import cooperative, non_cooperative, peak, redundant_gain
 from replnet.study.experiment.subjects import Ran, Settings, Subject, emulated
-from replnet.study.experiment.system import ALONE, Optimise, Size, family_of
+from replnet.study.experiment.system import ALONE, Optimise, Size
 from replnet.text.documents import Document
 from replnet.text.validation import checked
 
@@ -134,7 +136,7 @@ Measured = Found[Estimate]
 
 def _by_formula(system: Optimise) -> tuple[Predicted, Predicted | None]:
     """Its replicas without polls or redundant queries, and the system where there is a formula for it."""
-    downloads, given = family_of(system.downloads), (system.bandwidth, system.target, system.updates)
+    downloads, given = partial(at_rate, system.downloads), (system.bandwidth, system.target, system.updates)
     plain = non_cooperative(*given, downloads)
     alone = _exactly(system, plain.downloads, SOURCES["independent"])
     if system.system == "redundant":
@@ -154,7 +156,7 @@ def _exactly(system: Optimise, rate: float, source: str, kind: str = "exact") ->
 def _best_cluster(system: Optimise, most: float) -> Predicted:
     """By P2P eq. 30, over the sizes that are allowed."""
     assert system.polls is not None
-    polls, downloads = family_of(system.polls), family_of(system.downloads)
+    polls, downloads = partial(at_rate, system.polls), partial(at_rate, system.downloads)
 
     def meet(size: Size, rates: list[float]) -> Predicted:
         given = (system.bandwidth, system.target, size[0], system.updates, downloads, polls, size[1])
@@ -221,7 +223,7 @@ class Emulator:
             start = next(filter(None, reversed(rates)), system.updates.rate)
             return self._root(system, start, size, coarse=True)
 
-        plain = non_cooperative(system.bandwidth, system.target, system.updates, family_of(system.downloads))
+        plain = non_cooperative(system.bandwidth, system.target, system.updates, partial(at_rate, system.downloads))
         best, known, value = _best(system, plain.replicas, meet)
         tried = [size[0] for size in known if size[1] == best.size[1] and value(size) >= NEAR * value(best.size)]
         words = _near_words(min(tried), max(tried))

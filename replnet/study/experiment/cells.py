@@ -10,13 +10,12 @@ from typing import Any, final
 
 from replnet.measure.metrics import is_beyond
 from replnet.study.experiment.axes import Place, Point, points
-from replnet.study.experiment.expressions import LARGEST, Expression, Scalar, expression, is_template, template
 from replnet.study.experiment.sections import RUN, Run, Sections
 from replnet.study.experiment.subjects import Settings, Subject
 from replnet.study.store import durable
-from replnet.text.checks import FieldError
-from replnet.text.documents import Document, Node, collection, mapped
-from replnet.text.errors import FieldsError, InputError, Problem, shown, suggestion
+from replnet.text.arithmetic import LARGEST, Expression, Scalar, expression, is_template, template
+from replnet.text.documents import Document, Node, mapped
+from replnet.text.errors import FieldError, FieldsError, InputError, Problem, shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.overrides import put
 from replnet.text.validation import Fault, checked
@@ -235,7 +234,7 @@ class Cells:
                 return node
 
         root = self._document.root
-        given = root.child(section) or collection({}, root.mark)
+        given = root.child(section) or Node({}, root.mark)
         document = replace(self._document, root=mapped(given, fill, (section,)), prefix=(section,))
         for home, name in overrides:
             node, field = self._document.at(home, name).root, name

@@ -13,9 +13,9 @@ from replnet.measure.metrics import is_beyond
 from replnet.measure.row import COMPARED
 from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
 from replnet.study.experiment.cells import Names, texts
-from replnet.study.experiment.expressions import VALUES, template
 from replnet.study.experiment.sections import GROUP, RUN, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
 from replnet.study.experiment.subjects import Subject
+from replnet.text.arithmetic import VALUES, template
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.validation import Fault

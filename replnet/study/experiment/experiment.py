@@ -22,11 +22,9 @@ from replnet.study.experiment.cells import Cell, Cells, Names, settings_of
 from replnet.study.experiment.checks import faults, mismatches, unknown_groups
 from replnet.study.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
 from replnet.study.experiment.subjects import Settings
-from replnet.text.documents import Document, Mark, Node, collection, file_error, node_of, read_yaml
+from replnet.text.documents import Document, Mark, Node, file_error, folders, node_of, read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError, Problem, suggestion
-from replnet.text.file_names import anchored
-from replnet.text.overrides import value_of
-from replnet.text.shipped import folders, shipped, shipped_names
+from replnet.text.overrides import anchored, value_of
 from replnet.text.validation import checked, located
 
 SAID = ("title", "claim", "paper", "measure", "groups", "printed", "expected", "claims", "errata", "figure")
@@ -129,9 +127,9 @@ def _from_file(node: Node, name: str) -> Node:
     """A node whose place is in another file."""
     mark, key = node.mark._replace(origin=name), node.key._replace(origin=name) if node.key else None
     if isinstance(node.value, dict):
-        return collection({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
+        return Node({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
     if isinstance(node.value, list):
-        return collection([_from_file(below, name) for below in node.value], mark, key)
+        return Node([_from_file(below, name) for below in node.value], mark, key)
     return replace(node, mark=mark, key=key)
 
 
@@ -182,7 +180,7 @@ def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], boo
         if node is not None and isinstance(node.value, list):
             said = zip(node.value, getattr(sections, section), strict=True)
             kept = [item for item, of in said if keep(section, of)]
-            document = placed(document, (section,), collection(kept, node.mark, node.key))
+            document = placed(document, (section,), Node(kept, node.mark, node.key))
     return document
 
 
@@ -201,7 +199,7 @@ def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
         return ()
     faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
     sound = {key: node for key, node in document.root.value.items() if key not in faulty}
-    rest = replace(document, root=collection({"title": Node("-", document.root.mark), **sound}, document.root.mark))
+    rest = replace(document, root=Node({"title": Node("-", document.root.mark), **sound}, document.root.mark))
     try:
         sections = checked(Sections, rest.data, rest)
         _require(_faults(rest, sections), rest, sections)
@@ -261,7 +259,7 @@ def overridden(document: Document, assignments: Iterable[str], zips: Iterable[st
         node = node_of([name.strip() for name in names.split(",")], mark)
         given = document.root.child("zip")
         there = given.value if given is not None and isinstance(given.value, list) else []
-        document = placed(document, ("zip",), collection([*there, node], given.mark if given else mark))
+        document = placed(document, ("zip",), Node([*there, node], given.mark if given else mark))
     return document, another
 
 
@@ -290,7 +288,7 @@ def _meant(text: str, origin: str) -> tuple[bool, Node]:
     parts = _at_commas(text)
     if len(parts) > 1:
         values = [value_of(part.strip(), origin) for part in parts]
-        return True, collection(values, Mark(None, None, origin), Mark(None, None, origin))
+        return True, Node(values, Mark(None, None, origin), Mark(None, None, origin))
     return is_range(text), value_of(text, origin)
 
 
@@ -319,4 +317,4 @@ def _placed(parent: Node | None, path: tuple[str, ...], node: Node | None, mark:
     fields = _fields(parent)
     below = _placed(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
     kept = {key: one for key, one in {**fields, path[0]: below}.items() if one is not None}
-    return collection(kept, parent.mark, parent.key) if parent else collection(kept, mark, mark)
+    return Node(kept, parent.mark, parent.key) if parent else Node(kept, mark, mark)

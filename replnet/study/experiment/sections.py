@@ -25,11 +25,10 @@ from replnet.network.fields import Count, Name, positive, text, whole
 from replnet.network.parts import Part
 from replnet.study.experiment.axes import Axis, axis, scalar
 from replnet.study.experiment.best_size import BestSize
-from replnet.study.experiment.expressions import LARGEST, Scalar
 from replnet.study.experiment.subjects import FORMULA_METRICS, FormulaSubject, NetworkSubject, Subject
 from replnet.study.experiment.system import GAINS, SIZES
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.arithmetic import LARGEST, Scalar
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
 SUBJECTS: dict[str, type[Subject]] = {one.section: one for one in (NetworkSubject, BestSize, FormulaSubject)}
 STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells

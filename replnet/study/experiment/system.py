@@ -27,13 +27,14 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.laws import FieldError, Law, law
+from replnet.laws import FieldError
+from replnet.laws.text import at_rate
 from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
 from replnet.network.network import Network
 from replnet.network.parts import UPDATES, Part
 from replnet.papers.service import service_rate
 from replnet.text.errors import FieldsError, shown
-from replnet.text.overrides import SPEED, call_of, with_parameter
+from replnet.text.overrides import SPEED, call_of
 
 OFTEN = 4.0  # queries per update or download, whichever is more frequent
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # what there are rows of
@@ -45,18 +46,6 @@ Amounts = dict[str, Callable[[float], float]]
 
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 BOUNDS = "the least and the most, such as [2, 3000]"
-
-
-def at_rate(family: str, rate: float) -> Law:
-    """The law of this family with so many events per unit of time."""
-    call = call_of(family)
-    # What is no call is no family either, and `law` says why.
-    return law(family if call is None else with_parameter(call, "rate", repr(float(rate))))
-
-
-def family_of(text: str) -> Callable[[float], Law]:
-    """By rate, the laws of a family."""
-    return lambda rate: at_rate(text, rate)
 
 
 def _family(value: object) -> str:

@@ -15,8 +15,7 @@ from pydantic import BeforeValidator, Field
 from replnet.ages.prediction import Prediction
 from replnet.network.fields import positive
 from replnet.network.parts import Part
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.errors import FieldError, shown
 
 Value = tuple[str, str, Prediction]
 """Group, metric, and what is predicted; infinite where it diverges."""

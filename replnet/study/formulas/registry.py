@@ -13,7 +13,7 @@ from replnet.study.formulas.quotient import QUOTIENT
 from replnet.study.formulas.staleness import STALENESS
 from replnet.study.formulas.sync import SYNC
 from replnet.text.documents import Document
-from replnet.text.validation import one_of
+from replnet.text.validation import checked_by
 
 COMPUTATIONS: dict[str, type[Computation]] = {
     name: one
@@ -25,7 +25,7 @@ METRICS = tuple(dict.fromkeys(metric for one in COMPUTATIONS.values() for metric
 
 def computation(data: Mapping[str, Any], document: Document | None = None) -> Computation:
     """The checked formula that `data` describes; errors are placed in `document` if there is one."""
-    return one_of(COMPUTATIONS, "name", data, document)
+    return checked_by(COMPUTATIONS, "name", data, document)
 
 
 def schema() -> dict[str, Any]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.weights import weight
+from replnet.laws.text import at_rate
 from replnet.network.fields import Count, LawField
 from replnet.papers.allocation import budget_for
 from replnet.papers.many_replicas import extra_bandwidth
 from replnet.papers.phase_lock import over_phases
-from replnet.study.experiment.system import FAMILY, Family, family_of
+from replnet.study.experiment.system import FAMILY, Family
 from replnet.study.formulas.computation import Computation, Positive, Value
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.errors import FieldError, shown
 
 PHASES = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")
 CRAWL = Basis("exact", "Staleness eq. 73, 74", "constant downloads at rates by the square-root law")
@@ -91,7 +92,7 @@ class IndependentReplicas(Computation):
 
     def values(self) -> Iterator[Value]:
         replicas = None if self.replicas == "many" else int(self.replicas)
-        family = family_of(self.downloads)
+        family = partial(at_rate, self.downloads)
         found = extra_bandwidth(family, self.rate, replicas, self.updates, self.weight, self.penalty)
         yield "replicas", "extra_bandwidth", found
 

@@ -24,8 +24,7 @@ from replnet.papers.sync_rates import (
 from replnet.papers.synchronization import at_equal_gain, benefit, best_division, gain_peak, largest_ratio, table_6_fits
 from replnet.study.experiment.system import Target
 from replnet.study.formulas.computation import Computation, NotNegative, Positive, Value
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.errors import FieldError, shown
 
 POISSON = "Poisson changes; synchronisations that do not depend on them"
 ORDERED = Basis("limit", "Sync Table 2", f"{POISSON}; very many elements")

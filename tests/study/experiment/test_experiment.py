@@ -10,8 +10,8 @@ import pytest
 from experiment_files import BASE, PRINTED, with_
 
 from replnet.study.experiment.experiment import Experiment, load_experiment
+from replnet.text.documents import shipped_names
 from replnet.text.errors import InputError
-from replnet.text.shipped import shipped_names
 
 
 @pytest.mark.parametrize("name", ["p2p/fig3", "p2p/fig9", "p2p/fig11-random", "p2p/fig11-recent", "p2p/fig11d"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.study.experiment.expressions import expression, template
-from replnet.text.checks import FieldError
+from replnet.text.arithmetic import expression, template
+from replnet.text.errors import FieldError
 
 
 @pytest.mark.parametrize(

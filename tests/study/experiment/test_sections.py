@@ -11,8 +11,7 @@ from experiment_files import EXPECTED, SYSTEM
 
 from replnet.study.experiment.experiment import Experiment
 from replnet.study.experiment.sections import Printed, experiment_schema
-from replnet.text.documents import parse_yaml, read_yaml
-from replnet.text.shipped import shipped, shipped_names
+from replnet.text.documents import parse_yaml, read_yaml, shipped, shipped_names
 
 
 def test_expected_values_and_errata(load):

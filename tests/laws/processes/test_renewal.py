@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replnet.laws import Law, constant, exponential, hyperexponential, pareto, uniform
-from replnet.laws.processes.modulated import modulated
+from replnet.laws.processes.poisson import modulated
 from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import name_words, seed_words
 from replnet.testing import assert_mean

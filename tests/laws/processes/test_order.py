@@ -19,9 +19,9 @@ import replnet as rn
 from replnet.engines import array
 from replnet.engines.plan import plan
 from replnet.laws import FieldError, Law, law, shuffled
-from replnet.laws.processes.order import Chance, Flow, Ordered
+from replnet.laws.processes.order import Flow, Ordered
 from replnet.laws.processes.renewal import Renewals
-from replnet.laws.processes.streams import FUTURE, PAST, exponentials, name_words, seed_words
+from replnet.laws.processes.streams import FUTURE, PAST, Chance, exponentials, name_words, seed_words
 from replnet.testing import assert_mean
 
 TEXTS = [
@@ -53,7 +53,7 @@ def processes(text: str, count: int, seed: int = 1, events: int = 1 << 15) -> Re
 def flow(text: str, count: int) -> Flow:
     one = law(text)
     assert isinstance(one, Ordered)
-    return one.order.flow(chance(count))
+    return one.flow(chance(count))
 
 
 def instants(of: Renewals, horizon: float, step: float = math.inf) -> list[np.ndarray]:
@@ -145,7 +145,7 @@ def test_delays_faults_and_aggregates_take_no_process() -> None:
 
 
 def test_the_modes_of_a_modulated_process() -> None:
-    """(1) of modulated.py against the matrix exponential, with a state without events and more than two states."""
+    """(4) of poisson.py against the matrix exponential, with a state without events and more than two states."""
     rates, means = np.array([8.0, 0.0, 3.0]), np.array([1.0, 2.0, 0.5])
     one = law(TEXTS[6])
     generator = (1 / means)[:, None] * (0.5 * np.ones((3, 3)) - 1.5 * np.eye(3))
@@ -159,8 +159,8 @@ def test_the_modes_of_a_modulated_process() -> None:
 
 @pytest.mark.parametrize("text", [TEXTS[7], TEXTS[8], "diurnal(rate=20, swing=1, period=7)"])
 def test_the_bessel_functions_of_a_day(text: str) -> None:
-    """(2) and (3) of diurnal.py against the mean over the day; an even grid integrates what is periodic exactly."""
-    of = law(text).order.marginal.of  # type: ignore[attr-defined]
+    """(2) and (3) of poisson.py against the mean over the day; an even grid integrates what is periodic exactly."""
+    of = law(text).marginal  # type: ignore[attr-defined]
     t = np.arange(512) / 512 * of.period
     bend = of.rate * of.swing * of.period / (2 * math.pi)
     rate = of.rate * (1 + of.swing * np.cos(2 * math.pi * t / of.period))
@@ -227,10 +227,10 @@ def test_a_record_is_played_as_it_is(tmp_path) -> None:
 
 @pytest.mark.parametrize("hurst", [0.501, 0.6, 0.75, 0.9, 0.99])
 def test_long_memory_is_a_power(hurst: float) -> None:
-    """(4) of gaussian.py, as closely as its head says."""
-    order = law(f"longrange(law=exponential(rate=1), hurst={hurst})").order  # type: ignore[attr-defined]
+    """(4) of sequences.py, as closely as its head says."""
+    process = law(f"longrange(law=exponential(rate=1), hurst={hurst})")
     for lag in [0, 1, 2, 3, 5, 10, 100, 1000, 10_000, 100_000]:
-        assert order.correlation(lag) == pytest.approx((1 + lag) ** (2 * hurst - 2), rel=0.01)
+        assert process.correlation(lag) == pytest.approx((1 + lag) ** (2 * hurst - 2), rel=0.01)
 
 
 @pytest.mark.parametrize(("kind", "lag"), [("correlated", 1), ("correlated", 4), ("longrange", 1), ("longrange", 20)])
@@ -241,11 +241,11 @@ def test_correlations_are_those_asked_for(kind: str, lag: int) -> None:
     deviation.
     """
     text = f"{kind}(law=uniform(low=1, high=1.000001), {'rho=-0.9' if kind == 'correlated' else 'hurst=0.9'})"
-    order, of, everyone = law(text).order, flow(text, 30_000), np.arange(30_000)  # type: ignore[attr-defined]
-    ahead, behind = of.ahead.next(everyone, lag)[:, -1], of.behind().next(everyone, lag)[:, -1]
+    process, of, everyone = law(text), flow(text, 30_000), np.arange(30_000)
+    ahead, behind = of.ahead(everyone, lag)[:, -1], of.behind()(everyone, lag)[:, -1]
     z = [ndtri((x - 1) * 1e6) for x in (of.age + of.residual, ahead, behind)]
     for a, b, far in ((0, 1, lag), (0, 2, lag), (1, 2, 2 * lag)):
-        expected = 1 / 4 + math.asin(order.correlation(far)) / (2 * math.pi)
+        expected = 1 / 4 + math.asin(process.correlation(far)) / (2 * math.pi)
         assert_mean(((z[a] > 0) & (z[b] > 0)).astype(float), expected, resolution=0.035)
     for one in z:
         assert_mean((one > ndtri(0.9)).astype(float), 0.1, resolution=0.025)
@@ -253,12 +253,12 @@ def test_correlations_are_those_asked_for(kind: str, lag: int) -> None:
 
 @pytest.mark.parametrize("text", [TEXTS[7], TEXTS[8], "diurnal(rate=100, swing=1, period=3)"])
 def test_a_day_spends_one_exponential_on_every_interval(text: str) -> None:
-    """(1) of diurnal.py, from time zero on and back: the rate between events adds up to what the streams say."""
-    of, own, walks, everyone = law(text).order.marginal.of, chance(5), flow(text, 5), np.arange(5)  # type: ignore
+    """(1) of poisson.py, from time zero on and back: the rate between events adds up to what the streams say."""
+    of, own, walks, everyone = law(text).marginal, chance(5), flow(text, 5), np.arange(5)  # type: ignore
     bend = of.rate * of.swing * of.period / (2 * math.pi)
     zero = (np.exp(-own.starts(0)) * of.period)[:, None]
     for sign, first, walk, part in ((1, walks.residual, walks.ahead, FUTURE), (-1, walks.age, walks.behind(), PAST)):
-        waits = np.column_stack([np.zeros(5), first, walk.next(everyone, 200)])
+        waits = np.column_stack([np.zeros(5), first, walk(everyone, 200)])
         t = zero + sign * np.cumsum(waits, axis=1)
         spent = sign * np.diff(of.rate * t + bend * np.sin(2 * math.pi * t / of.period), axis=1)
         asked = np.array([exponentials(own.streams(part), n) for n in range(201)]).T
@@ -269,7 +269,7 @@ def test_a_modulated_process_races_events_against_changes() -> None:
     """The plain twin of `race`, word by word."""
     rates, leave = [8.0, 0.0, 3.0], [1.0, 0.5, 2.0]
     own, walks = chance(4), flow(TEXTS[6], 4)
-    waits = np.column_stack([walks.residual, walks.ahead.next(np.arange(4), 50)])
+    waits = np.column_stack([walks.residual, walks.ahead(np.arange(4), 50)])
     words = np.array([exponentials(own.streams(FUTURE), n) for n in range(2000)]).T
     start = np.searchsorted(np.cumsum([1.0, 2.0, 0.5]) / 3.5, np.exp(-own.starts(0)))
     for p in range(4):
@@ -304,9 +304,9 @@ def test_instants_do_not_depend_on_windows_or_blocks(text: str, events: int, ste
 def test_walks_do_not_depend_on_blocks_or_company(text: str) -> None:
     everyone, some, others = np.arange(5), np.array([3, 1]), np.array([0, 2, 4])
     for whole, parts in ((flow(text, 5).ahead, flow(text, 5).ahead), (flow(text, 5).behind(), flow(text, 5).behind())):
-        expected, given = whole.next(everyone, 60), np.empty((5, 60))
-        given[some, :7], given[others, :40] = parts.next(some, 7), parts.next(others, 40)
-        given[some, 7:40], given[:, 40:] = parts.next(some, 33), parts.next(everyone, 20)
+        expected, given = whole(everyone, 60), np.empty((5, 60))
+        given[some, :7], given[others, :40] = parts(some, 7), parts(others, 40)
+        given[some, 7:40], given[:, 40:] = parts(some, 33), parts(everyone, 20)
         assert np.array_equal(expected, given)
 
 
@@ -321,7 +321,7 @@ def test_a_deeper_past_has_the_same_end(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_age_and_residual_are_stationary_together(text: str) -> None:
-    """(1) of ordered.py; sees an error of 0.035."""
+    """(1) of order.py; sees an error of 0.035."""
     of, one = processes(text, MANY), law(text)
     for a, b in [(0.1, 0.0), (0.0, 0.1), (0.3, 0.3), (1.0, 0.5)]:
         hits = ((of.age > a) & (of.residual > b)).astype(float)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
-import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
-from test_laws import TEXTS
+from test_law import TEXTS
 
 import replnet as rn
 from replnet import laws
-from replnet.cli.main import BAD_INPUT
+from replnet.cli.main import BAD_INPUT, main
 from replnet.laws import Age, FieldError, Law
-from replnet.laws.guarded import Guarded, admitted
-from replnet.laws.soundness import examine
+from replnet.laws.guarded import Guarded, admit, examine
 
 RIGHT = "exponential(rate=1)"
 
@@ -224,9 +220,9 @@ def test_our_own_laws_would_pass(text):
 def test_small_mistakes_are_seen(by):
     """Draws that are half a thousandth too long are 0.00018 away from their law."""
     with pytest.raises(FieldError, match=r"draw at .* where the tail is"):
-        admitted("law", broken(draw=lambda self, e: by * np.asarray(e))())
+        admit("law", broken(draw=lambda self, e: by * np.asarray(e))())
     with pytest.raises(FieldError, match="integrated_tail changes by"):
-        admitted("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
+        admit("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
 
 
 PLUGIN = """
@@ -267,19 +263,18 @@ class Half(Law):
 """
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> dict[str, str]:
-    """The environment of a process in which a package with broken laws is installed."""
-    folder = tmp_path_factory.mktemp("installed")
-    (folder / "strange.py").write_text(PLUGIN)
-    info = folder / "strange-1.0.dist-info"
+@pytest.fixture
+def installed(tmp_path, monkeypatch) -> None:
+    """A package with broken laws, newly installed."""
+    (tmp_path / "strange.py").write_text(PLUGIN)
+    info = tmp_path / "strange-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n")
     names = ("odd", "late", "proud", "half")
     points = "".join(f"{name} = strange:{name.title()}\n" for name in names)
     (info / "entry_points.txt").write_text(f"[replnet.laws]\n{points}")
-    root = str(Path(rn.__file__).parents[1])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), root])}
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "strange", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -299,12 +294,15 @@ def installed(tmp_path_factory) -> dict[str, str]:
         ),
     ],
 )
-def test_a_broken_plug_in_ends_a_command_with_its_name(installed, command, law, message):
-    line = [sys.executable, "-m", "replnet", *command, "single", "-s", f"updates={law}"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=installed)
-    assert (done.returncode, done.stdout) == (BAD_INPUT, "")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.usefixtures("installed")
+def test_a_broken_plug_in_ends_a_command_with_its_name(monkeypatch, capfd, command, law, message):
+    monkeypatch.setattr(sys, "argv", ["replnet", *command, "single", "-s", f"updates={law}"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capfd.readouterr()
+    assert (end.value.code, out) == (BAD_INPUT, "")
+    assert message in err
+    assert "Traceback" not in err
 
 
 class Turncoat(Sound):

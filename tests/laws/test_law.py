@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import special
 
 from replnet import laws
-from replnet.laws import Age, FieldError, Law, law
-from replnet.laws.discrete import common_step
-from replnet.laws.steps import MOST_BREAKS
+from replnet.laws import Age, FieldError, Law, families, law
+from replnet.laws.discrete import MOST_BREAKS, common_step
+from replnet.laws.law import FAMILIES
 
 TEXTS = [
     "exponential(rate=2)",
@@ -308,7 +310,7 @@ def test_a_long_record() -> None:
     intervals = np.random.default_rng(4).exponential(size=200_000)
     one = laws.empirical(intervals)
     e = np.append(np.random.default_rng(5).exponential(size=200_000), [0.0, 1e-17, 40.0])
-    np.testing.assert_array_equal(one.draw(e), one.steps.values[np.searchsorted(one.steps.hazard, e)])
+    np.testing.assert_array_equal(one.draw(e), one.values[np.searchsorted(one.hazards, e)])
     assert one.mean == pytest.approx(math.fsum(intervals) / intervals.size, rel=1e-14)
     assert one.excess(0.5) == pytest.approx(np.maximum(intervals - 0.5, 0).mean(), rel=1e-12)
     assert one.tail(0.5) == np.mean(intervals > 0.5)
@@ -320,7 +322,7 @@ def test_a_long_record() -> None:
 def test_skewed_weights_take_bisection() -> None:
     one = laws.lattice(np.arange(1, 101), np.append(np.full(99, 1e-6), 1.0))
     e = np.random.default_rng(6).exponential(size=1000) * 1e-4
-    np.testing.assert_array_equal(one.draw(e), one.steps.values[np.searchsorted(one.steps.hazard, e)])
+    np.testing.assert_array_equal(one.draw(e), one.values[np.searchsorted(one.hazards, e)])
 
 
 def test_zero_intervals_leave_the_age_alone() -> None:
@@ -382,3 +384,31 @@ def test_infinite_mean_has_no_age() -> None:
     np.testing.assert_allclose(
         endless.integrated_tail([0.1, 10, 1e70]), closed.integrated_tail([0.1, 10, 1e70]), rtol=1e-9
     )
+
+
+def test_the_law_that_the_guide_adds_is_one() -> None:
+    """The example of CONTRIBUTING, as it stands there."""
+    guide = Path(__file__).parents[2] / ".github" / "CONTRIBUTING.md"
+    (source,) = re.findall(r"```python\n(@final\n@family.*?)```", guide.read_text(), re.DOTALL)
+    exec(source, dict(vars(families)))
+    try:
+        text = "tapered(alpha=2.5, rate=2)"
+        for check in (
+            test_excess_is_the_integral_of_the_tail,
+            test_integrated_tail_is_the_integral_from_zero,
+            test_the_two_integrals_make_the_mean,
+            test_second_moment_is_twice_the_integral_of_the_excess,
+            test_age_is_equation_1,
+            test_age_in_closed_form_is_the_numerical_one,
+            test_solve_solves_equation_2,
+            test_isf_inverts_the_tail,
+            test_ends_of_the_support,
+            test_numbers_and_arrays_in_and_out,
+        ):
+            check(text)
+            check(str(law(text).age))
+        assert [str(law(one)) for one in (text, "tapered(alpha=2, longest=3)")] == [text, "tapered(alpha=2, rate=1)"]
+        with pytest.raises(FieldError, match=r"allowed: alpha, rate, mean, longest; for example tapered\(alpha=2"):
+            law("tapered(alpha=2, scale=1)")
+    finally:
+        del FAMILIES["tapered"]
