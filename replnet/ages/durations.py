@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replnet.ages.curve import Curve, clean_edges, integral_of_product
+from replnet.ages.curve import Curve, clean_edges, panel_integrals
 from replnet.ages.information_age import InformationAge, horizon_of
 from replnet.ages.panels import resolving_edges
 from replnet.ages.prediction import Prediction
@@ -62,7 +62,7 @@ def _panels(copy: InformationAge, updates: Law, y: float) -> tuple[Curve, Array]
 def _residual(copy: InformationAge, updates: Law, y: float) -> float:
     """(4)."""
     curve, edges = _panels(copy, updates, y)
-    lost = updates.rate * integral_of_product(lambda x: updates.tail(x + y), curve, edges)
+    lost = updates.rate * float(panel_integrals(lambda x: updates.tail(x + y) * curve(x), edges).sum())
     return max(float(updates.rate * updates.excess(y)) - lost, 0.0)
 
 
@@ -71,4 +71,4 @@ def _update_density(copy: InformationAge, updates: Law, y: float) -> float:
     curve, edges = _panels(copy, updates, y)
     density = copy.density_curve(float(curve.edges[-1]))
     edges = clean_edges(np.concatenate([edges, density.edges]), float(edges[-1]))
-    return updates.rate * integral_of_product(lambda x: updates.tail(x + y), density, edges)
+    return updates.rate * float(panel_integrals(lambda x: updates.tail(x + y) * density(x), edges).sum())

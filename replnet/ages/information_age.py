@@ -21,15 +21,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, integral_of_product
-from replnet.ages.panels import Atoms, atoms_of, jumps, resolving_edges, soft_marks, spread_out, thinned
+from replnet.ages.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, panel_integrals
+from replnet.ages.panels import atoms_of, jumps, resolving_edges, soft_marks, spread_out, thinned
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joined
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
@@ -46,29 +46,29 @@ DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")
 
 
 class InformationAge(ABC):
-    """A law on [0, infinity) that knows its tail and where it rests on."""
+    """A law on [0, infinity) that knows its tail and what it rests on."""
 
     @property
     @abstractmethod
     def basis(self) -> Basis: ...
 
-    @abstractmethod
-    def tail(self, x: Array) -> Array:
-        """P(X > x)."""
-
-    @abstractmethod
-    def bound(self, x: Array) -> Array:
-        """An upper bound of the tail that costs nothing, to find where it is negligible."""
-
     @property
-    @abstractmethod
     def breaks(self) -> tuple[float, ...]:
         """Where the tail jumps or bends."""
+        return ()
 
     @property
-    @abstractmethod
     def marks(self) -> tuple[float, ...]:
         """Points that tell the scales of X."""
+        return (1.0,)
+
+    def tail(self, x: Array) -> Array:
+        """P(X > x). An age has a formula for this or for `tail_curve`."""
+        return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
+
+    def bound(self, x: Array) -> Array:
+        """An upper bound of the tail that costs nothing, to find where it is negligible."""
+        return self.tail(x)
 
     def tail_curve(self, horizon: float) -> Curve:
         """The tail on [0, horizon]."""
@@ -111,13 +111,11 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
     """(3) on the union of the panels of both factors."""
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
-    parts: list[Array] = [curve.edges, resolving_edges(updates, horizon)]
-    tail: Callable[[Array], Array] = curve
+    edges, tail = [curve.edges, resolving_edges(updates, horizon)], curve.__call__
     if isinstance(copy, Pull):  # as it is, with all its bends
-        parts, tail = [*parts, jumps(copy.downloads)], copy.tail
-    edges = clean_edges(np.concatenate(parts), horizon)
-    stale = updates.rate * integral_of_product(updates.tail, tail, edges)
-    return min(max(1 - stale, 0.0), 1.0)
+        edges, tail = [*edges, jumps(copy.downloads)], copy.tail
+    stale = panel_integrals(lambda x: updates.tail(x) * tail(x), clean_edges(np.concatenate(edges), horizon)).sum()
+    return min(max(1 - float(updates.rate * stale), 0.0), 1.0)
 
 
 @final
@@ -127,18 +125,13 @@ class Pull(InformationAge):
 
     downloads: Law
 
+    basis = DIRECT
+
     def __post_init__(self) -> None:
         self.downloads.require_finite_mean()
 
-    @property
-    def basis(self) -> Basis:
-        return DIRECT
-
     def tail(self, x: Array) -> Array:
         return self.downloads.rate * self.downloads.excess(x)
-
-    def bound(self, x: Array) -> Array:
-        return self.tail(x)
 
     @cached_property
     def breaks(self) -> tuple[float, ...]:
@@ -147,10 +140,6 @@ class Pull(InformationAge):
     @cached_property
     def marks(self) -> tuple[float, ...]:
         return soft_marks(self.downloads)
-
-    @cached_property
-    def atoms(self) -> Atoms | None:
-        return atoms_of(self.downloads)
 
     def laplace(self, rate: float) -> float:
         return _transform(self.downloads, rate)
@@ -193,10 +182,6 @@ class Sum(InformationAge):
                 leaves.append(part)
         return tuple(leaves)
 
-    def tail(self, x: Array) -> Array:
-        x = np.asarray(x, dtype=float)
-        return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
-
     def bound(self, x: Array) -> Array:
         share = np.asarray(x) / len(self.summands)
         return np.minimum(sum(leaf.bound(share) for leaf in self.summands), 1.0)
@@ -222,12 +207,12 @@ class Sum(InformationAge):
         """(1), or (2) where the own law has many atoms."""
         upstream = self.upstream.tail_curve(horizon)
         edges = clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
-        if isinstance(self.own, Pull) and self.own.atoms is not None:
-            atoms, own, rate = self.own.atoms, self.own, self.own.downloads.rate
-            whole = upstream.antiderivative()
+        if isinstance(self.own, Pull) and (atoms := atoms_of(self.own.downloads)):
+            own, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
             return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH, most=MANY)
         density, tail = self.own.density_curve(horizon), self.own.tail_curve(horizon)
-        return fit(lambda x: tail(x) + convolve(density, upstream, x), edges, tolerance=resolution(edges))
+        parts = (density.along, density.edges, upstream.along, upstream.edges)
+        return fit(lambda x: tail(x) + convolve(*parts, x), edges, tolerance=resolution(edges))
 
     def laplace(self, rate: float) -> float:
         """A product over the summands (P2P eq. 29)."""
@@ -304,23 +289,10 @@ class Delayed(InformationAge):
 class Never(InformationAge):
     """A copy that nothing reaches: infinitely old."""
 
-    @property
-    def basis(self) -> Basis:
-        return Basis("exact", "no path from the source", "")
+    basis = Basis("exact", "no path from the source", "")
 
     def tail(self, x: Array) -> Array:
         return np.ones_like(np.asarray(x, dtype=float))
-
-    def bound(self, x: Array) -> Array:
-        return self.tail(x)
-
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        return ()
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return (1.0,)
 
     def freshness(self, updates: Law) -> Prediction:
         return Prediction.of(0.0, self.basis)
@@ -365,8 +337,3 @@ def delayed(copy: InformationAge, delay: float) -> InformationAge:
 def never() -> InformationAge:
     """The age of a copy without a path to the source."""
     return Never()
-
-
-def freshness(copy: InformationAge, updates: Law) -> Prediction:
-    """The share of time in which the copy is fresh: (3), P2P eq. 8 and 28."""
-    return copy.freshness(updates)

@@ -10,6 +10,7 @@ import numpy as np
 
 from replnet.ages.curve import clean_edges, fit
 from replnet.laws.discrete import Lattice
+from replnet.laws.families import Constant
 from replnet.laws.law import Array, Law
 from replnet.laws.steps import Discrete
 
@@ -89,6 +90,19 @@ class Atoms:
         return Atoms(np.bincount(group, self.weights * self.values) / weights, weights)
 
 
+def values_of(law: Law) -> Atoms | None:
+    """The values that a law takes and their chances, if it takes finitely many."""
+    if isinstance(law, Constant):
+        return Atoms(np.array([law.period]), np.array([1.0]))
+    return Atoms(law.steps.values, law.steps.weights / law.steps.total) if isinstance(law, Discrete) else None
+
+
+def atoms_of(law: Law) -> Atoms | None:
+    """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
+    atoms = values_of(law)
+    return atoms.grouped(GROUPS) if atoms and len(atoms.values) > FEW else None
+
+
 def coarse(law: Law) -> Law:
     """The law itself, or one of a few values in the place of very many."""
     atoms = atoms_of(law)
@@ -96,10 +110,3 @@ def coarse(law: Law) -> Law:
         return law
     few = atoms.grouped(COARSE)
     return Lattice(few.values.tolist(), few.weights.tolist())
-
-
-def atoms_of(law: Law) -> Atoms | None:
-    """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
-    if not isinstance(law, Discrete) or len(law.steps.values) <= FEW:
-        return None
-    return Atoms(law.steps.values, law.steps.weights / law.steps.total).grouped(GROUPS)

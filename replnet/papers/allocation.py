@@ -33,11 +33,11 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.charge import charge
 from replnet.ages.curve import clean_edges
 from replnet.ages.half_line import HalfLine, exists, integrated
+from replnet.ages.penalties import charge
 from replnet.ages.prediction import Basis, Prediction
-from replnet.ages.weights import Expression, Power, Threshold, Weight, graded, weight
+from replnet.ages.weights import Weight, graded, weight
 from replnet.laws.law import Array, Law
 from replnet.papers.many_replicas import Kind
 from replnet.text.checks import FieldError, finite, positive
@@ -191,7 +191,7 @@ def _most(law: Law, w: Weight, kind: Kind) -> float:
     """m(infinity), (3) or (4)."""
     line = _line()
     if kind == "update":
-        if not isinstance(w, Expression) or not exists(line, w, 2):
+        if not exists(line, w, 2):
             return math.inf
         edges = clean_edges(np.concatenate([line.edges, w.edges(line.edges[-1], 1.0)]), float(line.edges[-1]))
         return law.rate * integrated(lambda x: x * w(x), edges, line).value
@@ -202,8 +202,6 @@ def _most(law: Law, w: Weight, kind: Kind) -> float:
 
 def _rise(w: Weight, line: HalfLine) -> float:
     """The integral of x dw(x), that is of w(infinity) - w(x)."""
-    if isinstance(w, Power | Threshold):
-        return w.start if isinstance(w, Threshold) else 0.0
 
     def below(x: Array) -> Array:
         return np.maximum(w.limit - w(x), 0.0)

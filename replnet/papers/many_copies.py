@@ -30,12 +30,11 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages import penalties
-from replnet.ages.charge import charge
 from replnet.ages.curve import fit
 from replnet.ages.information_age import InformationAge, direct
 from replnet.ages.prediction import Basis
 from replnet.ages.stretched import at_rate
-from replnet.ages.weights import Power, Weight
+from replnet.ages.weights import AGE, ONE, Weight
 from replnet.laws.discrete import Lattice
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.law import Law
@@ -45,7 +44,6 @@ from replnet.text.checks import FieldError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ONE, AGE = Power(0.0), Power(1.0)
 MOST = 2_000  # of different sources that are worked out one by one
 MOST_AGES = 300  # of these, where that takes a law of ages for each
 PANEL, FITTED, MOST_PANELS = 2.0, 1e-10, 60  # of the curve over the logarithm of changes per download
@@ -220,7 +218,7 @@ class Intervals(Copies):
         for law, own in changes.unlike():
             some = np.isin(self.owner, own)
             lengths, which = np.unique(self.length[some], return_inverse=True)
-            part[some] = (charge(law, by, lengths, 2) / lengths)[which]
+            part[some] = (penalties.charge(law, by, lengths, 2) / lengths)[which]
         return _settled(self, changes, self._sum(part), 0.0, by.limit)
 
     def update_penalty(self, changes: Changes, by: Weight) -> Floats:

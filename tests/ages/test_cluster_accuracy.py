@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from cluster_simulation import Cluster, random_cluster
 
-from replnet.ages.chain import Chain
+from replnet.ages.chains import Chain, DownloadChain
 from replnet.ages.cluster import FiniteCrowd, cluster, crowd
-from replnet.ages.download_chain import DownloadChain
 from replnet.ages.information_age import direct, pull, quadrature
 from replnet.ages.sampled_paths import SampledSpread
 from replnet.laws import (
@@ -107,7 +106,7 @@ def test_recorded_polls_of_several_asked_are_sampled():
 @pytest.mark.parametrize(("replicas", "peers", "ask"), [(3, 1, 1), (10, 1, 1), (10, 3, 2), (40, 1, 1)])
 def test_sampled_paths_of_poisson_polls(replicas, peers, ask, downloads):
     polls = Exponential(rate=3)
-    exact = Chain(replicas, downloads, 3.0, peers, ask)
+    exact = Chain(replicas, Exponential(rate=downloads), Exponential(rate=3.0), peers, ask)
     sampled = SampledSpread(replicas, Exponential(rate=downloads), polls, peers, ask)
     for updates in (ONE, Exponential(rate=0.1), Exponential(rate=20)):
         found = sampled.freshness(updates)
@@ -120,14 +119,14 @@ def test_sampled_paths_of_poisson_polls(replicas, peers, ask, downloads):
 @pytest.mark.parametrize("downloads", [1e-2, 1e-4, 1e-6])
 def test_sampled_paths_with_rare_downloads(downloads):
     """Where what counts is a small part of a download interval."""
-    exact = Chain(40, downloads, 10.0, 1).laplace(1)
+    exact = Chain(40, Exponential(rate=downloads), Exponential(rate=10.0), 1).laplace(1)
     found = SampledSpread(40, Exponential(rate=downloads), Exponential(rate=10), 1).freshness(ONE)
     assert abs(found.value - exact) <= found.accuracy
 
 
 def test_sampled_paths_of_poisson_polls_with_heavy_downloads():
     downloads = Pareto(1.4, rate=1)
-    exact = quadrature(DownloadChain(8, downloads, 2.0, 1), ONE)
+    exact = quadrature(DownloadChain(8, downloads, Exponential(rate=2), 1), ONE)
     found = SampledSpread(8, downloads, Exponential(rate=2), 1).freshness(ONE)
     assert abs(found.value - exact) <= found.accuracy <= 0.002
 
@@ -156,10 +155,9 @@ def test_three_replicas_with_constant_polls_by_hand():
     ("downloads", "polls", "peers"), [(1.0, 4.0, 1), (0.01, 5.0, 1), (0.1, 3.0, 12), (3.0, 0.3, 3)]
 )
 def test_between_few_and_very_many_replicas(replicas, downloads, polls, peers):
-    few = Chain(40, downloads, polls, peers)
-    limit = crowd(Exponential(rate=downloads), Exponential(rate=polls), peers)
-    between = FiniteCrowd(replicas, limit, 40, few).freshness(ONE)
-    assert abs(between.value - Chain(replicas, downloads, polls, peers).laplace(1)) <= between.accuracy
+    given = (replicas, Exponential(rate=downloads), Exponential(rate=polls), peers)
+    between = FiniteCrowd(*given).freshness(ONE)
+    assert abs(between.value - Chain(*given).laplace(1)) <= between.accuracy
 
 
 def test_a_larger_cluster_is_never_less_fresh():

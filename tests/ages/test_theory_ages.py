@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.ages.durations import mean_on_duration, on_duration_tail, on_residual_tail, residual
-from replnet.ages.information_age import best_of, delayed, direct, freshness, never, pull, quadrature
+from replnet.ages.information_age import best_of, delayed, direct, never, pull, quadrature
 from replnet.ages.prediction import Basis, Prediction, joined
 from replnet.laws import (
     Constant,
@@ -43,6 +43,12 @@ FAMILIES = [
     lambda rate: Lognormal(sigma=1, rate=rate),
     lambda rate: Lattice(values=[0.5 / rate, 2 / rate], weights=[2, 1]),
 ]
+
+
+def freshness(copy, updates):
+    return copy.freshness(updates)
+
+
 laws = st.builds(lambda family, rate: family(rate), st.sampled_from(FAMILIES), st.floats(0.2, 5))
 
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.ages.chain import Chain, birth_rates
+from replnet.ages.chains import Chain, DownloadChain, birth_rates
 from replnet.ages.cluster import all_superposed, cluster, crowd
-from replnet.ages.download_chain import DownloadChain
 from replnet.ages.information_age import best_of, direct, pull, quadrature
 from replnet.ages.renewal_limit import marched, poisson_limit
 from replnet.ages.sampled_paths import RESOLVED
@@ -44,7 +43,7 @@ def test_peers_are_distinct_others():
 def test_chain_tail_against_the_matrix_exponential(replicas, peers, ask):
     from scipy.linalg import expm
 
-    copy = Chain(replicas, 0.4, 3.0, peers, ask)
+    copy = Chain(replicas, Exponential(rate=0.4), Exponential(rate=3.0), peers, ask)
     generator = np.diag(np.append(-copy.rates, 0.0)) + np.diag(copy.rates, 1)
     for x in (0.01, 0.3, 1.0, 4.0):
         expected = float(expm(generator * x)[0] @ copy.lacking)
@@ -64,14 +63,14 @@ def test_chain_tail_against_the_matrix_exponential(replicas, peers, ask):
 def test_chain_with_any_updates_agrees_with_the_product(replicas, lam, nu, mu, data):
     peers = data.draw(st.integers(1, replicas - 1))
     ask = data.draw(st.integers(1, replicas))
-    copy = Chain(replicas, lam, nu, peers, ask)
+    copy = Chain(replicas, Exponential(rate=lam), Exponential(rate=nu), peers, ask)
     value = copy.laplace(mu)
     assert 0 <= value <= 1
     assert quadrature(copy, Exponential(rate=mu)) == pytest.approx(value, abs=1e-9)
 
 
 def test_chain_of_very_unequal_rates_is_inverted():
-    copy = Chain(100, 1e-5, 4.0, 1)
+    copy = Chain(100, Exponential(rate=1e-5), Exponential(rate=4.0), 1)
     assert quadrature(copy, Exponential(rate=1e-3)) == pytest.approx(copy.laplace(1e-3), abs=1e-7)
 
 
@@ -111,8 +110,8 @@ def test_printed_limit_of_frequent_polls():
 
 @pytest.mark.parametrize(("replicas", "peers", "ask"), [(3, 1, 1), (20, 4, 2)])
 def test_download_hazards_agree_with_the_poisson_chain(replicas, peers, ask):
-    hazards = DownloadChain(replicas, ONE, 4.0, peers, ask)
-    chain = Chain(replicas, 1.0, 4.0, peers, ask)
+    hazards = DownloadChain(replicas, ONE, Exponential(rate=4), peers, ask)
+    chain = Chain(replicas, Exponential(rate=1.0), Exponential(rate=4.0), peers, ask)
     x = np.geomspace(0.01, 5, 20)
     assert hazards.tail(x) == pytest.approx(chain.tail(x), abs=1e-8)
 
