@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from replnet.cli.output import number
 from replnet.cli.screen import echo, print_table
-from replnet.study.result import Emulated, Row
+from replnet.measure.row import Row
+from replnet.study.result import Emulated
 
 NETWORK = "cooperative"
 VIRTUAL = 20_000.0  # units of time

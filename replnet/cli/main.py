@@ -177,9 +177,9 @@ def number_or_word(text: str | None) -> int | str | None:
 def live(loaded: Any, options: dict[str, Any], how: dict[str, Any]) -> Any:
     """A live run; what becomes of Ray is for the exit code."""
     from replnet.cli.watch import watching
+    from replnet.measure.metrics import metrics
     from replnet.study.event_log import event_log
     from replnet.study.live_run import LiveLost, Unreachable, run_for_real
-    from replnet.study.metrics import metrics
 
     if asked := metrics(options.pop("measure")):
         raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")

@@ -7,7 +7,8 @@ import sys
 import click
 
 from replnet.cli.screen import echo, print_table
-from replnet.study.result import Emulated, Result, Row
+from replnet.measure.row import Row
+from replnet.study.result import Emulated, Result
 from replnet.text.csv_table import write_csv
 
 

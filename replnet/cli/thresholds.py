@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replnet.cli.screen import echo
+from replnet.measure.metrics import is_beyond, metric
+from replnet.measure.row import METRICS, ON_REQUEST, Row
 from replnet.network.network import Network
 from replnet.study.experiment.expressions import expression
-from replnet.study.metrics import is_beyond, metric
-from replnet.study.result import METRICS, ON_REQUEST, Emulated, Row
+from replnet.study.result import Emulated
 from replnet.text import grammar
 from replnet.text.checks import FieldError
 from replnet.text.errors import shown

@@ -24,7 +24,7 @@ ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 
 
 @dataclass(frozen=True)
-class Cell:
+class Comparison:
     """One measured value and what was predicted for it, with the accuracy the prediction claims.
 
     `scale` is what the width of the interval is held against: 1 for shares.
@@ -70,7 +70,7 @@ class Cell:
         return alike or not self.estimate.half_width <= resolution * abs(self.scale)
 
 
-def verdicts(cells: Sequence[Cell], resolution: float = RESOLUTION) -> list[str]:
+def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> list[str]:
     """`agree`, `differ` or `unresolved` per cell; an empty word where nothing is predicted."""
     judged = [
         (c.p_value, at) for at, c in enumerate(cells) if c.predicted is not None and not math.isnan(c.estimate.error)
@@ -83,13 +83,13 @@ def verdicts(cells: Sequence[Cell], resolution: float = RESOLUTION) -> list[str]
     return [_word(cell, at in different, resolution) for at, cell in enumerate(cells)]
 
 
-def visible(cells: Sequence[Cell]) -> list[float]:
+def visible(cells: Sequence[Comparison]) -> list[float]:
     """Per cell, how far off a prediction has to be for nine such tables of ten to call it different, or NaN."""
     from scipy.special import stdtrit
 
     judged = sum(c.predicted is not None and c.estimate.error > 0 for c in cells)
 
-    def least(c: Cell) -> float:
+    def least(c: Comparison) -> float:
         if c.predicted is None or not c.estimate.error > 0:
             return math.nan
         freedom = c.estimate.replications - 1
@@ -99,7 +99,7 @@ def visible(cells: Sequence[Cell]) -> list[float]:
     return [least(c) for c in cells]
 
 
-def _word(cell: Cell, different: bool, resolution: float) -> str:
+def _word(cell: Comparison, different: bool, resolution: float) -> str:
     if cell.predicted is None:
         return ""
     if different:

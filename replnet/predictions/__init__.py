@@ -4,7 +4,6 @@ In it:
 
     allocation    the budget of an aggregate shared out among its sources, by the policy that its specification names
     capacity      what limited bandwidth means for a network: service rates, lines, and messages that are turned away
-    formula       what is predicted for one row of a table, or why nothing is
     many_sources  what the formulas say of an aggregate: means over its sources, and of all of them together
     predict       from a network to formulas: the information age of every node, composed along its graph
     presence      how often there is a copy, or an answer, where things go wrong

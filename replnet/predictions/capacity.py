@@ -17,12 +17,11 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.ages.prediction import Basis, Prediction
+from replnet.ages.prediction import Basis, Prediction, unknown
 from replnet.ages.queueing import BURST, COUNTING, LONG, POLLACZEK_KHINCHINE, ebb, growth, needed
 from replnet.engines.outages import ONE, OTHER
 from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan, Process
 from replnet.laws.families import Exponential
-from replnet.predictions.formula import Formula, unknown
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -195,9 +194,9 @@ class Capacity:
         # Of M/D/1/K at a load of 1 it is about 1 / (2 K).
         return float((size * np.where(self._exchange.rough[over], BURST, 1)).max()) / self._plan.queue
 
-    def formulas(self) -> dict[tuple[str, str], Formula]:
+    def formulas(self) -> dict[tuple[str, str], Prediction]:
         """By (group, metric)."""
-        found: dict[tuple[str, str], Formula] = {}
+        found: dict[tuple[str, str], Prediction] = {}
         asks = {p.ask for p in self._plan.processes if p.purpose == QUERIES}
         for g, group in enumerate(self._plan.groups):
             members = np.flatnonzero(self._plan.group == g)
@@ -239,7 +238,7 @@ class Capacity:
         """Of counting what lines take that may be full."""
         return LONG if (self._exchange.rough & ~self._roomy(self._all))[nodes].any() else COUNTING
 
-    def _service(self, members: Ints, k: int) -> Formula:
+    def _service(self, members: Ints, k: int) -> Prediction:
         # What waits at the end is not what waited at the start, if clients are kept away on schedule.
         scheduled = self._on_schedule and bool(self._by_clients.unsteady[members].any())
         if doubts := self._doubts(members) or (UNSTEADY if scheduled else ""):
@@ -247,7 +246,7 @@ class Capacity:
         source = "P2P eq. 34" if k > 1 else "P2P eq. 30"
         over = (self._exchange.rough & ~self._roomy(self._exchange))[members].any()
         kind, value = "limit" if over else "exact", float(self._left(members).sum()) / k
-        return Formula(value, kind, source, "a message costs 1", note=self._sources())
+        return Prediction(value, kind, source, "a message costs 1", note=self._sources())
 
     def _sources(self) -> str:
         """P2P eq. 30: what is downloaded from a source may not exceed its bandwidth."""
@@ -258,21 +257,21 @@ class Capacity:
                 return f"{name} is asked {asked:g} times per unit of time, above its bandwidth of {limit:g}"
         return ""
 
-    def _rejected(self, nodes: Ints) -> Formula:
+    def _rejected(self, nodes: Ints) -> Prediction:
         """What is turned away at these nodes of all that is asked of them."""
         if self._roomy(self._exchange)[nodes].all():
-            return Formula.of(Prediction.of(0.0, COUNTING))
+            return Prediction.of(0.0, COUNTING)
         if doubts := self._doubts(nodes):
             return unknown(doubts)
         asked = self._exchange.flow[0][nodes]
         sent = np.minimum(asked, self._limit[nodes])
-        return Formula.of(Prediction.of(1 - sent.sum() / asked.sum(), self._basis(nodes)))
+        return Prediction.of(1 - sent.sum() / asked.sum(), self._basis(nodes))
 
-    def _turned_away(self, nodes: Ints, weights: Floats) -> Formula:
+    def _turned_away(self, nodes: Ints, weights: Floats) -> Prediction:
         """What these nodes turn away of their clients' pulls."""
         roomy = self._roomy(self._all)[nodes]
         if roomy.all():
-            return Formula.of(Prediction.of(0.0, COUNTING))
+            return Prediction.of(0.0, COUNTING)
         if doubts := self._doubts(nodes) or (UNSTEADY if self._by_clients.unsteady[nodes].any() else ""):
             return unknown(doubts)
         if not (roomy | self._busy(self._all)[nodes]).all():
@@ -280,9 +279,9 @@ class Capacity:
         if self._by_clients.rough[nodes].any():
             return unknown("full lines that clients do not ask at exponential intervals")
         over = np.where(roomy, 0.0, 1 - self._left(nodes) / self._by_clients.flow[0][nodes])
-        return Formula.of(Prediction.of(over @ weights / weights.sum(), self._basis(nodes)))
+        return Prediction.of(over @ weights / weights.sum(), self._basis(nodes))
 
-    def _wait(self, nodes: Ints, weights: Floats) -> Formula:
+    def _wait(self, nodes: Ints, weights: Floats) -> Prediction:
         """Of answers that these nodes give, so many each."""
         if not nodes.size:
             return unknown("answers that never wait")
@@ -295,4 +294,4 @@ class Capacity:
         limit, load = self._limit[nodes], self._all.flow[0][nodes]
         singles = load - self._own.flow[0][nodes]
         waits = (singles + self._squares[nodes]) / limit / (2 * (limit - load))  # (1) of theory.load
-        return Formula.of(Prediction.of(waits @ weights / weights.sum(), POLLACZEK_KHINCHINE))
+        return Prediction.of(waits @ weights / weights.sum(), POLLACZEK_KHINCHINE)

@@ -11,9 +11,10 @@ from typing import final
 import numpy as np
 
 from replnet.ages.information_age import DIRECT, REDUNDANT, InformationAge, best_of, direct
-from replnet.ages.prediction import Basis, Prediction, joined
+from replnet.ages.prediction import Basis, Prediction, joined, unknown
 from replnet.ages.stretched import at_rate
 from replnet.laws import Constant, Exponential, Lattice, Law
+from replnet.measure.metrics import Metric
 from replnet.network.sources import Floats
 from replnet.papers.many_copies import (
     CONSTANT,
@@ -28,15 +29,13 @@ from replnet.papers.many_copies import (
 )
 from replnet.papers.many_replicas import APART, MOST_SUBSETS, SOURCES, SUBSETS
 from replnet.papers.sync_order import PURELY_RANDOM, RANDOM, PurelyRandom, RandomOrder, SyncOrder
-from replnet.predictions.formula import Formula, unknown
 from replnet.study.aggregates.system import System, View
-from replnet.study.metrics import Metric
 
 Key = tuple[str, str]
 MOST_SHARES = 2_000  # different chances to be drawn, each with a formula of its own
 
 
-def expected(system: System, asked: Iterable[Metric] = ()) -> dict[Key, Formula]:
+def expected(system: System, asked: Iterable[Metric] = ()) -> dict[Key, Prediction]:
     """By (group, metric)."""
     asked = tuple(asked)
     return {key: formula for view in system.views for key, formula in _View(system, view).rows(asked)}
@@ -48,7 +47,7 @@ class _View:
     system: System
     view: View
 
-    def rows(self, asked: Iterable[Metric]) -> Iterator[tuple[Key, Formula]]:
+    def rows(self, asked: Iterable[Metric]) -> Iterator[tuple[Key, Prediction]]:
         name, alone = self.view.name, self.view.name == "copies"
         try:
             copies = self._copies()
@@ -109,16 +108,16 @@ class _View:
         parts = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
         return InOrder(often, list(zip(orders, parts, strict=True)))
 
-    def _mean(self, values: Floats, basis: Basis) -> Formula:
+    def _mean(self, values: Floats, basis: Basis) -> Prediction:
         """By weight; sources that do not count may have any value."""
         weights = self.system.sources.weights
         counted = weights > 0
         value = float(weights[counted] @ values[counted])
         if math.isinf(value):
-            return Formula(None, basis.kind, basis.source, note="infinite")
-        return Formula.of(Prediction.of(value, basis))
+            return Prediction(math.nan, basis.kind, basis.source, note="infinite")
+        return Prediction.of(value, basis)
 
-    def _beyond(self, copies: Copies, metric: Metric) -> Formula:
+    def _beyond(self, copies: Copies, metric: Metric) -> Prediction:
         changes, question = self._changes, metric.question
         basis = joined([copies.basis, metric.basis])
         try:
@@ -134,13 +133,13 @@ class _View:
         except NotKnownError as why:
             return unknown(why)
         found = self._mean(values, basis)
-        if found.value is None:
-            return Formula(None, found.kind, found.source, note=self._endless(metric.name))
+        if not found.known:
+            return Prediction(math.nan, found.kind, found.source, note=self._endless(metric.name))
         if question.over == "rest":
-            return Formula.of(Prediction.of(1 - found.value, basis))
+            return Prediction.of(1 - found.value, basis)
         if question.over == "stale":
             stale = self._mean(1 - copies.freshness(changes), basis).value
-            return Formula.of(Prediction.of(found.value / stale, basis)) if stale else unknown("it is never stale")
+            return Prediction.of(found.value / stale, basis) if stale else unknown("it is never stale")
         return found
 
     def _endless(self, name: str) -> str:
@@ -150,7 +149,7 @@ class _View:
             return f"{name} is infinite: downloads have too heavy a tail"
         return f"{name} is infinite: {never:,} of {of.size:,} sources change and are never downloaded"
 
-    def _together(self, copies: Copies, fresh: Floats) -> tuple[Formula, Formula]:
+    def _together(self, copies: Copies, fresh: Floats) -> tuple[Prediction, Prediction]:
         """At least one fresh, and all (Staleness VI-C, VI-E)."""
         system, m, j = self.system, self.system.spec.replicas, self.view.ask
         if not system.apart:
@@ -170,19 +169,19 @@ class _View:
         return self._any_and_all(found, joined([copies.basis, SOURCES, SUBSETS]))
 
     @staticmethod
-    def _any_and_all(fresh: list[Floats], basis: Basis) -> tuple[Formula, Formula]:
+    def _any_and_all(fresh: list[Floats], basis: Basis) -> tuple[Prediction, Prediction]:
         some = np.mean([1 - np.prod(1 - one) for one in fresh])
         every = np.mean([np.prod(one) for one in fresh])
-        return Formula.of(Prediction.of(float(some), basis)), Formula.of(Prediction.of(float(every), basis))
+        return Prediction.of(float(some), basis), Prediction.of(float(every), basis)
 
-    def _shown(self, fresh: Floats | None, basis: Basis | None = None) -> Iterator[tuple[Key, Formula]]:
+    def _shown(self, fresh: Floats | None, basis: Basis | None = None) -> Iterator[tuple[Key, Prediction]]:
         """Sources by themselves."""
         allocated = Basis("exact", "the allocation", "")
         for i in range(self.system.shown):
             if fresh is not None and basis is not None:
-                yield (f"source {i + 1}", "freshness"), Formula.of(Prediction.of(float(fresh[i]), basis))
+                yield (f"source {i + 1}", "freshness"), Prediction.of(float(fresh[i]), basis)
             rate = Prediction.of(float(self.system.frequencies[i]), allocated)
-            yield (f"source {i + 1}", "download_rate"), Formula.of(rate)
+            yield (f"source {i + 1}", "download_rate"), rate
 
 
 def _stretching(law: Law) -> Callable[[float], InformationAge]:

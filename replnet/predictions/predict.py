@@ -18,19 +18,19 @@ import numpy as np
 
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
-from replnet.ages.prediction import STRENGTH, Prediction
+from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
+from replnet.measure.row import Row
 from replnet.network.network import Network
 from replnet.predictions.capacity import OVERFLOWS, Capacity
-from replnet.predictions.formula import Formula, NoFormulaError, mean, unknown
 from replnet.predictions.presence import available, churned, freshness_in_churn, presence, require_steady, successful
 from replnet.study.provenance import provenance
 from replnet.study.result import Predicted
 
 if TYPE_CHECKING:
-    from replnet.study.metrics import Metric
+    from replnet.measure.metrics import Metric
 
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
@@ -43,7 +43,7 @@ def predict(network: Network, measure: Iterable[str] = (), by: str | None = None
 
         return predict_aggregate(network, measure)
     found = formulas(plan(network), _asked(measure), by == "source")
-    rows = tuple(formula.row(*key) for key, formula in found.items())
+    rows = tuple(Row.of(key, formula) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))
 
 
@@ -51,7 +51,7 @@ def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:
     names = [measure] if isinstance(measure, str) else list(measure)
     if not names:
         return ()  # without loading what few ask for
-    from replnet.study.metrics import metrics
+    from replnet.measure.metrics import metrics
 
     return metrics(names)
 
@@ -66,7 +66,9 @@ def rows_by_source(network: Network) -> list[str]:
     return list(plan(network).rows)
 
 
-def formulas(compiled: Plan, asked: Iterable[Metric] = (), by_source: bool = False) -> dict[tuple[str, str], Formula]:
+def formulas(
+    compiled: Plan, asked: Iterable[Metric] = (), by_source: bool = False
+) -> dict[tuple[str, str], Prediction]:
     """By (group, metric), in the order of the groups of a network, and then what else is asked for.
 
     With `by_source` their parts (Plan.parts) follow the groups.
@@ -90,7 +92,7 @@ def formulas(compiled: Plan, asked: Iterable[Metric] = (), by_source: bool = Fal
     return found | beyond
 
 
-def limited(found: dict[tuple[str, str], Formula], capacity: Capacity) -> dict[tuple[str, str], Formula]:
+def limited(found: dict[tuple[str, str], Prediction], capacity: Capacity) -> dict[tuple[str, str], Prediction]:
     """What bandwidth makes of formulas that know nothing of it, and its own."""
     own, crowded, shy = capacity.formulas(), capacity.crowded, capacity.turned_away
     for (group, metric), formula in found.items():
@@ -98,14 +100,14 @@ def limited(found: dict[tuple[str, str], Formula], capacity: Capacity) -> dict[t
             found[group, metric] = unknown(crowded)
         elif metric == "answered" and own[group, "rejected"].value != 0:
             found[group, metric] = unknown("queries that are turned away")
-        elif formula.value is not None and shy >= 1:
+        elif formula.known and shy >= 1:
             found[group, metric] = unknown(OVERFLOWS)
-        elif formula.value is not None and shy:
+        elif formula.known and shy:
             found[group, metric] = replace(formula, kind="approximation", accuracy=formula.accuracy + shy)
     return found | own
 
 
-def _of_group(compiled: Plan, ages: list[_Ages], g: int, source: int) -> Formula:
+def _of_group(compiled: Plan, ages: list[_Ages], g: int, source: int) -> Prediction:
     """The mean over the copies of a group, or the answers to its clients, and over sources, or of one (-1: of all)."""
     parts: dict[Prediction, float] = {}
     try:
@@ -125,7 +127,7 @@ def _held(of: Any, compiled: Plan, g: int, source: int) -> Iterator[tuple[int, i
     return zip(members[which].tolist(), rows[row].tolist(), strict=True)
 
 
-def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metric) -> Formula:
+def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metric) -> Prediction:
     """The same of another metric, where there is a copy that could be behind."""
     parts: dict[tuple[InformationAge, Law], float] = {}
     try:
@@ -160,9 +162,7 @@ class _Ages:
         for age in self._answers(queries):
             prediction = self._fresh(age)
             parts[prediction] = parts.get(prediction, 0) + 1
-        f = mean(parts)
-        assert f.value is not None
-        return Prediction(f.value, max((p.kind for p in parts), key=STRENGTH.index), f.source, f.assumes, f.accuracy)
+        return mean(parts)
 
     def share(self, node: int) -> float:
         """How much of what its group has is this node's: of the answers, or of the time with a copy."""

@@ -10,12 +10,11 @@ from math import comb, prod
 
 from replnet.ages.churn import LOST, age_lost, availability_lost, freshness_kept, share_up
 from replnet.ages.information_age import InformationAge
-from replnet.ages.prediction import Basis, Prediction
+from replnet.ages.prediction import Basis, NoFormulaError, Prediction, mean, unknown
 from replnet.engines.outages import Crash, across
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process
 from replnet.laws.families import Exponential
 from replnet.laws.law import Law
-from replnet.predictions.formula import Formula, NoFormulaError, mean, unknown
 
 INDEPENDENT = Basis("exact", "probability", "messages get lost one by one")
 
@@ -70,9 +69,9 @@ def freshness_in_churn(plan: Plan, crash: Crash, updates: Law, downloads: Proces
     raise NoFormulaError("nodes that keep their copy in a crash, but for exponential laws")
 
 
-def presence(plan: Plan) -> dict[tuple[str, str], Formula]:
+def presence(plan: Plan) -> dict[tuple[str, str], Prediction]:
     """By (group, metric), for a plan in which pulls may come to nothing."""
-    found: dict[tuple[str, str], Formula] = {}
+    found: dict[tuple[str, str], Prediction] = {}
     processes = {(p.node, p.purpose): p for p in plan.processes}
     for g, group in enumerate(plan.groups):
         members = (plan.group == g).nonzero()[0].tolist()

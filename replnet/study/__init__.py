@@ -9,7 +9,6 @@ In it:
     event_log     the events of a run in a Parquet file: replication, at, event, node, peer, left, source
     findings      what paths of a network amount to, beside what the formulas say: estimates, verdicts and rows
     live_run      A network run for real: paths of the `live` engine beside `step` and the formulas
-    metrics       metrics of staleness beyond fresh or not, by name: what is measured for each
     provenance    where a number comes from: version, commit, specification, seed, machine
     replications  replications until there are enough of them, or every interval is narrow enough, or Ctrl-C
     result        what a prediction or an emulation returns: rows, and where they come from

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from replnet.ages.prediction import Prediction
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.engines.start import require_order
 from replnet.measure.estimate import FEWEST
+from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network
-from replnet.predictions.formula import Formula
 from replnet.predictions.predict import formulas, require_by
 from replnet.study.dependence import depends
 from replnet.study.findings import Findings
-from replnet.study.metrics import Metric, metrics
 from replnet.study.provenance import provenance
 from replnet.study.replications import EVENTS, Progress, Replications, shared_out
 from replnet.study.result import Emulated
@@ -106,7 +106,6 @@ def emulate(
         queries=queries,
         seconds=time.perf_counter() - begun,
         incomplete=made.incomplete,
-        estimates=tuple(found.estimates) if made.paths else (),
     )
 
 
@@ -190,7 +189,7 @@ class _Run:
     length: float
     sampled: bool
     resolution: float
-    formulas: dict[tuple[str, str], Formula]
+    formulas: dict[tuple[str, str], Prediction]
     asked: tuple[Metric, ...] = ()
     by_source: bool = False
     log: EventLog | None = None
@@ -231,6 +230,6 @@ class _Run:
     @cached_property
     def _depends(self) -> dict[str, str]:
         """By group; what is averaged over updates does not depend on how they meet downloads."""
-        predicted = {group for (group, _), formula in self.formulas.items() if formula.value is not None}
+        predicted = {group for (group, _), formula in self.formulas.items() if formula.known}
         rows = self.plan.rows.items() if self.sampled else ()
         return {name: depends(self.plan, g, self.seed, row) for name, (g, row) in rows if name in predicted}

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
+from replnet.ages.prediction import Prediction
 from replnet.engines.path import Floats, Path
-from replnet.engines.plan import Plan, Process
+from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
 from replnet.measure.estimate import Estimate, ratio
-from replnet.measure.verdict import Cell, verdicts
-from replnet.predictions.formula import Formula
+from replnet.measure.metrics import Metric
+from replnet.measure.row import NOTHING, Row, judged
+from replnet.measure.verdict import Comparison
 from replnet.study.caveats import behind, heavy, locked
-from replnet.study.metrics import Metric
-from replnet.study.result import Row
-
-# Judged as they are; others relative to their size.
-SHARES = ("freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency")
 
 Key = tuple[str, str]
 """Group and metric."""
-
-
-def is_share(metric: str) -> bool:
-    return metric.partition("(")[0] in SHARES
 
 
 @final
@@ -41,7 +34,7 @@ class Findings:
     """
 
     plan: Plan
-    formulas: dict[Key, Formula]
+    formulas: dict[Key, Prediction]
     paths: Sequence[Path]
     sampled: bool
     resolution: float
@@ -49,7 +42,7 @@ class Findings:
     said: dict[str, str] = field(default_factory=dict)
     asked: Sequence[Metric] = ()
     depends: dict[str, str] = field(default_factory=dict)
-    against: dict[Key, Cell] = field(default_factory=dict)
+    against: dict[Key, Comparison] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -70,21 +63,13 @@ class Findings:
         return [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
 
     @cached_property
-    def words(self) -> list[str]:
-        """Verdicts, in the order of `keys`."""
-        return verdicts(self._cells, self.resolution)
+    def _raw(self) -> list[Row]:
+        return [self._row(*both) for both in zip(self.keys, self.estimates, strict=True)]
 
     @cached_property
-    def _cells(self) -> list[Cell]:
-        return [self._cell(*both) for both in zip(self.keys, self.estimates, strict=True)]
-
-    def _cell(self, key: Key, estimate: Estimate) -> Cell:
-        f, scale = self.formulas.get(key), 1.0 if is_share(key[1]) else estimate.value
-        if key[0] in self.spoilt:
-            return Cell(estimate, None, 0.0, scale)
-        if key in self.against:
-            return self.against[key]
-        return Cell(estimate, f.value, f.accuracy, scale) if f else Cell(estimate, None, 0.0, scale)
+    def measured(self) -> list[Row]:
+        """All that is measured, judged together."""
+        return judged(self._raw, self.resolution)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
         doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled) or self._doubt(group, metric)
@@ -113,7 +98,9 @@ class Findings:
             return (
                 f"no interval: of up to {lost:.2g} of a replication nobody knows how old copies were, so it is left out"
             )
-        return asked.doubt(self.plan, self._behind[group])
+        laws = [p.law for p in self._behind[group] if p.purpose not in (QUERIES, UPDATES)]
+        faults = [crash.fault for crash in self.plan.faults.crashes] + [cut.fault for cut in self.plan.faults.cuts]
+        return asked.doubt([*laws, *(fault.down for fault in faults if fault.down is not None)])
 
     @cached_property
     def _behind(self) -> dict[str, list[Process]]:
@@ -122,32 +109,20 @@ class Findings:
 
     def rows(self, measured: bool = True) -> list[Row]:
         """All that is measured, unless that is not to be shown, and then what is only predicted."""
-        found = zip(self.keys, self.estimates, self._cells, self.words, strict=True)
-        rows = [self._row(*what, measured) for what in found]
+        rows = self.measured if measured else [replace(row, estimate=_nothing(row), against=None) for row in self._raw]
         there = {(row.group, row.metric) for row in rows}
-        return rows + [f.row(*key) for key, f in self.formulas.items() if key not in there]
+        return rows + [Row.of(key, prediction) for key, prediction in self.formulas.items() if key not in there]
 
-    def _row(self, key: Key, estimate: Estimate, cell: Cell, word: str, measured: bool) -> Row:
-        (group, metric), formula = key, self.formulas.get(key)
-        estimate = estimate if measured else Estimate(math.nan, math.nan, estimate.replications)
+    def _row(self, key: Key, estimate: Estimate) -> Row:
+        (group, metric), prediction = key, self.formulas.get(key, NOTHING)
         notes = [estimate.doubt]
         if metric == "freshness":
             notes += [self.said.get(group, ""), self._unproven]
         if metric == "freshness" or any(one.name == metric for one in self.asked):
             notes += [locked(self._behind[group], self.sampled, len(self.paths)), self.depends.get(group, "")]
-        notes.append(formula.note if formula else "")
-        return Row(
-            group=group,
-            metric=metric,
-            measured=estimate.value,
-            ci_low=estimate.low,
-            ci_high=estimate.high,
-            predicted=formula.value if formula else None,
-            z=cell.z if measured else None,
-            verdict=word if measured else "",
-            **(formula.about if formula else {}),
-            note="; ".join(dict.fromkeys(note for note in notes if note)),
-        )
+        words = "; ".join(dict.fromkeys(note for note in [*notes, prediction.note] if note))
+        against = Comparison(estimate, None) if group in self.spoilt else self.against.get(key)
+        return Row(group, metric, prediction, estimate, words, against=against)
 
     @property
     def _unproven(self) -> str:
@@ -158,3 +133,9 @@ class Findings:
         return (
             f"start not proven in {len(doubtful)} replications (up to {most} copies or lines, back to t = -{depth:.3g})"
         )
+
+
+def _nothing(row: Row) -> Estimate:
+    """In the place of what is not to be shown."""
+    assert row.estimate
+    return Estimate(math.nan, math.nan, row.estimate.replications)

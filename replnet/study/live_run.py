@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from replnet.ages.prediction import Prediction
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import Lateness, run_path
@@ -15,12 +16,12 @@ from replnet.laws.law import Law
 from replnet.live import Glimpse, Live, LiveLost, Log, Outage, Unreachable, Watch, ray_meanwhile, run_live
 from replnet.live.placement import work_of
 from replnet.measure.estimate import difference
-from replnet.measure.verdict import RESOLUTION, Cell
+from replnet.measure.row import is_share
+from replnet.measure.verdict import RESOLUTION, Comparison
 from replnet.network.network import Network
-from replnet.predictions.formula import Formula
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import behind
-from replnet.study.findings import Findings, Key, is_share
+from replnet.study.findings import Findings, Key
 from replnet.study.provenance import provenance
 from replnet.study.replications import REPLICATIONS, Progress
 from replnet.study.result import Emulated
@@ -102,7 +103,7 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
     }
     prompt = formulas(compiled)
     late = formulas(_slower(compiled, live.late))
-    known = {key: formula for key, formula in late.items() if formula.value is not None}
+    known = {key: formula for key, formula in late.items() if formula.known}
     without = "without delay" if compiled.constant_delay == 0 else "with no other delay than the network's own"
     for group, metric in known:
         if metric == "freshness":
@@ -141,14 +142,14 @@ def _slower(compiled: Plan, late: float) -> Plan:
     return replace(compiled, delay=longer(compiled.delay), delays=delays)
 
 
-def _blind(prompt: Formula | None) -> Formula:
+def _blind(prompt: Prediction | None) -> Prediction:
     """In the place of a formula that does not take the delay."""
-    if prompt is None or prompt.value is None:
-        return Formula(None, note=prompt.note if prompt else "no formula")
-    return Formula(None, note=f"no formula takes the delay of messages, without it: {prompt.value:.5f}")
+    if prompt is None or not prompt.known:
+        return Prediction(math.nan, note=prompt.note if prompt else "no formula")
+    return Prediction(math.nan, note=f"no formula takes the delay of messages, without it: {prompt.value:.5f}")
 
 
-def _against(ours: Findings, reference: Findings, prompt: Findings, key: Key) -> Cell:
+def _against(ours: Findings, reference: Findings, prompt: Findings, key: Key) -> Comparison:
     """Our paths beside those of `step` with messages as late on average.
 
     All that an average leaves out is of the order of what it does, so that is how far off we may be.
@@ -156,10 +157,10 @@ def _against(ours: Findings, reference: Findings, prompt: Findings, key: Key) ->
     estimate = dict(zip(ours.keys, ours.estimates, strict=True))[key]
     apart = difference(ours.amounts(*key), reference.amounts(*key), estimate.doubt)
     does = difference(reference.amounts(*key), prompt.amounts(*key)).value
-    return Cell(apart, 0.0, abs(does), 1.0 if is_share(key[1]) else estimate.value)
+    return Comparison(apart, 0.0, abs(does), 1.0 if is_share(key[1]) else estimate.value)
 
 
-def _told(live: Live, reference: Findings, cell: Cell, key: Key) -> str:
+def _told(live: Live, reference: Findings, cell: Comparison, key: Key) -> str:
     value = dict(zip(reference.keys, reference.estimates, strict=True))[key].value
     apart = cell.estimate
     interval = "" if math.isnan(apart.error) else f" ({apart.low:+.5f} .. {apart.high:+.5f})"

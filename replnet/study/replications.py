@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar, final
 
 from replnet.measure.estimate import FEWEST, Estimate
+from replnet.measure.row import Row
 from replnet.measure.verdict import ROUNDING
-from replnet.study.result import Row
 
 REPLICATIONS = 32  # of a run that does not say how many
 EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
@@ -43,8 +43,8 @@ class Judged(Protocol):
     """What replications amount to."""
 
     @property
-    def words(self) -> Sequence[str]:
-        """The verdicts."""
+    def measured(self) -> Sequence[Row]:
+        """With their verdicts."""
 
     @property
     def estimates(self) -> Sequence[Estimate]:
@@ -95,7 +95,7 @@ class Replications(Generic[P]):
             self._until(self.first)
             if precision is not None:
                 self._reach(precision)
-            if confirm or (confirm is None and "differ" in self.found.words):
+            if confirm or (confirm is None and any(row.verdict == "differ" for row in self.found.measured)):
                 self._until(LONGER * len(self.paths))
         except KeyboardInterrupt:
             self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"

@@ -16,8 +16,8 @@ import replnet as rn
 from replnet.cli.codes import BAD_INPUT, FINE
 from replnet.engines import array, step
 from replnet.engines.plan import plan
+from replnet.measure.metrics import metric
 from replnet.study.behind import following
-from replnet.study.metrics import metric
 
 NAMES = ("staleness", "staleness_age", "missing_updates", "lag", "currency(0.4)")
 QUESTIONS = {name: metric(name).question for name in NAMES}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from replnet.measure.estimate import FEWEST, Estimate, difference, ratio
-from replnet.measure.verdict import FAMILY, Cell, overall, verdicts, visible
+from replnet.measure.verdict import FAMILY, Comparison, overall, verdicts, visible
 
 
 def estimate(value: float, error: float, doubt: str = "") -> Estimate:
@@ -86,53 +86,53 @@ def test_the_difference_of_ratios_on_the_same_paths_is_narrow():
 
 
 def test_one_cell_is_judged_by_its_distance():
-    near, far = Cell(estimate(0.5, 0.001), 0.502), Cell(estimate(0.5, 0.001), 0.51)
+    near, far = Comparison(estimate(0.5, 0.001), 0.502), Comparison(estimate(0.5, 0.001), 0.51)
     assert verdicts([near]) == ["agree"]
     assert verdicts([far]) == ["differ"]
     assert far.z == pytest.approx(-10)
 
 
 def test_a_stated_accuracy_counts_for_the_prediction():
-    off = Cell(estimate(0.5, 0.001), 0.51)
+    off = Comparison(estimate(0.5, 0.001), 0.51)
     assert verdicts([off]) == ["differ"]
-    assert verdicts([Cell(off.estimate, 0.51, accuracy=0.009)]) == ["agree"]
-    assert verdicts([Cell(off.estimate, 0.51, accuracy=0.002)]) == ["differ"]
+    assert verdicts([Comparison(off.estimate, 0.51, accuracy=0.009)]) == ["agree"]
+    assert verdicts([Comparison(off.estimate, 0.51, accuracy=0.002)]) == ["differ"]
 
 
 def test_an_interval_wider_than_the_question_leaves_it_open():
-    assert verdicts([Cell(estimate(0.5, 0.1), 0.55)]) == ["unresolved"]
-    assert verdicts([Cell(estimate(0.5, 0.1), 0.55)], resolution=0.3) == ["agree"]
-    assert verdicts([Cell(estimate(0.5, math.nan, "heavy"), 0.5)]) == ["unresolved"]
+    assert verdicts([Comparison(estimate(0.5, 0.1), 0.55)]) == ["unresolved"]
+    assert verdicts([Comparison(estimate(0.5, 0.1), 0.55)], resolution=0.3) == ["agree"]
+    assert verdicts([Comparison(estimate(0.5, math.nan, "heavy"), 0.5)]) == ["unresolved"]
 
 
 def test_what_never_happened_in_a_few_replications_may_yet_be_rare():
     """In 32 of them; a share of 0.9931 shows itself as 1 in all with a chance of up to 0.8, one of 0.5 never."""
-    always, never = Cell(estimate(1.0, 0.0), 0.9931), Cell(estimate(0.0, 0.0), 0.5)
+    always, never = Comparison(estimate(1.0, 0.0), 0.9931), Comparison(estimate(0.0, 0.0), 0.5)
     assert always.p_value == pytest.approx(0.9931**32)
     assert verdicts([always]) == ["unresolved"]
     assert verdicts([never]) == ["differ"]
-    assert verdicts([Cell(estimate(1.0, 0.0), 1.0)]) == ["agree"]
-    assert verdicts([Cell(estimate(1.0, 0.0), 0.98, accuracy=0.03)]) == ["agree"]
-    assert verdicts([Cell(estimate(0.3, 0.0), 0.5)]) == ["differ"]
+    assert verdicts([Comparison(estimate(1.0, 0.0), 1.0)]) == ["agree"]
+    assert verdicts([Comparison(estimate(1.0, 0.0), 0.98, accuracy=0.03)]) == ["agree"]
+    assert verdicts([Comparison(estimate(0.3, 0.0), 0.5)]) == ["differ"]
 
 
 def test_no_prediction_no_verdict():
-    assert verdicts([Cell(estimate(0.5, 0.001), None)]) == [""]
-    assert Cell(estimate(0.5, 0.001), None).z is None
+    assert verdicts([Comparison(estimate(0.5, 0.001), None)]) == [""]
+    assert Comparison(estimate(0.5, 0.001), None).z is None
 
 
 def test_holm_asks_more_of_each_when_there_are_many():
     # p of z = 3.2 with 31 degrees of freedom is 0.0032: below FAMILY alone, above a hundredth of it.
-    odd = Cell(estimate(0.5 + 3.2 * 0.001, 0.001), 0.5)
+    odd = Comparison(estimate(0.5 + 3.2 * 0.001, 0.001), 0.5)
     assert 0.003 < odd.p_value < 0.0035 < FAMILY
     assert verdicts([odd]) == ["differ"]
-    calm = [Cell(estimate(0.5, 0.001), 0.5)] * 99
+    calm = [Comparison(estimate(0.5, 0.001), 0.5)] * 99
     assert verdicts([odd, *calm]) == ["agree"] * 100
 
 
 def test_holm_goes_on_after_the_first():
     """The second-smallest p-value is compared with FAMILY / (m - 1), not with FAMILY / m."""
-    cells = [Cell(estimate(0.5 + z * 0.001, 0.001), 0.5) for z in (5.0, 2.8)]
+    cells = [Comparison(estimate(0.5 + z * 0.001, 0.001), 0.5) for z in (5.0, 2.8)]
     assert FAMILY / 2 < cells[1].p_value < FAMILY
     assert verdicts(cells) == ["differ", "differ"]
 
@@ -143,13 +143,13 @@ def test_chance_alone_rarely_makes_a_difference():
     shown = 0
     for _ in range(200):
         z = rng.standard_t(31, size=50)
-        shown += "differ" in verdicts([Cell(estimate(0.5 + 0.001 * x, 0.001), 0.5) for x in z])
+        shown += "differ" in verdicts([Comparison(estimate(0.5 + 0.001 * x, 0.001), 0.5) for x in z])
     assert shown < 12
 
 
 def test_what_nothing_random_is_left_in_must_be_right():
-    assert verdicts([Cell(estimate(0.0, 0.0), 0.0)]) == ["agree"]
-    assert verdicts([Cell(estimate(0.1, 0.0), 0.0)]) == ["differ"]
+    assert verdicts([Comparison(estimate(0.0, 0.0), 0.0)]) == ["agree"]
+    assert verdicts([Comparison(estimate(0.1, 0.0), 0.0)]) == ["differ"]
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,18 @@ def test_what_is_visible_is_seen_in_nine_tables_of_ten():
     rng, seen = np.random.default_rng(6), 0
     for means in rng.standard_normal((4000, 3)):
         spread = math.sqrt(rng.chisquare(31) / 31)
-        cells = [Cell(estimate(mean, spread), 0.0, accuracy) for mean, accuracy in zip(means, (0, 0, 0.5), strict=True)]
+        cells = [
+            Comparison(estimate(mean, spread), 0.0, accuracy) for mean, accuracy in zip(means, (0, 0, 0.5), strict=True)
+        ]
         (off,) = visible([replace(cells[0], estimate=estimate(0, 1.0)), *cells[1:]])[:1]
-        seen += verdicts([Cell(estimate(means[0] + off, spread), 0.0), *cells[1:]])[0] == "differ"
+        seen += verdicts([Comparison(estimate(means[0] + off, spread), 0.0), *cells[1:]])[0] == "differ"
     assert abs(seen / 4000 - 0.9) < 0.02
-    assert visible([Cell(estimate(0.5, 1.0), 0.5, accuracy=2.0)])[0] == pytest.approx(
-        2 + visible([Cell(estimate(0.5, 1.0), 0.5)])[0]
+    assert visible([Comparison(estimate(0.5, 1.0), 0.5, accuracy=2.0)])[0] == pytest.approx(
+        2 + visible([Comparison(estimate(0.5, 1.0), 0.5)])[0]
     )
-    assert all(map(math.isnan, visible([Cell(estimate(0.5, 0.1), None), Cell(estimate(0.5, math.nan, "heavy"), 0.5)])))
+    assert all(
+        map(
+            math.isnan,
+            visible([Comparison(estimate(0.5, 0.1), None), Comparison(estimate(0.5, math.nan, "heavy"), 0.5)]),
+        )
+    )

@@ -14,12 +14,12 @@ from replnet.engines.aggregate.processes import before, named, renewals
 from replnet.engines.plan import plan
 from replnet.laws import Exponential, Gamma
 from replnet.laws.processes.streams import seed_words
+from replnet.measure.metrics import metrics
 from replnet.network.sources import sources
 from replnet.papers.crawling import Pages, optimal_random, random_freshness
 from replnet.papers.many_replicas import query
 from replnet.study.aggregates.paths import path
 from replnet.study.aggregates.system import System
-from replnet.study.metrics import metrics
 from replnet.study.sweeps.sizing import size
 
 FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law

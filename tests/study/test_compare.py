@@ -54,7 +54,7 @@ def words(rows, printed=()):
 def test_all_cells_are_judged_together():
     """z = 3.2 differs by itself (p = 0.003 < 0.01), and agrees as the second of three after none."""
     far, near = row(0.5032, 0.5), row(0.5001, 0.5)
-    assert verdict.verdicts([verdict.Cell(Estimate(0.5032, 0.001, 32), 0.5)]) == ["differ"]
+    assert verdict.verdicts([verdict.Comparison(Estimate(0.5032, 0.001, 32), 0.5)]) == ["differ"]
     assert [word for word, _ in words([far, near, near])] == ["differ", "agree", "agree"]
     assert [word for word, _ in words([row(0.5029, 0.5), near, near])] == ["agree", "agree", "agree"]
     cells, records = made([far, near, row(0.6, 0.5)])
@@ -65,7 +65,7 @@ def test_all_cells_are_judged_together():
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(1e-6, 0.1)), min_size=3, max_size=3))
 def test_verdicts_are_those_of_holm_over_all_rows(values):
     rows = [row(m, p, e) for m, p, e in values]
-    expected = verdict.verdicts([verdict.Cell(Estimate(m, e, 32), p) for m, p, e in values])
+    expected = verdict.verdicts([verdict.Comparison(Estimate(m, e, 32), p) for m, p, e in values])
     assert [word for word, _ in words(rows)] == expected
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
-from replnet.measure.verdict import Cell, verdicts
+from replnet.measure.verdict import Comparison, verdicts
 from replnet.papers.service import cooperative
 from replnet.study.experiment.cells import Settings
 from replnet.study.sweeps.optimise import predict_size, solve
@@ -30,7 +30,7 @@ def found(record):
 
 def assert_agree(rows):
     cells = [
-        Cell(
+        Comparison(
             Estimate(row["measured"], row["error"], row["replications"]),
             row["predicted"],
             row["accuracy"] or 0.0,

@@ -21,10 +21,10 @@ from replnet.engines.plan import Plan, plan
 from replnet.engines.record import ANSWER, EVENTS, REPLY, START, Columns
 from replnet.engines.wiring import renewals
 from replnet.laws.processes.streams import seed_words
+from replnet.measure.metrics import metric
 from replnet.study import behind
 from replnet.study.behind import following, looks
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.metrics import metric
 
 UPDATE = EVENTS.index("update")
 BRIEF = 5e3  # events that `step` walks in no time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import replnet as rn
-from replnet.study.result import Row
+from replnet.measure.row import Row
 
 FAMILIES = {  # as the P2P paper plots them, alpha = 3 throughout
     "pareto": lambda rate: rn.pareto(alpha=3, rate=rate),

@@ -13,9 +13,9 @@ from replnet.ages.expression import compiled
 from replnet.ages.weights import weight
 from replnet.cli.thresholds import parse as demand
 from replnet.laws import FieldError, law
+from replnet.measure.metrics import metric
 from replnet.network.aggregate import penalty_of
 from replnet.study.experiment.expressions import expression, template
-from replnet.study.metrics import metric
 from replnet.text.grammar import ARITHMETIC, LAW, Node, canonical, parse
 
 

@@ -18,7 +18,7 @@ from replnet.ages.information_age import direct
 from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import name_words, seed_words
 from replnet.measure.estimate import Estimate, ratio
-from replnet.measure.verdict import Cell, verdicts
+from replnet.measure.verdict import Comparison, verdicts
 
 PARETO, EXPONENTIAL, CONSTANT = FAMILIES.values()
 
@@ -127,7 +127,7 @@ def cycles(updates, downloads, pairs, horizon):
 
 def assert_estimates(estimates: list[Estimate], expected, *, half_width):
     """All are as expected (right code fails with chance 0.01, by Holm), each known to its half-width (95 %)."""
-    cells = [Cell(estimate, float(value)) for estimate, value in zip(estimates, expected, strict=True)]
+    cells = [Comparison(estimate, float(value)) for estimate, value in zip(estimates, expected, strict=True)]
     assert [e.half_width <= half_width for e in estimates] == [True] * len(estimates)
     assert verdicts(cells) == ["agree"] * len(cells)
 

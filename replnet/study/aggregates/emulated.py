@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from replnet.measure.metrics import Metric, metrics
+from replnet.measure.row import Row
 from replnet.network.network import Network
 from replnet.predictions.many_sources import expected
 from replnet.study.aggregates.found import Found
 from replnet.study.aggregates.paths import Path, path
 from replnet.study.aggregates.system import System
-from replnet.study.metrics import Metric, metrics
 from replnet.study.provenance import provenance
 from replnet.study.replications import EVENTS, Replications, shared_out
 from replnet.study.result import Predicted
@@ -20,7 +21,7 @@ LONGEST = 1e7  # events of a replication, which is what Ctrl-C can lose
 def predict_aggregate(network: Network, measure: Iterable[str] = ()) -> Predicted:
     """What the formulas say."""
     found = expected(System.of(network), metrics(measure))
-    rows = tuple(formula.row(*key) for key, formula in found.items())
+    rows = tuple(Row.of(key, formula) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))
 
 

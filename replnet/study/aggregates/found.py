@@ -10,16 +10,15 @@ from typing import final
 
 import numpy as np
 
+from replnet.ages.prediction import Prediction
 from replnet.measure.estimate import Estimate, ratio
-from replnet.measure.verdict import Cell, verdicts
+from replnet.measure.metrics import Metric
+from replnet.measure.row import NOTHING, Row, judged
 from replnet.network.sources import Floats
-from replnet.predictions.formula import Formula
 from replnet.study.aggregates.paths import Path
 from replnet.study.aggregates.system import System
 from replnet.study.caveats import coarse, commensurable
-from replnet.study.findings import Key, is_share
-from replnet.study.metrics import Metric
-from replnet.study.result import Row
+from replnet.study.findings import Key
 
 WHOLE = 0.5  # deviation of a count that is one of two neighbouring numbers, at most: paths may all show the same one
 MOST_PAIRS = 10  # sources whose two processes are looked at for a common lattice
@@ -31,7 +30,7 @@ class Found:
     """Estimates, verdicts and rows."""
 
     system: System
-    formulas: dict[Key, Formula]
+    formulas: dict[Key, Prediction]
     asked: Sequence[Metric]
     paths: Sequence[Path]
     resolution: float
@@ -46,25 +45,14 @@ class Found:
         return [self._estimate(key) for key in self.keys]
 
     @cached_property
-    def words(self) -> list[str]:
-        """Verdicts, in the order of `keys`."""
-        return verdicts(self._cells, self.resolution)
+    def measured(self) -> list[Row]:
+        return judged([self._row(*both) for both in zip(self.keys, self.estimates, strict=True)], self.resolution)
 
     @property
     def sought(self) -> list[Estimate]:
         """Of the mean freshness, which a precision is about."""
         means = {(view.name, "freshness") for view in self.system.views}
         return [e for key, e in zip(self.keys, self.estimates, strict=True) if key in means]
-
-    @cached_property
-    def _cells(self) -> list[Cell]:
-        return [self._cell(*both) for both in zip(self.keys, self.estimates, strict=True)]
-
-    def _cell(self, key: Key, estimate: Estimate) -> Cell:
-        formula, scale = self.formulas.get(key), 1.0 if is_share(key[1]) else estimate.value
-        if formula is None:
-            return Cell(estimate, None, 0.0, scale)
-        return Cell(estimate, formula.value, formula.accuracy, scale)
 
     def _estimate(self, key: Key) -> Estimate:
         shares = np.array([one.shares[key] for one in self.paths])
@@ -96,7 +84,7 @@ class Found:
             return ""
         if lost := max(one.undated.get(key[0], 0.0) for one in self.paths):
             return f"no interval: nobody looked how far {lost:.2g} of the copies were behind, so they are left out"
-        return metric.doubt_of([self.system.downloads] if self.system.spec.order == "independent" else [])
+        return metric.doubt([self.system.downloads] if self.system.spec.order == "independent" else [])
 
     @property
     def _locked(self) -> str:
@@ -120,22 +108,9 @@ class Found:
 
     def rows(self) -> list[Row]:
         """All that is measured, then what is only predicted."""
-        rows = [self._row(*what) for what in zip(self.keys, self._cells, self.words, strict=True)]
-        return rows + [f.row(*key) for key, f in self.formulas.items() if key not in set(self.keys)]
+        return self.measured + [Row.of(key, f) for key, f in self.formulas.items() if key not in set(self.keys)]
 
-    def _row(self, key: Key, cell: Cell, word: str) -> Row:
-        formula, estimate = self.formulas.get(key), cell.estimate
-        locked = self._locked if key[1] == "freshness" else ""
-        notes = [estimate.doubt, locked, formula.note if formula else ""]
-        return Row(
-            group=key[0],
-            metric=key[1],
-            measured=estimate.value,
-            ci_low=estimate.low,
-            ci_high=estimate.high,
-            predicted=formula.value if formula else None,
-            z=cell.z,
-            verdict=word,
-            **(formula.about if formula else {}),
-            note="; ".join(dict.fromkeys(note for note in notes if note)),
-        )
+    def _row(self, key: Key, estimate: Estimate) -> Row:
+        prediction = self.formulas.get(key, NOTHING)
+        notes = [estimate.doubt, self._locked if key[1] == "freshness" else "", prediction.note]
+        return Row(*key, prediction, estimate, "; ".join(dict.fromkeys(note for note in notes if note)))

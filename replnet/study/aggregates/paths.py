@@ -15,10 +15,10 @@ from replnet.engines.aggregate.processes import choices
 from replnet.engines.aggregate.refreshes import Listed, freshest
 from replnet.engines.path import Shares
 from replnet.laws.processes.streams import PAST, Words, seed_words, uniforms
+from replnet.measure.metrics import Metric
 from replnet.measure.staleness import Stretches
 from replnet.network.sources import Floats
 from replnet.study.aggregates.system import MOST_CHOICES, System
-from replnet.study.metrics import Metric
 
 
 @final

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
+from replnet.measure.metrics import is_beyond
 from replnet.network.network import Network
 from replnet.study.experiment.axes import Place, Point, points
 from replnet.study.experiment.checks import RUN, mentioned, subject
@@ -17,7 +18,6 @@ from replnet.study.experiment.names import names_of
 from replnet.study.experiment.sections import Sections
 from replnet.study.experiment.system_fields import Optimise
 from replnet.study.formulas.registry import computation
-from replnet.study.metrics import is_beyond
 from replnet.text.checks import FieldError
 from replnet.text.documents import Document, Node, collection, mapped
 from replnet.text.errors import FieldsError, InputError, Problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from replnet.measure.metrics import is_beyond
 from replnet.network.specification import KINDS
 from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
 from replnet.study.experiment.expressions import VALUES, template
@@ -15,7 +16,6 @@ from replnet.study.experiment.statements import Claim, StatedValue
 from replnet.study.experiment.system_fields import Optimise
 from replnet.study.formulas.computation import Computation
 from replnet.study.formulas.registry import COMPUTATIONS
-from replnet.study.metrics import is_beyond
 from replnet.text.checks import FieldError
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical

@@ -11,15 +11,15 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
+from replnet.measure.metrics import PLAIN, is_beyond
+from replnet.measure.metrics import metric as beyond
+from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.fields import Count, Name, positive, text, whole
 from replnet.network.parts import Part
 from replnet.study.experiment.axes import Axis, axis, scalar
 from replnet.study.experiment.expressions import LARGEST, Scalar
 from replnet.study.formulas.registry import METRICS as COMPUTED
-from replnet.study.metrics import PLAIN, is_beyond
-from replnet.study.metrics import metric as beyond
-from replnet.study.result import METRICS, ON_REQUEST
 from replnet.text.checks import FieldError
 from replnet.text.errors import FieldsError, shown, suggestion
 

@@ -21,7 +21,7 @@ from replnet.study.emulate import emulate, suited
 from replnet.study.experiment.cells import Cell, Settings
 from replnet.study.formulas.registry import computation
 from replnet.study.replications import EVENTS, INTERRUPTED, REPLICATIONS
-from replnet.study.result import Emulated, Row
+from replnet.study.result import Emulated
 
 PILOT = {"array": 1e5, "step": 5e3}  # events after which a run that has a precision to reach looks at it
 # What a replication lasts at least, as the past of its start costs half as much: mean intervals of the updates (of an
@@ -55,10 +55,8 @@ def run(job: Job) -> Record:
         return {"rows": predicted(cell), "events": 0, "incomplete": ""}
     network = Network.from_data(cell.network)
     result = emulated(network, cell.settings, job.longer)
-    known: list[Estimate | None] = [*result.estimates]
-    known += [None] * (len(result.rows) - len(known))
     return {
-        "rows": [_row(row, estimate) for row, estimate in zip(result.rows, known, strict=True)],
+        "rows": [row.record() for row in result.rows],
         "events": result.events,
         "incomplete": result.incomplete,
     }
@@ -112,12 +110,7 @@ def predicted(cell: Cell) -> list[Record]:
         return [{**measured(None), **row} for row in computation(cell.formula).rows()]
     from replnet.predictions.predict import predict
 
-    return [_row(row, None) for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]
-
-
-def _row(row: Row, estimate: Estimate | None) -> Record:
-    about = {name: getattr(row, name) for name in ("predicted", "kind", "source", "accuracy", "note")}
-    return {"group": row.group, "metric": row.metric, **measured(estimate), **about}
+    return [row.record() for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]
 
 
 def measured(estimate: Estimate | None) -> Record:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from replnet.measure.row import Row
 from replnet.network.network import Network, load
 from replnet.predictions.predict import predict
 from replnet.study.experiment.cells import Settings
 from replnet.study.replications import Progress
-from replnet.study.result import Emulated, Result, Row
+from replnet.study.result import Emulated, Result
 from replnet.study.sweeps.cell import emulated
 from replnet.text.errors import InputError
 

@@ -16,10 +16,10 @@ from typing import Any, TypeVar, final
 
 from replnet.measure import verdict
 from replnet.measure.estimate import Estimate
+from replnet.measure.row import is_share
 from replnet.study.experiment.axes import Axis, same
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.statements import StatedValue
-from replnet.study.findings import is_share
 
 NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed", "expected")
 COLUMNS = (
@@ -51,11 +51,11 @@ class Line:
         return self.row["replications"] is not None
 
     @property
-    def judged(self) -> verdict.Cell:
+    def judged(self) -> verdict.Comparison:
         estimate = self.estimate
         scale = 1.0 if is_share(self.row["metric"]) else estimate.value
         predicted = self.row["predicted"] if self.is_measured else None
-        return verdict.Cell(estimate, predicted, self.row["accuracy"] or 0.0, scale)
+        return verdict.Comparison(estimate, predicted, self.row["accuracy"] or 0.0, scale)
 
     @property
     def z(self) -> float | None:
@@ -168,7 +168,7 @@ def _against(found: Sequence[Line], verdicts: Sequence[str], stated: Sequence[St
             said[i] = CONTRADICTS if beyond > verdict.ROUNDING else "agree"
         elif line.row["error"] is not None:
             scale = 1.0 if is_share(line.row["metric"]) else one.value
-            measured.append((i, verdict.Cell(line.estimate, one.value, one.within, scale)))
+            measured.append((i, verdict.Comparison(line.estimate, one.value, one.within, scale)))
     answers = verdict.verdicts([cell for _, cell in measured])
     for (i, _), word in zip(measured, answers, strict=True):
         said[i] = CONTRADICTS if word == "differ" else word

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from replnet.measure.estimate import Estimate
-from replnet.measure.verdict import Cell, overall, verdicts
+from replnet.measure.verdict import Comparison, overall, verdicts
 from replnet.study.sweeps.sweep import Sweep
 from replnet.study.sweeps.table import Line, lines
 
@@ -29,7 +29,7 @@ def differences(first: Sweep, second: Sweep) -> tuple[list[str], list[dict[str, 
             f"{first.folder} and {second.folder}: have no measured row in common "
             "(runs whose axes, groups and metrics meet)"
         )
-    cells = [Cell(_difference(a.estimate, b.estimate), 0.0, scale=_scale(a)) for a, b in pairs]
+    cells = [Comparison(_difference(a.estimate, b.estimate), 0.0, scale=_scale(a)) for a, b in pairs]
     words = verdicts(cells, max(first.experiment.settings.resolution, second.experiment.settings.resolution))
     rows = [_row(a, b, axes, cell, word) for (a, b), cell, word in zip(pairs, cells, words, strict=True)]
     return axes, rows, overall(words)
@@ -60,7 +60,7 @@ def _scale(line: Line) -> float:
     return line.judged.scale
 
 
-def _row(a: Line, b: Line, axes: Sequence[str], cell: Cell, word: str) -> dict[str, Any]:
+def _row(a: Line, b: Line, axes: Sequence[str], cell: Comparison, word: str) -> dict[str, Any]:
     known = not math.isnan(cell.estimate.error)
     return {
         **{name: a.cell.values[name] for name in axes},

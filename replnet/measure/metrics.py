@@ -35,13 +35,11 @@ import numpy as np
 from replnet.ages import penalties
 from replnet.ages.half_line import exists, half_line
 from replnet.ages.information_age import InformationAge, direct
-from replnet.ages.prediction import Basis, Prediction
+from replnet.ages.prediction import Basis, Prediction, mean
 from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
-from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
 from replnet.laws.law import Law
+from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.staleness import About, Question
-from replnet.predictions.formula import Formula, mean
-from replnet.study.result import METRICS, ON_REQUEST
 from replnet.text.checks import FieldError
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import argument, number
@@ -63,14 +61,8 @@ class Metric:
     predict: Predict
     whole: Predict | None = None
 
-    def doubt(self, plan: Plan, behind: Iterable[Process]) -> str:
-        """Why its interval could not be trusted, by (1) and (2); or nothing."""
-        laws = [p.law for p in behind if p.purpose not in (QUERIES, UPDATES)]
-        faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
-        return self.doubt_of([*laws, *(fault.down for fault in faults if fault.down is not None)])
-
-    def doubt_of(self, laws: Iterable[Law]) -> str:
-        """The same of copies that these laws of intervals are behind."""
+    def doubt(self, laws: Iterable[Law]) -> str:
+        """Why its interval could not be trusted where these laws of intervals are behind a copy, by (1) and (2)."""
         order = 2 if self.question.about in ("every", "count") else 1
         low, high = self.weight.orders[order - 1 : order + 1]
         for law in dict.fromkeys(laws):
@@ -78,27 +70,26 @@ class Metric:
                 return f"no interval: infinite variance of {self.name} under {law}"
         return ""
 
-    def formula(self, parts: dict[tuple[InformationAge, Law], float]) -> Formula:
+    def formula(self, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
         """The mean over copies, or answers, of these ages, so many of each."""
         found = _mean(self.predict, parts)
-        if self.whole is None or found.value is None:
+        if self.whole is None or not found.known:
             return found
         whole = _mean(self.whole, parts)
-        assert whole.value is not None
         if whole.value == 0:
-            return Formula(None, note="no formula: it is never stale")
+            return Prediction(math.nan, note="no formula: it is never stale")
         value = found.value / whole.value
         return replace(found, value=value, accuracy=(found.accuracy + value * whole.accuracy) / whole.value)
 
 
-def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> Formula:
+def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
     said: dict[Prediction, float] = {}
     for (copy, updates), share in parts.items():
         prediction = predict(copy, updates)
         said[prediction] = said.get(prediction, 0) + share
     for prediction in said:
         if math.isinf(prediction.value):
-            return Formula(None, prediction.kind, prediction.source, note=prediction.assumes.split("; ")[-1])
+            return Prediction(math.nan, prediction.kind, prediction.source, note=prediction.assumes.split("; ")[-1])
     return mean(said)
 
 

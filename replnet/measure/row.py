@@ -1,0 +1,166 @@
+"""One (group, metric): what was measured, what was predicted, and what to make of it; from the engine to the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+from replnet.ages.prediction import Prediction
+from replnet.measure.estimate import Estimate
+from replnet.measure.verdict import ROUNDING, Comparison, verdicts
+
+METRICS = {
+    "freshness": "share of time (copies) or of answers (clients)",
+    "any_fresh": "share of time in which at least one of the sources is fresh",
+    "all_fresh": "share of time in which all sources are fresh",
+    "download_rate": "downloads of a source per unit of time",
+    "availability": "share of time with a copy",
+    "answered": "share of queries that brought a copy",
+    "service_rate": "queries per unit of time that the group can serve",
+    "queueing_delay": "units of time",
+    "rejected": "share of messages turned away for lack of bandwidth",
+}
+"""What there may be rows of, with the unit."""
+
+ON_REQUEST = {
+    "staleness": "share of time (copies) or of answers (clients) that miss an update",
+    "staleness_age": "units of time since the first missed update, 0 while fresh (Sync 2.1)",
+    "change_age": "units of time since the last update, 0 while fresh (Sync 2.1 read by the last change)",
+    "information_age": "units of time since the data left the source, fresh or not",
+    "missing_updates": "updates that happened since the data left the source",
+    "lag": "units of time since the first missed update, over stale time only",
+    "currency": "share of time or of answers that is fresh, or stale by less than the lag in brackets",
+    "source_penalty": "weight of the time since the first missed update, 0 while fresh",
+    "update_penalty": "sum of the weights of the ages of all missed updates",
+}
+"""And of what else where it is asked for (metrics.py); the last three have an argument in brackets."""
+
+# Judged as they are; others relative to their size.
+SHARES = ("freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency")
+
+
+def is_share(metric: str) -> bool:
+    return metric.partition("(")[0] in SHARES
+
+
+NOTHING = Prediction(math.nan)
+PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
+COMPARED = (
+    "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict", "kind", "source", "accuracy",
+    "note",
+)  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """`estimate` is None where nothing was measured, and `prediction` says so itself where nothing is predicted.
+
+    A row is judged by the two, or by `against` in their place.
+    """
+
+    group: str
+    metric: str
+    prediction: Prediction = NOTHING
+    estimate: Estimate | None = None
+    note: str = ""
+    verdict: str = ""
+    against: Comparison | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, key: tuple[str, str], prediction: Prediction) -> Row:
+        """What is only predicted."""
+        return cls(*key, prediction, note=prediction.note)
+
+    @property
+    def measured(self) -> float | None:
+        return _finite(self.estimate.value) if self.estimate else None
+
+    @property
+    def ci_low(self) -> float | None:
+        return _finite(self.estimate.low) if self.estimate else None
+
+    @property
+    def ci_high(self) -> float | None:
+        return _finite(self.estimate.high) if self.estimate else None
+
+    @property
+    def predicted(self) -> float | None:
+        return _finite(self.prediction.value)
+
+    @property
+    def kind(self) -> str:
+        """Of the prediction: exact, limit or approximation."""
+        return str(self.prediction.kind)
+
+    @property
+    def source(self) -> str:
+        """The equation that the prediction comes from."""
+        return self.prediction.source
+
+    @property
+    def accuracy(self) -> float | None:
+        """Of a limit or an approximation: how far off it may be."""
+        return _finite(self.prediction.accuracy) or None
+
+    @property
+    def z(self) -> float | None:
+        """Standard errors between measured and predicted, where there is more error than rounding."""
+        judged = self.comparison
+        return _finite(judged.z) if judged and judged.z is not None and judged.estimate.error > ROUNDING else None
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What the verdict is about; None where nothing was measured."""
+        if self.against or self.estimate is None:
+            return self.against
+        scale = 1.0 if is_share(self.metric) else self.estimate.value
+        return Comparison(self.estimate, self.predicted, self.accuracy or 0.0, scale)
+
+    def data(self, columns: Sequence[str] = COMPARED) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in columns}
+
+    def record(self) -> dict[str, Any]:
+        """All that it takes to judge the row again, together with those of others, as plain data."""
+        estimate = self.estimate
+        numbers = ("measured", "error", "skew", "ci_low", "ci_high")
+        found = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
+        if estimate:
+            found |= {"error": _finite(estimate.error), "skew": _finite(estimate.skew)}
+        return {
+            "group": self.group,
+            "metric": self.metric,
+            **{name: found.get(name) for name in numbers},
+            "replications": estimate.replications if estimate else None,
+            "doubt": estimate.doubt if estimate else "",
+            **self.data(("predicted", "kind", "source", "accuracy", "note")),
+        }
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Row:
+        def number(name: str) -> float:
+            return math.nan if record[name] is None else float(record[name])
+
+        prediction = Prediction(
+            number("predicted"), record["kind"], record["source"], accuracy=record["accuracy"] or 0.0
+        )
+        estimate = None
+        if record["replications"] is not None:
+            skew = record.get("skew") or 0.0
+            estimate = Estimate(
+                number("measured"), number("error"), record["replications"], doubt=record["doubt"], skew=skew
+            )
+        return cls(record["group"], record["metric"], prediction, estimate, record["note"])
+
+
+def judged(rows: Sequence[Row], resolution: float) -> list[Row]:
+    """The rows with their verdicts, all judged together."""
+    compared = [row.comparison for row in rows]
+    words = iter(verdicts([one for one in compared if one], resolution))
+    return [replace(row, verdict=next(words)) if one else row for row, one in zip(rows, compared, strict=True)]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
