@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from replnet.engines.aggregate.carousel import Carousel
+from replnet.laws.processes.carousel import Carousel
 from replnet.papers.crawl_fixed import optimal_fixed
 from replnet.papers.crawl_policies import POLICIES, order_freshness
 from replnet.papers.crawling import Pages, fixed_freshness, optimal_discrete, optimal_random, random_freshness

@@ -2,9 +2,11 @@
 
 In it:
 
+    columns      one number per source, given as a list or as a law whose quantiles they are
     discrete     laws on listed values: a lattice, and the intervals of a record
     draw_tables  A fast `draw` for laws whose `solve` is slow: piecewise polynomials of x in e
     families     the families with closed forms for everything, the age included
+    fields       types of the fields of specifications and formulas: strict where pydantic would convert
     guarded      laws that others wrote: examined before they come in, and guarded for as long as they are asked
     integral     the integral of a decreasing function f, from x to infinity and from 0 to x
     inversion    solves hazard(x) = e for laws without a formula, for whole arrays

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.network.fields import LAW_SCHEMA, Amount, Count, Name, PlainLaws, Shape, numbers, numbers_or_law
+from replnet.laws import Constant, Exponential, FieldError
+from replnet.laws.columns import misfits
+from replnet.laws.fields import Amount, Count, Name, PlainLaws, Shape, Sourced, numbers
 from replnet.network.parts import Part
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
@@ -65,12 +66,6 @@ Allocate = Annotated[
         }
     ),
 ]
-Sourced = Annotated[
-    Any,
-    BeforeValidator(numbers_or_law),
-    PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
-    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
-]
 
 
 @final
@@ -120,7 +115,7 @@ class Aggregate(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> Aggregate:
-        faults = [*self._sizes(), *self._speeds(), *self._shares(), *self._solvable()]
+        faults = [*misfits(self.sources, self._lists()), *self._speeds(), *self._shares(), *self._solvable()]
         if faults:
             raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
         return self
@@ -132,17 +127,6 @@ class Aggregate(Part):
         if lists["updates"] == 1:  # one law for all
             del lists["updates"]
         return lists
-
-    def _sizes(self) -> Iterator[tuple[str, str, str]]:
-        lists = self._lists()
-        if self.sources is None and not lists:
-            yield "sources", "missing", "how many there are, or lists of rates, weights or updates"
-            return
-        count = next(iter(lists.values())) if self.sources is None else self.sources
-        first = next(iter(lists), "sources") if self.sources is None else "sources"
-        for name, size in lists.items():
-            if size != count:
-                yield name, f"has {size:,} entries for {count:,} of {first}", "one per source"
 
     def _speeds(self) -> Iterator[tuple[str, str, str]]:
         if self.rates is None and "updates" not in self.model_fields_set:

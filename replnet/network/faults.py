@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.network.fields import Instant, PlainLawField, text
+from replnet.laws.fields import Instant, PlainLawField, text
 from replnet.network.parts import Part
 from replnet.text.checks import FieldError
 from replnet.text.errors import FieldsError, shown, suggestion

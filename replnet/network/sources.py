@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws import Exponential, FieldError, Law
-from replnet.laws.processes.streams import GOLDEN, mix, name_words
+from replnet.laws import Exponential, Law
+from replnet.laws.columns import dealt, listed
 from replnet.network.aggregate import POISSON, Aggregate
 
 Floats = npt.NDArray[np.float64]
@@ -51,27 +50,10 @@ def sources(spec: Aggregate) -> Sources:
     place = {shape: i for i, shape in enumerate(dict.fromkeys(alike))}
     which = np.array([place[shape] for shape in alike], np.int64)
     count = spec.count
-    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else _listed(spec.rates, count)
-    weights = np.ones(count) if spec.weights is None else _listed(spec.weights, count)
-    if isinstance(spec.weights, Law):
-        weights = weights[_shuffled(count)]
-    if not 0 < weights.sum() < np.inf:
-        raise FieldError("weights", f"add up to {weights.sum():g}", "a law, or a list, of which some count")
+    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else listed(spec.rates, count)
     return Sources(
         tuple(place),
         np.broadcast_to(which, (count,)) if which.size == 1 else which,
         np.ascontiguousarray(np.broadcast_to(rates, (count,))),
-        weights / weights.sum(),
+        dealt(np.ones(count) if spec.weights is None else spec.weights, count),
     )
-
-
-def _listed(given: Law | Sequence[float], count: int) -> Floats:
-    if isinstance(given, Law):
-        return np.asarray(given.quantile((np.arange(count) + 0.5) / count), dtype=float)
-    return np.array(given, dtype=float)
-
-
-def _shuffled(count: int) -> Ints:
-    """An order that is the same for everybody, as it belongs to the network and not to a run of it."""
-    words = mix(name_words(["weights"]) + np.arange(count, dtype=np.uint64) * GOLDEN)
-    return np.argsort(words, kind="stable")

@@ -12,9 +12,7 @@ from typing import Annotated, Any, Literal, final
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
 
 from replnet.laws import FieldError, Law
-from replnet.network.aggregate import Aggregate
-from replnet.network.common import Whole
-from replnet.network.fields import (
+from replnet.laws.fields import (
     LARGEST,
     AtLeastTwo,
     Bandwidth,
@@ -25,6 +23,8 @@ from replnet.network.fields import (
     LawField,
     Laws,
 )
+from replnet.network.aggregate import Aggregate
+from replnet.network.common import Whole
 from replnet.network.graph_fields import Graph
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
 from replnet.text.documents import Document

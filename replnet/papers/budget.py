@@ -38,6 +38,7 @@ from replnet.ages.roots import bracket, crossing
 from replnet.papers.orders import FIXED, Order
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Goal = Literal["freshness", "age"]
 
 CLOSED, SPENT = 4e-16, 1e-15  # relative width of a bracket that is closed; a budget that is met
@@ -59,20 +60,25 @@ class Allocation(NamedTuple):
     price: float
 
 
-def spend(budget: float, rates_at: Callable[[float], Floats], start: float = 0.0) -> tuple[Floats, float]:
+def spend(
+    budget: float, rates_at: Callable[[float], Floats], start: float = 0.0, farthest: float = FARTHEST
+) -> tuple[Floats, float]:
     """The rates that add up to `budget`, of rates that grow with t, and their t.
 
     Two t that no float separates may differ in their rates, by sources that are about to be given up. Rates between
-    theirs are then as good: what differs is worth the price to the last digit.
+    theirs are then as good: what differs is worth the price to the last digit. What no rates up to the farthest t
+    spend is worth nothing, and shared in proportion.
     """
 
     def over(t: float) -> float:
         total = float(rates_at(t).sum())
         return math.log(total / budget) if total > 0 else -math.inf
 
-    low, high = crossing(over, *bracket(over, start, farthest=FARTHEST), close=CLOSED, enough=SPENT)
+    low, high = crossing(over, *bracket(over, start, farthest=farthest), close=CLOSED, enough=SPENT)
     less, more = rates_at(low[0]), rates_at(high[0])
     least, most = float(less.sum()), float(more.sum())
+    if most < budget:
+        return more * (budget / most), high[0]
     share = (budget - least) / (most - least) if most > least else 1.0
     return less + share * (more - less), low[0] + share * (high[0] - low[0])
 

@@ -8,7 +8,7 @@ from math import inf
 
 from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
 from replnet.laws.law import Law
-from replnet.papers.phase_lock import ratio
+from replnet.papers.staleness import ratio
 
 FELT = 0.01
 

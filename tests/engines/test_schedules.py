@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from replnet.ages.information_age import direct
 from replnet.ages.stretched import at_rate
-from replnet.engines.aggregate.carousel import Carousel
+from replnet.laws.processes.carousel import Carousel
 from replnet.engines.aggregate.copies import followed, together
 from replnet.engines.aggregate.kernels import fresh_time
 from replnet.engines.aggregate.processes import CHUNK, before, chunks, named, renewals

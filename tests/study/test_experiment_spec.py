@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from networks import networks
 
 from replnet.laws import FieldError, law
+from replnet.laws.fields import family_of
 from replnet.network.network import Network
 from replnet.study.experiment.axes import axis, points_of
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.expressions import expression, template
 from replnet.study.experiment.groups import groups_of
 from replnet.study.experiment.schema import experiment_schema
-from replnet.study.experiment.system_fields import family_of
 from replnet.text.documents import parse_yaml, read_yaml
 from replnet.text.errors import FieldsError, InputError
 from replnet.text.shipped import shipped, shipped_names

@@ -4,7 +4,6 @@ In reading order:
 
     processes   the processes of many sources as arrays
     refreshes   when the copies of every source are refreshed, by the order in which that happens
-    carousel    one such order, in which every page comes at its rate (Crawl, Algorithm 3)
     copies      what becomes of the copies
-    kernels     the compiled loops
+    kernels     the compiled loop
 """

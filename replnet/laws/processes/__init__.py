@@ -2,6 +2,8 @@
 
 In it:
 
+    carousel       A deterministic order of refreshes in which every page comes at its rate (Crawl, Algorithm 3)
+    carousel_kernels  the compiled loops of the carousel
     diurnal        A Poisson process whose rate follows the clock, as people do
     gaussian       intervals of any law that remember: a Gaussian sequence, each of its values turned into an interval
     kernels        the compiled loops of processes: words to uniforms and intervals, intervals to instants

@@ -14,21 +14,18 @@ from typing import final
 
 import numpy as np
 
-from replnet.engines.aggregate.carousel import Carousel
 from replnet.engines.aggregate.refreshes import Draws, Refreshes, Renewing, Round, Scattered, Shuffled
 from replnet.laws import Constant, Law
+from replnet.laws.processes.carousel import long_round
 from replnet.network.aggregate import Aggregate
 from replnet.network.network import Network
 from replnet.network.sources import Floats, Ints, Sources, sources
-from replnet.predictions.allocation import frequencies
+from replnet.predictions.many_sources import frequencies
 
 MOST_TOGETHER = 20  # sources that can be meant to be fresh all at once
 MOST_CHOICES = 20  # of replicas to ask, over which a path takes the mean
 MOST_SHOWN = 10  # sources that have rows of their own
 CONSTANT = Constant(rate=1.0)
-ROUND = 1 << 16  # slots of a carousel, at least
-LONGEST_ROUND = 1 << 23
-OFTEN = 8  # times that the rarest source comes in a round of the carousel, where that is not too long
 
 
 @final
@@ -110,10 +107,7 @@ class System:
 
         What would come less than once in the longest round may never come.
         """
-        some = self.frequencies[self.frequencies > 0]
-        needed = OFTEN / (float(some.min()) * self.slot)
-        slots = int(np.clip(needed, ROUND, LONGEST_ROUND))
-        return Carousel(self.frequencies).take(slots).astype(np.int64)
+        return long_round(self.frequencies)
 
     @cached_property
     def refreshes(self) -> Refreshes:

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from replnet.measure.metrics import is_beyond
 from replnet.network.network import Network
+from replnet.papers.formula import arguments
 from replnet.study.experiment.axes import Place, Point, points
 from replnet.study.experiment.checks import RUN, mentioned, subject
 from replnet.study.experiment.expressions import Scalar, is_template, template
@@ -17,7 +18,6 @@ from replnet.study.experiment.models import Run
 from replnet.study.experiment.names import names_of
 from replnet.study.experiment.sections import Sections
 from replnet.study.experiment.system_fields import Optimise
-from replnet.study.formulas.registry import computation
 from replnet.text.checks import FieldError
 from replnet.text.documents import Document, Node, collection, mapped
 from replnet.text.errors import FieldsError, InputError, Problem
@@ -118,7 +118,7 @@ class Cells:
             plan = checked(Optimise, document.data, document).model_dump(mode="json", exclude_none=True)
             return Cell(key_of({"optimise": plan}, settings), values, {}, settings, plan)
         if self._sections.formula is not None:
-            given = computation(document.data, document).model_dump(mode="json", exclude_none=True)
+            given = arguments(document.data, document).model_dump(mode="json", exclude_none=True)
             return Cell(key_of({"formula": given}, settings), values, {}, settings, formula=given)
         network = Network.from_data(document.data, document).data()
         return Cell(key_of({"network": network}, settings), values, network, settings)

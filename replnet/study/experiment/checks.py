@@ -7,6 +7,7 @@ from typing import Any
 
 from replnet.measure.metrics import is_beyond
 from replnet.network.specification import KINDS
+from replnet.papers.formula import Formula, formulas
 from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
 from replnet.study.experiment.expressions import VALUES, template
 from replnet.study.experiment.models import GROUP, SUBJECTS, Quick, Run
@@ -14,8 +15,6 @@ from replnet.study.experiment.names import names_of, texts, unknown
 from replnet.study.experiment.sections import Sections
 from replnet.study.experiment.statements import Claim, StatedValue
 from replnet.study.experiment.system_fields import Optimise
-from replnet.study.formulas.computation import Computation
-from replnet.study.formulas.registry import COMPUTATIONS
 from replnet.text.checks import FieldError
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical
@@ -146,18 +145,18 @@ def fields_of(sections: Sections) -> set[str] | None:
     if sections.optimise is not None:
         return set(Optimise.model_fields)
     if sections.formula is not None:
-        computation = computation_of(sections)
-        return None if computation is None else set(computation.model_fields)
+        formula = formula_of(sections)
+        return None if formula is None else set(formula.model.model_fields)
     kind = sections.set.get("kind", sections.network.get("kind"))
     if "kind" in sections.vary or not isinstance(kind, str) or kind not in KINDS:
         return None
     return set(KINDS[kind].model_fields)
 
 
-def computation_of(sections: Sections) -> type[Computation] | None:
+def formula_of(sections: Sections) -> Formula | None:
     """The formula that all cells share, if its name is known."""
     name = sections.set.get("name", (sections.formula or {}).get("name"))
-    return COMPUTATIONS.get(name) if isinstance(name, str) and "name" not in sections.vary else None
+    return formulas().get(name) if isinstance(name, str) and "name" not in sections.vary else None
 
 
 def _says(sections: Sections, name: str) -> bool:
@@ -228,9 +227,9 @@ def _listed(axis: Axis) -> str:
 
 
 def _metric(metric: str | None, sections: Sections, path: Place) -> Iterator[Fault]:
-    computation = computation_of(sections)
-    if metric is not None and computation is not None and metric not in computation.metrics:
-        yield path, f"{metric} does not follow from this formula", ", ".join(computation.metrics), False
+    formula = formula_of(sections)
+    if metric is not None and formula is not None and metric not in formula.metrics:
+        yield path, f"{metric} does not follow from this formula", ", ".join(formula.metrics), False
     elif metric is not None and metric not in sections.measure and (sections.measure or is_beyond(metric)):
         right = f"one of measure: {', '.join(sections.measure)}" if sections.measure else f"measure: {metric}"
         yield path, f"{metric} is not measured", right, False

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from replnet.papers.formula import formulas
 from replnet.study.aggregates.system import MOST_SHOWN
 from replnet.study.experiment.axes import Place
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.models import GROUP
 from replnet.study.experiment.sections import Sections
-from replnet.study.formulas.registry import COMPUTATIONS
 from replnet.text.errors import suggestion
 from replnet.text.validation import Fault
 
@@ -48,7 +48,7 @@ def unknown_groups(sections: Sections, cells: Iterable[Cell]) -> Iterator[Fault]
     there: set[str] = set()
     for cell in cells:
         if cell.formula:
-            there.update(COMPUTATIONS[cell.formula["name"]].groups)
+            there.update(formulas()[cell.formula["name"]].groups)
         else:
             there |= {"independent", cell.optimise["system"]} if cell.optimise else groups_of(cell.network)
     for path, name in named:

@@ -11,21 +11,22 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
+from replnet.laws.fields import Count, Name, positive, text, whole
 from replnet.measure.metrics import PLAIN, is_beyond
 from replnet.measure.metrics import metric as beyond
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.verdict import RESOLUTION
-from replnet.network.fields import Count, Name, positive, text, whole
 from replnet.network.parts import Part
+from replnet.papers.formula import formulas
 from replnet.study.experiment.axes import Axis, axis, scalar
 from replnet.study.experiment.expressions import LARGEST, Scalar
-from replnet.study.formulas.registry import METRICS as COMPUTED
 from replnet.text.checks import FieldError
 from replnet.text.errors import FieldsError, shown, suggestion
 
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # of optimised systems
 GAINS = ("service_rate_gain", "replicas_gain")  # of those, over an independent system
 LARGEST_SEED = 2**63 - 1
+COMPUTED = tuple(dict.fromkeys(metric for one in formulas().values() for metric in one.metrics))
 SUBJECTS = ("network", "optimise", "formula")  # what cells are made from
 GROUP = "group"  # stands beside the axes: the group of a row
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from replnet.network.specification import schema
+from replnet.papers import formula as formulas
 from replnet.study.experiment.sections import Sections
 from replnet.study.experiment.system_fields import Optimise
-from replnet.study.formulas import registry
 
 HOLE = {"type": "string", "pattern": r"\$\{.*\}"}
 
@@ -15,7 +15,7 @@ HOLE = {"type": "string", "pattern": r"\$\{.*\}"}
 def experiment_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of an experiment file; `load_experiment` checks more, such as the names of axes."""
     whole = Sections.model_json_schema(by_alias=True)
-    network, system, formula = schema(), Optimise.model_json_schema(), registry.schema()
+    network, system, formula = schema(), Optimise.model_json_schema(), formulas.schema()
     definitions = {**network.pop("$defs"), **formula.pop("$defs"), "Optimise": system}
     open_ = {name: _open(part) for name, part in definitions.items()}
     whole["$defs"] = {**whole.get("$defs", {}), **open_}

@@ -6,7 +6,7 @@ from typing import Annotated, Any, final
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from replnet.network.fields import Name
+from replnet.laws.fields import Name
 from replnet.network.parts import Part
 from replnet.study.experiment.models import (
     METRIC,

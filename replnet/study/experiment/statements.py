@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from replnet.network.fields import Name, text
+from replnet.laws.fields import Name, text
 from replnet.network.parts import Part
 from replnet.study.experiment.models import SCALAR, Metric, Number, Positive, Text, Values, choices, number, one_or_list
 from replnet.text.checks import FieldError

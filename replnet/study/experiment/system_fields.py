@@ -17,50 +17,17 @@ for the system without polls or redundant queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.laws import FieldError, Law, law
-from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
+from replnet.laws import FieldError
+from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, Family, LawField, Target, whole
 from replnet.network.parts import UPDATES, Part
 from replnet.text.errors import FieldsError, shown
-from replnet.text.overrides import SPEED, call_of, with_parameter
 
-FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 BOUNDS = "the least and the most, such as [2, 3000]"
-
-
-def at_rate(family: str, rate: float) -> Law:
-    """The law of this family with so many events per unit of time."""
-    call = call_of(family)
-    # What is no call is no family either, and `law` says why.
-    return law(family if call is None else with_parameter(call, "rate", repr(float(rate))))
-
-
-def family_of(text: str) -> Callable[[float], Law]:
-    """By rate, the laws of a family."""
-    return lambda rate: at_rate(text, rate)
-
-
-def _family(value: object) -> str:
-    if not isinstance(value, str):
-        raise FieldError("", f"{shown(value)} is not a family", FAMILY)
-    call = call_of(value)
-    for parameter in sorted(SPEED & call.named) if call else ():
-        raise FieldError(parameter, "is what is sought", FAMILY)
-    try:
-        at_rate(value, 1.0)
-    except FieldError as error:
-        raise FieldError("" if error.field == "law" else error.field, error.wrong, error.right) from None
-    return value
-
-
-def _share(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise FieldError("", f"{shown(value)} is not a freshness to reach", "a number above 0 and below 1")
-    return float(value)
 
 
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
@@ -83,9 +50,6 @@ def _bounds(value: object) -> dict[str, tuple[int, int]]:
 
 
 PAIR = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
-Family = Annotated[
-    str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
-]
 Bounds = Annotated[
     dict[str, Any],
     BeforeValidator(_bounds),
@@ -98,8 +62,6 @@ Bounds = Annotated[
         }
     ),
 ]
-Target = Annotated[float, BeforeValidator(_share), Field(gt=0, lt=1)]
-
 ONLY = {
     "redundant": ("ask", "superposition"),
     "cooperative": ("polls", "replicas", "peers", "select", "over"),

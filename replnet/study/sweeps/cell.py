@@ -15,11 +15,12 @@ from typing import Any, final
 
 from replnet.engines.plan import UPDATES, plan
 from replnet.measure.estimate import Estimate
+from replnet.measure.row import Row
 from replnet.network.network import Network
+from replnet.papers.formula import compute
 from replnet.study.aggregates.system import System
 from replnet.study.emulate import emulate, suited
 from replnet.study.experiment.cells import Cell, Settings
-from replnet.study.formulas.registry import computation
 from replnet.study.replications import EVENTS, INTERRUPTED, REPLICATIONS
 from replnet.study.result import Emulated
 
@@ -107,7 +108,7 @@ def predicted(cell: Cell) -> list[Record]:
 
         return predict_size(cell.optimise)
     if cell.formula is not None:
-        return [{**measured(None), **row} for row in computation(cell.formula).rows()]
+        return [Row.of((one.group, one.metric), one.prediction).record() for one in compute(**cell.formula)]
     from replnet.predictions.predict import predict
 
     return [row.record() for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]

@@ -22,10 +22,10 @@ from typing import Any, final
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.prediction import Prediction
 from replnet.ages.roots import UnreachableError
+from replnet.laws.fields import family_of
 from replnet.measure.estimate import Estimate
-from replnet.papers.service import Size, cooperative, non_cooperative, redundant_gain
+from replnet.papers.p2p import Size, cooperative, non_cooperative, redundant
 from replnet.study.experiment.cells import Settings
-from replnet.study.experiment.system_fields import family_of
 from replnet.study.sweeps.cell import Record, measured
 from replnet.study.sweeps.systems import APART, NEAR, Choice, Emulator, Found, System, near_words, search
 
@@ -100,10 +100,10 @@ def _predicted(system: System, plan: Mapping[str, Any]) -> Both:
     alone = Known(Choice(plain.downloads), _exact(system.target, SOURCES["independent"]))
     if system.kind == "redundant":
         poisson = system.superposition == "poisson"
-        gain = redundant_gain(system.bandwidth, system.target, system.law, downloads, system.ask, poisson=poisson)
+        size = redundant(system.bandwidth, system.target, system.law, downloads, system.ask, poisson=poisson)
         source = SOURCES["redundant"] + (", 35" if poisson else "")
         basis = replace(_exact(system.target, source), kind="limit" if poisson else "exact")
-        return Both(alone, Known(Choice(gain.redundant.downloads * system.ask), basis))
+        return Both(alone, Known(Choice(size.downloads * system.ask), basis))
     if system.kind == "cooperative" and system.select == "random":
         return Both(alone, _best_cluster(system, plan, plain))
     return Both(alone, None)

@@ -16,11 +16,11 @@ from typing import Any, final
 
 from replnet.ages.roots import UnreachableError
 from replnet.laws import Law, law
+from replnet.laws.fields import family_of
 from replnet.measure.estimate import Estimate
 from replnet.network.network import Network
-from replnet.papers.service import non_cooperative, peak, service_rate
+from replnet.papers.p2p import non_cooperative, peak, service_rate
 from replnet.study.experiment.cells import Settings
-from replnet.study.experiment.system_fields import at_rate, family_of
 from replnet.study.sweeps.cell import emulated
 
 PRECISION = 0.001  # half-width of freshness, where none is asked for
@@ -69,16 +69,19 @@ class System:
         updates = {"updates": self.updates}
         if self.kind == "cooperative":
             assert self.polls is not None
-            laws = {"downloads": at_rate(self.downloads, self.bandwidth / replicas), "polls": at_rate(self.polls, rate)}
+            laws = {
+                "downloads": family_of(self.downloads)(self.bandwidth / replicas),
+                "polls": family_of(self.polls)(rate),
+            }
             shape = {"kind": "cooperative", "replicas": replicas, "peers": peers, "select": self.select}
             return Network.from_data({**shape, **updates, **laws})
         if self.kind == "redundant" and self.superposition == "exact":
             queries = f"exponential(rate={OFTEN * max(self.law.rate, rate)!r})"
             shape = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
-            return Network.from_data({**shape, **updates, "downloads": at_rate(self.downloads, rate / self.ask)})
+            return Network.from_data({**shape, **updates, "downloads": family_of(self.downloads)(rate / self.ask)})
         # As many rare downloads together are Poisson ones, one replica stands for those that are asked.
         family = "exponential" if self.kind == "redundant" else self.downloads
-        return Network.from_data({"kind": "single", **updates, "downloads": at_rate(family, rate)})
+        return Network.from_data({"kind": "single", **updates, "downloads": family_of(family)(rate)})
 
 
 @final

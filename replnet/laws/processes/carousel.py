@@ -22,13 +22,15 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.aggregate.kernels import assign, release, sort_by_last
+from replnet.laws.processes.carousel_kernels import assign, release, sort_by_last
 from replnet.text.checks import FieldError
 
 Ints = npt.NDArray[np.int64]
 Turns = npt.NDArray[np.int32]
 
 BITS = 61  # of the total: sums of two terms of (1) are still 64-bit numbers
+ROUND, LONGEST_ROUND = 1 << 16, 1 << 23  # slots, at least and at most, of an order that goes round
+OFTEN = 8  # times that the rarest page comes in it, where that is not too long
 SHORTEST = 1 << 16  # slots of a block, below which its overhead would show
 MOST = 1 << 30  # pages, and slots at once, that the numbers of a job hold
 
@@ -72,6 +74,13 @@ class Carousel:
         """The schedule for ever, in stretches of `block` slots."""
         while True:
             yield self.take(self.block)
+
+
+def long_round(rates: npt.ArrayLike) -> Ints:
+    """The order over and over, long enough for its rarest page: what would come less than once may never come."""
+    given = _checked(rates)
+    slots = int(np.clip(OFTEN * given.sum() / given[given > 0].min(), ROUND, LONGEST_ROUND))
+    return Carousel(given).take(slots).astype(np.int64)
 
 
 def _checked(rates: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Types of the fields of a specification: strict where pydantic would convert.
+"""Types of the fields of specifications and formulas: strict where pydantic would convert.
 
 A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not.
 """
@@ -20,6 +20,7 @@ from replnet.text.overrides import SPEED, call_of, with_parameter
 LARGEST = 10_000_000  # replicas of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
+FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 
 
 def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
@@ -146,6 +147,32 @@ def shape(value: object, info: ValidationInfo) -> Law:
     return plain_law(value, info)
 
 
+def family_of(text: str) -> Callable[[float], Law]:
+    """By rate, the laws of a family."""
+    call = call_of(text)
+    # What is no call is no family either, and `law` says why.
+    return lambda rate: law(text if call is None else with_parameter(call, "rate", repr(float(rate))))
+
+
+def _family(value: object) -> str:
+    if not isinstance(value, str):
+        raise FieldError("", f"{shown(value)} is not a family", FAMILY)
+    call = call_of(value)
+    for parameter in sorted(SPEED & call.named) if call else ():
+        raise FieldError(parameter, "is what is sought", FAMILY)
+    try:
+        family_of(value)(1.0)
+    except FieldError as error:
+        raise FieldError("" if error.field == "law" else error.field, error.wrong, error.right) from None
+    return value
+
+
+def share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise FieldError("", f"{shown(value)} is not a freshness to reach", "a number above 0 and below 1")
+    return float(value)
+
+
 def last_or_number(value: object) -> str | int:
     return "last" if value == "last" else whole()(value)
 
@@ -203,6 +230,16 @@ LastOrNumber = Annotated[
     Any,
     BeforeValidator(last_or_number),
     WithJsonSchema({"anyOf": [{"const": "last"}, {"type": "integer", "minimum": 1}]}),
+]
+Family = Annotated[
+    str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
+]
+Target = Annotated[float, BeforeValidator(share), Field(gt=0, lt=1)]
+Sourced = Annotated[
+    Any,
+    BeforeValidator(numbers_or_law),
+    PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
+    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
 ]
 Instant = Annotated[float, BeforeValidator(lambda value: time_of(value)), Field(ge=0)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]

@@ -1,0 +1,197 @@
+"""Formulas by name, for experiments, the command line and Python: plain functions whose signature is their schema.
+
+    @formula("gamma-rates", GAMMA, groups=("uniform", "proportional"), metrics=("freshness", "age"))
+    def gamma_rates(
+        ratio: Annotated[Positive, "changes per synchronisation on average"],
+        spread: Annotated[NotNegative, "standard deviation of the change rates over their mean"],
+    ) -> Values:
+
+An argument is annotated with its type (laws/fields, and below) and in words, its default is that of the field.
+The function gives a number or a prediction, or several with the group and the metric of each; what a number rests
+on is said by the decorator. Its groups and metrics are the same whatever the arguments. It stays what it
+was, to be called from Python with ready arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, final, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from replnet.ages.prediction import Basis, Prediction
+from replnet.ages.weights import weight
+from replnet.laws.fields import LawField, positive
+from replnet.text.checks import FieldError
+from replnet.text.documents import Document
+from replnet.text.errors import shown
+from replnet.text.validation import checked, one_of
+
+PAPERS = ("p2p", "staleness", "sync", "crawl")  # the modules whose formulas are known
+WEIGHT = "an expression of x, such as x or 1/(1+x)"
+
+Values = Iterable[tuple[str, str, float | Prediction]]
+"""Group, metric, and what is predicted; infinite where it diverges."""
+Plain = TypeVar("Plain", bound=Callable[..., Any])
+
+
+class Value(NamedTuple):
+    group: str
+    metric: str
+    prediction: Prediction
+
+
+class Arguments(BaseModel):
+    """Abstract: the checked arguments of a formula, or of a part of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A function with its name, the paper and equation that it rests on, and what its values are called."""
+
+    name: str
+    basis: Basis
+    function: Callable[..., Any]
+    groups: tuple[str, ...]
+    metrics: tuple[str, ...]
+    check: Callable[..., object] | None
+
+    def __str__(self) -> str:
+        given = inspect.signature(self.function).parameters.values()
+        words = [one.name if one.default is one.empty else f"{one.name}={one.default}" for one in given]
+        return f"{self.name}({', '.join(words)})"
+
+    @property
+    def about(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def model(self) -> type[Arguments]:
+        """What its arguments are checked by."""
+        fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
+        hints = get_type_hints(self.function, include_extras=True)
+        for one in inspect.signature(self.function).parameters.values():
+            *_, words = hints[one.name].__metadata__
+            fields[one.name] = (
+                hints[one.name],
+                Field(... if one.default is one.empty else one.default, description=words),
+            )
+
+        def fits(given: Arguments) -> Arguments:
+            if self.check:
+                self.check(**_arguments(given))
+            return given
+
+        check: Any = {"fits": model_validator(mode="after")(fits)}
+        title = self.name.title().replace("-", "")
+        return create_model(title, __base__=Arguments, __doc__=self.about, __validators__=check, **fields)
+
+    def values(self, given: Arguments) -> list[Value]:
+        found = self.function(**_arguments(given))
+        if isinstance(found, float | Prediction):
+            found = [(self.groups[0], self.metrics[0], found)]
+        return [Value(group, metric, self._predicted(value)) for group, metric, value in found]
+
+    def _predicted(self, value: float | Prediction) -> Prediction:
+        found = value if isinstance(value, Prediction) else Prediction.of(value, self.basis)
+        return replace(found, note="infinite") if math.isinf(found.value) else found
+
+
+_KNOWN: dict[str, Formula] = {}
+
+
+def formula(
+    name: str,
+    basis: Basis | str,
+    *,
+    groups: tuple[str, ...] = ("copy",),
+    metrics: tuple[str, ...] = (),
+    check: Callable[..., object] | None = None,
+) -> Callable[[Plain], Plain]:
+    """Make a function known by `name`; its one metric is that name if no other is given.
+
+    `basis` may be the equation alone, where that is exact. `check` is called with all arguments, before the function
+    is, and raises a FieldError for those that do not fit together.
+    """
+    rests_on = Basis("exact", basis, "") if isinstance(basis, str) else basis
+
+    def known(function: Plain) -> Plain:
+        _KNOWN[name] = Formula(name, rests_on, function, groups, metrics or (name.replace("-", "_"),), check)
+        return function
+
+    return known
+
+
+def formulas() -> Mapping[str, Formula]:
+    """All formulas by name."""
+    for module in PAPERS:
+        import_module(f"replnet.papers.{module}")
+    return _KNOWN
+
+
+def arguments(data: Mapping[str, Any], document: Document | None = None) -> Arguments:
+    """The checked arguments of the formula that `data` names; errors are placed in `document` if there is one."""
+    known = formulas()
+    if isinstance(name := data.get("name"), str) and name in known:
+        return checked(known[name].model, data, document)
+    return one_of(dict.fromkeys(known, Arguments), "name", data, document)
+
+
+def compute(name: str, **given: Any) -> list[Value]:
+    """The values of a formula for arguments as they are written in YAML: laws and weights are texts."""
+    found = arguments({"name": name, **given})
+    return formulas()[name].values(found)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of a formula and its arguments."""
+    union: Any = Union[tuple(one.model for one in formulas().values())]  # noqa: UP007  no other way of a tuple
+    return TypeAdapter(Annotated[union, Field(discriminator="name")]).json_schema()
+
+
+def _arguments(given: Arguments) -> dict[str, Any]:
+    return {name: getattr(given, name) for name in type(given).model_fields if name != "name"}
+
+
+# ---- Types of arguments, beside those of laws/fields
+
+
+def _not_negative(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FieldError("", f"{shown(value)} is not a number", "a number of 0 or more")
+    if not 0 <= value < math.inf:  # NaN is not either
+        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", "a number of 0 or more")
+    return float(value)
+
+
+def _weight(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise FieldError("", f"{shown(value)} is not a weight", WEIGHT)
+    try:
+        return str(weight(str(value)))
+    except FieldError as error:
+        raise FieldError("", error.wrong, error.right) from None
+
+
+NotNegative = Annotated[float, BeforeValidator(_not_negative), Field(ge=0)]
+Positive = Annotated[float, BeforeValidator(positive), Field(gt=0)]
+WeightText = Annotated[str, BeforeValidator(_weight), WithJsonSchema({"type": ["string", "number"]})]
+Updates = Annotated[LawField, "the law of the times between updates"]
+Downloads = Annotated[LawField, "the law of the times between downloads"]
