@@ -42,9 +42,9 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import Curve, clean_edges, fit, panel_points, to_powers, unresolved
+from replnet.ages.curve import Curve, fit, panel_points, to_powers, unresolved
 from replnet.ages.information_age import InformationAge
-from replnet.ages.panels import FEW, soft_marks, spread_out, thinned
+from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis
 from replnet.laws.law import Array, Law
 
@@ -76,12 +76,9 @@ class Cluster(InformationAge):
     ask: int = 1
 
     @property
-    def breaks(self) -> tuple[float, ...]:
-        return thinned(self.downloads.breaks)
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return (*soft_marks(self.downloads)[:3], 0.3 * self.polls.mean)
+    def scales(self) -> Scales:
+        own = Scales.of(self.downloads)
+        return Scales(own.breaks, (*own.marks[:3], 0.3 * self.polls.mean))
 
     def alone(self, x: Array) -> Array:
         """G of (1): what a replica's own downloads leave."""
@@ -128,15 +125,15 @@ class Chain(Cluster):
         return float((-math.log(VANISHED) - np.log1p(-s / self.rates).sum()) / s)
 
     @property
-    def marks(self) -> tuple[float, ...]:
-        return (0.3 / (self.downloads.rate + self.polls.rate), self.reach / 30, self.reach / 3)
+    def scales(self) -> Scales:
+        return Scales(marks=(0.3 / (self.downloads.rate + self.polls.rate), self.reach / 30, self.reach / 3))
 
     def tail_curve(self, horizon: float) -> Curve:
         return self._curve
 
     @cached_property
     def _curve(self) -> Curve:
-        edges = clean_edges(np.array(spread_out(self.marks, self.reach)), self.reach)
+        edges = self.scales.edges(self.reach)
         if self.rates.max() * self.reach > MOST_STEPS or self.replicas > LARGE:
             return fit(self.by_inversion, edges, tolerance=1e-8, beyond=0.0)
         means, fastest = stopped_means(self.rates, self.lacking), self.rates.max()
@@ -222,7 +219,7 @@ class DownloadChain(Cluster):
         # Before the longest download interval, where the hazard has no bound any more.
         end = float(self.downloads.isf(0.0))
         end = float(self.downloads.age.isf(CUT)) if end < math.inf else end
-        stops = np.append([x for x in self.breaks if x < end], end)
+        stops = np.append([x for x in self.scales.breaks if x < end], end)
         edges, tails = [0.0], []
         width = 1 / (self.replicas * (self.downloads.rate + self.polls.rate))
         while edges[-1] < end and state @ self.lacking > FAINT and self.alone(edges[-1]) > FAINT:

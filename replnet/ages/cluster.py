@@ -43,7 +43,7 @@ import numpy as np
 from replnet.ages.chains import Chain, Cluster, DownloadChain
 from replnet.ages.curve import Curve, clean_edges, fit
 from replnet.ages.information_age import InformationAge, best_of, direct, pull
-from replnet.ages.panels import FEW
+from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.renewal_limit import Crowd
 from replnet.ages.sampled_paths import SampledSpread
@@ -95,8 +95,8 @@ class FiniteCrowd(Cluster):
         return replace(found, accuracy=SHARE * shortfall + few.accuracy + FLOOR * found.value)
 
     @property
-    def breaks(self) -> tuple[float, ...]:
-        return self.crowd.breaks
+    def scales(self) -> Scales:
+        return self.crowd.scales
 
     def _between(self, many: Array, few: Array) -> Array:
         """(2)."""

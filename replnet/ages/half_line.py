@@ -86,7 +86,7 @@ def law_edges(law: Law) -> Array:
 
 
 def _continued(copy: InformationAge) -> HalfLine:
-    scale = min(copy.marks)
+    scale = min(copy.scales.marks)
     octaves = scale * 2.0 ** np.arange(1000)
     with np.errstate(all="ignore"):
         bound = copy.bound(octaves)

@@ -29,7 +29,7 @@ from typing import final
 import numpy as np
 
 from replnet.ages.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, panel_integrals
-from replnet.ages.panels import atoms_of, jumps, resolving_edges, soft_marks, spread_out, thinned
+from replnet.ages.panels import Scales, atoms_of, jumps, resolving_edges, thinned
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joined
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
@@ -53,14 +53,13 @@ class InformationAge(ABC):
     def basis(self) -> Basis: ...
 
     @property
-    def breaks(self) -> tuple[float, ...]:
-        """Where the tail jumps or bends."""
-        return ()
+    def scales(self) -> Scales:
+        return Scales()
 
     @property
-    def marks(self) -> tuple[float, ...]:
-        """Points that tell the scales of X."""
-        return (1.0,)
+    def summands(self) -> tuple[InformationAge, ...]:
+        """The independent ages that this is the sum of."""
+        return (self,)
 
     def tail(self, x: Array) -> Array:
         """P(X > x). An age has a formula for this or for `tail_curve`."""
@@ -72,7 +71,7 @@ class InformationAge(ABC):
 
     def tail_curve(self, horizon: float) -> Curve:
         """The tail on [0, horizon]."""
-        edges = clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
+        edges = self.scales.edges(horizon)
         return fit(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
@@ -134,18 +133,14 @@ class Pull(InformationAge):
         return self.downloads.rate * self.downloads.excess(x)
 
     @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        return thinned(self.downloads.breaks)
-
-    @cached_property
-    def marks(self) -> tuple[float, ...]:
-        return soft_marks(self.downloads)
+    def scales(self) -> Scales:
+        return Scales.of(self.downloads)
 
     def laplace(self, rate: float) -> float:
         return _transform(self.downloads, rate)
 
     def density_curve(self, horizon: float) -> Curve:
-        edges = clean_edges([*self.breaks, *self.marks], horizon)
+        edges = clean_edges([*self.scales.breaks, *self.scales.marks], horizon)
         return fit(self.downloads.tail, edges, tolerance=1e-12).times(self.downloads.rate)
 
 
@@ -171,29 +166,20 @@ class Sum(InformationAge):
 
     @cached_property
     def summands(self) -> tuple[InformationAge, ...]:
-        """What is summed in the end; a loop, as chains may be longer than the stack."""
-        leaves: list[InformationAge] = []
-        parts: list[InformationAge] = [self]
-        while parts:
-            part = parts.pop()
-            if isinstance(part, Sum):
-                parts += (part.upstream, part.own)
-            else:
-                leaves.append(part)
-        return tuple(leaves)
+        return (*self.own.summands, *self.upstream.summands)
+
+    def __post_init__(self) -> None:
+        _ = self.summands  # now, level by level, as chains may be longer than the stack
 
     def bound(self, x: Array) -> Array:
         share = np.asarray(x) / len(self.summands)
         return np.minimum(sum(leaf.bound(share) for leaf in self.summands), 1.0)
 
     @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        own, upstream = np.array([0.0, *self.own.breaks]), np.array([0.0, *self.upstream.breaks])
-        return thinned(np.add.outer(own, upstream).ravel())
-
-    @cached_property
-    def marks(self) -> tuple[float, ...]:
-        return (*self.own.marks, *self.upstream.marks)
+    def scales(self) -> Scales:
+        own, upstream = self.own.scales, self.upstream.scales
+        sums = np.add.outer([0.0, *own.breaks], [0.0, *upstream.breaks])
+        return Scales(thinned(sums.ravel()), (*own.marks, *upstream.marks))
 
     def tail_curve(self, horizon: float) -> Curve:
         # Shared by the levels of a cascade, which ask for one another's curves.
@@ -206,7 +192,7 @@ class Sum(InformationAge):
     def _curve(self, horizon: float) -> Curve:
         """(1), or (2) where the own law has many atoms."""
         upstream = self.upstream.tail_curve(horizon)
-        edges = clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
+        edges = self.scales.edges(horizon)
         if isinstance(self.own, Pull) and (atoms := atoms_of(self.own.downloads)):
             own, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
             return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH, most=MANY)
@@ -243,13 +229,10 @@ class Best(InformationAge):
         return math.prod(copy.bound(x) ** count for copy, count in self._powers.items())
 
     @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        return thinned([point for copy in self._powers for point in copy.breaks])
-
-    @cached_property
-    def marks(self) -> tuple[float, ...]:
-        nearer = [min(copy.marks) / len(self.copies) for copy in self._powers]
-        return (*nearer, *(point for copy in self._powers for point in copy.marks))
+    def scales(self) -> Scales:
+        own = [copy.scales for copy in self._powers]
+        marks = [min(one.marks) / len(self.copies) for one in own] + [point for one in own for point in one.marks]
+        return Scales(thinned(point for one in own for point in one.breaks), tuple(marks))
 
 
 @final
@@ -273,12 +256,9 @@ class Delayed(InformationAge):
         return np.where(x < self.delay, 1.0, self.copy.bound(np.maximum(x - self.delay, 0.0)))
 
     @property
-    def breaks(self) -> tuple[float, ...]:
-        return (self.delay, *(self.delay + point for point in self.copy.breaks))
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return tuple(self.delay + point for point in self.copy.marks)
+    def scales(self) -> Scales:
+        breaks, marks = (tuple(self.delay + point for point in points) for points in self.copy.scales)
+        return Scales((self.delay, *breaks), marks)
 
     def laplace(self, rate: float) -> float:
         return math.exp(-rate * self.delay) * self.copy.laplace(rate)
@@ -298,9 +278,8 @@ class Never(InformationAge):
         return Prediction.of(0.0, self.basis)
 
 
-def direct(downloads: Law) -> InformationAge:
-    """The age of a copy that is pulled from the source (P2P eq. 6, 8). Exact."""
-    return Pull(downloads)
+direct = Pull  # the age of a copy that is pulled from the source (P2P eq. 6, 8), exact
+never = Never
 
 
 def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
@@ -332,8 +311,3 @@ def delayed(copy: InformationAge, delay: float) -> InformationAge:
     """The age when replies take a constant time (P2P eq. 27 at y = delay). Exact."""
     assert delay >= 0, delay
     return copy if delay == 0 or isinstance(copy, Never) else Delayed(copy, delay)
-
-
-def never() -> InformationAge:
-    """The age of a copy without a path to the source."""
-    return Never()

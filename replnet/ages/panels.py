@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -46,6 +46,21 @@ def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
         if not kept or point > STRETCH * kept[-1]:
             kept.append(point)
     return kept
+
+
+class Scales(NamedTuple):
+    """Where a tail jumps or bends, and points that tell its scales."""
+
+    breaks: tuple[float, ...] = ()
+    marks: tuple[float, ...] = (1.0,)
+
+    @classmethod
+    def of(cls, law: Law) -> Scales:
+        return cls(thinned(law.breaks), soft_marks(law))
+
+    def edges(self, horizon: float) -> Array:
+        """Panels from which a fit may start."""
+        return clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
 
 
 def jumps(law: Law) -> Array:

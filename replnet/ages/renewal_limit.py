@@ -41,7 +41,6 @@ from replnet.ages.curve import (
     NODES,
     Curve,
     Extended,
-    clean_edges,
     convolve,
     fit,
     panel_points,
@@ -49,7 +48,7 @@ from replnet.ages.curve import (
     to_powers,
     unresolved,
 )
-from replnet.ages.panels import FEW, coarse, soft_marks, spread_out, thinned
+from replnet.ages.panels import FEW, Scales, coarse, thinned
 from replnet.ages.prediction import Basis, NoFormulaError
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
@@ -91,9 +90,9 @@ class Crowd(Cluster):
     basis = LIMIT
 
     @property
-    def breaks(self) -> tuple[float, ...]:
+    def scales(self) -> Scales:
         # All bends that count, once the curve is known: its panels end there.
-        return thinned([*self.downloads.breaks, *self.polls.breaks])
+        return super().scales._replace(breaks=thinned([*self.downloads.breaks, *self.polls.breaks]))
 
     def tail_curve(self, horizon: float) -> Curve:
         single = self._single.upto(horizon)
@@ -108,7 +107,7 @@ class Crowd(Cluster):
 def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
     """H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
     if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
-        edges = clean_edges(np.array(spread_out([0.3 / (downloads.rate + polls.rate)], horizon)), horizon)
+        edges = Scales(marks=(0.3 / (downloads.rate + polls.rate),)).edges(horizon)
         return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
     return marched(downloads, polls, peers, horizon)
 
@@ -204,8 +203,7 @@ def marched(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
     many = max(len(downloads.breaks), len(polls.breaks))
     resolution = RESOLVED if many <= SOME else ROUGH if many <= FEW else ROUGHER
     downloads, polls = coarse(downloads), coarse(polls)
-    marks = spread_out([*soft_marks(polls)], horizon)
-    elapsed = fit(polls.tail, clean_edges([*thinned(polls.breaks), *marks], horizon)).complement()
+    elapsed = fit(polls.tail, Scales.of(polls).edges(horizon)).complement()
     stops = np.append(bends(downloads, polls, horizon), horizon)
     march = March(downloads, polls, peers, elapsed)
     scale = min(downloads.mean, polls.mean)

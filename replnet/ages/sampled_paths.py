@@ -32,7 +32,6 @@ import numpy as np
 
 from replnet.ages.chains import Cluster
 from replnet.ages.curve import Curve, Extended, clean_edges, fit
-from replnet.ages.panels import spread_out
 from replnet.ages.prediction import Basis, Prediction
 from replnet.laws.law import Array, Law
 
@@ -151,7 +150,7 @@ class SampledSpread(Cluster):
 
     def tail_curve(self, horizon: float) -> Curve:
         rest = self._rest.upto(horizon)
-        edges = clean_edges([*self.breaks, *rest.edges, *spread_out(self.marks, horizon)], horizon)
+        edges = clean_edges([*rest.edges, *self.scales.edges(horizon)], horizon)
         return fit(lambda x: self.bound(x) * rest(x), edges, tolerance=1e-9)
 
     @cached_property
@@ -159,7 +158,7 @@ class SampledSpread(Cluster):
         """R."""
 
         def curve(horizon: float) -> Curve:
-            edges = clean_edges(spread_out(self.marks, horizon), horizon)
+            edges = self.scales._replace(breaks=()).edges(horizon)
             return fit(lambda x: self._of_lattices(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
 
         return Extended(curve)

@@ -90,7 +90,7 @@ def cascade_freshness(updates: Updates, downloads: Levels) -> Prediction:
 
 
 def _cascade(downloads: Sequence[Law]) -> InformationAge:
-    copy = direct(downloads[0])
+    copy: InformationAge = direct(downloads[0])
     for law in downloads[1:]:
         copy = pull(copy, law)
     return copy

@@ -324,8 +324,7 @@ def in_turns(sources: Sources, often: Floats, replicas: int, ask: int) -> Interv
     shares: Floats = np.asarray(k[1:] * -np.diff(np.append(-np.diff(beyond), 0.0)))
     kept = shares > 0
     lengths = (k[1:][kept] / often[some, None]).ravel()
-    owner, share = np.repeat(some, kept.sum()), np.tile(shares[kept], some.size)
-    return Intervals(sources, often, TURNS, owner, np.asarray(lengths, dtype=float), share)
+    return Intervals(sources, often, TURNS, np.repeat(some, kept.sum()), lengths, np.tile(shares[kept], some.size))
 
 
 def copies_of(system: System, ask: int) -> Copies:
@@ -334,9 +333,9 @@ def copies_of(system: System, ask: int) -> Copies:
     m, j = spec.replicas, ask
     if spec.order == "carousel" and often.any():
         owner, slots, count = intervals_of(system.round)
-        turns = system.round.size
+        turns, lengths = system.round.size, np.asarray(slots * system.slot, dtype=float)
         often = np.bincount(system.round, minlength=system.size) / (turns * system.slot)
-        return Intervals(of, often, CAROUSEL, owner, slots * system.slot, slots * count / turns)
+        return Intervals(of, often, CAROUSEL, owner, lengths, slots * count / turns)
     if spec.order in ("random", "purely random"):
         return _in_order(system)
     if spec.share == "turns":
