@@ -60,19 +60,6 @@ def crossing(
     return low, high
 
 
-def increasing_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where f, negative at `low` and not at `high`, crosses zero, from the side where it is not negative.
-
-    In logarithms, as rates differ by factors.
-    """
-
-    def at(x: float) -> float:
-        return f(math.exp(x))
-
-    ends = ((x, at(x)) for x in (math.log(low), math.log(high)))
-    return math.exp(crossing(at, *ends, enough=SAME)[1][0])
-
-
 def rate_for(target: float, freshness: Callable[[float], float], *, start: float = 1.0, what: str = "rate") -> float:
     """The smallest rate at which the increasing `freshness` of it meets `target`.
 

@@ -7,6 +7,7 @@ Commands:
     sweeps         sweep, status, report, compare, reproduce
     reproducing    what `reproduce` runs
     traces         trace import, trace fit, audit
+    formulas       formula
     demo           one network three times over
     doctor         what works here, and how fast
     thresholds     demands on a result, such as 'freshness > 0.9'

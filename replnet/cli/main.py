@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from replnet.cli.codes import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, RAY_LOST
+from replnet.cli.formulas import formula
 from replnet.cli.screen import echo
 from replnet.cli.sweeps import COMMANDS
 from replnet.cli.traces import audit, trace
@@ -248,3 +249,4 @@ commands.add_command(trace)
 for command in COMMANDS:
     commands.add_command(command)
 commands.add_command(audit)
+commands.add_command(formula)

@@ -19,7 +19,7 @@ from replnet.papers.budget import Floats, Ints
 from replnet.papers.crawl import POLICIES, Pages, optimal_discrete, optimal_fixed, optimal_random, optimal_slotted
 from replnet.papers.orders import ORDERS
 from replnet.papers.staleness import Kind, allocate, square_root_rates
-from replnet.papers.sync import Elements, optimal
+from replnet.papers.sync import optimal
 
 Between = Literal["constant", "exponential", "random", "purely random"]
 NAMES = {
@@ -50,12 +50,12 @@ def rates_by(
         case "freshness", "purely random":
             return optimal_slotted(Pages(weights, rates / budget)).rates * budget
         case "freshness", "random":
-            return optimal(Elements(rates), budget / rates.size, ORDERS[between])
+            return optimal(rates, budget / rates.size, ORDERS[between])
         case "age", "constant" if not poisson or np.ptp(weights):
             return least(shapes, rates, weights, budget, "x", "source")
         case "age", _:
             order = ORDERS[{"constant": "fixed", "exponential": "purely random"}.get(between, between)]
-            return optimal(Elements(rates), budget / rates.size, order, "age")
+            return optimal(rates, budget / rates.size, order, "age")
     return POLICIES[NAMES[policy]](pages, budget)
 
 

@@ -90,7 +90,8 @@ def best_rates(order: Order, goal: Goal, worth: Floats, changes: Floats, budget:
     if gaining.size == 0:
         return Allocation(rates, 0.0)
     u, d, log_ratio = worth[gaining], changes[gaining], inverse_gain(order, goal)
-    start = -float(level(order, goal, np.log(d.sum() / budget)))  # where all are alike
+    rarely = float(d.sum()) / budget
+    start = -float(level(order, goal, np.log(rarely)))  # where all are alike
     if goal == "age":
         share = np.log(u) - 2 * np.log(d)
         rates[gaining], t = spend(budget, lambda t: d * np.exp(-log_ratio(-t - share)), start - float(share.mean()))
@@ -105,7 +106,7 @@ def best_rates(order: Order, goal: Goal, worth: Floats, changes: Floats, budget:
         found[fed] = d[fed] * np.exp(-log_ratio(y[fed]))
         return found
 
-    rates[gaining], t = spend(budget, rates_at, start)
+    rates[gaining], t = spend(budget, rates_at, max(start, -rarely))
     return Allocation(rates, top / (1 + math.exp(min(t, LARGEST_POWER))))
 
 
@@ -145,5 +146,11 @@ def inverse_gain(order: Order, goal: Goal) -> Callable[[Floats], Floats]:
             found = found - (level(order, goal, found) - y) / np.interp(y, known, slope)
         return np.asarray(found - np.interp(y, edges, at_edges))
 
-    curve = fit(bent, edges, tolerance=RESOLVED)
-    return lambda y: np.interp(y, edges, at_edges) + curve(y)
+    curve, last = fit(bent, edges, tolerance=RESOLVED), float(edges[-1])
+
+    def log_ratio(y: Floats) -> Floats:
+        known = np.minimum(y, last)
+        # Where 1 - K vanishes in floats it does so exponentially.
+        return np.asarray(np.interp(known, edges, at_edges) + curve(known) + np.log(np.maximum(y / last, 1.0)))
+
+    return log_ratio

@@ -195,3 +195,13 @@ Positive = Annotated[float, BeforeValidator(positive), Field(gt=0)]
 WeightText = Annotated[str, BeforeValidator(_weight), WithJsonSchema({"type": ["string", "number"]})]
 Updates = Annotated[LawField, "the law of the times between updates"]
 Downloads = Annotated[LawField, "the law of the times between downloads"]
+
+
+@formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
+def quotient(
+    of: Annotated[Positive, "the number that is divided"],
+    over: Annotated[Positive, "the number that it is divided by"],
+) -> Values:
+    """One number over another, and by which share the one is larger."""
+    yield "numbers", "ratio", of / over
+    yield "numbers", "increase", of / over - 1

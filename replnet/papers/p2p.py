@@ -1,10 +1,5 @@
 """Freshness of copies of copies, and the best size of a system that serves clients (P2P).
 
-X is larger than Y in second order iff the integral of its tail from 0 to x is
-at least that of Y for every x (P2P Definition 1). At equal means larger
-download intervals in this order are fresher, smaller update intervals are
-(Theorem 2), and a constant is larger than everything (Lemma 3, Theorem 3).
-
 With X the information age of any copy, U the updates, G_U the tail of the
 update age and g_U its density,
 
@@ -47,27 +42,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from replnet.ages.cluster import all_superposed, cluster
 from replnet.ages.curve import clean_edges, panel_integrals
 from replnet.ages.information_age import CASCADE, DIRECT, REDUNDANT, InformationAge, best_of, direct, horizon_of, pull
-from replnet.ages.panels import resolving_edges, soft_marks
+from replnet.ages.panels import resolving_edges
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.roots import Family, UnreachableError, rate_for
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, Target, family_of
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Array, Law
-from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, formula
+from replnet.papers.formula import Downloads, NotNegative, Updates, Values, formula
 
 SPELLS = Basis("exact", "P2P eq. 16, 24", CASCADE.assumes)
 SUPERPOSED = Basis("limit", "P2P eq. 34, 35", "many independent replicas, none of which dominates")
 THEOREM_3 = Basis("exact", "P2P Thm 3", "renewal updates and downloads, independent and stationary")
-ROUNDING = 1e-12  # of integrated tails in units of the mean: each is a handful of operations from exact
-POINTS = 400
 NEIGHBOURS = 4  # of the best m that are tried one by one
 STEP = 1.4  # of the coarse search
 
@@ -94,24 +87,6 @@ def _cascade(downloads: Sequence[Law]) -> InformationAge:
     for law in downloads[1:]:
         copy = pull(copy, law)
     return copy
-
-
-def dominates(first: Law, second: Law) -> Literal["first", "second", "neither", "equal"]:
-    """Which of two laws of the same mean is larger in second order (Definition 1).
-
-    Compared on a grid of points that has all breaks, up to rounding.
-    """
-    mean = first.mean
-    if abs(second.mean - mean) > ROUNDING * mean:
-        raise ValueError(f"{first} and {second} have different means, {mean:g} and {second.mean:g}: not comparable")
-    marks = np.array([*soft_marks(first), *soft_marks(second), *first.breaks, *second.breaks])
-    x = np.concatenate([marks, np.geomspace(marks.min() / 100, marks.max() * 2, POINTS)])
-    # Integrated tails differ by minus what the excesses do.
-    ahead = (np.asarray(second.excess(x)) - np.asarray(first.excess(x))) / mean
-    above, below = bool((ahead > ROUNDING).any()), bool((ahead < -ROUNDING).any())
-    if above:
-        return "neither" if below else "first"
-    return "second" if below else "equal"
 
 
 @formula("constant-gain", THEOREM_3, metrics=("freshness",))
@@ -375,13 +350,3 @@ def cooperative_size(
     """What replicas that poll one another serve if they poll as rarely as the target allows (VI-D)."""
     found = cooperative(bandwidth, target, replicas, updates, family_of(downloads), family_of(polls), peers)
     return (("cooperative", name, getattr(found, name)) for name in (*SIZES, "polls"))
-
-
-@formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
-def quotient(
-    of: Annotated[Positive, "the number that is divided"],
-    over: Annotated[Positive, "the number that it is divided by"],
-) -> Values:
-    """One number over another, and by which share the one is larger."""
-    yield "numbers", "ratio", of / over
-    yield "numbers", "increase", of / over - 1

@@ -48,7 +48,7 @@ from pydantic import BeforeValidator, Field
 
 from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, fit
 from replnet.ages.prediction import Basis
-from replnet.ages.roots import SAME, bracket, crossing, increasing_root
+from replnet.ages.roots import SAME, bracket, crossing
 from replnet.laws.fields import Count, LawField, Target
 from replnet.laws.integral import TailIntegral
 from replnet.laws.law import Array, Law
@@ -66,6 +66,9 @@ DAY, WEEK, YEAR = 1.0, 7.0, 365.0
 _EDGES = np.append(0.0, np.geomspace(1e-12, 1.0, 60))
 _U = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * GAUSS_NODES).ravel()
 _WEIGHTS = (np.diff(_EDGES)[:, None] * GAUSS_WEIGHTS).ravel()
+
+
+Weights = Floats | None
 
 
 class Pair(NamedTuple):
@@ -126,7 +129,7 @@ def _require(rates: Law, frequency: float) -> None:
 
 def gamma_uniform_freshness(ratio: Array, spread: Array) -> Array:
     """(3), Table 3: mean rate over frequency, and standard deviation over mean, delta."""
-    return np.exp(_log_transform(ratio, spread)) @ _WEIGHTS
+    return 1 + np.expm1(_log_transform(ratio, spread)) @ _WEIGHTS
 
 
 def gamma_uniform_age(ratio: Array, spread: Array) -> Array:
@@ -159,69 +162,42 @@ def _gamma(ratio: Array, spread: Array) -> tuple[Floats, Floats]:
 # ---- Allocations (Sync 5, App. E)
 
 
-@final
-class Elements:
-    """A database of elements that change `rates` times per unit of time, `weights` of each; equally many if left out.
-
-    Weights add up to 1, and those of weight 0 are left out.
-    """
-
-    def __init__(self, rates: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
-        rates = np.array(rates, dtype=float, ndmin=1)
-        weights = np.ones(rates.shape) if weights is None else np.array(weights, dtype=float, ndmin=1)
-        if rates.ndim != 1 or rates.size == 0:
-            raise FieldError("rates", f"shape {rates.shape}", "a list of at least one change rate")
-        if weights.shape != rates.shape:
-            raise FieldError("weights", f"{weights.size} for {rates.size} rates", "one weight per rate")
-        for field, values in (("rates", rates), ("weights", weights)):
-            wrong = np.flatnonzero(~((values >= 0) & (values < np.inf)))
-            if wrong.size:
-                raise FieldError(f"{field}[{wrong[0]}]", f"{values[wrong[0]]:g}", "a finite number, 0 or more")
-        self.rates, self.weights = rates[weights > 0], weights[weights > 0] / weights.sum()
-
-    def mean(self, values: Array) -> float:
-        return float(self.weights @ np.asarray(values, dtype=float))
+# Of elements that change at `rates`, so many of each as `weights` say; equally many if they are left out.
 
 
-def freshness(elements: Elements, frequencies: Floats, order: Order = FIXED) -> float:
+def freshness(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
     """Share of the elements that are up to date, averaged over time (Thm 1)."""
-    return elements.mean(order.freshness(elements.rates, frequencies))
+    return float(np.average(order.freshness(rates, frequencies), weights=weights))
 
 
-def age(elements: Elements, frequencies: Floats, order: Order = FIXED) -> float:
+def age(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
     """Mean age over elements and time (Thm 1); infinite if one that changes is never synchronised."""
-    return elements.mean(order.age(elements.rates, frequencies))
+    return float(np.average(order.age(rates, frequencies), weights=weights))
 
 
-def uniform(elements: Elements, frequency: float) -> Floats:
-    """All elements equally often."""
-    return np.full(elements.rates.shape, _frequency(frequency))
+def proportional(rates: Floats, frequency: float, weights: Weights = None) -> Floats:
+    """Frequencies in proportion to the change rates. If nothing changes, all equally often."""
+    mean = float(np.average(rates, weights=weights))
+    return rates * (frequency / mean) if mean > 0 else np.full(rates.shape, frequency)
 
 
-def proportional(elements: Elements, frequency: float) -> Floats:
-    """In proportion to the change rates. If nothing changes, all equally often."""
-    mean = elements.mean(elements.rates)
-    return elements.rates * (_frequency(frequency) / mean) if mean > 0 else uniform(elements, frequency)
-
-
-def optimal(elements: Elements, frequency: float, order: Order = FIXED, goal: Goal = "freshness") -> Floats:
-    """The best frequencies for a goal (Sync Problem 1)."""
+def optimal(
+    rates: Floats, frequency: float, order: Order = FIXED, goal: Goal = "freshness", weights: Weights = None
+) -> Floats:
+    """The best frequencies for a goal (Sync Problem 1), `frequency` on average."""
     if goal not in ("freshness", "age"):
         raise FieldError("goal", f"{goal!r} is not known", "freshness or age")
-    rates, weights, unit = elements.rates, elements.weights, float(elements.rates.max())
-    if _frequency(frequency) == 0 or unit == 0:
+    if not 0 <= frequency < math.inf:
+        raise FieldError("frequency", f"{frequency!r} is no frequency", "a finite number, 0 or more")
+    unit = float(rates.max())
+    if frequency == 0 or unit == 0:
         return np.zeros(rates.shape)
     if not 1 / FARTHEST_BUDGET < frequency / unit < FARTHEST_BUDGET:
         right = f"within a factor {FARTHEST_BUDGET:g} of the largest change rate, {unit:g}, or 0"
         raise FieldError("frequency", f"{frequency:g} is out of range", right)
-    worth = weights if goal == "freshness" else weights**2
-    return np.asarray(best_rates(order, goal, worth, weights * rates / unit, frequency / unit).rates / weights * unit)
-
-
-def _frequency(frequency: float) -> float:
-    if not 0 <= frequency < math.inf:
-        raise FieldError("frequency", f"{frequency!r} is no frequency", "a finite number, 0 or more")
-    return float(frequency)
+    number = np.ones(rates.shape) if weights is None else weights
+    worth, budget = number if goal == "freshness" else number**2, frequency / unit * float(number.sum())
+    return np.asarray(best_rates(order, goal, worth, number * rates / unit, budget).rates / number * unit)
 
 
 def at_gain(rates: npt.ArrayLike, gain: float, order: Order = FIXED, goal: Goal = "freshness") -> Floats:
@@ -230,21 +206,19 @@ def at_gain(rates: npt.ArrayLike, gain: float, order: Order = FIXED, goal: Goal 
     return at_price(order, goal, np.ones(rates.shape), rates, gain)
 
 
-def at_equal_gain(
-    elements: Elements, frequencies: Floats, rates: npt.ArrayLike, order: Order = FIXED, goal: Goal = "freshness"
-) -> Floats:
-    """The frequencies of elements of any rates that gain as much from one more as those of a best allocation."""
+def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal = "freshness") -> float:
+    """What elements of a best allocation gain from one synchronisation more."""
     # The slowest that changes is the last to be given up.
-    at = int(np.argmin(np.where(elements.rates > 0, elements.rates, np.inf)))
-    rate, ratio = float(elements.rates[at]), float(elements.rates[at] / frequencies[at])
-    gain = order.freshness_gain(ratio) / rate if goal == "freshness" else order.age_gain(ratio) / rate**2
-    return at_gain(rates, float(gain), order, goal)
+    at = int(np.argmin(np.where(rates > 0, rates, np.inf)))
+    rate, ratio = float(rates[at]), float(rates[at] / frequencies[at])
+    return float(order.freshness_gain(ratio) / rate if goal == "freshness" else order.age_gain(ratio) / rate**2)
 
 
 def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
     """The (lambda, f) with the highest f among those with dF/df = mu, where K(r) / r is largest."""
     falling = fit(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13).derivative()
-    ratio = increasing_root(lambda r: float(falling(r)), 0.5, 20.0)
+    low, high = crossing(lambda r: float(falling(r)), *((r, float(falling(r))) for r in (0.5, 19.0)))
+    ratio = (low[0] + high[0]) / 2
     rate = float(order.freshness_gain(ratio)) / gain
     return rate, rate / ratio
 
@@ -294,15 +268,19 @@ def table_6(heights: Sequence[float], month: float = 30.0) -> dict[str, Callable
     They change daily, weekly, monthly, every four months and yearly, by shares (Fig. 12); `optimal` is the best for
     each of the two, and takes longer to find.
     """
-    pages = Elements(1 / np.array([DAY, WEEK, month, 4 * month, YEAR]), heights)
+    intervals, shares = np.array([DAY, WEEK, month, 4 * month, YEAR]), np.array(heights)
+    rates, weights, frequency = 1 / intervals[shares > 0], shares[shares > 0], 1 / month
 
     def pair(best: Floats, youngest: Floats) -> Pair:
-        return Pair(freshness(pages, best), age(pages, youngest))
+        return Pair(freshness(rates, best, weights=weights), age(rates, youngest, weights=weights))
+
+    def best(goal: Goal) -> Floats:
+        return optimal(rates, frequency, goal=goal, weights=weights)
 
     return {
-        "proportional": lambda: pair(*[proportional(pages, 1 / month)] * 2),
-        "uniform": lambda: pair(*[uniform(pages, 1 / month)] * 2),
-        "optimal": lambda: pair(optimal(pages, 1 / month), optimal(pages, 1 / month, goal="age")),
+        "proportional": lambda: pair(*[proportional(rates, frequency, weights)] * 2),
+        "uniform": lambda: pair(*[np.full(rates.shape, frequency)] * 2),
+        "optimal": lambda: pair(best("freshness"), best("age")),
     }
 
 
@@ -426,8 +404,11 @@ def benefit_of(
     yield "best division", "benefit", float(benefit(parts, best_division(parts, sum(synchronisations))))
 
 
-def _elements(rates: tuple[float, ...], weights: tuple[float, ...] = (), **_: object) -> Elements:
-    return Elements(rates, weights or None)
+def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
+    if not rates:
+        raise FieldError("rates", "shape (0,)", "a list of at least one change rate")
+    if weights and len(weights) != len(rates):
+        raise FieldError("weights", f"{len(weights)} for {len(rates)} rates", "one weight per rate")
 
 
 @formula(
@@ -435,7 +416,7 @@ def _elements(rates: tuple[float, ...], weights: tuple[float, ...] = (), **_: ob
     ALLOCATED,
     groups=("proportional", "uniform", *GOALS),
     metrics=("freshness", "age", "frequency"),
-    check=_elements,
+    check=_one_weight_each,
 )
 def allocation(
     *,
@@ -446,18 +427,18 @@ def allocation(
     rate: Annotated[Positive | None, "of an element, or of one more that is treated like the others"] = None,
 ) -> Values:
     """A budget of synchronisations shared among elements; `frequency` is that of an element of a rate."""
-    elements, by = _elements(rates, weights), ORDERS[order]
-    found = {"proportional": proportional(elements, frequency), "uniform": uniform(elements, frequency)}
-    found |= {group: optimal(elements, frequency, by, goal) for group, goal in GOALS.items()}
+    changes, number, by = np.array(rates), np.array(weights or np.ones(len(rates))), ORDERS[order]
+    found = {"proportional": proportional(changes, frequency, number), "uniform": np.full(changes.shape, frequency)}
+    found |= {group: optimal(changes, frequency, by, goal, number) for group, goal in GOALS.items()}
     for group, given in found.items():
-        yield from _pair(group, (freshness(elements, given, by), age(elements, given, by)))
+        yield from _pair(group, (freshness(changes, given, by, number), age(changes, given, by, number)))
         if rate is None:
             continue
         if group in GOALS:
-            own = float(at_equal_gain(elements, given, [rate], by, GOALS[group])[0])
+            own = at_gain([rate], gain_of(changes, given, by, GOALS[group]), by, GOALS[group])[0]
         else:
-            own = frequency * (rate / elements.mean(elements.rates) if group == "proportional" else 1.0)
-        yield group, "frequency", own
+            own = frequency * (rate / np.average(changes, weights=number) if group == "proportional" else 1.0)
+        yield group, "frequency", float(own)
 
 
 @formula("equal-gain", GAIN, groups=("element",), metrics=("frequency", "highest_frequency", "rate_of_highest"))

@@ -10,17 +10,23 @@ from scipy.special import stdtrit
 
 from replnet.ages.information_age import direct
 from replnet.ages.stretched import at_rate
-from replnet.laws.processes.carousel import Carousel
 from replnet.engines.aggregate.copies import followed, together
 from replnet.engines.aggregate.kernels import fresh_time
 from replnet.engines.aggregate.processes import CHUNK, before, chunks, named, renewals
 from replnet.engines.aggregate.refreshes import Draws, Listed, Renewing, Round, Scattered, Shuffled, freshest
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Pareto, Uniform
+from replnet.laws.processes.carousel import Carousel
 from replnet.laws.processes.streams import seed_words
 from replnet.measure.estimate import ratio
-from replnet.papers.crawl_policies import order_freshness
-from replnet.papers.crawling import Pages, fixed_freshness, optimal_random, optimal_slotted, random_freshness
-from replnet.papers.sync_order import FIXED, RANDOM, PurelyRandom, RandomOrder
+from replnet.papers.crawl import (
+    Pages,
+    fixed_freshness,
+    optimal_random,
+    optimal_slotted,
+    order_freshness,
+    random_freshness,
+)
+from replnet.papers.orders import FIXED, RANDOM, purely_random, random_order
 
 FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law
 POISSON = Exponential(rate=1.0)
@@ -267,8 +273,8 @@ def test_table_2(order, r):
     """All sources alike, with the formulas for so many."""
     made, expected = {
         "fixed": (Round(np.arange(COUNT), 1 / COUNT, COUNT), FIXED),
-        "random": (Shuffled(COUNT, 1.0), RandomOrder(COUNT)),
-        "purely random": (Draws(np.ones(COUNT) / COUNT, 1 / COUNT), PurelyRandom(1 / COUNT)),
+        "random": (Shuffled(COUNT, 1.0), random_order(COUNT)),
+        "purely random": (Draws(np.ones(COUNT) / COUNT, 1 / COUNT), purely_random(1 / COUNT)),
     }[order]
     fresh = worth(made, np.full(COUNT, r), 100.0, seed=int(10 * r))
     assert_agrees(fresh, float(expected.freshness_at(r)), resolution=0.007)
@@ -277,7 +283,7 @@ def test_table_2(order, r):
 def test_own_shares_and_own_intervals():
     """Every source has a share of its own, and so a formula of its own."""
     rates, often = np.linspace(0.2, 3, COUNT), np.linspace(0.4, 2, COUNT)
-    each = [float(PurelyRandom(float(f / often.sum())).freshness(a, f)) for a, f in zip(rates, often, strict=True)]
+    each = [float(purely_random(float(f / often.sum())).freshness(a, f)) for a, f in zip(rates, often, strict=True)]
     drawn = worth(Draws(often / often.sum(), 1 / often.sum()), rates, 100.0)
     assert_agrees(drawn, float(np.mean(each)), resolution=0.007)
     scattered = worth(Scattered(often), rates, 100.0)
@@ -318,7 +324,7 @@ def test_draws_in_slots_are_as_fresh_as_equation_3_says_over_a_slot():
     """Few sources and many changes in a slot, where continuous time is another thing."""
     few = Pages([1.0, 2.0, 3.0], [2.0, 1.0, 0.5])
     shares = optimal_slotted(few).rates
-    each = [PurelyRandom(p).freshness(d, p) for p, d in zip(shares, few.changes, strict=True)]
+    each = [purely_random(p).freshness(d, p) for p, d in zip(shares, few.changes, strict=True)]
     expected = float(few.utilities @ each) / float(few.utilities.sum())
     assert abs(expected - random_freshness(few, shares)) > 0.05
     fresh = worth(Draws(shares, 1.0), few.changes, 500.0, weights=few.utilities, replications=300)

@@ -14,7 +14,7 @@ import pytest
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Comparison, verdicts
-from replnet.papers.service import cooperative
+from replnet.papers.p2p import cooperative
 from replnet.study.experiment.cells import Settings
 from replnet.study.sweeps.optimise import predict_size, solve
 from replnet.study.sweeps.systems import Choice, Found, System, search

@@ -11,8 +11,7 @@ from replnet.ages.information_age import direct
 from replnet.ages.penalties import currency, missing_updates, source_penalty, staleness, update_penalty
 from replnet.ages.roots import rate_for
 from replnet.laws import Constant, Exponential, Pareto
-from replnet.papers.allocation import budget_for
-from replnet.papers.many_replicas import extra_bandwidth
+from replnet.papers.staleness import budget_for, extra_bandwidth
 
 PARETO, CONSTANT = Pareto(3, rate=2), Constant(rate=2)
 # lambda = mu = 2: (a) Pareto updates, constant downloads; (b) the other way round.

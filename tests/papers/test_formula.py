@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.papers.crawling import Pages, fixed_freshness, random_freshness
+from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
+from replnet.papers.formula import arguments as checked
+from replnet.papers.formula import compute, formulas
 from replnet.report.sections import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.schema import experiment_schema
-from replnet.study.formulas.computation import Computation
-from replnet.study.formulas.registry import COMPUTATIONS, computation
 from replnet.study.sweeps.forecast import outlook
 from replnet.text.documents import read_yaml
 from replnet.text.errors import InputError
@@ -52,7 +52,7 @@ def load(tmp_path):
 
 
 def rows(**arguments) -> dict[tuple[str, str], float | None]:
-    return {(row["group"], row["metric"]): row["predicted"] for row in computation(arguments).rows()}
+    return {(one.group, one.metric): one.prediction.value for one in compute(**arguments)}
 
 
 # ---- As an experiment
@@ -165,12 +165,11 @@ def test_one_thing_wrong(load, old, new, said):
 def test_every_formula_describes_its_arguments():
     schema = experiment_schema()
     validator = jsonschema.Draft202012Validator(schema)
-    for name, one in COMPUTATIONS.items():
-        part = schema["$defs"][one.__name__]
+    for name, one in formulas().items():
+        part = schema["$defs"][one.model.__name__]
         assert part["description"]
         assert all("description" in field for key, field in part["properties"].items() if key != "name"), name
         assert part["required"] == ["name"]
-        assert issubclass(one, Computation)
     assert validator.is_valid({"title": "t", "formula": {"name": "orders", "ratio": "${r}"}})
     assert not validator.is_valid({"title": "t", "formula": {"name": "orders", "ration": 1}})
     assert not validator.is_valid({"title": "t", "formula": {"name": "order", "ratio": 1}})
@@ -226,7 +225,7 @@ def test_a_division_is_a_list_or_a_sum(given):
 )
 def test_arguments_that_cannot_be(arguments, said):
     with pytest.raises(InputError) as caught:
-        computation(arguments)
+        checked(arguments)
     assert said in str(caught.value)
 
 
@@ -279,7 +278,7 @@ def test_formulas_that_ship(name):
     assert [one.kind for one in found.errata] == SAID.get(name, [])
     assert all(one.name for one in found.errata)
     known = {(row["group"], row["metric"]) for row in found.rows}
-    one = COMPUTATIONS[found.cells[0].formula["name"]]
+    one = formulas()[found.cells[0].formula["name"]]
     assert known <= {(group, metric) for group in one.groups for metric in one.metrics}
 
 
@@ -310,3 +309,41 @@ def test_reproducing_them(tmp_path):
     assert "2 errata in what the papers print (2 of prose)" in page
     assert "2 errata in what the papers print (2 of prose)" in run.stderr
     assert "not checked" not in page
+
+
+SHIPPED = [name for name in shipped_names("experiments") if name.startswith("staleness/")]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_experiments_that_ship(name):
+    experiment = load_experiment(name)
+    assert experiment.title
+    assert experiment.claim
+    assert experiment.paper.startswith("Staleness ")
+    assert 1 < len(experiment.quick().cells()) <= len(experiment.cells())
+
+
+def test_what_the_paper_prints_and_its_equations_do_not_say():
+    found = {name: rn.sweep(load_experiment(f"staleness/{name}"), workers=0) for name in ("crawl-rate", "one-to-many")}
+    assert [line.partition(" (")[0] for line in found["crawl-rate"].contradictions] == [
+        "omega = 1: popularity uniform, pages per second: 99000 is printed, 1.0064e+05 predicted",
+        "omega = 10: popularity by updates, gigabits per second: 92 is printed, 92.593 predicted",
+    ]
+    assert [line.partition(" (")[0] for line in found["one-to-many"].contradictions] == [
+        "weight = x, replicas = many: replicas, extra bandwidth: 5 is printed, 1.4495 predicted"
+    ]
+    assert all(claim.predicted for one in found.values() for claim in one.claims)
+
+
+def test_a_path_of_its_own_says_that_it_keeps_its_phase():
+    """At periods of 5 and 5 a path is stale for the share of its phase, here up to the ends of the run."""
+    overrides = ["downloads=constant(period=5)", "run.seed=1:6"]
+    rows = rn.sweep(load_experiment("staleness/phase-lock", overrides), workers=0).rows
+    measured = [row["measured"] for row in rows]
+    assert len(set(measured)) == len(rows) == 6
+    assert max(measured) - min(measured) > 0.5
+    for row in rows:
+        assert row["verdict"] == "unresolved"
+        assert row["predicted"] == pytest.approx(0.5)
+        assert "keep their phases; this is a random one" in row["note"]
+        assert "on one path ages depend, by up to 0.8" in row["note"]
