@@ -109,19 +109,13 @@ class FiniteCrowd(Cluster):
         return fit(lambda x: 1 - self._between(1 - many(x), 1 - few(x)), edges, tolerance=1e-9)
 
 
-def cluster(
-    replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, select: str = "random", ask: int = 1
-) -> InformationAge:
+def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, ask: int = 1) -> InformationAge:
     """The age of the best of `ask` replicas of a cluster, by the formula that the head names.
 
-    Raises FieldError (a ValueError) for shapes that cannot be, and for `recent`, which has no formula.
+    Raises FieldError (a ValueError) for shapes that cannot be.
     """
     _require_shape(replicas, peers, ask)
-    if polls is None or peers == 0:
-        return best_of([direct(downloads)] * ask)
-    if select != "random":
-        raise FieldError("select", NO_RECENT, "random")
-    if ask == replicas:
+    if polls is None or peers == 0 or ask == replicas:
         return best_of([direct(downloads)] * ask)
     if isinstance(polls, Exponential) and isinstance(downloads, Exponential):
         return Chain(replicas, downloads, polls, peers, ask)

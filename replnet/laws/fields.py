@@ -105,10 +105,10 @@ def time_of(value: object, right: str = "0 or a time") -> float:
     return number
 
 
-def amount(value: object) -> float:
-    number = _float(value, "0, or a number above 0")
+def amount(value: object, right: str = "0, or a number above 0") -> float:
+    number = _float(value, right)
     if not 0 <= number < math.inf:
-        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", "0, or a number above 0")
+        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", right)
     return number
 
 
@@ -218,7 +218,7 @@ Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=LARGEST)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=LARGEST)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=LARGEST)]
 Bandwidth = Annotated[float, BeforeValidator(positive), Field(gt=0)]
-Amount = Annotated[float, BeforeValidator(amount), Field(ge=0)]
+Amount = Annotated[float, BeforeValidator(lambda value: amount(value)), Field(ge=0)]
 Shape = Annotated[Law, BeforeValidator(shape), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
 Delay = Annotated[
     Any,

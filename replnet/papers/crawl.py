@@ -253,21 +253,23 @@ ROUND = Basis("exact", "Crawl eq. 6 over the intervals of Algorithm 3", POISSON)
 AT_RANDOM = Basis("exact", "Crawl eq. 5", f"{POISSON}; every page at exponential intervals")
 SLOTS = Basis("exact", "Crawl eq. 3", "one page a slot, drawn with these shares")
 RANDOMISED, CAROUSEL = "new algorithm, randomised", "new algorithm, carousel"
+ALGORITHM_2 = Basis("exact", "Crawl eq. 11, Claim 2", POISSON)
 OPTIMA: dict[str, tuple[Callable[[Pages, float], Allocation], Basis]] = {
-    "exponential": (optimal_random, Basis("exact", "Crawl eq. 11, Claim 2", POISSON)),
+    "exponential": (optimal_random, ALGORITHM_2),
     "constant": (optimal_fixed, Basis("exact", "Crawl eq. 6, solved numerically", POISSON)),
     "slots": (lambda pages, _: optimal_discrete(pages), Basis("exact", "Crawl Algorithm 1", SLOTS.assumes)),
 }
+OF_POLICIES = (*POLICIES, CAROUSEL, RANDOMISED)
+OF_THRESHOLD = ("refreshed", "threshold", "never refreshed")
 MOST_SHOWN = 10  # pages that have a row of their own
 PAGES = tuple(f"page {i}" for i in range(1, MOST_SHOWN + 1))
 
-Sources = Annotated[Count | None, "how many pages; left out where rates or weights are a list"]
 Rates = Annotated[Sourced, "how often pages change: a list, or a law whose quantiles they are"]
 Weights = Annotated[Sourced, "what pages are worth: a list, or a law whose quantiles are dealt to them"]
 Budget = Annotated[Positive, "refreshes per unit of time, all pages together"]
-Numbers = tuple[NotNegative, ...]
-Utilities = Annotated[Numbers, "what pages are worth"]
-Changes = Annotated[Numbers, "how often they change, of slots with which probability"]
+Number = Annotated[Count | None, "how many pages; left out where rates or weights are a list"]
+Utilities = Annotated[tuple[NotNegative, ...], "what pages are worth"]
+Changes = Annotated[tuple[NotNegative, ...], "how often they change, or in a slot with which probability"]
 
 
 def _pages(sources: int | None, rates: Given, weights: Given, **_: object) -> Pages:
@@ -281,14 +283,8 @@ def _pages(sources: int | None, rates: Given, weights: Given, **_: object) -> Pa
     return Pages(dealt(weights, count) * count, listed(rates, count))
 
 
-@formula(
-    "crawl-policies",
-    AT_INTERVALS,
-    groups=(*POLICIES, CAROUSEL, RANDOMISED),
-    metrics=("freshness", "share_of_optimum"),
-    check=_pages,
-)
-def crawl_policies(*, sources: Sources = None, rates: Rates, weights: Weights, budget: Budget) -> Values:
+@formula("crawl-policies", AT_INTERVALS, groups=OF_POLICIES, metrics=("freshness", "share_of_optimum"), check=_pages)
+def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, budget: Budget) -> Values:
     """Weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
 
     The new algorithm has its rates at exponential intervals, too, and in a carousel of one page at a time.
@@ -309,25 +305,19 @@ def _in_a_carousel(pages: Pages, rates: Floats) -> float:
     return order_freshness(pages, long_round(rates), 1 / float(rates.sum())) if rates.any() else pages.mean(rates)
 
 
-@formula(
-    "crawl-threshold",
-    OPTIMA["exponential"][1],
-    groups=("refreshed", "threshold", "never refreshed"),
-    metrics=("worth_per_change", "pages"),
-    check=_pages,
-)
+@formula("crawl-threshold", ALGORITHM_2, groups=OF_THRESHOLD, metrics=("worth_per_change", "pages"), check=_pages)
 def crawl_threshold(
     *,
-    sources: Sources = None,
+    sources: Number = None,
     rates: Rates,
     weights: Weights,
     budget: Budget,
-    intervals: Annotated[
-        Literal["exponential", "constant"],
-        "between refreshes of a page: exponential (Algorithm 2) or constant",
-    ] = "exponential",
+    intervals: Literal["exponential", "constant"] = "exponential",
 ) -> Values:
-    """Worth over change rate of pages: the smallest that is refreshed, the threshold, and the largest that is not."""
+    """Worth over change rate of pages: the smallest that is refreshed, the threshold, and the largest that is not.
+
+    intervals: between refreshes of a page: exponential (Algorithm 2) or constant
+    """
     pages = _pages(sources, rates, weights)
     optimum, basis = OPTIMA[intervals]
     found = optimum(pages, budget)
@@ -342,17 +332,17 @@ def crawl_threshold(
             yield group, "worth_per_change", Prediction.of(end(worth[which]), basis)
 
 
-@formula("crawl-rates", OPTIMA["exponential"][1], groups=(*PAGES, "threshold"), metrics=("rate", "worth_per_change"))
+@formula("crawl-rates", ALGORITHM_2, groups=(*PAGES, "threshold"), metrics=("rate", "worth_per_change"))
 def crawl_rates(
     utilities: Utilities,
     changes: Changes,
     budget: Budget = 1.0,
-    intervals: Annotated[
-        Literal["exponential", "constant", "slots"],
-        "exponential (Algorithm 2), constant (eq. 6), or slots with one page each (Algorithm 1)",
-    ] = "exponential",
+    intervals: Literal["exponential", "constant", "slots"] = "exponential",
 ) -> Values:
-    """How often to refresh each of the first ten pages for the largest weighted freshness, and the threshold."""
+    """How often to refresh each of the first ten pages for the largest weighted freshness, and the threshold.
+
+    intervals: exponential (Algorithm 2), constant (eq. 6), or slots with one page each (Algorithm 1)
+    """
     optimum, basis = OPTIMA[intervals]
     found = optimum(Pages(np.array(utilities), np.array(changes)), budget)
     for name, rate in zip(PAGES, found.rates, strict=False):
@@ -361,8 +351,11 @@ def crawl_rates(
 
 
 @formula("crawl-freshness", AT_RANDOM, groups=("exponential", "constant", "slots"), metrics=("freshness",))
-def crawl_freshness(utilities: Utilities, changes: Changes, rates: Annotated[Numbers, "refreshes of each"]) -> Values:
-    """Weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3)."""
+def crawl_freshness(utilities: Utilities, changes: Changes, rates: tuple[NotNegative, ...]) -> Values:
+    """Weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
+
+    rates: refreshes of each per unit of time, or the share of slots
+    """
     pages = Pages(np.array(utilities), np.array(changes))
     yield "exponential", "freshness", Prediction.of(random_freshness(pages, rates), AT_RANDOM)
     yield "constant", "freshness", Prediction.of(fixed_freshness(pages, rates), AT_INTERVALS)

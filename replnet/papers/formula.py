@@ -1,48 +1,41 @@
 """Formulas by name, for experiments, the command line and Python: plain functions whose signature is their schema.
 
     @formula("gamma-rates", GAMMA, groups=("uniform", "proportional"), metrics=("freshness", "age"))
-    def gamma_rates(
-        ratio: Annotated[Positive, "changes per synchronisation on average"],
-        spread: Annotated[NotNegative, "standard deviation of the change rates over their mean"],
-    ) -> Values:
+    def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
+        \"\"\"Elements whose change rates follow a gamma law, in fixed order.
 
-An argument is annotated with its type (laws/fields, and below) and in words, its default is that of the field.
-The function gives a number or a prediction, or several with the group and the metric of each; what a number rests
-on is said by the decorator. Its groups and metrics are the same whatever the arguments. It stays what it
-was, to be called from Python with ready arguments.
+        ratio: changes per synchronisation on average
+        spread: standard deviation of the change rates over their mean
+        \"\"\"
+
+Arguments are annotated with their types (laws/fields, and below), their defaults are those of the fields, and what
+they are stands in the docstring or in the type. The function gives a number or a prediction, or several with the
+group and the metric of each; what a number rests on is said by the decorator. Its groups and metrics are the same
+whatever the arguments. It stays what it was, to be called from Python with ready arguments.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, final, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    WithJsonSchema,
-    create_model,
-    model_validator,
-)
+import pydantic
 
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.weights import weight
-from replnet.laws.fields import LawField, positive
+from replnet.laws.fields import Bandwidth, LawField, amount
 from replnet.text.checks import FieldError
 from replnet.text.documents import Document
 from replnet.text.errors import shown
 from replnet.text.validation import checked, one_of
 
 PAPERS = ("p2p", "staleness", "sync", "crawl")  # the modules whose formulas are known
-WEIGHT = "an expression of x, such as x or 1/(1+x)"
 
 Values = Iterable[tuple[str, str, float | Prediction]]
 """Group, metric, and what is predicted; infinite where it diverges."""
@@ -55,10 +48,10 @@ class Value(NamedTuple):
     prediction: Prediction
 
 
-class Arguments(BaseModel):
+class Arguments(pydantic.BaseModel):
     """Abstract: the checked arguments of a formula, or of a part of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
 @final
@@ -80,28 +73,28 @@ class Formula:
 
     @property
     def about(self) -> str:
-        return inspect.getdoc(self.function) or ""
+        """The docstring, up to the arguments."""
+        return _ARGUMENT.split(inspect.getdoc(self.function) or "", 1)[0].strip()
 
     @cached_property
     def model(self) -> type[Arguments]:
         """What its arguments are checked by."""
         fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
         hints = get_type_hints(self.function, include_extras=True)
+        said = {name: " ".join(words.split()) for name, words in _ARGUMENT.findall(inspect.getdoc(self.function) or "")}
         for one in inspect.signature(self.function).parameters.values():
-            *_, words = hints[one.name].__metadata__
-            fields[one.name] = (
-                hints[one.name],
-                Field(... if one.default is one.empty else one.default, description=words),
-            )
+            words = said.get(one.name) or hints[one.name].__metadata__[-1]
+            default = ... if one.default is one.empty else one.default
+            fields[one.name] = (hints[one.name], pydantic.Field(default, description=words))
 
         def fits(given: Arguments) -> Arguments:
             if self.check:
                 self.check(**_arguments(given))
             return given
 
-        check: Any = {"fits": model_validator(mode="after")(fits)}
+        check: Any = {"fits": pydantic.model_validator(mode="after")(fits)}
         title = self.name.title().replace("-", "")
-        return create_model(title, __base__=Arguments, __doc__=self.about, __validators__=check, **fields)
+        return pydantic.create_model(title, __base__=Arguments, __doc__=self.about, __validators__=check, **fields)
 
     def values(self, given: Arguments) -> list[Value]:
         found = self.function(**_arguments(given))
@@ -114,6 +107,7 @@ class Formula:
         return replace(found, note="infinite") if math.isinf(found.value) else found
 
 
+_ARGUMENT = re.compile(r"^(\w+): ((?:.+\n?)(?:  .+\n?)*)", re.MULTILINE)
 _KNOWN: dict[str, Formula] = {}
 
 
@@ -163,45 +157,42 @@ def compute(name: str, **given: Any) -> list[Value]:
 def schema() -> dict[str, Any]:
     """JSON Schema of a formula and its arguments."""
     union: Any = Union[tuple(one.model for one in formulas().values())]  # noqa: UP007  no other way of a tuple
-    return TypeAdapter(Annotated[union, Field(discriminator="name")]).json_schema()
+    return pydantic.TypeAdapter(Annotated[union, pydantic.Field(discriminator="name")]).json_schema()
 
 
 def _arguments(given: Arguments) -> dict[str, Any]:
     return {name: getattr(given, name) for name in type(given).model_fields if name != "name"}
 
 
-# ---- Types of arguments, beside those of laws/fields
-
-
-def _not_negative(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FieldError("", f"{shown(value)} is not a number", "a number of 0 or more")
-    if not 0 <= value < math.inf:  # NaN is not either
-        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", "a number of 0 or more")
-    return float(value)
-
-
 def _weight(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise FieldError("", f"{shown(value)} is not a weight", WEIGHT)
+        raise FieldError("", f"{shown(value)} is not a weight", "an expression of x, such as x or 1/(1+x)")
     try:
         return str(weight(str(value)))
     except FieldError as error:
         raise FieldError("", error.wrong, error.right) from None
 
 
-NotNegative = Annotated[float, BeforeValidator(_not_negative), Field(ge=0)]
-Positive = Annotated[float, BeforeValidator(positive), Field(gt=0)]
-WeightText = Annotated[str, BeforeValidator(_weight), WithJsonSchema({"type": ["string", "number"]})]
+Positive = Bandwidth
+NotNegative = Annotated[
+    float, pydantic.BeforeValidator(lambda value: amount(value, "a number of 0 or more")), pydantic.Field(ge=0)
+]
+WeightText = Annotated[
+    str,
+    pydantic.BeforeValidator(_weight),
+    pydantic.WithJsonSchema({"type": ["string", "number"]}),
+    "w(x), such as 1 or x",
+]
 Updates = Annotated[LawField, "the law of the times between updates"]
 Downloads = Annotated[LawField, "the law of the times between downloads"]
 
 
 @formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
-def quotient(
-    of: Annotated[Positive, "the number that is divided"],
-    over: Annotated[Positive, "the number that it is divided by"],
-) -> Values:
-    """One number over another, and by which share the one is larger."""
+def quotient(of: Positive, over: Positive) -> Values:
+    """One number over another, and by which share the one is larger.
+
+    of: the number that is divided
+    over: the number that it is divided by
+    """
     yield "numbers", "ratio", of / over
     yield "numbers", "increase", of / over - 1

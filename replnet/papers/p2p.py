@@ -139,8 +139,11 @@ def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
 
 
 @formula("fresh-spells", SPELLS, metrics=("duration", "duration_beyond", "residual_beyond", "fresh_beyond"))
-def fresh_spells(updates: Updates, downloads: Levels, time: Annotated[NotNegative, "y, a time"] = 0.0) -> Values:
-    """How long the last copy of a cascade stays fresh: E[V], P(V > y), P(R_V > y) and r(y) (eq. 16 to 19, 24 to 27)."""
+def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -> Values:
+    """How long the last copy of a cascade stays fresh: E[V], P(V > y), P(R_V > y) and r(y) (eq. 16 to 19, 24 to 27).
+
+    time: y
+    """
     copy = _cascade(downloads)
     yield "copy", "duration", mean_on_duration(copy, updates)
     yield "copy", "duration_beyond", on_duration_tail(copy, updates, time)
@@ -286,13 +289,12 @@ Ask = Annotated[Count, "k, how many replicas a query asks"]
 
 @formula("cluster-freshness", "P2P VI-A", groups=("cluster",), metrics=("freshness",))
 def cluster_freshness(
-    updates: Updates,
-    downloads: Downloads,
-    polls: Annotated[LawField, "the law of the times between polls"],
-    replicas: Replicas,
-    peers: Peers = 1,
+    updates: Updates, downloads: Downloads, polls: LawField, replicas: Replicas, peers: Peers = 1
 ) -> Prediction:
-    """The share of time in which a replica is fresh that polls others (VI, for which the paper has no formula)."""
+    """The share of time in which a replica is fresh that polls others (VI, for which the paper has no formula).
+
+    polls: the law of the times between polls
+    """
     return cluster(replicas, downloads, polls, peers).freshness(updates)
 
 
@@ -310,13 +312,13 @@ def redundant_freshness(updates: Updates, downloads: Downloads, ask: Ask) -> Pre
 
 @formula("service-rate", "P2P eq. 30", groups=("replicas",))
 def service(
-    bandwidth: Bound,
-    replicas: Replicas,
-    downloads: Annotated[NotNegative, "lambda, downloads of each per unit of time"],
-    polls: Annotated[NotNegative, "nu, polls of each per unit of time"] = 0.0,
-    peers: Peers = 0,
+    bandwidth: Bound, replicas: Replicas, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
 ) -> float:
-    """The queries per unit of time that all replicas can serve (eq. 30)."""
+    """The queries per unit of time that all replicas can serve (eq. 30).
+
+    downloads: lambda, downloads of each per unit of time
+    polls: nu, polls of each per unit of time
+    """
     return service_rate(bandwidth, replicas, downloads, polls, peers)
 
 
@@ -344,9 +346,12 @@ def cooperative_size(
     replicas: Replicas,
     updates: Updates,
     downloads: DownloadFamily,
-    polls: Annotated[FamilyText, f"of the times between polls: {FAMILY}"],
+    polls: FamilyText,
     peers: Peers = 1,
 ) -> Values:
-    """What replicas that poll one another serve if they poll as rarely as the target allows (VI-D)."""
+    """What replicas that poll one another serve if they poll as rarely as the target allows (VI-D).
+
+    polls: of the times between polls: a law without its rate, such as exponential or pareto(alpha=3)
+    """
     found = cooperative(bandwidth, target, replicas, updates, family_of(downloads), family_of(polls), peers)
     return (("cooperative", name, getattr(found, name)) for name in (*SIZES, "polls"))

@@ -55,6 +55,7 @@ the update penalty the optimum is the square-root law, eq. 71 and 72.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -72,7 +73,7 @@ from replnet.ages.prediction import Basis, Prediction, joined
 from replnet.ages.roots import SAME, Family, UnreachableError, bracket, crossing
 from replnet.ages.weights import Weight, graded, weight
 from replnet.laws.families import Constant, Exponential
-from replnet.laws.fields import FAMILY, Count, LawField, family_of
+from replnet.laws.fields import Count, LawField, family_of
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Array, Law
 from replnet.papers.budget import Allocation, Floats, spend
@@ -191,31 +192,21 @@ def query(updates: Sequence[Law], downloads: Sequence[Sequence[Law]], ask: int) 
         raise FieldError("downloads", "rows of different lengths", f"{len(updates)} laws in each, one per source")
     if not 1 <= ask <= len(downloads):
         raise FieldError("ask", f"{ask} of {len(downloads)} replicas", f"1 to {len(downloads)}")
-    subsets = _subsets([tuple(row) for row in downloads], ask)
-    parts = {
-        subset: any_fresh(
-            [
-                penalties.staleness(best_of([direct(row[i]) for row in subset], APART), law)
-                for i, law in enumerate(updates)
-            ]
-        )
-        for subset in subsets
-    }
-    mean = sum(parts[subset].value * count for subset, count in subsets.items()) / sum(subsets.values())
-    return _combined(mean, list(parts.values()), SUBSETS)
 
+    def fresh(chosen: Sequence[Sequence[Law]]) -> Prediction:
+        ages = [best_of([direct(law) for law in of_source], APART) for of_source in zip(*chosen, strict=True)]
+        return any_fresh([penalties.staleness(age, law) for age, law in zip(ages, updates, strict=True)])
 
-def _subsets(rows: list[tuple[Law, ...]], ask: int) -> dict[tuple[tuple[Law, ...], ...], int]:
-    """The replicas that may be asked, alike ones counted together."""
+    rows = [tuple(row) for row in downloads]
     if len(set(rows)) == 1:
-        return {tuple(rows[:ask]): 1}
-    if math.comb(len(rows), ask) > MOST_SUBSETS:
+        subsets = Counter([tuple(rows[:ask])])
+    elif math.comb(len(rows), ask) > MOST_SUBSETS:
         raise FieldError("ask", f"{ask} of {len(rows)} unlike replicas", f"at most {MOST_SUBSETS} choices")
-    counts: dict[tuple[tuple[Law, ...], ...], int] = {}
-    for chosen in combinations(rows, ask):
-        subset = tuple(sorted(chosen, key=str))
-        counts[subset] = counts.get(subset, 0) + 1
-    return counts
+    else:  # alike ones counted together
+        subsets = Counter(tuple(sorted(chosen, key=str)) for chosen in combinations(rows, ask))
+    parts = {chosen: fresh(chosen) for chosen in subsets}
+    mean = sum(parts[chosen].value * count for chosen, count in subsets.items()) / subsets.total()
+    return _combined(mean, list(parts.values()), SUBSETS)
 
 
 def _combined(value: float, parts: Sequence[Prediction], basis: Basis) -> Prediction:
@@ -424,35 +415,38 @@ MOST_SHOWN = 10  # sources that have a row of their own
 SHOWN = tuple(f"source {i}" for i in range(1, MOST_SHOWN + 1))
 
 PenaltyName = Annotated[Kind, "source or update"]
-WeightWords = Annotated[WeightText, "w(x), such as 1 or x"]
 Laws = tuple[LawField, ...]
+Shares = tuple[NotNegative, ...]
+Lag = Annotated[NotNegative, "a time"]
 
 
 @formula("phase-lock", PHASES, groups=Phases._fields, metrics=("staleness",))
-def phase_lock(
-    updates: Annotated[Positive, "the period of the updates"],
-    downloads: Annotated[Positive, "the period of the downloads"],
-) -> Values:
-    """How stale a copy may be for good, by the phase at which constant downloads meet constant updates."""
+def phase_lock(updates: Positive, downloads: Positive) -> Values:
+    """How stale a copy may be for good, by the phase at which constant downloads meet constant updates.
+
+    updates: the period of the updates
+    downloads: the period of the downloads
+    """
     found = over_phases(updates, downloads)
-    yield from ((name, "staleness", value) for name, value in found._asdict().items())
+    return ((name, "staleness", value) for name, value in found._asdict().items())
 
 
-@formula(
-    "crawl-rate",
-    CRAWL,
-    groups=("popularity uniform", "popularity by updates"),
-    metrics=("pages_per_second", "gigabits_per_second"),
-)
+POPULARITY = ("popularity uniform", "popularity by updates")
+
+
+@formula("crawl-rate", CRAWL, groups=POPULARITY, metrics=("pages_per_second", "gigabits_per_second"))
 def crawl_rate(
-    sources: Annotated[Positive, "how many there are"],
-    rate: Annotated[Positive, "E[mu], their mean number of updates a day"],
-    spread: Annotated[float, Field(ge=1), "E[mu] / E[sqrt(mu)]^2, 1 if all are alike"],
-    missing: Annotated[Positive, "omega, the updates that a query may miss on average"],
-    page: Annotated[Positive, "bytes of a page"],
+    sources: Positive, rate: Positive, spread: Annotated[float, Field(ge=1)], missing: Positive, page: Positive
 ) -> Values:
-    """The pages a second that keep very many sources within so many missing updates each."""
-    for group, mean in (("popularity uniform", rate / spread), ("popularity by updates", rate)):
+    """The pages a second that keep very many sources within so many missing updates each.
+
+    sources: how many there are
+    rate: E[mu], their mean number of updates a day
+    spread: E[mu] / E[sqrt(mu)]^2, 1 if all are alike
+    missing: omega, the updates that a query may miss on average
+    page: bytes of a page
+    """
+    for group, mean in zip(POPULARITY, (rate / spread, rate), strict=True):
         pages = budget_for(missing, math.sqrt(mean), sources) / DAY
         yield group, "pages_per_second", pages
         yield group, "gigabits_per_second", pages * page * 8 / 1e9
@@ -461,14 +455,19 @@ def crawl_rate(
 @formula("independent-replicas", IN_TURNS, groups=("replicas",), metrics=("extra_bandwidth",))
 def independent_replicas(
     *,
-    replicas: Annotated[Count | Literal["many"], "how many share the budget; many: the limit"],
-    downloads: Annotated[FamilyText, f"of the times between downloads of each: {FAMILY}"] = "constant",
-    rate: Annotated[Positive, "downloads per unit of time of all replicas in turns"] = 1.0,
+    replicas: Count | Literal["many"],
+    downloads: FamilyText = "constant",
+    rate: Positive = 1.0,
     updates: Updates,
     penalty: PenaltyName = "update",
-    weight: WeightWords,
+    weight: WeightText,
 ) -> Prediction:
-    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty."""
+    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
+
+    replicas: how many share the budget; many: the limit
+    downloads: of the times between downloads of each: a law without its rate, such as exponential or pareto(alpha=3)
+    rate: downloads per unit of time of all replicas in turns
+    """
     count = None if replicas == "many" else int(replicas)
     return extra_bandwidth(family_of(downloads), rate, count, updates, weight, penalty)
 
@@ -480,26 +479,26 @@ def staleness(updates: Updates, downloads: Downloads) -> Prediction:
 
 
 @formula("lag-tail", Basis("exact", "Staleness eq. 38", penalties.INDEPENDENT), metrics=("beyond_lag",))
-def lag_tail(updates: Updates, downloads: Downloads, lag: Annotated[NotNegative, "x, a time"]) -> float:
+def lag_tail(updates: Updates, downloads: Downloads, lag: Lag) -> float:
     """The chance that a stale copy has been stale for longer than a lag (eq. 38)."""
     return penalties.lag_tail(direct(downloads), updates, lag)
 
 
 @formula("currency", penalties.CURRENCY, metrics=("within_lag",))
-def currency(updates: Updates, downloads: Downloads, lag: Annotated[NotNegative, "tau, a time"]) -> Prediction:
+def currency(updates: Updates, downloads: Downloads, lag: Lag) -> Prediction:
     """The share of time in which a copy is fresh or stale by less than a lag (eq. 41)."""
     return penalties.currency(direct(downloads), updates, lag)
 
 
 @formula("source-penalty", penalties.SOURCE, metrics=("penalty",))
-def source_penalty(updates: Updates, downloads: Downloads, weight: WeightWords) -> Prediction:
+def source_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -> Prediction:
     """The mean cost of the time since a copy became stale (eq. 42, of which eq. 47 and 48 are cases)."""
     return penalties.source_penalty(direct(downloads), updates, weight)
 
 
 @formula("update-penalty", penalties.UPDATE, metrics=("penalty",))
-def update_penalty(updates: Updates, downloads: Downloads, weight: WeightWords) -> Prediction:
-    """The mean summed cost of the ages of all updates that a copy misses (eq. 50, of which 56 and 57 are cases)."""
+def update_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -> Prediction:
+    """The mean summed cost of the ages of all updates that a copy misses (eq. 50, of which eq. 56 and 57 are cases)."""
     return penalties.update_penalty(direct(downloads), updates, weight)
 
 
@@ -515,23 +514,25 @@ def _one_share_each(updates: tuple[Law, ...], queries: tuple[float, ...], **_: o
 
 @formula("least-penalty", OPTIMUM, groups=(*SHOWN, "sources"), metrics=("rate", "penalty"), check=_one_share_each)
 def least_penalty(
-    updates: Annotated[Laws, "of each source, the law of the times between updates"],
-    queries: Annotated[tuple[NotNegative, ...], "of each, the share of queries that are for it"],
-    budget: Annotated[NotNegative, "downloads per unit of time, all sources together"],
-    weight: WeightWords,
-    penalty: PenaltyName = "update",
+    updates: Laws, queries: Shares, budget: NotNegative, weight: WeightText, penalty: PenaltyName = "update"
 ) -> Values:
-    """The rates at which constant downloads cost least (eq. 66, of which eq. 71 and 72 are a case)."""
+    """The rates at which constant downloads cost least (eq. 66, of which eq. 71 and 72 are a case).
+
+    updates: of each source, the law of the times between updates
+    queries: of each, the share of queries that are for it
+    budget: downloads per unit of time, all sources together
+    """
     found = allocate(updates, queries, budget, weight, penalty).rates
     yield from ((name, "rate", rate) for name, rate in zip(SHOWN, found.tolist(), strict=False))
     yield "sources", "penalty", cost(found.tolist(), updates, queries, weight, penalty)
 
 
 @formula("fresh-sources", SUBSETS, groups=("replicas",), metrics=("any_fresh",))
-def fresh_sources(
-    updates: Annotated[Laws, "of each source, the law of the times between updates"],
-    downloads: Annotated[tuple[Laws, ...], "of each replica, for each source the law of the times between downloads"],
-    ask: Annotated[Count, "how many of the replicas a query asks, drawn at random"] = 1,
-) -> Prediction:
-    """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E)."""
+def fresh_sources(updates: Laws, downloads: tuple[Laws, ...], ask: Count = 1) -> Prediction:
+    """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E).
+
+    updates: of each source, the law of the times between updates
+    downloads: of each replica, for each source the law of the times between downloads
+    ask: how many of the replicas a query asks, drawn at random
+    """
     return query(updates, downloads, ask)

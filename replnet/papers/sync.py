@@ -61,6 +61,7 @@ from replnet.text.errors import shown
 NEAR_ZERO, ROUNDING = -200, 1e-9  # octaves below the mean where a power shows; what its exponent may be off
 FARTHEST_BUDGET = 1e80  # over the largest rate: the cube of its inverse, an age's gain, is still a float
 DAY, WEEK, YEAR = 1.0, 7.0, 365.0
+GOALS: dict[str, Goal] = {"best for freshness": "freshness", "best for age": "age"}
 
 # Points and weights of integrals over (0, 1) of functions that may fall off anywhere near 0.
 _EDGES = np.append(0.0, np.geomspace(1e-12, 1.0, 60))
@@ -262,43 +263,37 @@ def _benefit(parts: int, synchronisations: int) -> Fraction:
 Ranges = tuple[tuple[float, float], tuple[float, float]]  # of freshness and of age, ends included
 
 
-def table_6(heights: Sequence[float], month: float = 30.0) -> dict[str, Callable[[], Pair]]:
-    """Freshness, and age in days, by policy, of pages that are synchronised once a month on average, in fixed order.
+def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
+    """Freshness, and age in days, of pages that are synchronised once a month on average, in fixed order.
 
     They change daily, weekly, monthly, every four months and yearly, by shares (Fig. 12); `optimal` is the best for
-    each of the two, and takes longer to find.
+    each of the two.
     """
     intervals, shares = np.array([DAY, WEEK, month, 4 * month, YEAR]), np.array(heights)
     rates, weights, frequency = 1 / intervals[shares > 0], shares[shares > 0], 1 / month
-
-    def pair(best: Floats, youngest: Floats) -> Pair:
-        return Pair(freshness(rates, best, weights=weights), age(rates, youngest, weights=weights))
-
-    def best(goal: Goal) -> Floats:
-        return optimal(rates, frequency, goal=goal, weights=weights)
-
-    return {
-        "proportional": lambda: pair(*[proportional(rates, frequency, weights)] * 2),
-        "uniform": lambda: pair(*[np.full(rates.shape, frequency)] * 2),
-        "optimal": lambda: pair(best("freshness"), best("age")),
-    }
+    best = youngest = (
+        proportional(rates, frequency, weights) if policy == "proportional" else np.full_like(rates, frequency)
+    )
+    if policy == "optimal":
+        best, youngest = (optimal(rates, frequency, goal=goal, weights=weights) for goal in GOALS.values())
+    return Pair(freshness(rates, best, weights=weights), age(rates, youngest, weights=weights))
 
 
 def table_6_fits(
     daily: float, weekly: float, accepts: Mapping[str, Ranges], *, step: float = 0.01, month: float = 30.0
 ) -> list[tuple[float, ...]]:
-    """Heights of which the last three are on a grid, and all values of Table 6 in what is accepted by policy."""
-    count, found = round((1 - daily - weekly) / step), []
-    for monthly in range(count + 1):
-        for four in range(count + 1 - monthly):
-            rest = (monthly * step, four * step, (count - monthly - four) * step)
-            heights = (daily, weekly, *(round(height, 12) for height in rest))
-            # In the order of the table, as two of the three policies are cheap and rule most heights out.
-            if all(
-                _within(value(), accepts[name]) for name, value in table_6(heights, month).items() if name in accepts
-            ):
-                found.append(heights)
-    return found
+    """Heights of which the last three are on a grid, and all values of Table 6 in what is accepted by policy.
+
+    Policies are looked at in the order in which they are given: cheap ones first rule most heights out.
+    """
+    count = round((1 - daily - weekly) / step)
+    whole = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
+    grid = [(daily, weekly, *(round(n * step, 12) for n in rest)) for rest in whole]
+    return [
+        heights
+        for heights in grid
+        if all(_within(table_6(heights, policy, month), ranges) for policy, ranges in accepts.items())
+    ]
 
 
 def _within(values: Pair, ranges: Ranges) -> bool:
@@ -317,9 +312,7 @@ GAIN = Basis("exact", "Sync eq. 16, Thm 5", POISSON)
 SEARCHED = Basis("exact", "Sync Table 2, by search", f"{POISSON}; heights in steps of one per cent")
 
 PAIR = ("freshness", "age")
-GOALS: dict[str, Goal] = {"best for freshness": "freshness", "best for age": "age"}
 OrderName = Annotated[Literal["fixed", "random", "purely random"], "fixed, random or purely random"]
-Ratio = Annotated[Positive, "r, changes per synchronisation"]
 Frequency = Annotated[Positive, "synchronisations per element and unit of time, on average"]
 
 
@@ -328,8 +321,11 @@ def _pair(group: str, values: Iterable[Array]) -> Values:
 
 
 @formula("orders", ORDERED, groups=(*ORDERS, "fixed / random", "fixed / purely random"), metrics=PAIR)
-def orders(ratio: Ratio) -> Values:
-    """What an order of synchronisation is worth, and the fixed order beside the others; ages in mean intervals."""
+def orders(ratio: Positive) -> Values:
+    """What an order of synchronisation is worth, and the fixed order beside the others; ages in mean intervals.
+
+    ratio: r, changes per synchronisation
+    """
     found = {name: (order.freshness_at(ratio), order.age_at(ratio)) for name, order in ORDERS.items()}
     for name, pair in found.items():
         yield from _pair(name, pair)
@@ -343,17 +339,16 @@ def largest_ratio_for(freshness: Annotated[Target, "to be met, below 1"], order:
     return largest_ratio(freshness, ORDERS[order])
 
 
-@formula(
-    "gamma-rates",
-    GAMMA,
-    groups=("uniform", "proportional", "proportional / uniform", "uniform / proportional"),
-    metrics=PAIR,
-)
-def gamma_rates(
-    ratio: Annotated[Positive, "r, changes per synchronisation on average"],
-    spread: Annotated[NotNegative, "standard deviation of the change rates over their mean"],
-) -> Values:
-    """Elements whose change rates follow a gamma law, in fixed order; ages in mean intervals of synchronisation."""
+OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / proportional")
+
+
+@formula("gamma-rates", GAMMA, groups=OF_GAMMA, metrics=PAIR)
+def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
+    """Elements whose change rates follow a gamma law, in fixed order; ages in mean intervals of synchronisation.
+
+    ratio: r, changes per synchronisation on average
+    spread: standard deviation of the change rates over their mean
+    """
     even = gamma_uniform_freshness(ratio, spread), gamma_uniform_age(ratio, spread)
     share = FIXED.freshness_at(ratio), gamma_proportional_age(ratio, spread)
     yield from _pair("uniform", even)
@@ -363,12 +358,11 @@ def gamma_rates(
 
 
 @formula("change-rates", RATES, groups=("uniform", "proportional"), metrics=PAIR)
-def change_rates(
-    rates: Annotated[LawField, "the law of the change rates, such as lognormal(sigma=1, mean=2)"],
-    frequency: Frequency,
-    order: OrderName = "fixed",
-) -> Values:
-    """Elements whose change rates follow a law, synchronised alike or in proportion to their change rates."""
+def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixed") -> Values:
+    """Elements whose change rates follow a law, synchronised alike or in proportion to their change rates.
+
+    rates: the law of the change rates, such as lognormal(sigma=1, mean=2)
+    """
     yield from _pair("uniform", uniform_average(rates, frequency, ORDERS[order]))
     yield from _pair("proportional", proportional_average(rates, frequency, ORDERS[order]))
 
@@ -390,16 +384,16 @@ def _one_each(parts: tuple[int, ...], synchronisations: tuple[int, ...]) -> None
         raise FieldError("synchronisations", wrong, "one number per element")
 
 
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_whole_numbers)]
+
+
 @formula("benefit", BENEFIT, groups=("elements", "best division"), check=_one_each)
-def benefit_of(
-    parts: Annotated[tuple[Count, ...], "by element, the equal parts of a day in each of which it changes"],
-    synchronisations: Annotated[
-        tuple[int, ...],
-        BeforeValidator(_whole_numbers),
-        "by element, how many there are in a day: a list, or a text such as 9 + 1",
-    ],
-) -> Values:
-    """What synchronisations at equal distances gain in elements that change once in each part of a day."""
+def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
+    """What synchronisations at equal distances gain in elements that change once in each part of a day.
+
+    parts: by element, the equal parts of a day in each of which it changes
+    synchronisations: by element, how many there are in a day: a list, or a text such as 9 + 1
+    """
     yield "elements", "benefit", float(benefit(parts, synchronisations))
     yield "best division", "benefit", float(benefit(parts, best_division(parts, sum(synchronisations))))
 
@@ -411,22 +405,24 @@ def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: 
         raise FieldError("weights", f"{len(weights)} for {len(rates)} rates", "one weight per rate")
 
 
-@formula(
-    "allocation",
-    ALLOCATED,
-    groups=("proportional", "uniform", *GOALS),
-    metrics=("freshness", "age", "frequency"),
-    check=_one_weight_each,
-)
+ALLOCATIONS = ("proportional", "uniform", *GOALS)
+
+
+@formula("allocation", ALLOCATED, groups=ALLOCATIONS, metrics=(*PAIR, "frequency"), check=_one_weight_each)
 def allocation(
     *,
-    rates: Annotated[tuple[NotNegative, ...], "how often the elements change"],
-    weights: Annotated[tuple[Positive, ...], "how many of each there are; equally many if left out"] = (),
+    rates: tuple[NotNegative, ...],
+    weights: tuple[Positive, ...] = (),
     frequency: Frequency,
     order: OrderName = "fixed",
-    rate: Annotated[Positive | None, "of an element, or of one more that is treated like the others"] = None,
+    rate: Positive | None = None,
 ) -> Values:
-    """A budget of synchronisations shared among elements; `frequency` is that of an element of a rate."""
+    """A budget of synchronisations shared among elements; `frequency` is that of an element of a rate.
+
+    rates: how often the elements change
+    weights: how many of each there are; equally many if left out
+    rate: of an element, or of one more that is treated like the others
+    """
     changes, number, by = np.array(rates), np.array(weights or np.ones(len(rates))), ORDERS[order]
     found = {"proportional": proportional(changes, frequency, number), "uniform": np.full(changes.shape, frequency)}
     found |= {group: optimal(changes, frequency, by, goal, number) for group, goal in GOALS.items()}
@@ -442,12 +438,12 @@ def allocation(
 
 
 @formula("equal-gain", GAIN, groups=("element",), metrics=("frequency", "highest_frequency", "rate_of_highest"))
-def equal_gain(
-    gain: Annotated[Positive, "mu, the freshness that one more synchronisation per unit of time is worth"],
-    rate: Annotated[Positive, "how often the element changes"],
-    order: OrderName = "fixed",
-) -> Values:
-    """The frequency at which an element gains so much freshness from one synchronisation more."""
+def equal_gain(gain: Positive, rate: Positive, order: OrderName = "fixed") -> Values:
+    """The frequency at which an element gains so much freshness from one synchronisation more.
+
+    gain: mu, the freshness that one more synchronisation per unit of time is worth
+    rate: how often the element changes
+    """
     peak, highest = gain_peak(gain, ORDERS[order])
     yield "element", "frequency", float(at_gain([rate], gain, ORDERS[order])[0])
     yield "element", "highest_frequency", highest
@@ -468,16 +464,23 @@ class Accepted(Arguments):
 @formula("histograms", SEARCHED, groups=("histograms",), metrics=("fitting",))
 def histograms(
     *,
-    daily: Annotated[NotNegative, "share of pages that change every day"],
-    weekly: Annotated[NotNegative, "share of pages that change every week"],
-    month: Annotated[Positive, "its days"] = 30.0,
-    proportional: Annotated[Accepted, "of the proportional allocation"],
-    uniform: Annotated[Accepted, "of the uniform allocation"],
-    optimal: Annotated[Accepted, "of the best allocations, for freshness and for age"],
+    daily: NotNegative,
+    weekly: NotNegative,
+    month: Positive = 30.0,
+    proportional: Accepted,
+    uniform: Accepted,
+    optimal: Accepted,
 ) -> float:
     """How many histograms of change intervals, their open bars in steps of one per cent, fit what is printed of them.
 
     Pages change daily, weekly, monthly, every four months or yearly, and are synchronised once a month.
+
+    daily: share of pages that change every day
+    weekly: share of pages that change every week
+    month: its days
+    proportional: of the proportional allocation
+    uniform: of the uniform allocation
+    optimal: of the best allocations, for freshness and for age
     """
     accepted = {"proportional": proportional, "uniform": uniform, "optimal": optimal}
     ranges = {name: (one.freshness, one.age) for name, one in accepted.items()}

@@ -219,75 +219,56 @@ class Intervals(Copies):
 
 @final
 @dataclass(frozen=True, eq=False)
-class InOrder(Copies):
-    """Orders of Sync, each with its sources."""
+class Stretched(Copies):
+    """Ages `of` one law that only stretches with the frequency, `orders` with the closed forms of Sync, or both."""
 
-    orders: Sequence[tuple[Order, Ints]]
+    of: Callable[[float], InformationAge] | None = None
+    orders: Sequence[tuple[Order, Ints]] = ()
 
     def _freshness(self) -> Floats:
-        return self._each(lambda order, own: order.freshness(self.sources.rates[own], self.often[own]))
+        if self.orders and self.sources.poisson:
+            return self._each(lambda order, own: order.freshness(self.sources.rates[own], self.often[own]))
+        return self._scaled(lambda age, law: age.freshness(law), 0)
 
     def _source_penalty(self, by: Weight) -> Floats:
         if by != AGE:
-            raise NoFormulaError(f"a penalty of {by} under random orders")
-        return self._each(lambda order, own: order.age(self.sources.rates[own], self.often[own]))
+            self._require_ages(f"a penalty of {by}")
+            return self._by_ages(lambda age, law: penalties.source_penalty(age, law, by))
+        if self.orders and self.sources.poisson:
+            return self._each(lambda order, own: order.age(self.sources.rates[own], self.often[own]))
+        return self._scaled(penalties.since_first_missed, 1)
 
     def _mean_weight(self, by: Weight) -> Floats:
+        once, found = Exponential(rate=1.0), np.zeros(self.often.size)
         if by != ONE:
-            raise NoFormulaError(f"a penalty of {by} under random orders")
-        found = np.zeros(self.often.size)
-        for order, own in self.orders:
-            found[own] = order.moments[2]
-        return np.divide(found, self.often, out=found, where=self.often > 0)
+            self._require_ages(f"a penalty of {by}")
+            for age, own in self._ages():
+                found[own] = penalties.update_penalty(age, once, by).value
+            return found
+        mean = penalties.missing_updates(self.of(1.0), once).value if self.of else self._each(_half_square)
+        return np.divide(mean, self.often, out=found, where=self.often > 0)
 
     def _ages(self) -> Iterator[tuple[InformationAge, Ints]]:
-        raise NoFormulaError("ages of this kind under random orders")
+        of = self._require_ages("ages of this kind")
+        if np.unique(self.often).size > MOST_AGES:
+            raise NoFormulaError(UNLIKE)
+        return ((of(often), part) for often, part in alike(self.often) if often)
 
-    def _each(self, value: Callable[[Order, Ints], Floats]) -> Floats:
-        if not self.sources.poisson:
-            raise NoFormulaError("random orders under changes that are not Poisson")
+    def _require_ages(self, what: str) -> Callable[[float], InformationAge]:
+        if self.of is None:
+            raise NoFormulaError(f"{what} under random orders")
+        return self.of
+
+    def _each(self, value: Callable[[Order, Ints], Floats | float]) -> Floats:
         found = np.empty(self.often.size)
         for order, own in self.orders:
             found[own] = value(order, own)
         return found
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class Aged(Copies):
-    """Ages `of` one law that only stretches with the frequency; `plain` if it is that of exponential intervals."""
-
-    of: Callable[[float], InformationAge]
-    plain: bool = False
-
-    def _freshness(self) -> Floats:
-        if self.plain and self.sources.poisson:
-            return np.asarray(PURELY_RANDOM.freshness(self.sources.rates, self.often))
-        return self._scaled(lambda age, law: age.freshness(law), 0)
-
-    def _source_penalty(self, by: Weight) -> Floats:
-        if by != AGE:
-            return self._by_ages(lambda age, law: penalties.source_penalty(age, law, by))
-        if self.plain and self.sources.poisson:
-            return np.asarray(PURELY_RANDOM.age(self.sources.rates, self.often))
-        return self._scaled(penalties.since_first_missed, 1)
-
-    def _mean_weight(self, by: Weight) -> Floats:
-        once, found = Exponential(rate=1.0), np.zeros(self.often.size)
-        if by == ONE:
-            mean = penalties.missing_updates(self.of(1.0), once).value
-            return np.divide(mean, self.often, out=found, where=self.often > 0)
-        for age, own in self._ages():
-            found[own] = penalties.update_penalty(age, once, by).value
-        return found
-
-    def _ages(self) -> Iterator[tuple[InformationAge, Ints]]:
-        if np.unique(self.often).size > MOST_AGES:
-            raise NoFormulaError(UNLIKE)
-        return ((self.of(often), part) for often, part in alike(self.often) if often)
-
     def _scaled(self, value: Callable[[InformationAge, Law], Prediction], power: int) -> Floats:
         """What in units of the mean interval, to a power, depends on the changes per download alone."""
+        if self.of is None:
+            raise NoFormulaError("random orders under changes that are not Poisson")
         rates, members = self.sources.rates, self.sources.members()
         some = np.flatnonzero((rates > 0) & (self.often > 0))
         ratio = np.log(rates[some] / self.often[some])
@@ -308,6 +289,11 @@ class Aged(Copies):
         found = np.zeros(rates.size)
         found[some] = curve(np.minimum(ratio, high * (1 - 1e-15))) / self.often[some] ** power
         return found
+
+
+def _half_square(order: Order, own: Ints) -> float:
+    """E[X] in units of the mean interval."""
+    return float(order.moments[2])
 
 
 def intervals(sources: Sources, often: Floats, basis: Basis) -> Intervals:
@@ -347,21 +333,21 @@ def copies_of(system: System, ask: int) -> Copies:
     if isinstance(law, Constant) and j == 1:
         return intervals(of, often / m, CONSTANT if of.poisson else DIRECT)
     if isinstance(law, Exponential):
-        basis = EXPONENTIAL if m == 1 else joined([EXPONENTIAL, APART])
-        return Aged(of, often * j / m, basis, lambda rate: direct(Exponential(rate=rate)), plain=True)
+        basis, plain = EXPONENTIAL if m == 1 else joined([EXPONENTIAL, APART]), [(PURELY_RANDOM, np.arange(of.size))]
+        return Stretched(of, often * j / m, basis, lambda rate: direct(Exponential(rate=rate)), plain)
     basis = DIRECT if j == 1 else joined([DIRECT, REDUNDANT, APART])
-    return Aged(of, often / m, basis, lambda rate: best_of([direct(at_rate(law, rate))] * j))
+    return Stretched(of, often / m, basis, lambda rate: best_of([direct(at_rate(law, rate))] * j))
 
 
-def _in_order(system: System) -> InOrder:
+def _in_order(system: System) -> Stretched:
     of, often, everyone = system.sources, system.frequencies, np.arange(system.size)
     if system.spec.order == "random":
         order = random_order(system.size) if system.alike else RANDOM
-        return InOrder(of, often, ORDER, [(order, everyone)])
+        return Stretched(of, often, ORDER, orders=[(order, everyone)])
     shares = often * system.slot if often.any() else often
     if np.unique(shares).size > MOST:
-        return InOrder(of, often, RARE, [(PURELY_RANDOM, everyone)])
-    return InOrder(of, often, ORDER, [(purely_random(min(share, 1.0)), own) for share, own in alike(shares)])
+        return Stretched(of, often, RARE, orders=[(PURELY_RANDOM, everyone)])
+    return Stretched(of, often, ORDER, orders=[(purely_random(min(share, 1.0)), own) for share, own in alike(shares)])
 
 
 # ---- What is said of them
@@ -460,5 +446,5 @@ def _choices_of_turns(system: System, m: int, j: int) -> list[Floats]:
         # The gaps between the turns of those who are asked, in units of the interval between any.
         law = Lattice(gaps.tolist(), count.tolist()) if gaps.size > 1 else Constant(period=float(gaps[0]))
         age = lambda rate, law=law: direct(at_rate(law, rate))  # noqa: E731
-        found.append(Aged(system.sources, system.frequencies * j / m, TURNS, age).freshness())
+        found.append(Stretched(system.sources, system.frequencies * j / m, TURNS, age).freshness())
     return found

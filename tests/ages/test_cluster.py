@@ -107,8 +107,6 @@ def test_shapes_that_cannot_be():
         cluster(0, ONE, ONE)
     with pytest.raises(FieldError, match="ask"):
         cluster(10, ONE, ONE, ask=11)
-    with pytest.raises(FieldError, match="no formula for recent selection"):
-        cluster(10, ONE, ONE, select="recent")
 
 
 @pytest.mark.parametrize("polls", [BURSTY, Weibull(0.3, rate=0.3), Pareto(1.4, rate=2)])

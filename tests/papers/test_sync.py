@@ -616,7 +616,7 @@ def fits() -> dict[float, list]:
 
 def test_table_6_cannot_be_met_as_rounded(fits):
     """With months of 30 days, a freshness of 0.125 asks for 40 % of monthly pages, and 0.57 for 22 % or less."""
-    assert all(table_6(heights)["proportional"]().freshness > 0.125 for heights in fits[30.0])
+    assert all(table_6(heights, "proportional").freshness > 0.125 for heights in fits[30.0])
     assert fits[365 / 12] == fits[31.0] == []
 
 
@@ -629,7 +629,7 @@ def test_table_6_if_0_12_was_cut_off_and_not_rounded(fits):
 
 
 def test_table_6_for_one_of_them():
-    values = {name: value() for name, value in table_6((*BARS, 0.16, 0.16, 0.30)).items()}
+    values = {name: table_6((*BARS, 0.16, 0.16, 0.30), name) for name in ("proportional", "uniform", "optimal")}
     assert values["proportional"] == pytest.approx((0.128687, 406.017), rel=1e-5)
     assert values["uniform"] == pytest.approx((0.572894, 5.61237), rel=1e-5)
     assert values["optimal"] == pytest.approx((0.616226, 4.29871), rel=1e-5)
