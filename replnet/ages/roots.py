@@ -73,9 +73,8 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
 
     middle = math.log(start)
     low, high = bracket(over, middle, FIRST_STEP, LARGEST_STEP, FARTHEST)
-    if high[0] > middle + FARTHEST:
-        x, missed = high if high[1] < 0 else low
-        reached = f"{what} {math.exp(x):g} reaches {missed + target:.6g}"
+    if high[1] < 0:
+        reached = f"{what} {math.exp(high[0]):g} reaches {high[1] + target:.6g}"
         raise UnreachableError(f"freshness {target:g} cannot be met: {reached}")
     if low[0] < middle - FARTHEST:
         return 0.0

@@ -9,9 +9,10 @@
         \"\"\"
 
 Arguments are annotated with their types (laws/fields, and below), their defaults are those of the fields, and what
-they are stands in the docstring or in the type. The function gives a number or a prediction, or several with the
-group and the metric of each; what a number rests on is said by the decorator. Its groups and metrics are the same
-whatever the arguments. It stays what it was, to be called from Python with ready arguments.
+they are stands in the docstring or in the type. The function gives a number or a prediction, a tuple with one of them
+for each metric, or several with the group and the metric of each; what a number rests on is said by the decorator. Its
+groups and metrics are the same whatever the arguments. It stays what it was, to be called from Python with ready
+arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, final, get_type_hints
+from itertools import repeat
+from typing import Annotated, Any, Literal, TypeVar, Union, final, get_type_hints
 
 import pydantic
 
@@ -40,12 +42,6 @@ PAPERS = ("p2p", "staleness", "sync", "crawl")  # the modules whose formulas are
 Values = Iterable[tuple[str, str, float | Prediction]]
 """Group, metric, and what is predicted; infinite where it diverges."""
 Plain = TypeVar("Plain", bound=Callable[..., Any])
-
-
-class Value(NamedTuple):
-    group: str
-    metric: str
-    prediction: Prediction
 
 
 class Arguments(pydantic.BaseModel):
@@ -96,11 +92,13 @@ class Formula:
         title = self.name.title().replace("-", "")
         return pydantic.create_model(title, __base__=Arguments, __doc__=self.about, __validators__=check, **fields)
 
-    def values(self, given: Arguments) -> list[Value]:
+    def values(self, given: Arguments) -> list[tuple[str, str, Prediction]]:
         found = self.function(**_arguments(given))
         if isinstance(found, float | Prediction):
             found = [(self.groups[0], self.metrics[0], found)]
-        return [Value(group, metric, self._predicted(value)) for group, metric, value in found]
+        elif isinstance(found, tuple):
+            found = zip(repeat(self.groups[0]), self.metrics, found, strict=False)
+        return [(group, metric, self._predicted(value)) for group, metric, value in found]
 
     def _predicted(self, value: float | Prediction) -> Prediction:
         found = value if isinstance(value, Prediction) else Prediction.of(value, self.basis)
@@ -148,8 +146,8 @@ def arguments(data: Mapping[str, Any], document: Document | None = None) -> Argu
     return one_of(dict.fromkeys(known, Arguments), "name", data, document)
 
 
-def compute(name: str, **given: Any) -> list[Value]:
-    """The values of a formula for arguments as they are written in YAML: laws and weights are texts."""
+def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
+    """Group, metric and prediction of a formula, for arguments as they are in YAML: laws and weights are texts."""
     found = arguments({"name": name, **given})
     return formulas()[name].values(found)
 

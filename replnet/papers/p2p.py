@@ -56,7 +56,7 @@ from replnet.laws.families import Constant, Exponential
 from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, Target, family_of
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Array, Law
-from replnet.papers.formula import Downloads, NotNegative, Updates, Values, formula
+from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, formula
 
 SPELLS = Basis("exact", "P2P eq. 16, 24", CASCADE.assumes)
 SUPERPOSED = Basis("limit", "P2P eq. 34, 35", "many independent replicas, none of which dominates")
@@ -65,6 +65,15 @@ NEIGHBOURS = 4  # of the best m that are tried one by one
 STEP = 1.4  # of the coarse search
 
 Levels = Annotated[tuple[LawField, ...], "by level from the source on, the law of the times between downloads"]
+
+
+SIZES = ("service_rate", "replicas", "downloads")
+Bound = Annotated[Bandwidth, "B, the messages per unit of time of each replica and of the source"]
+Wanted = Annotated[Target, "the freshness to reach, 1 - epsilon"]
+DownloadFamily = Annotated[FamilyText, f"of the times between downloads: {FAMILY}"]
+Replicas = Annotated[Count, "m, how many replicas"]
+Peers = Annotated[CountOrNone, "k, how many others a poll asks"]
+Ask = Annotated[Count, "k, how many replicas a query asks"]
 
 
 # ---- Laws of downloads (P2P III to V)
@@ -164,9 +173,17 @@ class Size(NamedTuple):
     service_rate: float
 
 
-def service_rate(bandwidth: float, replicas: float, downloads: float, polls: float = 0.0, peers: int = 0) -> float:
-    """R of (5), eq. 30. Exact."""
-    return replicas * (bandwidth - downloads - peers * polls)
+@formula("service-rate", "P2P eq. 30", groups=("replicas",))
+def service_rate(
+    bandwidth: Bound, replicas: Positive, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
+) -> float:
+    """The queries per unit of time that all replicas can serve, R of (5) (eq. 30).
+
+    replicas: m, how many
+    downloads: lambda, downloads of each per unit of time
+    polls: nu, polls of each per unit of time
+    """
+    return float(replicas * (bandwidth - downloads - peers * polls))
 
 
 def download_rate(target: float, updates: Law, downloads: Family) -> float:
@@ -205,9 +222,10 @@ def poll_rate(
     return rate_for(target, reached, start=start or updates.rate, what="poll rate")
 
 
-def non_cooperative(bandwidth: float, target: float, updates: Law, downloads: Family) -> Size:
-    """The best system without polls: (6), eq. 31-33. Exact."""
-    rate = download_rate(target, updates, downloads)
+@formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=Size._fields)
+def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily) -> Size:
+    """The best system without polls or redundant queries, (6) (eq. 31 to 33)."""
+    rate = download_rate(target, updates, family_of(downloads))
     if rate > bandwidth:
         raise UnreachableError(
             f"the target needs {rate:g} downloads per unit of time, above the bandwidth {bandwidth:g}"
@@ -215,19 +233,18 @@ def non_cooperative(bandwidth: float, target: float, updates: Law, downloads: Fa
     return Size(bandwidth / rate, rate, 0.0, 0, service_rate(bandwidth, bandwidth / rate, rate))
 
 
-def redundant(
-    bandwidth: float, target: float, updates: Law, downloads: Family, ask: int, *, poisson: bool = True
-) -> Size:
+def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask: int, *, poisson: bool = True) -> Size:
     """The best system whose clients ask `ask` replicas: (7), eq. 34, and 35 if the superposition is taken as Poisson.
 
     Limit of many replicas if `poisson`, else exact.
     """
+    family = family_of(downloads)
 
     def freshness_at(total: float) -> float:
-        asked = Exponential(rate=total) if poisson else downloads(total / ask)
-        return best_of([direct(asked)] * (1 if poisson else ask)).freshness(updates).value
+        copies = [Exponential(rate=total)] if poisson else [family(total / ask)] * ask
+        return best_of([direct(law) for law in copies]).freshness(updates).value
 
-    start = download_rate(target, updates, downloads)
+    start = download_rate(target, updates, family)
     each = rate_for(target, freshness_at, start=start, what="download rate") / ask
     replicas = bandwidth / each
     return Size(replicas, each, 0.0, 0, service_rate(bandwidth, replicas, each) / ask)
@@ -278,14 +295,6 @@ def peak(value: Callable[[int], float], start: int) -> int:
 
 # ---- Clusters and systems by name
 
-SIZES = ("service_rate", "replicas", "downloads")
-Bound = Annotated[Bandwidth, "B, the messages per unit of time of each replica and of the source"]
-Wanted = Annotated[Target, "the freshness to reach, 1 - epsilon"]
-DownloadFamily = Annotated[FamilyText, f"of the times between downloads: {FAMILY}"]
-Replicas = Annotated[Count, "m, how many replicas"]
-Peers = Annotated[CountOrNone, "k, how many others a poll asks"]
-Ask = Annotated[Count, "k, how many replicas a query asks"]
-
 
 @formula("cluster-freshness", "P2P VI-A", groups=("cluster",), metrics=("freshness",))
 def cluster_freshness(
@@ -310,36 +319,17 @@ def redundant_freshness(updates: Updates, downloads: Downloads, ask: Ask) -> Pre
     return best_of([direct(downloads)] * ask).freshness(updates)
 
 
-@formula("service-rate", "P2P eq. 30", groups=("replicas",))
-def service(
-    bandwidth: Bound, replicas: Replicas, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
-) -> float:
-    """The queries per unit of time that all replicas can serve (eq. 30).
-
-    downloads: lambda, downloads of each per unit of time
-    polls: nu, polls of each per unit of time
-    """
-    return service_rate(bandwidth, replicas, downloads, polls, peers)
-
-
-@formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=SIZES)
-def independent_size(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily) -> Values:
-    """The best number of replicas that neither poll nor are asked together (eq. 31 to 33)."""
-    found = non_cooperative(bandwidth, target, updates, family_of(downloads))
-    return (("independent", name, getattr(found, name)) for name in SIZES)
-
-
 @formula("redundant-size", SUPERPOSED, groups=("redundant", "redundant / independent"), metrics=SIZES)
 def redundant_size(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily, ask: Ask) -> Values:
     """The best number of replicas for queries to several, and what it gains (eq. 34, 35, Table II)."""
-    given = (bandwidth, target, updates, family_of(downloads))
+    given = (bandwidth, target, updates, downloads)
     found, plain = redundant(*given, ask), non_cooperative(*given)
     for name in SIZES:
         yield "redundant", name, getattr(found, name)
         yield "redundant / independent", name, getattr(found, name) / getattr(plain, name)
 
 
-@formula("cooperative-size", "P2P eq. 30, VI-D", groups=("cooperative",), metrics=(*SIZES, "polls"))
+@formula("cooperative-size", "P2P eq. 30, VI-D", groups=("cooperative",), metrics=Size._fields)
 def cooperative_size(
     bandwidth: Bound,
     target: Wanted,
@@ -348,10 +338,9 @@ def cooperative_size(
     downloads: DownloadFamily,
     polls: FamilyText,
     peers: Peers = 1,
-) -> Values:
+) -> Size:
     """What replicas that poll one another serve if they poll as rarely as the target allows (VI-D).
 
     polls: of the times between polls: a law without its rate, such as exponential or pareto(alpha=3)
     """
-    found = cooperative(bandwidth, target, replicas, updates, family_of(downloads), family_of(polls), peers)
-    return (("cooperative", name, getattr(found, name)) for name in (*SIZES, "polls"))
+    return cooperative(bandwidth, target, replicas, updates, family_of(downloads), family_of(polls), peers)

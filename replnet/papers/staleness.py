@@ -59,7 +59,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Annotated, Literal, NamedTuple, final
+from typing import Annotated, Literal, final
 
 import numpy as np
 from pydantic import Field
@@ -78,7 +78,7 @@ from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Array, Law
 from replnet.papers.budget import Allocation, Floats, spend
 from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, WeightText, formula
-from replnet.text.checks import FieldError, finite, positive
+from replnet.text.checks import FieldError, finite
 
 Kind = Literal["source", "update"]
 
@@ -90,19 +90,22 @@ SUBSETS = Basis("exact", "Staleness VI-E", "any replicas are as likely to be ask
 MOST_SUBSETS = 2_000  # that a query averages over one by one
 FARTHEST = 59.5 * math.log(2)  # of the bandwidth, in logarithms, from which no more is tried
 
+PHASES = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")
+CRAWL = Basis("exact", "Staleness eq. 73, 74", "constant downloads at rates by the square-root law")
+DAY = 86_400.0  # seconds
+MOST_SHOWN = 10  # sources that have a row of their own
+SHOWN = tuple(f"source {i}" for i in range(1, MOST_SHOWN + 1))
+
+PenaltyName = Annotated[Kind, "source or update"]
+Laws = tuple[LawField, ...]
+Shares = tuple[NotNegative, ...]
+Lag = Annotated[NotNegative, "a time"]
+
 FINEST = 10_000  # q beyond which no path is long enough to tell
 EXACT = 1e-12  # relative, of a ratio
 
 
 # ---- Phase-lock (V-C)
-
-
-class Phases(NamedTuple):
-    """Staleness over phases."""
-
-    lowest: float
-    mean: float
-    highest: float
 
 
 def ratio(a: float, b: float) -> Fraction | None:
@@ -111,17 +114,21 @@ def ratio(a: float, b: float) -> Fraction | None:
     return found if abs(float(found) * b - a) <= EXACT * a else None
 
 
-def over_phases(updates: float, downloads: float) -> Phases:
-    """(1) at its lowest and highest, and their mean, from the two periods."""
-    u, d = positive("updates", updates), positive("downloads", downloads)
+@formula("phase-lock", PHASES, groups=("lowest", "mean", "highest"), metrics=("staleness",))
+def phase_lock(updates: Positive, downloads: Positive) -> Values:
+    """How stale a copy may be for good, by the phase at which constant downloads meet constant updates; (1).
+
+    updates: the period of the updates
+    downloads: the period of the downloads
+    """
+    u, d, together = updates, downloads, ratio(downloads, updates)
     # Over all phases, the part of (0, d) after an update that is equally likely to be anywhere in (0, u).
-    mean = d / (2 * u) if d < u else 1 - u / (2 * d)
-    together = ratio(d, u)
-    if together is None:
-        return Phases(mean, mean, mean)
-    q = together.denominator
-    lowest = sum(max(d - u + j * u / q, 0.0) for j in range(q)) / (q * d)
-    return Phases(lowest, mean, lowest + min(d, u) / (q * d))
+    lowest = highest = mean = d / (2 * u) if d < u else 1 - u / (2 * d)
+    if together is not None:
+        q = together.denominator
+        lowest = sum(max(d - u + j * u / q, 0.0) for j in range(q)) / (q * d)
+        highest = lowest + min(d, u) / (q * d)
+    yield from (("lowest", "staleness", lowest), ("mean", "staleness", mean), ("highest", "staleness", highest))
 
 
 # ---- Many sources, many replicas (VI-C to VI-E)
@@ -142,35 +149,43 @@ def in_turns(rate: float) -> InformationAge:
     return direct(Constant(rate=rate))
 
 
-def independently(family: Family, rate: float, replicas: int | None) -> InformationAge:
-    """The freshest of replicas that share a budget without coordination; (5), the Poisson limit for None."""
-    if replicas is None:
+def independently(family: Family, rate: float, replicas: int | Literal["many"]) -> InformationAge:
+    """The freshest of replicas that share a budget without coordination; (5), the Poisson limit for many."""
+    if replicas == "many":
         return direct(Exponential(rate=rate))
-    if replicas < 1:
-        raise FieldError("replicas", f"{replicas}", "1 or more, or none given for very many")
     return best_of([direct(family(rate / replicas))] * replicas, APART)
 
 
-def penalty(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
+def penalty_of(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
     """The source or the update penalty, eq. 42 or 50."""
     if kind not in ("source", "update"):
         raise FieldError("penalty", f"{kind!r} is not known", "source or update")
     return (penalties.source_penalty if kind == "source" else penalties.update_penalty)(copy, updates, by)
 
 
+@formula("independent-replicas", IN_TURNS, groups=("replicas",), metrics=("extra_bandwidth",))
 def extra_bandwidth(
-    family: Family, rate: float, replicas: int | None, updates: Law, by: Weight | str, kind: Kind = "update"
+    *,
+    replicas: Count | Literal["many"],
+    downloads: FamilyText = "constant",
+    rate: Positive = 1.0,
+    updates: Updates,
+    penalty: PenaltyName = "update",
+    weight: WeightText,
 ) -> Prediction:
-    """The share of bandwidth that independent replicas need beyond central ones of total `rate`, for the same penalty.
+    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
 
-    Raises UnreachableError where no rate does, as with heavy tails whose penalty is infinite.
+    Raises UnreachableError where none is enough, as with heavy tails whose penalty is infinite.
+
+    replicas: how many share the budget; many: the limit
+    downloads: of the times between downloads of each: a law without its rate, such as exponential or pareto(alpha=3)
+    rate: downloads per unit of time of all replicas in turns
     """
-    w, rate = weight(by), positive("rate", rate)
-    target = penalty(kind, in_turns(rate), updates, w)
+    family, target = family_of(downloads), penalty_of(penalty, in_turns(rate), updates, weight)
 
     def enough(log_rate: float) -> float:
         """How much a total rate is more than enough, negative below."""
-        left = penalty(kind, independently(family, math.exp(log_rate), replicas), updates, w).value
+        left = penalty_of(penalty, independently(family, math.exp(log_rate), replicas), updates, weight).value
         return 1 + SAME - left / target.value
 
     step = math.log(2)
@@ -179,14 +194,17 @@ def extra_bandwidth(
         most = f"no rate up to {math.exp(high[0]):g} of independent replicas"
         raise UnreachableError(f"{most} has the penalty of {rate:g} in turns")
     found = math.exp(crossing(enough, low, high, enough=2 * SAME)[1][0])
-    whole = joined([Basis(target.kind, target.source, target.assumes), IN_TURNS, MANY if replicas is None else APART])
+    whole = joined([Basis(target.kind, target.source, target.assumes), IN_TURNS, MANY if replicas == "many" else APART])
     return Prediction.of(found / rate - 1, whole)
 
 
-def query(updates: Sequence[Law], downloads: Sequence[Sequence[Law]], ask: int) -> Prediction:
-    """The chance that `ask` random replicas hold at least one of the sources fresh (VI-E).
+@formula("fresh-sources", SUBSETS, groups=("replicas",), metrics=("any_fresh",))
+def query(updates: Laws, downloads: tuple[Laws, ...], ask: Count = 1) -> Prediction:
+    """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E).
 
-    `downloads` has a row for every replica and in it a law for every source.
+    updates: of each source, the law of the times between updates
+    downloads: of each replica, for each source the law of the times between downloads
+    ask: how many of the replicas a query asks, drawn at random
     """
     if not downloads or any(len(row) != len(updates) for row in downloads):
         raise FieldError("downloads", "rows of different lengths", f"{len(updates)} laws in each, one per source")
@@ -233,13 +251,15 @@ ROUNDING, BLUR = 1e-14, 1e-9  # differences of log m between points, and to m(in
 _LINE = HalfLine(np.ones_like, np.zeros_like, np.append(0.0, graded(2.0**120, 2.0**-60)), 1.0)
 
 
-def budget_for(missing: float, mean_root_rate: float, sources: float) -> float:
-    """The downloads per unit of time that keep `sources`, equally popular, within `missing` updates, eq. 73.
+@formula("lag-budget", "Staleness eq. 73, 74", groups=("sources",), metrics=("rate",))
+def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -> float:
+    """The downloads per unit of time that keep equally popular sources within so many missing updates (eq. 73).
 
-    `mean_root_rate` is E[sqrt(mu)]. With popularity in proportion to mu, eq. 74, it is sqrt(E[mu]).
+    missing: omega, the updates that a query may miss on average
+    mean_root_rate: E[sqrt(mu)]; with popularity in proportion to mu (eq. 74), sqrt(E[mu])
+    sources: how many there are
     """
-    root = positive("mean_root_rate", mean_root_rate)
-    return positive("sources", sources) * root**2 / (2 * positive("missing", missing))
+    return sources * mean_root_rate**2 / (2 * missing)
 
 
 def square_root_rates(worth: Floats, budget: float) -> Floats:
@@ -408,29 +428,6 @@ def _over_all_ages(f: Callable[[Array], Array], w: Weight) -> float:
 
 # ---- By name
 
-PHASES = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")
-CRAWL = Basis("exact", "Staleness eq. 73, 74", "constant downloads at rates by the square-root law")
-DAY = 86_400.0  # seconds
-MOST_SHOWN = 10  # sources that have a row of their own
-SHOWN = tuple(f"source {i}" for i in range(1, MOST_SHOWN + 1))
-
-PenaltyName = Annotated[Kind, "source or update"]
-Laws = tuple[LawField, ...]
-Shares = tuple[NotNegative, ...]
-Lag = Annotated[NotNegative, "a time"]
-
-
-@formula("phase-lock", PHASES, groups=Phases._fields, metrics=("staleness",))
-def phase_lock(updates: Positive, downloads: Positive) -> Values:
-    """How stale a copy may be for good, by the phase at which constant downloads meet constant updates.
-
-    updates: the period of the updates
-    downloads: the period of the downloads
-    """
-    found = over_phases(updates, downloads)
-    return ((name, "staleness", value) for name, value in found._asdict().items())
-
-
 POPULARITY = ("popularity uniform", "popularity by updates")
 
 
@@ -450,26 +447,6 @@ def crawl_rate(
         pages = budget_for(missing, math.sqrt(mean), sources) / DAY
         yield group, "pages_per_second", pages
         yield group, "gigabits_per_second", pages * page * 8 / 1e9
-
-
-@formula("independent-replicas", IN_TURNS, groups=("replicas",), metrics=("extra_bandwidth",))
-def independent_replicas(
-    *,
-    replicas: Count | Literal["many"],
-    downloads: FamilyText = "constant",
-    rate: Positive = 1.0,
-    updates: Updates,
-    penalty: PenaltyName = "update",
-    weight: WeightText,
-) -> Prediction:
-    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
-
-    replicas: how many share the budget; many: the limit
-    downloads: of the times between downloads of each: a law without its rate, such as exponential or pareto(alpha=3)
-    rate: downloads per unit of time of all replicas in turns
-    """
-    count = None if replicas == "many" else int(replicas)
-    return extra_bandwidth(family_of(downloads), rate, count, updates, weight, penalty)
 
 
 @formula("staleness", penalties.STALENESS)
@@ -525,14 +502,3 @@ def least_penalty(
     found = allocate(updates, queries, budget, weight, penalty).rates
     yield from ((name, "rate", rate) for name, rate in zip(SHOWN, found.tolist(), strict=False))
     yield "sources", "penalty", cost(found.tolist(), updates, queries, weight, penalty)
-
-
-@formula("fresh-sources", SUBSETS, groups=("replicas",), metrics=("any_fresh",))
-def fresh_sources(updates: Laws, downloads: tuple[Laws, ...], ask: Count = 1) -> Prediction:
-    """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E).
-
-    updates: of each source, the law of the times between updates
-    downloads: of each replica, for each source the law of the times between downloads
-    ask: how many of the replicas a query asks, drawn at random
-    """
-    return query(updates, downloads, ask)

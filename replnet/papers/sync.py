@@ -224,19 +224,6 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
     return rate, rate / ratio
 
 
-def largest_ratio(freshness: float, order: Order = FIXED) -> float:
-    """The r = lambda / f up to which a freshness is met (Sync 4)."""
-    if not 0 < freshness < 1:
-        raise FieldError("freshness", f"{freshness!r} is out of range", "a number above 0 and below 1")
-    # Relative to the smaller of freshness and what is missing from 1, as the root is known to so much.
-    scale = min(freshness, 1 - freshness)
-
-    def short(log_ratio: float) -> float:
-        return (freshness - float(order.freshness_at(math.exp(log_ratio)))) / scale
-
-    return math.exp(crossing(short, *bracket(short, 0.0), enough=SAME)[1][0])
-
-
 # ---- Tables 4 and 6
 
 
@@ -334,9 +321,15 @@ def orders(ratio: Positive) -> Values:
 
 
 @formula("largest-ratio", ORDERED, groups=("elements",), metrics=("changes_per_synchronisation",))
-def largest_ratio_for(freshness: Annotated[Target, "to be met, below 1"], order: OrderName = "fixed") -> float:
+def largest_ratio(freshness: Annotated[Target, "to be met, below 1"], order: OrderName = "fixed") -> float:
     """How many changes there may be per synchronisation for a freshness."""
-    return largest_ratio(freshness, ORDERS[order])
+    # Relative to the smaller of freshness and what is missing from 1, as the root is known to so much.
+    scale = min(freshness, 1 - freshness)
+
+    def short(log_ratio: float) -> float:
+        return (freshness - float(ORDERS[order].freshness_at(math.exp(log_ratio)))) / scale
+
+    return math.exp(crossing(short, *bracket(short, 0.0), enough=SAME)[1][0])
 
 
 OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / proportional")

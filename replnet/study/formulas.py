@@ -16,5 +16,5 @@ def formula(name: str, **given: Any) -> Predicted:
     formula("freshness", updates="exponential(rate=2)", downloads="constant(rate=3)").table
     """
     data = {"kind": "formula", **arguments({"name": name, **given}).model_dump(mode="json", exclude_none=True)}
-    rows = (Row.of((value.group, value.metric), value.prediction) for value in compute(name, **given))
+    rows = (Row.of((group, metric), value) for group, metric, value in compute(name, **given))
     return Predicted(data, tuple(rows), provenance(data))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import replnet as rn
+from replnet.cli.main import commands
 from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
 from replnet.papers.formula import arguments as checked
 from replnet.papers.formula import compute, formulas
@@ -52,7 +53,7 @@ def load(tmp_path):
 
 
 def rows(**arguments) -> dict[tuple[str, str], float | None]:
-    return {(one.group, one.metric): one.prediction.value for one in compute(**arguments)}
+    return {(group, metric): prediction.value for group, metric, prediction in compute(**arguments)}
 
 
 # ---- As an experiment
@@ -254,6 +255,124 @@ def test_pages_below_a_threshold():
     assert ("never refreshed", "worth_per_change") not in rows(
         name="crawl-threshold", rates=[1, 2], weights=[1, 1], budget=10, intervals="constant"
     )
+
+
+# ---- The plain equations
+
+EXPONENTIAL, CONSTANT = "exponential(rate=2)", "constant(rate=3)"
+SIX = "exponential(rate=6)"
+COPY = {"updates": EXPONENTIAL, "downloads": SIX}
+TWO_SOURCES = {"updates": [EXPONENTIAL] * 2, "downloads": [[SIX] * 2] * 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        # P2P eq. 8, 29, 18, 19, 16, 24 and Theorems 3 and 6, all with mu = 2 and lambda = 6.
+        ({"name": "freshness", **COPY}, [6 / 8]),
+        ({"name": "cascade-freshness", "updates": EXPONENTIAL, "downloads": [SIX] * 3}, [(6 / 8) ** 3]),
+        (
+            {"name": "fresh-spells", "updates": EXPONENTIAL, "downloads": [SIX], "time": 0.5},
+            [0.5, math.exp(-1), math.exp(-1), 6 / 8 * math.exp(-1)],
+        ),
+        ({"name": "constant-gain", **COPY}, [3 * -math.expm1(-1 / 3) - 6 / 8]),
+        ({"name": "fast-polls", **COPY, "replicas": 10}, [60 / 62]),
+        ({"name": "redundant-freshness", **COPY, "ask": 3}, [18 / 20]),
+        ({"name": "cluster-freshness", **COPY, "polls": EXPONENTIAL, "replicas": 1, "peers": 0}, [6 / 8]),
+        # P2P eq. 30, and 31 to 35 at B = 10, mu = 1 and p = 1/2, for which lambda = 1.
+        ({"name": "service-rate", "bandwidth": 10, "replicas": 4, "downloads": 2, "polls": 1.5, "peers": 2}, [20]),
+        (
+            {"name": "independent-size", "bandwidth": 10, "target": 0.5, "updates": "exponential(rate=1)",
+             "downloads": "exponential"},
+            [10, 1, 0, 0, 90],
+        ),
+        (
+            {"name": "redundant-size", "bandwidth": 10, "target": 0.5, "updates": "exponential(rate=1)",
+             "downloads": "exponential", "ask": 2},
+            [95, 95 / 90, 20, 2, 0.5, 0.5],
+        ),
+        (
+            {"name": "cooperative-size", "bandwidth": 10, "target": 0.5, "replicas": 10, "polls": "exponential",
+             "updates": "exponential(rate=1)", "downloads": "exponential"},
+            [10, 1, 0, 1, 90],
+        ),
+        # Staleness eq. 36, 38, 41, 48, 50 and 54, 55.
+        ({"name": "staleness", **COPY}, [2 / 8]),
+        ({"name": "lag-tail", **COPY, "lag": 0.5}, [math.exp(-3)]),
+        ({"name": "currency", **COPY, "lag": 0.5}, [1 - math.exp(-3) / 4]),
+        ({"name": "source-penalty", **COPY, "weight": "x"}, [2 / (6 * 8)]),
+        ({"name": "update-penalty", **COPY, "weight": "x"}, [2 / 36]),
+        ({"name": "missing-updates", "updates": CONSTANT, "downloads": "pareto(alpha=3, rate=2)"}, [3]),
+        # Eq. 71 and 72: roots of q mu are 1, 2 and 3, and the budget is 12; eq. 73.
+        (
+            {"name": "least-penalty", "updates": ["exponential(rate=1)", "constant(rate=4)", "exponential(rate=9)"],
+             "queries": [1, 1, 1], "budget": 12, "weight": 1},
+            [2, 4, 6, 36 / 24],
+        ),
+        ({"name": "lag-budget", "missing": 0.5, "mean_root_rate": 2, "sources": 3}, [12]),
+        # VI-C and VI-E: of two sources, each fresh with chance 6/8, and 12/14 where two replicas are asked.
+        ({"name": "fresh-sources", **TWO_SOURCES}, [15 / 16]),
+        (
+            {"name": "fresh-sources", **TWO_SOURCES, "ask": 2},
+            [1 - (1 / 7) ** 2],
+        ),
+        # Crawl Algorithm 2: p = sqrt(u d) / sqrt(m) - d with sqrt(u d) = 2 and 6, d = 1 and 4, so sqrt(m) = 8 / 11.
+        (
+            {"name": "crawl-rates", "utilities": [4, 9], "changes": [1, 4], "budget": 6},
+            [2 * 11 / 8 - 1, 6 * 11 / 8 - 4, (8 / 11) ** 2],
+        ),
+        # Algorithm 1: of the two that change in half of the slots the one worth 1 gets something from 4 times on.
+        ({"name": "crawl-rates", "utilities": [1, 4], "changes": [0.5, 0.5], "intervals": "slots"}, [0, 1, 2]),
+        (
+            {"name": "crawl-freshness", "utilities": [1, 3], "changes": [0.5, 1], "rates": [0.5, 0.5]},
+            [(1 / 2 + 1) / 4, (-math.expm1(-1) - 3 * math.expm1(-2) / 2) / 4, (2 / 3 + 3 / 2) / 4],
+        ),
+    ],
+)  # fmt: skip
+def test_plain_equations(arguments, expected):
+    assert list(rows(**arguments).values()) == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+def test_formulas_say_what_they_are():
+    known = formulas()
+    assert str(known["gamma-rates"]) == "gamma-rates(ratio, spread)"
+    assert str(known["equal-gain"]) == "equal-gain(gain, rate, order=fixed)"
+    assert known["freshness"].basis.source == "P2P eq. 8"
+    assert known["histograms"].about.startswith("How many histograms")
+    assert "daily:" not in known["histograms"].about
+    for name, one in known.items():
+        assert one.model.__doc__ == one.about, name
+        assert all(field.description for key, field in one.model.model_fields.items() if key != "name"), name
+
+
+def test_a_formula_in_python():
+    found = rn.formula("gamma-rates", ratio=2, spread=1)
+    assert list(found.table["metric"]) == ["freshness", "age", "freshness", "age", "freshness", "age"]
+    assert found.about("age", "proportional")[0].note == "infinite"
+    assert found.data()["network"] == {"kind": "formula", "name": "gamma-rates", "ratio": 2.0, "spread": 1.0}
+    assert rn.formulas().keys() == formulas().keys()
+    with pytest.raises(InputError, match="ratio: 0 is not a finite number above 0"):
+        rn.formula("gamma-rates", ratio=0, spread=1)
+
+
+def test_a_formula_on_the_command_line(capsys):
+    """Names, tables of values, errors of arguments with where they come from."""
+
+    def run(*given: str) -> tuple[int, str, str]:
+        code = commands.main(["formula", *given], standalone_mode=False)
+        return code, *capsys.readouterr()
+
+    code, out, err = run()
+    assert (code, "gamma-rates(ratio, spread)" in out, "replnet formula NAME" in err) == (0, True, True)
+    assert len(json.loads(run("--format", "json")[1])) == len(formulas())
+    code, out, _ = run("orders", "-s", "ratio=1", "--format", "csv")
+    assert (code, out.splitlines()[1].split(",")[:2]) == (0, ["fixed", "freshness"])
+    _, out, _ = run("cascade-freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads=[{CONSTANT}, {CONSTANT}]")
+    assert out.splitlines()[-1].split() == ["copy", "freshness", "0.53272", "exact", "P2P", "eq.", "28"]
+    with pytest.raises(InputError, match=r"(?s)spread: missing .*-s ratio=0: ratio: 0 is not"):
+        run("gamma-rates", "-s", "ratio=0")
+    with pytest.raises(InputError, match="did you mean gamma-rates"):
+        run("gama-rates")
 
 
 # ---- Those that ship

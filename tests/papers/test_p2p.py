@@ -152,7 +152,7 @@ def test_superposition_tends_to_poisson():
 @given(st.floats(0.05, 0.95), st.floats(0.1, 10))
 def test_rates_and_service_without_cooperation(target, mu):
     """P2P eq. 31-32."""
-    size = non_cooperative(1000, target, Exponential(rate=mu), exponential)
+    size = non_cooperative(1000, target, Exponential(rate=mu), "exponential")
     assert size.downloads == pytest.approx(mu * target / (1 - target), rel=1e-8)
     assert size.service_rate == pytest.approx(1000**2 * (1 - target) / (mu * target) - 1000, rel=1e-7)
     assert size.replicas * size.downloads == pytest.approx(1000)
@@ -185,7 +185,7 @@ def test_targets_out_of_reach_say_so():
     with pytest.raises(UnreachableError, match=r"infinitely fast polls reach 0\.909091"):
         poll_rate(0.92, 10, ONE, ONE, exponential)
     with pytest.raises(UnreachableError, match="above the bandwidth"):
-        non_cooperative(1, 0.9, ONE, exponential)
+        non_cooperative(1, 0.9, ONE, "exponential")
     with pytest.raises(ValueError, match="above 0 and below 1"):
         rate_for(1.0, second_level)
 
@@ -208,13 +208,13 @@ TABLE_1 = [(0.4, 140.0, 2477, 3433.75), (0.5, 90.0, 262, 526.33), (0.6, 56.667, 
 
 @pytest.mark.parametrize(("target", "alone", "replicas", "together"), TABLE_1)
 def test_table_1_by_the_equations(target, alone, replicas, together):
-    assert non_cooperative(10, target, ONE, exponential).service_rate == pytest.approx(alone, abs=1e-3)
+    assert non_cooperative(10, target, ONE, "exponential").service_rate == pytest.approx(alone, abs=1e-3)
 
     @cache
     def rate(m):
         return cooperative(10, target, m, ONE, exponential, exponential).service_rate
 
-    assert peak(rate, int(non_cooperative(10, target, ONE, exponential).replicas)) == replicas
+    assert peak(rate, int(non_cooperative(10, target, ONE, "exponential").replicas)) == replicas
     assert rate(replicas) == pytest.approx(together, abs=5e-3)
     assert max(rate(replicas - 1), rate(replicas + 1)) <= rate(replicas)
 
@@ -243,10 +243,10 @@ TABLE_2 = [
 
 @pytest.mark.parametrize(("target", "replicas", "service", "printed_m", "printed_r"), TABLE_2)
 def test_table_2_exponential_and_constant(target, replicas, service, printed_m, printed_r):
-    poisson_m, poisson_r = redundant_gain(1000, target, ONE, exponential, 20)
+    poisson_m, poisson_r = redundant_gain(1000, target, ONE, "exponential", 20)
     assert poisson_m == pytest.approx(20, rel=1e-8)
     assert poisson_r == pytest.approx(1, abs=0.005)
-    regular_m, regular_r = redundant_gain(1000, target, ONE, constant, 20)
+    regular_m, regular_r = redundant_gain(1000, target, ONE, "constant", 20)
     assert regular_m == pytest.approx(replicas, abs=6e-4)
     assert regular_r == pytest.approx(service, abs=6e-4)
     assert regular_m == pytest.approx(printed_m, abs=0.1)
@@ -259,17 +259,17 @@ TABLE_2_PARETO = [(0.1, 21.01, 21.8, 1.1), (0.3, 23.15, 26.6, 1.3), (0.5, 25.65,
 
 @pytest.mark.parametrize(("target", "by_equations", "printed_m", "printed_r"), TABLE_2_PARETO)
 def test_table_2_pareto_is_of_another_alpha(target, by_equations, printed_m, printed_r):
-    stated, _ = redundant_gain(1000, target, ONE, pareto, 20)
+    stated, _ = redundant_gain(1000, target, ONE, "pareto(alpha=3)", 20)
     assert stated == pytest.approx(by_equations, abs=0.005)
-    other_m, other_r = redundant_gain(1000, target, ONE, lambda rate: Pareto(2, rate=rate), 20)
+    other_m, other_r = redundant_gain(1000, target, ONE, "pareto(alpha=2)", 20)
     assert other_m == pytest.approx(printed_m, rel=0.011)
     assert other_r == pytest.approx(printed_r, abs=0.05)
 
 
 def test_redundancy_without_the_poisson_limit():
     """Twenty constant processes are still more regular than a Poisson one, so they need a little less."""
-    exact, _ = redundant_gain(1000, 0.5, ONE, constant, 20, poisson=False)
-    limit, _ = redundant_gain(1000, 0.5, ONE, constant, 20)
+    exact, _ = redundant_gain(1000, 0.5, ONE, "constant", 20, poisson=False)
+    limit, _ = redundant_gain(1000, 0.5, ONE, "constant", 20)
     assert limit < exact < limit * 1.05
 
 

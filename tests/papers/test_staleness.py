@@ -25,8 +25,8 @@ from replnet.papers.staleness import (
     extra_bandwidth,
     in_turns,
     independently,
-    over_phases,
-    penalty,
+    penalty_of,
+    phase_lock,
     query,
     ratio,
 )
@@ -34,10 +34,15 @@ from replnet.text.errors import InputError
 
 
 def rows(**arguments) -> dict[tuple[str, str], float]:
-    return {(one.group, one.metric): one.prediction.value for one in compute(**arguments)}
+    return {(group, metric): prediction.value for group, metric, prediction in compute(**arguments)}
 
 
 PAIRS = [(5, 5), (5, 10), (5, 2.5), (5, 3), (5, 3.1), (5, 4), (4, 6), (0.3, 0.1), (7, 25)]
+
+
+def over_phases(updates: float, downloads: float) -> list[float]:
+    """The lowest, the mean and the highest."""
+    return [value for _, _, value in phase_lock(updates, downloads)]
 
 
 def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -> float:
@@ -52,26 +57,26 @@ def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -
 @pytest.mark.parametrize(("updates", "downloads"), PAIRS)
 def test_staleness_phase_by_phase(updates, downloads):
     """60 rounds visit all places equally often, whose number divides 60, or 50 or 7 of other rounds."""
-    found, p = over_phases(updates, downloads), ratio(downloads, updates)
+    (lowest, mean, highest), p = over_phases(updates, downloads), ratio(downloads, updates)
     assert p is not None
     width, rounds = updates / p.denominator, 12 * p.denominator
     inside = [at_phase(updates, downloads, width * (i + 0.5) / 40, rounds) for i in range(40)]
-    assert found.lowest <= min(inside)
-    assert max(inside) <= found.highest
-    assert sum(inside) / 40 == pytest.approx(found.mean, rel=1e-9)
+    assert lowest <= min(inside)
+    assert max(inside) <= highest
+    assert sum(inside) / 40 == pytest.approx(mean, rel=1e-9)
     # Piecewise linear: the ends are half a step beyond the first and the last.
-    assert min(inside) - found.lowest == pytest.approx((found.highest - found.lowest) / 80, rel=1e-6, abs=1e-9)
+    assert min(inside) - lowest == pytest.approx((highest - lowest) / 80, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(("updates", "downloads"), [*PAIRS, (5, math.pi), (1, math.sqrt(2))])
 def test_the_mean_over_phases_is_that_of_independent_ages(updates, downloads):
     known = staleness(direct(Constant(period=downloads)), Constant(period=updates)).value
-    assert over_phases(updates, downloads).mean == pytest.approx(known, rel=1e-9)
+    assert over_phases(updates, downloads)[1] == pytest.approx(known, rel=1e-9)
 
 
 def test_an_irrational_ratio_has_no_phase():
-    found = over_phases(5, math.pi)
-    assert found.lowest == found.mean == found.highest
+    lowest, mean, highest = over_phases(5, math.pi)
+    assert lowest == mean == highest
     assert rows(name="phase-lock", updates=5, downloads=5) == {
         ("lowest", "staleness"): 0, ("mean", "staleness"): 0.5, ("highest", "staleness"): 1,
     }  # fmt: skip
@@ -314,9 +319,9 @@ def test_budgets_for_a_lag():
 def test_what_independence_costs_in_closed_form(m):
     """Of m constants with free phases X is the least of m uniforms: E[X^n] are Beta functions."""
     updates = Exponential(rate=2)
-    missing = extra_bandwidth(constants, 2.0, m, updates, "1").value
+    missing = extra_bandwidth(replicas=m, rate=2.0, updates=updates, weight="1").value
     assert missing == pytest.approx(2 * m / (m + 1) - 1, abs=1e-8)
-    combined = extra_bandwidth(constants, 2.0, m, updates, "x").value
+    combined = extra_bandwidth(replicas=m, rate=2.0, updates=updates, weight="x").value
     assert combined == pytest.approx(math.sqrt(6 * m**2 / ((m + 1) * (m + 2))) - 1, abs=1e-8)
 
 
@@ -326,8 +331,9 @@ def test_independent_replicas_tend_to_poisson(kind, w):
     updates = Pareto(3, rate=2)
     if (kind, w) == ("source", "1/(1+x)"):
         return  # not a measure: no order to tend in
-    extra = [extra_bandwidth(constants, 3.0, m, updates, w, kind).value for m in (1, 2, 8, 64)]
-    limit = extra_bandwidth(constants, 3.0, None, updates, w, kind)
+    given = {"rate": 3.0, "updates": updates, "weight": w, "penalty": kind}
+    extra = [extra_bandwidth(replicas=m, **given).value for m in (1, 2, 8, 64)]
+    limit = extra_bandwidth(replicas="many", **given)
     assert extra[0] == pytest.approx(0, abs=1e-8)
     assert all(a < b < limit.value for a, b in itertools.pairwise(extra))
     assert extra[3] == pytest.approx(limit.value, rel=0.05)
@@ -337,12 +343,10 @@ def test_independent_replicas_tend_to_poisson(kind, w):
 def test_penalties_of_replicas_that_share_a_budget():
     updates = Gamma(shape=2, rate=2)
     centrally, apart = in_turns(3.0), independently(constants, 3.0, 5)
-    assert penalty("update", apart, updates, "1").value == pytest.approx(2 * 5 / (6 * 3.0), rel=1e-9)
-    assert penalty("source", centrally, updates, "1").value < penalty("source", apart, updates, "1").value
-    with pytest.raises(ValueError, match="replicas"):
-        independently(constants, 3.0, 0)
+    assert penalty_of("update", apart, updates, "1").value == pytest.approx(2 * 5 / (6 * 3.0), rel=1e-9)
+    assert penalty_of("source", centrally, updates, "1").value < penalty_of("source", apart, updates, "1").value
     with pytest.raises(UnreachableError):
-        extra_bandwidth(lambda rate: Pareto(1.5, rate=rate), 1.0, 1, updates, "1")
+        extra_bandwidth(replicas=1, downloads="pareto(alpha=1.5)", updates=updates, weight="1")
 
 
 def test_queries_for_several_sources():

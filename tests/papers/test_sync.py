@@ -196,12 +196,12 @@ def test_the_age_that_is_a_quarter_is_the_purely_random_one():
 def test_ratio_for_a_freshness():
     """sync-f08."""
     assert round(largest_ratio(0.8), 2) == 0.46
-    for order in ORDERS:
+    for name, order in BY_NAME.items():
         for target in (1e-6, 0.3, 0.8, 0.999999):
-            assert order.freshness_at(largest_ratio(target, order)) == pytest.approx(target, rel=1e-9)
-    assert largest_ratio(0.8, PURELY_RANDOM) == pytest.approx(0.25, rel=1e-9)
-    with pytest.raises(FieldError, match="freshness"):
-        largest_ratio(1.0)
+            assert order.freshness_at(largest_ratio(target, name)) == pytest.approx(target, rel=1e-9)
+    assert largest_ratio(0.8, "purely random") == pytest.approx(0.25, rel=1e-9)
+    with pytest.raises(InputError, match="freshness"):
+        arguments({"name": "largest-ratio", "freshness": 1.0})
 
 
 def test_figure_6():

@@ -18,10 +18,6 @@ PARETO, CONSTANT = Pareto(3, rate=2), Constant(rate=2)
 A, B = (direct(CONSTANT), PARETO), (direct(PARETO), CONSTANT)
 
 
-def constants(rate):
-    return Constant(rate=rate)
-
-
 def test_figure_4_staleness():
     """Printed 33 % and 66 %: a third and two thirds, the second cut off rather than rounded."""
     assert staleness(*A).value == pytest.approx(1 / 3, abs=1e-12)
@@ -151,7 +147,7 @@ def test_one_to_many_is_145_percent_where_500_is_printed():
     The penalties are mu/(2 lambda) and mu/lambda for w = 1, so bandwidth doubles: 100 %. For w = x they are
     mu/(6 lambda^2) and mu/lambda^2, so a factor 6 in penalty is sqrt(6) in bandwidth: 145 %.
     """
-    extra = [extra_bandwidth(constants, 2.0, None, PARETO, w).value for w in ("1", "x")]
+    extra = [extra_bandwidth(replicas="many", rate=2.0, updates=PARETO, weight=w).value for w in ("1", "x")]
     assert extra[0] == pytest.approx(1, rel=1e-9)
     assert extra[1] == pytest.approx(math.sqrt(6) - 1, rel=1e-9)
     # With so much more bandwidth the penalty would be a sixth of that of a single replica.

@@ -108,7 +108,7 @@ def predicted(cell: Cell) -> list[Record]:
 
         return predict_size(cell.optimise)
     if cell.formula is not None:
-        return [Row.of((one.group, one.metric), one.prediction).record() for one in compute(**cell.formula)]
+        return [Row.of((group, metric), value).record() for group, metric, value in compute(**cell.formula)]
     from replnet.predictions.predict import predict
 
     return [row.record() for row in predict(Network.from_data(cell.network), cell.settings.measure).rows]

@@ -95,12 +95,11 @@ class Both:
 
 
 def _predicted(system: System, plan: Mapping[str, Any]) -> Both:
-    downloads = family_of(system.downloads)
-    plain = non_cooperative(system.bandwidth, system.target, system.law, downloads)
+    plain = non_cooperative(system.bandwidth, system.target, system.law, system.downloads)
     alone = Known(Choice(plain.downloads), _exact(system.target, SOURCES["independent"]))
     if system.kind == "redundant":
         poisson = system.superposition == "poisson"
-        size = redundant(system.bandwidth, system.target, system.law, downloads, system.ask, poisson=poisson)
+        size = redundant(system.bandwidth, system.target, system.law, system.downloads, system.ask, poisson=poisson)
         source = SOURCES["redundant"] + (", 35" if poisson else "")
         basis = replace(_exact(system.target, source), kind="limit" if poisson else "exact")
         return Both(alone, Known(Choice(size.downloads * system.ask), basis))

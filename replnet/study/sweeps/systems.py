@@ -160,7 +160,7 @@ class Emulator:
                 last[0] = found.rate.value or last[0]
             return system.service(known[replicas, peers].rate.value, replicas, peers)
 
-        plain = non_cooperative(system.bandwidth, system.target, system.law, family_of(system.downloads))
+        plain = non_cooperative(system.bandwidth, system.target, system.law, system.downloads)
         best = search(plan, plain.replicas, value)
         if best not in known:
             self._meet(system, *best, last[0])  # says why
