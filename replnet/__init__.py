@@ -11,9 +11,9 @@ The parts, each of which imports only from those above it:
 
     text         what users write: errors with places, one grammar, YAML documents, overrides
     laws         interval laws, their ages, processes in equilibrium, named random streams
-    network      specifications, NetworkX graphs, the nodes as state machines
     ages         the algebra of information ages
-    papers       what the papers state, equation by equation
+    papers       what the papers state, equation by equation, and all of it by name
+    network      specifications, NetworkX graphs, the nodes as state machines
     measure      estimates with intervals, verdicts, staleness along a path
     predictions  from a network to what formulas say of it
     engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
@@ -56,6 +56,8 @@ from replnet.version import __version__
 if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
     from replnet.study.emulate import emulate
     from replnet.study.predict import predict
+    from replnet.papers.formula import formulas
+    from replnet.study.formulas import formula
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
@@ -73,6 +75,8 @@ _HOMES = {
     ),
     "replnet.text.errors": ("InputError",),
     "replnet.study.predict": ("predict",),
+    "replnet.papers.formula": ("formulas",),
+    "replnet.study.formulas": ("formula",),
     "replnet.study.emulate": ("emulate",),
     "replnet.report.section": ("sweep",),
     "replnet.laws": (

@@ -6,6 +6,7 @@ Commands:
     networks       predict, run, network, size
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
+    formulas       formula
     traces         trace import, trace fit, audit, and what they print
     starting       init, check, schema; demo and doctor
 
@@ -15,7 +16,7 @@ What they write:
     progress       what is shown while something takes long
 """
 
-from replnet.cli import experiments, networks, starting, traces
+from replnet.cli import experiments, formulas, networks, starting, traces
 from replnet.cli.main import main
 
-__all__ = ["experiments", "main", "networks", "starting", "traces"]
+__all__ = ["experiments", "formulas", "main", "networks", "starting", "traces"]

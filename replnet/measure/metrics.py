@@ -36,14 +36,12 @@ from replnet.ages import penalties
 from replnet.ages.half_line import exists, half_line
 from replnet.ages.information_age import InformationAge, direct
 from replnet.ages.prediction import Basis, Prediction, mean
-from replnet.ages.weights import Power, Threshold, Weight, weight
+from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
 from replnet.laws.law import Law
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.staleness import About, Question
 from replnet.text.errors import FieldError, shown, suggestion
 from replnet.text.grammar import argument, number
-
-ONE, AGE = Power(0.0), Power(1.0)
 
 Predict = Callable[[InformationAge, Law], Prediction]
 
@@ -65,7 +63,7 @@ class Metric:
     def doubt(self, laws: Iterable[Law]) -> str:
         """Why its interval could not be trusted where these laws of intervals are behind a copy, by (1) and (2)."""
         order = 2 if self.question.about in ("every", "count") else 1
-        low, high = self.weight.order(order), self.weight.order(order + 1)
+        low, high = self.weight.orders[order - 1 : order + 1]
         for law in dict.fromkeys(laws):
             if not exists(half_line(direct(law)), lambda x: np.asarray(low(x)) * np.asarray(high(x)), 0):
                 return f"no interval: infinite variance of {self.name} under {law}"
@@ -153,7 +151,7 @@ def _currency(text: str, inside: str) -> Metric:
         lag = math.nan
     if not 0 <= lag < math.inf:  # NaN is not either
         raise FieldError("measure", f"{shown(text)} has no lag of 0 or more", CALLS["currency"])
-    late = Threshold(lag)
+    late = threshold(lag)
     question = Question("first", late, late.integral, "rest", late.limit)
     name, basis = f"currency({number(lag)})", penalties.CURRENCY
     return Metric(name, question, late, basis, lambda copy, law: penalties.currency(copy, law, lag))

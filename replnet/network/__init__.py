@@ -6,7 +6,6 @@ In it:
     build          specifications to NetworkX graphs
     common         what every network may say, whatever its kind
     faults         what goes wrong in a network, and when: crashes, cuts and losses as users write them
-    fields         types of the fields of a specification: strict where pydantic would convert
     graph_fields   networks that name their nodes and links
     graph_file     graphs made elsewhere: GraphML
     graph_import   A graph specification that reads its nodes and links from another file

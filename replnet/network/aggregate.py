@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
-from replnet.laws import Constant, Exponential, FieldError, Law
+from replnet.laws import Constant, Exponential, FieldError
+from replnet.laws.columns import misfits
+from replnet.laws.fields import Amount, Count, LawField, PlainLaws, Shape, Sourced, numbers
 from replnet.network.common import Whole
-from replnet.network.fields import LAW_SCHEMA, Amount, Count, LawField, PlainLaws, Shape, numbers, numbers_or_law
 from replnet.network.parts import QUERIES, Part
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
@@ -66,12 +67,6 @@ Allocate = Annotated[
         }
     ),
 ]
-Sourced = Annotated[
-    Any,
-    BeforeValidator(numbers_or_law),
-    PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
-    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
-]
 
 
 class AggregateShape(Part):
@@ -118,7 +113,7 @@ class AggregateShape(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> AggregateShape:
-        faults = [*self._sizes(), *self._speeds(), *self._shares(), *self._solvable()]
+        faults = [*misfits(self.sources, self._lists()), *self._speeds(), *self._shares(), *self._solvable()]
         if faults:
             raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
         return self
@@ -130,17 +125,6 @@ class AggregateShape(Part):
         if lists["updates"] == 1:  # one law for all
             del lists["updates"]
         return lists
-
-    def _sizes(self) -> Iterator[tuple[str, str, str]]:
-        lists = self._lists()
-        if self.sources is None and not lists:
-            yield "sources", "missing", "how many there are, or lists of rates, weights or updates"
-            return
-        count = next(iter(lists.values())) if self.sources is None else self.sources
-        first = next(iter(lists), "sources") if self.sources is None else "sources"
-        for name, size in lists.items():
-            if size != count:
-                yield name, f"has {size:,} entries for {count:,} of {first}", "one per source"
 
     def _speeds(self) -> Iterator[tuple[str, str, str]]:
         if self.rates is None and "updates" not in self.model_fields_set:

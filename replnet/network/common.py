@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from replnet.laws.fields import Bandwidth, Count, Delay, Name
 from replnet.network.faults import Fault
-from replnet.network.fields import Bandwidth, Count, Delay, Name
 from replnet.network.parts import BANDWIDTH, Part
 
 CHARGE = (

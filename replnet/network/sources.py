@@ -6,19 +6,22 @@ replicas, at any time: a view, unless they ask at the instants of a process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import cast, final
 
 import numpy as np
 import numpy.typing as npt
 
 from replnet.laws import Constant, Exponential, FieldError, Law
+from replnet.laws.columns import dealt, listed
 from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
-from replnet.laws.processes.streams import GOLDEN, Words, mix, name_words
-from replnet.network.aggregate import POISSON, Aggregate, AggregateShape
+from replnet.laws.processes.streams import GOLDEN, Words, mix
+from replnet.network.aggregate import POISSON, Aggregate, AggregateShape, penalty_of
 from replnet.network.topology import DOWNLOADS, UPDATES, Each, Numbered, Topology, View
+from replnet.papers.allocation import Between, least, rates_by
+from replnet.papers.staleness import Kind
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,9 +29,6 @@ Ints = npt.NDArray[np.int64]
 MOST_TOGETHER = 20  # sources that can be meant to be fresh all at once
 MOST_SHOWN = 10  # sources that have rows of their own
 CONSTANT = Constant(rate=1.0)
-ROUND = 1 << 16  # slots of a carousel, at least
-LONGEST_ROUND = 1 << 23
-OFTEN = 8  # times that the rarest source comes in a round of the carousel, where that is not too long
 
 
 @final
@@ -65,30 +65,30 @@ def sources(spec: AggregateShape) -> Sources:
     place = {shape: i for i, shape in enumerate(dict.fromkeys(alike))}
     which = np.array([place[shape] for shape in alike], np.int64)
     count = spec.count
-    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else _listed(spec.rates, count)
-    weights = np.ones(count) if spec.weights is None else _listed(spec.weights, count)
-    if isinstance(spec.weights, Law):
-        weights = weights[_shuffled(count)]
-    if not 0 < weights.sum() < np.inf:
-        raise FieldError("weights", f"add up to {weights.sum():g}", "a law, or a list, of which some count")
+    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else listed(spec.rates, count)
     return Sources(
         tuple(place),
         np.broadcast_to(which, (count,)) if which.size == 1 else which,
         np.ascontiguousarray(np.broadcast_to(rates, (count,))),
-        weights / weights.sum(),
+        dealt(np.ones(count) if spec.weights is None else spec.weights, count),
     )
 
 
-def _listed(given: Law | Sequence[float], count: int) -> Floats:
-    if isinstance(given, Law):
-        return np.asarray(given.quantile((np.arange(count) + 0.5) / count), dtype=float)
-    return np.array(given, dtype=float)
-
-
-def _shuffled(count: int) -> Ints:
-    """An order that is the same for everybody, as it belongs to the network and not to a run of it."""
-    words = mix(name_words(["weights"]) + np.arange(count, dtype=np.uint64) * GOLDEN)
-    return np.argsort(words, kind="stable")
+def frequencies(spec: AggregateShape, of: Sources) -> Floats:
+    """Downloads of every source per unit of time, by all replicas together."""
+    if not isinstance(spec.allocate, str):
+        return np.array(spec.allocate)
+    assert spec.budget is not None
+    if spec.budget == 0:
+        return np.zeros(of.size)
+    between = "constant" if spec.constant else "exponential" if spec.order == "independent" else spec.order
+    given = (of.members(), of.rates, of.weights, spec.budget)
+    try:
+        if penalty := penalty_of(spec.allocate):
+            return least(*given, penalty[1], cast(Kind, penalty[0]))
+        return rates_by(spec.allocate, *given, cast(Between, between))
+    except FieldError as error:
+        raise FieldError("allocate", f"{spec.allocate}: {error.field}: {error.wrong}", error.right) from None
 
 
 @final
@@ -103,8 +103,6 @@ class ManySources:
 
     @classmethod
     def of(cls, spec: AggregateShape, group: str = "copies") -> ManySources:
-        from replnet.predictions.allocation import frequencies
-
         found = sources(spec)
         return cls(spec, found, frequencies(spec, found), group)
 
@@ -157,16 +155,10 @@ class ManySources:
 
     @cached_property
     def round(self) -> Ints:
-        """The order of the carousel, over and over, long enough for its rarest source.
+        """The order of the carousel, over and over."""
+        from replnet.laws.processes.carousel import long_round
 
-        What would come less than once in the longest round may never come.
-        """
-        from replnet.laws.processes.carousel import Carousel
-
-        some = self.frequencies[self.frequencies > 0]
-        needed = OFTEN / (float(some.min()) * self.slot)
-        slots = int(np.clip(needed, ROUND, LONGEST_ROUND))
-        return Carousel(self.frequencies).take(slots).astype(np.int64)
+        return long_round(self.frequencies)
 
     @property
     def schedule(self) -> Schedule | None:

@@ -2,9 +2,8 @@
 
 In it:
 
-    allocation    the budget of an aggregate shared out among its sources, by the policy that its specification names
     capacity      what limited bandwidth means for a network: service rates, lines, and messages that are turned away
-    many_sources  what the formulas say of an aggregate: means over its sources, and of all of them together
+    many_sources  what the formulas say of an aggregate: of the copies of many sources at once
     predict       from a network to formulas: the information age of every node, composed along its graph
     presence      how often there is a copy, or an answer, where things go wrong
 """

@@ -14,8 +14,7 @@ from report_sections import Parsed, grid, row, section
 
 from replnet.report import FigureSpec, notebook, page, write
 from replnet.report.page import file_names
-from replnet.study.sweeps.statements import Checked
-from replnet.study.sweeps.statements import Expectation, ShownErratum
+from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
 
 NASTY = """<script>alert("1")</script> & 'x' $a$ </title></style>\x00\x1b ]]> --> _é 漢"""
 

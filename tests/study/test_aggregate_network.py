@@ -16,8 +16,8 @@ from replnet.laws import Exponential, Gamma
 from replnet.laws.processes.streams import seed_words
 from replnet.measure.metrics import metrics
 from replnet.network.sources import sources
-from replnet.papers.crawling import Pages, optimal_random, random_freshness
-from replnet.papers.many_replicas import query
+from replnet.papers.crawl import Pages, optimal_random, random_freshness
+from replnet.papers.staleness import query
 from replnet.study.aggregates.paths import path
 from replnet.study.aggregates.system import System
 from replnet.study.sweeps.sizing import size

@@ -19,7 +19,7 @@ from replnet.ages.cluster import all_superposed
 from replnet.engines.array import runner
 from replnet.engines.plan import plan
 from replnet.measure.estimate import Estimate, ratio
-from replnet.papers.service import poll_rate
+from replnet.papers.p2p import poll_rate
 
 PARETO, EXPONENTIAL, CONSTANT = FAMILIES.values()
 ONE = EXPONENTIAL(1)

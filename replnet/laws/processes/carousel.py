@@ -37,6 +37,8 @@ Turns = npt.NDArray[np.int32]
 BITS = 61  # of the total: sums of two terms of (1) are still 64-bit numbers
 SHORTEST = 1 << 16  # slots of a block, below which its overhead would show
 MOST = 1 << 30  # pages, and slots at once, that the numbers of a job hold
+ROUND, LONGEST_ROUND = 1 << 16, 1 << 23  # slots of a round
+OFTEN = 8  # times that the rarest page comes in a round, where that is not too long
 DIGIT = 11  # bits of a sort key per pass: 2048 buckets fit the cache
 
 
@@ -111,6 +113,13 @@ def assign(n, slots, total, weight, whole, part, who, first, out):
         if part[k] < 0:
             part[k] += weight[k]
             whole[k] -= 1
+
+
+def long_round(rates: npt.ArrayLike) -> Ints:
+    """The order over and over, long enough for its rarest page: what would come less than once may never come."""
+    given = _checked(rates)
+    slots = int(np.clip(OFTEN * given.sum() / given[given > 0].min(), ROUND, LONGEST_ROUND))
+    return Carousel(given).take(slots).astype(np.int64)
 
 
 @final

@@ -27,7 +27,7 @@ from replnet.laws.text import at_rate
 from replnet.measure.estimate import Estimate
 from replnet.measure.row import NOTHING, Row
 from replnet.network.network import Network
-from replnet.papers.service import cooperative, non_cooperative, peak, redundant_gain
+from replnet.papers.p2p import cooperative, non_cooperative, peak, redundant
 from replnet.study.experiment.subjects import Ran, Settings, Subject, emulated
 from replnet.study.experiment.system import ALONE, Optimise, Size
 from replnet.text.documents import Document
@@ -136,13 +136,15 @@ Measured = Found[Estimate]
 
 def _by_formula(system: Optimise) -> tuple[Predicted, Predicted | None]:
     """Its replicas without polls or redundant queries, and the system where there is a formula for it."""
-    downloads, given = partial(at_rate, system.downloads), (system.bandwidth, system.target, system.updates)
-    plain = non_cooperative(*given, downloads)
+    given = (system.bandwidth, system.target, system.updates, system.downloads)
+    plain = non_cooperative(*given)
     alone = _exactly(system, plain.downloads, SOURCES["independent"])
     if system.system == "redundant":
         poisson, ask = system.superposition == "poisson", system.ask or 1
-        gain = redundant_gain(*given, downloads, ask, poisson=poisson)
-        rate, source = gain.redundant.downloads * ask, SOURCES["redundant"] + (", 35" if poisson else "")
+        rate, source = (
+            redundant(*given, ask, poisson=poisson).downloads * ask,
+            SOURCES["redundant"] + (", 35" if poisson else ""),
+        )
         return alone, _exactly(system, rate, source, "limit" if poisson else "exact")
     if system.system == "cooperative" and system.select != "recent":
         return alone, _best_cluster(system, plain.replicas)
@@ -223,7 +225,7 @@ class Emulator:
             start = next(filter(None, reversed(rates)), system.updates.rate)
             return self._root(system, start, size, coarse=True)
 
-        plain = non_cooperative(system.bandwidth, system.target, system.updates, partial(at_rate, system.downloads))
+        plain = non_cooperative(system.bandwidth, system.target, system.updates, system.downloads)
         best, known, value = _best(system, plain.replicas, meet)
         tried = [size[0] for size in known if size[1] == best.size[1] and value(size) >= NEAR * value(best.size)]
         words = _near_words(min(tried), max(tried))

@@ -8,7 +8,6 @@ suggest.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -20,8 +19,8 @@ from replnet.measure.row import Row
 from replnet.network import specification
 from replnet.network.network import Network
 from replnet.network.sources import MOST_SHOWN
+from replnet.papers import formula
 from replnet.study.emulate import emulate, suited
-from replnet.study.formulas import registry
 from replnet.study.replications import EVENTS, INTERRUPTED, REPLICATIONS
 from replnet.study.result import Emulated
 from replnet.text.documents import Document
@@ -122,35 +121,33 @@ class Subject(ABC):
 class FormulaSubject(Subject):
     """A formula that is looked at by itself, with its arguments; nothing of it is measured."""
 
-    section, words, tag, kinds = "formula", "formula", "name", registry.COMPUTATIONS
+    section, words, tag = "formula", "formula", "name"
+    kinds: ClassVar = {name: one.model for name, one in formula.formulas().items()}
 
     @classmethod
     def checked(cls, document: Document) -> Subject:
-        return cls(registry.computation(document.data, document).model_dump(mode="json", exclude_none=True))
+        return cls(formula.arguments(document.data, document).model_dump(mode="json", exclude_none=True))
 
     @classmethod
     def metrics(cls, kind: str | None) -> tuple[str, ...]:
-        return cls.kinds[kind].metrics if kind in cls.kinds else ()
+        return formula.formulas()[kind].metrics if kind is not None and kind in cls.kinds else ()
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        return registry.schema()
+        return formula.schema()
 
     @property
     def groups(self) -> set[str]:
-        return set(self.kinds[self.data["name"]].groups)
+        return set(formula.formulas()[self.data["name"]].groups)
 
     def predict(self, settings: Settings) -> list[Row]:
-        return [
-            Row(group, metric, prediction, note="" if math.isfinite(prediction.value) else "infinite")
-            for group, metric, prediction in registry.computation(self.data).values()
-        ]
+        return [Row.of((group, metric), value) for group, metric, value in formula.compute(**self.data)]
 
     def run(self, settings: Settings, longer: bool) -> Ran:
         return self.predict(settings), 0, ""
 
 
-FORMULA_METRICS = registry.METRICS
+FORMULA_METRICS = tuple(dict.fromkeys(metric for one in formula.formulas().values() for metric in one.metrics))
 
 
 # ---- A network

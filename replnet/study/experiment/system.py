@@ -28,13 +28,12 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from replnet.laws import FieldError
+from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, Family, LawField, Target, whole
 from replnet.laws.text import at_rate
-from replnet.network.fields import AtLeastTwo, Bandwidth, Count, LawField, whole
 from replnet.network.network import Network
 from replnet.network.parts import UPDATES, Part
-from replnet.papers.service import service_rate
+from replnet.papers.p2p import service_rate
 from replnet.text.errors import FieldsError, shown
-from replnet.text.overrides import SPEED, call_of
 
 OFTEN = 4.0  # queries per update or download, whichever is more frequent
 SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # what there are rows of
@@ -44,27 +43,7 @@ Size = tuple[int, int]
 ALONE: Size = (0, 0)  # of the others
 Amounts = dict[str, Callable[[float], float]]
 
-FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 BOUNDS = "the least and the most, such as [2, 3000]"
-
-
-def _family(value: object) -> str:
-    if not isinstance(value, str):
-        raise FieldError("", f"{shown(value)} is not a family", FAMILY)
-    call = call_of(value)
-    for parameter in sorted(SPEED & call.named) if call else ():
-        raise FieldError(parameter, "is what is sought", FAMILY)
-    try:
-        at_rate(value, 1.0)
-    except FieldError as error:
-        raise FieldError("" if error.field == "law" else error.field, error.wrong, error.right) from None
-    return value
-
-
-def _share(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise FieldError("", f"{shown(value)} is not a freshness to reach", "a number above 0 and below 1")
-    return float(value)
 
 
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
@@ -87,9 +66,6 @@ def _bounds(value: object) -> dict[str, tuple[int, int]]:
 
 
 PAIR = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
-Family = Annotated[
-    str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
-]
 Bounds = Annotated[
     dict[str, Any],
     BeforeValidator(_bounds),
@@ -102,8 +78,6 @@ Bounds = Annotated[
         }
     ),
 ]
-Target = Annotated[float, BeforeValidator(_share), Field(gt=0, lt=1)]
-
 ONLY = {
     "redundant": ("ask", "superposition"),
     "cooperative": ("polls", "replicas", "peers", "select", "over"),

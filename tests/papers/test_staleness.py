@@ -1,4 +1,4 @@
-"""Many sources, many replicas: combinations, budgets, what sharing costs."""
+"""Staleness: phases that lock, many sources and many replicas, and budgets shared among sources."""
 
 from __future__ import annotations
 
@@ -15,10 +15,113 @@ from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
 from replnet.ages.roots import UnreachableError
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto, Uniform
-from replnet.papers.allocation import allocate, budget_for, cost
-from replnet.papers.many_replicas import all_fresh, any_fresh, extra_bandwidth, in_turns, independently, penalty, query
+from replnet.papers.formula import compute
+from replnet.papers.staleness import (
+    all_fresh,
+    allocate,
+    any_fresh,
+    budget_for,
+    cost,
+    extra_bandwidth,
+    in_turns,
+    independently,
+    penalty_of,
+    phase_lock,
+    query,
+    ratio,
+)
+from replnet.text.errors import InputError
+
+
+def rows(**arguments) -> dict[tuple[str, str], float]:
+    return {(group, metric): prediction.value for group, metric, prediction in compute(**arguments)}
+
+
+PAIRS = [(5, 5), (5, 10), (5, 2.5), (5, 3), (5, 3.1), (5, 4), (4, 6), (0.3, 0.1), (7, 25)]
+
+
+def over_phases(updates: float, downloads: float) -> list[float]:
+    """The lowest, the mean and the highest."""
+    return [value for _, _, value in phase_lock(updates, downloads)]
+
+
+def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -> float:
+    """The plain way: every download in turn, until the next."""
+    stale = 0.0
+    for k in range(rounds):
+        age = (k * downloads + phase) % updates
+        stale += max(downloads - (updates - age), 0.0)
+    return stale / (rounds * downloads)
+
+
+@pytest.mark.parametrize(("updates", "downloads"), PAIRS)
+def test_staleness_phase_by_phase(updates, downloads):
+    """60 rounds visit all places equally often, whose number divides 60, or 50 or 7 of other rounds."""
+    (lowest, mean, highest), p = over_phases(updates, downloads), ratio(downloads, updates)
+    assert p is not None
+    width, rounds = updates / p.denominator, 12 * p.denominator
+    inside = [at_phase(updates, downloads, width * (i + 0.5) / 40, rounds) for i in range(40)]
+    assert lowest <= min(inside)
+    assert max(inside) <= highest
+    assert sum(inside) / 40 == pytest.approx(mean, rel=1e-9)
+    # Piecewise linear: the ends are half a step beyond the first and the last.
+    assert min(inside) - lowest == pytest.approx((highest - lowest) / 80, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("updates", "downloads"), [*PAIRS, (5, math.pi), (1, math.sqrt(2))])
+def test_the_mean_over_phases_is_that_of_independent_ages(updates, downloads):
+    known = staleness(direct(Constant(period=downloads)), Constant(period=updates)).value
+    assert over_phases(updates, downloads)[1] == pytest.approx(known, rel=1e-9)
+
+
+def test_an_irrational_ratio_has_no_phase():
+    lowest, mean, highest = over_phases(5, math.pi)
+    assert lowest == mean == highest
+    assert rows(name="phase-lock", updates=5, downloads=5) == {
+        ("lowest", "staleness"): 0, ("mean", "staleness"): 0.5, ("highest", "staleness"): 1,
+    }  # fmt: skip
+
+
+def test_crawl_rates_follow_equations_73_and_74():
+    found = rows(name="crawl-rate", sources=1e11, rate=8, spread=46, missing=10, page=25_000)
+    pages = 1e11 * 8 / (2 * 10) / 86_400
+    assert found["popularity by updates", "pages_per_second"] == pytest.approx(pages, rel=1e-12)
+    assert found["popularity uniform", "pages_per_second"] == pytest.approx(pages / 46, rel=1e-12)
+    assert found["popularity by updates", "gigabits_per_second"] == pytest.approx(pages * 2e5 / 1e9, rel=1e-12)
+
+
+@pytest.mark.parametrize(("weight", "extra"), [(1, 1 / 3), ("x", math.sqrt(2) - 1)])
+def test_two_independent_replicas(weight, extra):
+    """Of two at rate r / 2 each the freshest is younger than x with chance 1 - (1 - x r / 2)^2, x up to 2 / r.
+
+    E[w2] of that at rate r is that of constant intervals at 1: 2 / (3 r) = 1 / 2 and 1 / (3 r^2) = 1 / 6.
+    """
+    about = {"updates": "constant(rate=3)", "rate": 1}
+    found = rows(name="independent-replicas", replicas=2, weight=weight, **about)
+    assert found["replicas", "extra_bandwidth"] == pytest.approx(extra, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        ({"name": "phase-lock", "updates": 0, "downloads": 1}, "updates: 0 is not"),
+        ({"name": "crawl-rate", "sources": 1, "rate": 1, "spread": 0.5, "missing": 1, "page": 1}, "spread: "),
+        ({"name": "independent-replicas", "replicas": 0, "updates": "constant(rate=1)", "weight": "x"}, "replicas"),
+        ({"name": "independent-replicas", "replicas": 2, "updates": "constant(rate=1)", "weight": "y"}, "weight: "),
+        ({"name": "independent-replicas", "replicas": 2, "updates": "constant(rate=1)", "weight": True}, "weight: "),
+    ],
+)
+def test_arguments_that_make_no_sense(arguments, wrong):
+    with pytest.raises(InputError, match=wrong):
+        compute(**arguments)
+
+
+# ---- Many sources, many replicas
+
 
 random_cases = settings(max_examples=25, deadline=None, derandomize=True)
+
+
 rates = st.lists(st.floats(0.05, 20), min_size=2, max_size=6)
 
 
@@ -35,6 +138,10 @@ def square_root(mu, q, budget):
 def missing(mu, q, budget):
     """Eq. 72: what they leave."""
     return np.sqrt(np.multiply(mu, q)).sum() ** 2 / (2 * budget)
+
+
+def penalty_left(found, updates, q, w, kind="update"):
+    return cost(found.rates.tolist(), updates, q, w, kind)
 
 
 def starved(found):
@@ -58,7 +165,7 @@ def test_the_square_root_law_is_the_optimum(mu, budget, data):
     updates = [Exponential(rate=rate) for rate in mu]
     found, left = allocate(updates, q, budget, "1"), missing(mu, q, budget)
     assert found.rates == pytest.approx(square_root(mu, q, budget), rel=1e-9)
-    assert found.penalty.value == pytest.approx(left, rel=1e-12)
+    assert penalty_left(found, updates, q, "1") == pytest.approx(left, rel=1e-12)
     assert found.price == pytest.approx(left / budget, rel=1e-9)
 
 
@@ -69,6 +176,8 @@ SOURCES = [
     Constant(rate=0.8),
     Uniform(low=0.1, high=1),
 ]
+
+
 QUERIES = [0.3, 0.1, 0.25, 0.05, 0.3]
 
 
@@ -90,15 +199,16 @@ def test_allocation_against_a_solver_of_another_kind(kind, w):
         method="SLSQP",
         options={"ftol": 1e-13, "maxiter": 300},
     )
-    assert found.penalty.value <= solved.fun * (1 + 1e-10) + 1e-12
-    assert found.penalty.value == pytest.approx(solved.fun, rel=1e-5)
+    least = penalty_left(found, SOURCES, QUERIES, w, kind)
+    assert least <= solved.fun * (1 + 1e-10) + 1e-12
+    assert least == pytest.approx(solved.fun, rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["source", "update"])
 def test_what_more_budget_would_save(kind):
     """The price against the slope of the optimum."""
     low, at, high = (allocate(SOURCES, QUERIES, budget, "x", kind) for budget in (3.999, 4.0, 4.001))
-    slope = (low.penalty.value - high.penalty.value) / 0.002
+    slope = (penalty_left(low, SOURCES, QUERIES, "x", kind) - penalty_left(high, SOURCES, QUERIES, "x", kind)) / 0.002
     assert at.price == pytest.approx(slope, rel=1e-5)
 
 
@@ -106,7 +216,7 @@ def test_what_more_budget_would_save(kind):
 @given(rates, st.floats(0.1, 30), st.sampled_from(["1", "x", "log(1+x)"]), st.sampled_from(["source", "update"]))
 def test_the_optimum_is_never_above_other_policies(mu, budget, w, kind):
     updates, q = [Exponential(rate=rate) for rate in mu], [1 / len(mu)] * len(mu)
-    best = allocate(updates, q, budget, w, kind).penalty.value
+    best = penalty_left(allocate(updates, q, budget, w, kind), updates, q, w, kind)
     even = [budget / len(mu)] * len(mu)
     proportional = [budget * rate / sum(mu) for rate in mu]
     for policy in (even, proportional, square_root(mu, q, budget)):
@@ -165,15 +275,15 @@ def test_the_source_penalty_starves_the_fastest():
 def test_budgets_at_the_ends():
     updates = [Exponential(rate=1), Constant(rate=3)]
     nothing = allocate(updates, [1, 1], 0.0, "1", "source")
-    assert nothing.rates == (0, 0)
-    assert nothing.penalty.value == 2
+    assert nothing.rates.tolist() == [0, 0]
+    assert penalty_left(nothing, updates, [1, 1], "1", "source") == 2
     assert nothing.price == pytest.approx(1)  # E[A_U] of the exponential
-    assert allocate(updates, [1, 1], 0.0, "x").penalty.value == math.inf
-    assert allocate(updates, [0, 0], 3.0, "x").penalty.value == 0
+    assert penalty_left(allocate(updates, [1, 1], 0.0, "x"), updates, [1, 1], "x") == math.inf
+    assert penalty_left(allocate(updates, [0, 0], 3.0, "x"), updates, [0, 0], "x") == 0
     one = allocate(updates, [0, 1], 3.0, "x")
-    assert one.rates == pytest.approx((0, 3))
+    assert one.rates == pytest.approx([0, 3])
     huge = allocate(updates, [1, 1], 1e9, "1")
-    assert huge.penalty.value == pytest.approx((1 + math.sqrt(3)) ** 2 / 2e9, rel=1e-9)
+    assert penalty_left(huge, updates, [1, 1], "1") == pytest.approx((1 + math.sqrt(3)) ** 2 / 2e9, rel=1e-9)
 
 
 def test_equal_sources_get_equal_rates():
@@ -209,9 +319,9 @@ def test_budgets_for_a_lag():
 def test_what_independence_costs_in_closed_form(m):
     """Of m constants with free phases X is the least of m uniforms: E[X^n] are Beta functions."""
     updates = Exponential(rate=2)
-    missing = extra_bandwidth(constants, 2.0, m, updates, "1").value
+    missing = extra_bandwidth(replicas=m, rate=2.0, updates=updates, weight="1").value
     assert missing == pytest.approx(2 * m / (m + 1) - 1, abs=1e-8)
-    combined = extra_bandwidth(constants, 2.0, m, updates, "x").value
+    combined = extra_bandwidth(replicas=m, rate=2.0, updates=updates, weight="x").value
     assert combined == pytest.approx(math.sqrt(6 * m**2 / ((m + 1) * (m + 2))) - 1, abs=1e-8)
 
 
@@ -221,8 +331,9 @@ def test_independent_replicas_tend_to_poisson(kind, w):
     updates = Pareto(3, rate=2)
     if (kind, w) == ("source", "1/(1+x)"):
         return  # not a measure: no order to tend in
-    extra = [extra_bandwidth(constants, 3.0, m, updates, w, kind).value for m in (1, 2, 8, 64)]
-    limit = extra_bandwidth(constants, 3.0, None, updates, w, kind)
+    given = {"rate": 3.0, "updates": updates, "weight": w, "penalty": kind}
+    extra = [extra_bandwidth(replicas=m, **given).value for m in (1, 2, 8, 64)]
+    limit = extra_bandwidth(replicas="many", **given)
     assert extra[0] == pytest.approx(0, abs=1e-8)
     assert all(a < b < limit.value for a, b in itertools.pairwise(extra))
     assert extra[3] == pytest.approx(limit.value, rel=0.05)
@@ -232,12 +343,10 @@ def test_independent_replicas_tend_to_poisson(kind, w):
 def test_penalties_of_replicas_that_share_a_budget():
     updates = Gamma(shape=2, rate=2)
     centrally, apart = in_turns(3.0), independently(constants, 3.0, 5)
-    assert penalty("update", apart, updates, "1").value == pytest.approx(2 * 5 / (6 * 3.0), rel=1e-9)
-    assert penalty("source", centrally, updates, "1").value < penalty("source", apart, updates, "1").value
-    with pytest.raises(ValueError, match="replicas"):
-        independently(constants, 3.0, 0)
+    assert penalty_of("update", apart, updates, "1").value == pytest.approx(2 * 5 / (6 * 3.0), rel=1e-9)
+    assert penalty_of("source", centrally, updates, "1").value < penalty_of("source", apart, updates, "1").value
     with pytest.raises(UnreachableError):
-        extra_bandwidth(lambda rate: Pareto(1.5, rate=rate), 1.0, 1, updates, "1")
+        extra_bandwidth(replicas=1, downloads="pareto(alpha=1.5)", updates=updates, weight="1")
 
 
 def test_queries_for_several_sources():

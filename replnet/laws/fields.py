@@ -1,4 +1,4 @@
-"""Types of the fields of a specification: strict where pydantic would convert.
+"""Types of the fields of specifications and formulas: strict where pydantic would convert.
 
 A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not.
 """
@@ -14,12 +14,14 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, Wi
 
 from replnet.laws import FieldError, Law, law
 from replnet.laws.processes.order import independent
+from replnet.laws.text import at_rate
 from replnet.text.errors import FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
 
 LARGEST = 10_000_000  # replicas of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
+FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 
 
 def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
@@ -104,10 +106,10 @@ def time_of(value: object, right: str = "0 or a time") -> float:
     return number
 
 
-def amount(value: object) -> float:
-    number = _float(value, "0, or a number above 0")
+def amount(value: object, right: str = "0, or a number above 0") -> float:
+    number = _float(value, right)
     if not 0 <= number < math.inf:
-        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", "0, or a number above 0")
+        raise FieldError("", f"{shown(value)} is not a finite number of 0 or more", right)
     return number
 
 
@@ -144,6 +146,25 @@ def shape(value: object, info: ValidationInfo) -> Law:
             if error.field != "rate":
                 raise
     return plain_law(value, info)
+
+
+def _family(value: object) -> str:
+    if not isinstance(value, str):
+        raise FieldError("", f"{shown(value)} is not a family", FAMILY)
+    call = call_of(value)
+    for parameter in sorted(SPEED & call.named) if call else ():
+        raise FieldError(parameter, "is what is sought", FAMILY)
+    try:
+        at_rate(value, 1.0)
+    except FieldError as error:
+        raise FieldError("" if error.field == "law" else error.field, error.wrong, error.right) from None
+    return value
+
+
+def share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise FieldError("", f"{shown(value)} is not a freshness to reach", "a number above 0 and below 1")
+    return float(value)
 
 
 def last_or_number(value: object) -> str | int:
@@ -191,7 +212,7 @@ Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=LARGEST)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=LARGEST)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=LARGEST)]
 Bandwidth = Annotated[float, BeforeValidator(positive), Field(gt=0)]
-Amount = Annotated[float, BeforeValidator(amount), Field(ge=0)]
+Amount = Annotated[float, BeforeValidator(lambda value: amount(value)), Field(ge=0)]
 Shape = Annotated[Law, BeforeValidator(shape), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
 Delay = Annotated[
     Any,
@@ -203,6 +224,16 @@ LastOrNumber = Annotated[
     Any,
     BeforeValidator(last_or_number),
     WithJsonSchema({"anyOf": [{"const": "last"}, {"type": "integer", "minimum": 1}]}),
+]
+Family = Annotated[
+    str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
+]
+Target = Annotated[float, BeforeValidator(share), Field(gt=0, lt=1)]
+Sourced = Annotated[
+    Any,
+    BeforeValidator(numbers_or_law),
+    PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
+    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
 ]
 Instant = Annotated[float, BeforeValidator(lambda value: time_of(value)), Field(ge=0)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]

@@ -12,17 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.papers.crawl_fixed import optimal_fixed
-from replnet.papers.crawl_policies import POLICIES, order_freshness, proportional_to_changes, uniform
-from replnet.papers.crawling import (
+from replnet.papers.crawl import (
+    POLICIES,
     Pages,
     fixed_freshness,
     optimal_discrete,
+    optimal_fixed,
     optimal_random,
     optimal_slotted,
+    order_freshness,
     random_freshness,
+    slotted_freshness,
 )
-from replnet.papers.sync_order import PurelyRandom
+from replnet.papers.orders import purely_random
 from replnet.text.errors import FieldError
 
 # ---- another solver: an interior point method that knows only the objective and its derivatives
@@ -114,12 +116,6 @@ def case(number: int) -> tuple[Pages, float]:
     return Pages(u, d), budget
 
 
-def discrete_freshness(pages: Pages, p: np.ndarray) -> float:
-    """(3) by utility; 1 for a page that never changes."""
-    u, d, whole = pages.utilities, pages.changes, p + pages.changes - p * pages.changes
-    return float(u @ np.where(d > 0, p / np.where(d > 0, whole, 1), 1)) / float(u.sum())
-
-
 def solved(gain: Gain, pages: Pages, budget: float) -> float:
     """The largest weighted freshness according to the other solver."""
     gaining = (pages.utilities > 0) & (pages.changes > 0)
@@ -146,7 +142,7 @@ def test_algorithm_1_against_another_solver(kind):
         pages = Pages(pages.utilities, pages.changes / (1.01 * pages.changes.max() or 1))
         shares = optimal_discrete(pages).rates
         assert shares.sum() == pytest.approx(1, rel=1e-14) or not shares.any()
-        assert discrete_freshness(pages, shares) == pytest.approx(solved(DISCRETE, pages, 1.0), abs=1e-10, rel=0)
+        assert slotted_freshness(pages, shares) == pytest.approx(solved(DISCRETE, pages, 1.0), abs=1e-10, rel=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -210,8 +206,8 @@ def test_marginal_gains_are_equal_where_pages_are_refreshed(number):
     found, changing = optimal_random(pages, budget), pages.changes > 0
     rates = found.rates[changing]
     marginal = pages.utilities[changing] * RANDOM.slope(rates, pages.changes[changing])
-    assert marginal[rates > 0] == pytest.approx(found.threshold, rel=1e-12)
-    assert (marginal <= found.threshold * (1 + 1e-12)).all()
+    assert marginal[rates > 0] == pytest.approx(found.price, rel=1e-12)
+    assert (marginal <= found.price * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize(("optimum", "gain"), [(optimal_random, RANDOM), (optimal_fixed, FIXED)])
@@ -244,7 +240,7 @@ def test_pages_below_one_threshold_and_no_others_are_not_refreshed(optimum, budg
     ever = [ratio for ratio, rate in zip(ratios, found.rates, strict=True) if rate > 0]
     assert len(never) > 10
     assert len(ever) > 10
-    assert max(never) <= found.threshold < min(ever)
+    assert max(never) <= found.price < min(ever)
 
 
 def test_pages_of_equal_ratio_are_refreshed_alike():
@@ -297,7 +293,7 @@ def test_an_uneven_order_is_worth_the_mean_over_its_intervals():
 # ---- Remark 4
 
 
-def slotted_freshness(pages: Pages, p: np.ndarray) -> float:
+def decayed_freshness(pages: Pages, p: np.ndarray) -> float:
     """(5) by utility."""
     u, d, q = pages.utilities, pages.changes, -np.expm1(-pages.changes)
     return float(u @ (q / d * p / (p + q - p * q))) / float(u.sum())
@@ -307,20 +303,20 @@ def test_decay_in_discrete_time_is_not_what_algorithm_2_optimises():
     """Remark 4 has it that Algorithm 2 finds that optimum. With few pages it loses up to some per cent."""
     pages = Pages([10.0, 1.0], [3.0, 0.1])
     right, said = optimal_slotted(pages).rates, optimal_random(pages, 1.0).rates
-    best = max(slotted_freshness(pages, np.array([share, 1 - share])) for share in np.linspace(0, 1, 2001))
-    assert slotted_freshness(pages, right) == pytest.approx(best, abs=1e-7)
-    assert slotted_freshness(pages, right) > best - 1e-15
-    assert slotted_freshness(pages, said) < slotted_freshness(pages, right) * 0.999
+    best = max(decayed_freshness(pages, np.array([share, 1 - share])) for share in np.linspace(0, 1, 2001))
+    assert decayed_freshness(pages, right) == pytest.approx(best, abs=1e-7)
+    assert decayed_freshness(pages, right) > best - 1e-15
+    assert decayed_freshness(pages, said) < decayed_freshness(pages, right) * 0.999
 
 
 def test_algorithm_2_is_the_limit_of_rare_changes():
     rng = np.random.default_rng(4)
     pages = Pages(rng.random(50), rng.random(50) * 1e-6)
     rare = Pages(pages.utilities, pages.changes * 50)
-    exact = slotted_freshness(pages, optimal_slotted(pages).rates)
-    assert slotted_freshness(pages, optimal_random(pages, 1.0).rates) == pytest.approx(exact, rel=1e-12)
+    exact = decayed_freshness(pages, optimal_slotted(pages).rates)
+    assert decayed_freshness(pages, optimal_random(pages, 1.0).rates) == pytest.approx(exact, rel=1e-12)
     assert random_freshness(pages, optimal_random(pages, 1.0).rates) == pytest.approx(exact, rel=1e-5)
-    assert exact > slotted_freshness(rare, optimal_slotted(rare).rates)
+    assert exact > decayed_freshness(rare, optimal_slotted(rare).rates)
 
 
 def test_decay_is_the_sum_over_ages():
@@ -328,8 +324,8 @@ def test_decay_is_the_sum_over_ages():
     d, p = 0.7, 0.3
     whole_slots = sum(p * (1 - p) ** j * math.exp(-d * j) for j in range(200))
     part = -math.expm1(-d) / d
-    assert slotted_freshness(Pages([2.0], [d]), np.array([p])) == pytest.approx(whole_slots * part, rel=1e-14)
-    assert PurelyRandom(p).freshness(d, p) == pytest.approx(whole_slots * part, rel=1e-14)
+    assert decayed_freshness(Pages([2.0], [d]), np.array([p])) == pytest.approx(whole_slots * part, rel=1e-14)
+    assert purely_random(p).freshness(d, p) == pytest.approx(whole_slots * part, rel=1e-14)
 
 
 # ---- properties, and the ends of the scale
@@ -354,7 +350,8 @@ def test_orders_between_policies(pages, budget):
     alike = Pages(np.ones(u.size), d)
     for freshness in (random_freshness, fixed_freshness):
         assert (
-            freshness(alike, uniform(alike, budget)) >= freshness(alike, proportional_to_changes(alike, budget)) - 1e-12
+            freshness(alike, POLICIES["uniform"](alike, budget))
+            >= freshness(alike, POLICIES["change rate proportional"](alike, budget)) - 1e-12
         )
 
 
@@ -409,7 +406,7 @@ def test_a_budget_that_only_logarithms_can_say():
         (lambda: Pages([0, 0], [1, 1]), "utilities: all are 0"),
         (lambda: optimal_random(Pages([1], [1]), 0), "budget: 0 is not above 0"),
         (lambda: optimal_fixed(Pages([1], [1]), -1.0), "budget: -1.0 is not above 0"),
-        (lambda: uniform(Pages([1], [1]), math.nan), "budget: nan is not finite"),
+        (lambda: POLICIES["uniform"](Pages([1], [1]), math.nan), "budget: nan is not finite"),
         (lambda: random_freshness(Pages([1], [1]), [1, 2]), "rates: 2 numbers for 1 pages"),
         (lambda: optimal_discrete(Pages([1], [1.5])), "changes[0]: 1.5 is above 1"),
         (lambda: order_freshness(Pages([1], [1]), [0, 1], 1.0), "order: names pages 0 to 1"),

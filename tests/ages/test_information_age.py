@@ -9,41 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws_of_intervals import FAMILIES, laws
 
-from replnet.ages.durations import mean_on_duration, on_duration_tail, on_residual_tail, residual
-from replnet.ages.information_age import best_of, delayed, direct, freshness, never, pull, quadrature
+from replnet.ages.information_age import best_of, delayed, direct, never, pull, quadrature
 from replnet.ages.prediction import Basis, Prediction, joined
-from replnet.laws import (
-    Constant,
-    Empirical,
-    Exponential,
-    Gamma,
-    Hyperexponential,
-    Lattice,
-    Law,
-    Lognormal,
-    Pareto,
-    Uniform,
-    Weibull,
-)
-from replnet.papers.order import best_constant, dominates, freshness_gain
-from replnet.papers.superposition import poisson_limit, redundant, superposed
+from replnet.laws import Constant, Empirical, Exponential, Hyperexponential, Law, Pareto
 
 # Panels resolve tails to 1e-11 and (3) is cut where 1e-10 is left.
 TOLERANCE = 1e-9
-
-FAMILIES = [
-    lambda rate: Exponential(rate=rate),
-    lambda rate: Constant(rate=rate),
-    lambda rate: Pareto(3, rate=rate),
-    lambda rate: Pareto(1.4, rate=rate),
-    lambda rate: Uniform(low=0.5 / rate, high=1.5 / rate),
-    lambda rate: Weibull(shape=0.6, rate=rate),
-    lambda rate: Gamma(shape=2, rate=rate),
-    lambda rate: Lognormal(sigma=1, rate=rate),
-    lambda rate: Lattice(values=[0.5 / rate, 2 / rate], weights=[2, 1]),
-]
-laws = st.builds(lambda family, rate: family(rate), st.sampled_from(FAMILIES), st.floats(0.2, 5))
 
 
 def cascade(*levels: Law):
@@ -51,6 +24,10 @@ def cascade(*levels: Law):
     for law in levels[1:]:
         copy = pull(copy, law)
     return copy
+
+
+def freshness(copy, updates):
+    return copy.freshness(updates)
 
 
 def irwin_hall_tail(x: float, n: int) -> float:
@@ -118,71 +95,6 @@ def test_the_order_of_a_cascade_does_not_matter(levels, updates):
     assert np.ptp(values) <= 2 * TOLERANCE
 
 
-@settings(max_examples=40, deadline=None)
-@given(laws, laws)
-def test_constant_downloads_are_best(downloads, updates):
-    """P2P Thm 3."""
-    best, own = (direct(law).freshness(updates).value for law in (best_constant(downloads), downloads))
-    assert 0 <= own <= 1
-    assert best >= own - TOLERANCE
-    assert freshness_gain(downloads, updates).value == pytest.approx(best - own, abs=TOLERANCE)
-
-
-@settings(max_examples=40, deadline=None)
-@given(laws, laws, st.sampled_from(FAMILIES))
-def test_more_downloads_in_second_order_are_fresher(first, updates, family):
-    """P2P Thm 2."""
-    second = family(first.rate)
-    order = dominates(first, second)
-    ahead = direct(first).freshness(updates).value - direct(second).freshness(updates).value
-    if order in ("first", "equal"):
-        assert ahead >= -TOLERANCE
-    if order in ("second", "equal"):
-        assert ahead <= TOLERANCE
-
-
-def test_families_in_second_order():
-    """P2P IV-B: NBU over memoryless over NWU, constants over all."""
-    ordered = [Constant(rate=2), Gamma(shape=2, rate=2), Exponential(rate=2), Pareto(3, rate=2), Pareto(1.4, rate=2)]
-    for larger, smaller in itertools.combinations(ordered, 2):
-        assert dominates(larger, smaller) == "first"
-        assert dominates(smaller, larger) == "second"
-    assert dominates(Exponential(rate=2), Gamma(shape=1, rate=2)) == "equal"
-    spread = Lattice(values=[0.2, 1.8])  # crosses: less near zero, none beyond 1.8
-    assert dominates(spread, Exponential(rate=1)) == "neither"
-    with pytest.raises(ValueError, match="different means"):
-        dominates(Exponential(rate=1), Exponential(rate=2))
-
-
-def test_residual_of_exponential_updates_keeps_its_law():
-    """P2P eq. 18, and eq. 19 with E[V] = 1/mu."""
-    copy, updates, y = direct(Pareto(3, rate=1)), Exponential(rate=2), np.array([0.0, 0.3, 2.0])
-    assert on_residual_tail(copy, updates, y) == pytest.approx(np.exp(-2 * y), abs=TOLERANCE)
-    assert on_duration_tail(copy, updates, y) == pytest.approx(np.exp(-2 * y), abs=TOLERANCE)
-    assert mean_on_duration(copy, updates).value == pytest.approx(0.5, abs=TOLERANCE)
-
-
-def test_residual_against_quadrature_of_equation_27():
-    from scipy.integrate import quad
-
-    downloads, updates = Exponential(rate=2), Pareto(3, scale=1)
-    for y in (0.0, 0.5, 3.0):
-        value = quad(lambda a, y=y: 2 * math.exp(-2 * a) * (1 + a + y) ** -2, 0, np.inf, epsabs=1e-12)[0]
-        assert float(residual(direct(downloads), updates, y)) == pytest.approx(value, abs=TOLERANCE)
-    on = mean_on_duration(direct(downloads), updates).value
-    density = quad(lambda a: 2 * math.exp(-2 * a) * 2 * (1 + a) ** -3, 0, np.inf, epsabs=1e-12)[0]
-    assert on == pytest.approx(freshness(direct(downloads), updates).value / density, abs=1e-8)
-
-
-def test_residual_at_the_age_of_the_next_level_is_the_next_freshness():
-    """P2P eq. 21: p_2 = E[r_1(A_D)], here with A_D uniform on (0, 1)."""
-    updates = Pareto(3, rate=2)
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    r1 = residual(direct(Exponential(rate=2)), updates, (nodes + 1) / 2)
-    expected = freshness(cascade(Exponential(rate=2), Constant(period=1)), updates).value
-    assert weights @ r1 / 2 == pytest.approx(expected, abs=TOLERANCE)
-
-
 def test_pareto_updates_decay_slower_with_depth():
     """P2P Fig. 9."""
     levels = [cascade(*[Exponential(rate=2)] * depth) for depth in range(1, 7)]
@@ -193,29 +105,6 @@ def test_pareto_updates_decay_slower_with_depth():
     assert heavy == sorted(heavy, reverse=True)
 
 
-def test_redundant_poisson_copies_are_one_poisson_copy():
-    updates = Pareto(3, rate=2)
-    expected = poisson_limit([0.5] * 7, updates)
-    assert redundant(Exponential(rate=0.5), 7, updates).value == pytest.approx(expected.value, abs=TOLERANCE)
-    assert expected.kind == "limit"
-
-
-def test_superposition_of_uniform_ages():
-    # The smallest of three uniforms on (0, 1): E[exp(-X)] from the density 3 (1 - x)^2.
-    expected = 3 - 6 * (1 - 1 + math.exp(-1))
-    assert redundant(Constant(period=1), 3, Exponential(rate=1)).value == pytest.approx(expected, abs=TOLERANCE)
-
-
-def test_superposition_tends_to_poisson():
-    """Palm-Khintchine: regular downloads from above, irregular ones from below."""
-    updates = Exponential(rate=1)
-    limit = poisson_limit([2.0], updates).value
-    regular = [redundant(Constant(rate=2 / k), k, updates).value - limit for k in (1, 4, 16, 64)]
-    irregular = [limit - redundant(Pareto(3, rate=2 / k), k, updates).value for k in (1, 4, 16, 64)]
-    for gaps in (regular, irregular):
-        assert all(a > b > 0 for a, b in itertools.pairwise(gaps))
-
-
 def test_mixed_compositions_agree_with_transforms():
     best = best_of([direct(Constant(rate=1)), direct(Constant(rate=1.7)), direct(Exponential(rate=1))])
     sums = pull(best, best_of([direct(Pareto(3, rate=2))] * 3))
@@ -223,13 +112,6 @@ def test_mixed_compositions_agree_with_transforms():
     late = pull(delayed(sums, 0.3), Constant(rate=3))
     assert quadrature(late, Exponential(rate=2)) == pytest.approx(late.laplace(2), abs=TOLERANCE)
     assert late.laplace(2) == pytest.approx(math.exp(-0.6) * pull(sums, Constant(rate=3)).laplace(2), abs=TOLERANCE)
-
-
-def test_a_constant_delay_is_the_residual_at_it():
-    """P2P eq. 27."""
-    copy, updates = direct(Constant(rate=2)), Pareto(3, rate=1)
-    expected = float(residual(copy, updates, 0.25))
-    assert freshness(delayed(copy, 0.25), updates).value == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_what_nothing_reaches_is_never_fresh():
@@ -278,4 +160,4 @@ def test_predictions_say_what_they_rest_on():
     assert Prediction.of(0.5, weak).accuracy == pytest.approx(0.005)
     level = freshness(cascade(Exponential(rate=1), Exponential(rate=1)), Exponential(rate=1))
     assert (level.kind, level.source, level.accuracy) == ("exact", "P2P eq. 28", 0.0)
-    assert superposed([Constant(rate=1)] * 2).basis.source == "P2P eq. 8; P2P VII-A"
+    assert best_of([direct(Constant(rate=1))] * 2).basis.source == "P2P eq. 8; P2P VII-A"

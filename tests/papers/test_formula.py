@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.papers.crawling import Pages, fixed_freshness, random_freshness
-from replnet.report.section import section
+from replnet.cli.main import commands
+from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
+from replnet.papers.formula import arguments as checked
+from replnet.papers.formula import compute, formulas
+from replnet.report.sections import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
-from replnet.study.experiment.sections import experiment_schema
-from replnet.study.formulas.computation import Computation
-from replnet.study.formulas.registry import COMPUTATIONS, computation
+from replnet.study.experiment.schema import experiment_schema
 from replnet.study.sweeps.forecast import outlook
 from replnet.text.documents import read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError
@@ -51,7 +52,7 @@ def load(tmp_path):
 
 
 def rows(**arguments) -> dict[tuple[str, str], float | None]:
-    return {(row["group"], row["metric"]): row["predicted"] for row in computation(arguments).rows()}
+    return {(group, metric): prediction.value for group, metric, prediction in compute(**arguments)}
 
 
 # ---- As an experiment
@@ -164,12 +165,11 @@ def test_one_thing_wrong(load, old, new, said):
 def test_every_formula_describes_its_arguments():
     schema = experiment_schema()
     validator = jsonschema.Draft202012Validator(schema)
-    for name, one in COMPUTATIONS.items():
-        part = schema["$defs"][one.__name__]
+    for name, one in formulas().items():
+        part = schema["$defs"][one.model.__name__]
         assert part["description"]
         assert all("description" in field for key, field in part["properties"].items() if key != "name"), name
         assert part["required"] == ["name"]
-        assert issubclass(one, Computation)
     assert validator.is_valid({"title": "t", "formula": {"name": "orders", "ratio": "${r}"}})
     assert not validator.is_valid({"title": "t", "formula": {"name": "orders", "ration": 1}})
     assert not validator.is_valid({"title": "t", "formula": {"name": "order", "ratio": 1}})
@@ -225,7 +225,7 @@ def test_a_division_is_a_list_or_a_sum(given):
 )
 def test_arguments_that_cannot_be(arguments, said):
     with pytest.raises(InputError) as caught:
-        computation(arguments)
+        checked(arguments)
     assert said in str(caught.value)
 
 
@@ -256,6 +256,124 @@ def test_pages_below_a_threshold():
     )
 
 
+# ---- The plain equations
+
+EXPONENTIAL, CONSTANT = "exponential(rate=2)", "constant(rate=3)"
+SIX = "exponential(rate=6)"
+COPY = {"updates": EXPONENTIAL, "downloads": SIX}
+TWO_SOURCES = {"updates": [EXPONENTIAL] * 2, "downloads": [[SIX] * 2] * 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        # P2P eq. 8, 29, 18, 19, 16, 24 and Theorems 3 and 6, all with mu = 2 and lambda = 6.
+        ({"name": "freshness", **COPY}, [6 / 8]),
+        ({"name": "cascade-freshness", "updates": EXPONENTIAL, "downloads": [SIX] * 3}, [(6 / 8) ** 3]),
+        (
+            {"name": "fresh-spells", "updates": EXPONENTIAL, "downloads": [SIX], "time": 0.5},
+            [0.5, math.exp(-1), math.exp(-1), 6 / 8 * math.exp(-1)],
+        ),
+        ({"name": "constant-gain", **COPY}, [3 * -math.expm1(-1 / 3) - 6 / 8]),
+        ({"name": "fast-polls", **COPY, "replicas": 10}, [60 / 62]),
+        ({"name": "redundant-freshness", **COPY, "ask": 3}, [18 / 20]),
+        ({"name": "cluster-freshness", **COPY, "polls": EXPONENTIAL, "replicas": 1, "peers": 0}, [6 / 8]),
+        # P2P eq. 30, and 31 to 35 at B = 10, mu = 1 and p = 1/2, for which lambda = 1.
+        ({"name": "service-rate", "bandwidth": 10, "replicas": 4, "downloads": 2, "polls": 1.5, "peers": 2}, [20]),
+        (
+            {"name": "independent-size", "bandwidth": 10, "target": 0.5, "updates": "exponential(rate=1)",
+             "downloads": "exponential"},
+            [10, 1, 0, 0, 90],
+        ),
+        (
+            {"name": "redundant-size", "bandwidth": 10, "target": 0.5, "updates": "exponential(rate=1)",
+             "downloads": "exponential", "ask": 2},
+            [95, 95 / 90, 20, 2, 0.5, 0.5],
+        ),
+        (
+            {"name": "cooperative-size", "bandwidth": 10, "target": 0.5, "replicas": 10, "polls": "exponential",
+             "updates": "exponential(rate=1)", "downloads": "exponential"},
+            [10, 1, 0, 1, 90],
+        ),
+        # Staleness eq. 36, 38, 41, 48, 50 and 54, 55.
+        ({"name": "staleness", **COPY}, [2 / 8]),
+        ({"name": "lag-tail", **COPY, "lag": 0.5}, [math.exp(-3)]),
+        ({"name": "currency", **COPY, "lag": 0.5}, [1 - math.exp(-3) / 4]),
+        ({"name": "source-penalty", **COPY, "weight": "x"}, [2 / (6 * 8)]),
+        ({"name": "update-penalty", **COPY, "weight": "x"}, [2 / 36]),
+        ({"name": "missing-updates", "updates": CONSTANT, "downloads": "pareto(alpha=3, rate=2)"}, [3]),
+        # Eq. 71 and 72: roots of q mu are 1, 2 and 3, and the budget is 12; eq. 73.
+        (
+            {"name": "least-penalty", "updates": ["exponential(rate=1)", "constant(rate=4)", "exponential(rate=9)"],
+             "queries": [1, 1, 1], "budget": 12, "weight": 1},
+            [2, 4, 6, 36 / 24],
+        ),
+        ({"name": "lag-budget", "missing": 0.5, "mean_root_rate": 2, "sources": 3}, [12]),
+        # VI-C and VI-E: of two sources, each fresh with chance 6/8, and 12/14 where two replicas are asked.
+        ({"name": "fresh-sources", **TWO_SOURCES}, [15 / 16]),
+        (
+            {"name": "fresh-sources", **TWO_SOURCES, "ask": 2},
+            [1 - (1 / 7) ** 2],
+        ),
+        # Crawl Algorithm 2: p = sqrt(u d) / sqrt(m) - d with sqrt(u d) = 2 and 6, d = 1 and 4, so sqrt(m) = 8 / 11.
+        (
+            {"name": "crawl-rates", "utilities": [4, 9], "changes": [1, 4], "budget": 6},
+            [2 * 11 / 8 - 1, 6 * 11 / 8 - 4, (8 / 11) ** 2],
+        ),
+        # Algorithm 1: of the two that change in half of the slots the one worth 1 gets something from 4 times on.
+        ({"name": "crawl-rates", "utilities": [1, 4], "changes": [0.5, 0.5], "intervals": "slots"}, [0, 1, 2]),
+        (
+            {"name": "crawl-freshness", "utilities": [1, 3], "changes": [0.5, 1], "rates": [0.5, 0.5]},
+            [(1 / 2 + 1) / 4, (-math.expm1(-1) - 3 * math.expm1(-2) / 2) / 4, (2 / 3 + 3 / 2) / 4],
+        ),
+    ],
+)  # fmt: skip
+def test_plain_equations(arguments, expected):
+    assert list(rows(**arguments).values()) == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+def test_formulas_say_what_they_are():
+    known = formulas()
+    assert str(known["gamma-rates"]) == "gamma-rates(ratio, spread)"
+    assert str(known["equal-gain"]) == "equal-gain(gain, rate, order=fixed)"
+    assert known["freshness"].basis.source == "P2P eq. 8"
+    assert known["histograms"].about.startswith("How many histograms")
+    assert "daily:" not in known["histograms"].about
+    for name, one in known.items():
+        assert one.model.__doc__ == one.about, name
+        assert all(field.description for key, field in one.model.model_fields.items() if key != "name"), name
+
+
+def test_a_formula_in_python():
+    found = rn.formula("gamma-rates", ratio=2, spread=1)
+    assert list(found.table["metric"]) == ["freshness", "age", "freshness", "age", "freshness", "age"]
+    assert found.about("age", "proportional")[0].note == "infinite"
+    assert found.data()["network"] == {"kind": "formula", "name": "gamma-rates", "ratio": 2.0, "spread": 1.0}
+    assert rn.formulas().keys() == formulas().keys()
+    with pytest.raises(InputError, match="ratio: 0 is not a finite number above 0"):
+        rn.formula("gamma-rates", ratio=0, spread=1)
+
+
+def test_a_formula_on_the_command_line(capsys):
+    """Names, tables of values, errors of arguments with where they come from."""
+
+    def run(*given: str) -> tuple[int, str, str]:
+        code = commands.main(["formula", *given], standalone_mode=False)
+        return code, *capsys.readouterr()
+
+    code, out, err = run()
+    assert (code, "gamma-rates(ratio, spread)" in out, "replnet formula NAME" in err) == (0, True, True)
+    assert len(json.loads(run("--format", "json")[1])) == len(formulas())
+    code, out, _ = run("orders", "-s", "ratio=1", "--format", "csv")
+    assert (code, out.splitlines()[1].split(",")[:2]) == (0, ["fixed", "freshness"])
+    _, out, _ = run("cascade-freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads=[{CONSTANT}, {CONSTANT}]")
+    assert out.splitlines()[-1].split() == ["copy", "freshness", "0.53272", "exact", "P2P", "eq.", "28"]
+    with pytest.raises(InputError, match=r"(?s)spread: missing .*-s ratio=0: ratio: 0 is not"):
+        run("gamma-rates", "-s", "ratio=0")
+    with pytest.raises(InputError, match="did you mean gamma-rates"):
+        run("gama-rates")
+
+
 # ---- Those that ship
 
 SAID = {  # by experiment, the kinds of the paper's mistakes that it shows
@@ -278,7 +396,7 @@ def test_formulas_that_ship(name):
     assert [one.kind for one in found.errata] == SAID.get(name, [])
     assert all(one.name for one in found.errata)
     known = {(row["group"], row["metric"]) for row in found.rows}
-    one = COMPUTATIONS[found.cells[0].subject.data["name"]]
+    one = formulas()[found.cells[0].formula["name"]]
     assert known <= {(group, metric) for group in one.groups for metric in one.metrics}
 
 
@@ -309,3 +427,41 @@ def test_reproducing_them(tmp_path):
     assert "2 errata in what the papers print (2 of prose)" in page
     assert "2 errata in what the papers print (2 of prose)" in run.stderr
     assert "not checked" not in page
+
+
+SHIPPED = [name for name in shipped_names("experiments") if name.startswith("staleness/")]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_experiments_that_ship(name):
+    experiment = load_experiment(name)
+    assert experiment.title
+    assert experiment.claim
+    assert experiment.paper.startswith("Staleness ")
+    assert 1 < len(experiment.quick().cells()) <= len(experiment.cells())
+
+
+def test_what_the_paper_prints_and_its_equations_do_not_say():
+    found = {name: rn.sweep(load_experiment(f"staleness/{name}"), workers=0) for name in ("crawl-rate", "one-to-many")}
+    assert [line.partition(" (")[0] for line in found["crawl-rate"].contradictions] == [
+        "omega = 1: popularity uniform, pages per second: 99000 is printed, 1.0064e+05 predicted",
+        "omega = 10: popularity by updates, gigabits per second: 92 is printed, 92.593 predicted",
+    ]
+    assert [line.partition(" (")[0] for line in found["one-to-many"].contradictions] == [
+        "weight = x, replicas = many: replicas, extra bandwidth: 5 is printed, 1.4495 predicted"
+    ]
+    assert all(claim.predicted for one in found.values() for claim in one.claims)
+
+
+def test_a_path_of_its_own_says_that_it_keeps_its_phase():
+    """At periods of 5 and 5 a path is stale for the share of its phase, here up to the ends of the run."""
+    overrides = ["downloads=constant(period=5)", "run.seed=1:6"]
+    rows = rn.sweep(load_experiment("staleness/phase-lock", overrides), workers=0).rows
+    measured = [row["measured"] for row in rows]
+    assert len(set(measured)) == len(rows) == 6
+    assert max(measured) - min(measured) > 0.5
+    for row in rows:
+        assert row["verdict"] == "unresolved"
+        assert row["predicted"] == pytest.approx(0.5)
+        assert "keep their phases; this is a random one" in row["note"]
+        assert "on one path ages depend, by up to 0.8" in row["note"]

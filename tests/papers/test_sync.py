@@ -18,27 +18,37 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform
-from replnet.papers.sync_allocation import Allocation, Elements, at_multiplier, optimal, proportional, uniform
-from replnet.papers.sync_order import FIXED, ORDERS, PURELY_RANDOM, RANDOM, PurelyRandom, RandomOrder
-from replnet.papers.sync_rates import (
+from replnet.laws.columns import listed
+from replnet.papers.formula import arguments
+from replnet.papers.orders import FIXED, PURELY_RANDOM, RANDOM, purely_random, random_order
+from replnet.papers.orders import ORDERS as BY_NAME
+from replnet.papers.sync import (
+    age,
+    at_gain,
+    benefit,
+    best_division,
+    freshness,
+    gain_of,
+    gain_peak,
     gamma_proportional_age,
     gamma_uniform_age,
     gamma_uniform_freshness,
-    mean_interval,
-    proportional_average,
-    uniform_average,
-)
-from replnet.papers.synchronization import (
-    at_equal_gain,
-    benefit,
-    best_division,
-    gain_peak,
     largest_ratio,
+    mean_interval,
+    optimal,
+    proportional,
+    proportional_average,
     table_6,
     table_6_fits,
+    uniform_average,
 )
+from replnet.text.errors import InputError
 
-FINITE = (RandomOrder(1), RandomOrder(2), RandomOrder(50), PurelyRandom(1.0), PurelyRandom(0.5), PurelyRandom(0.05))
+ORDERS = tuple(BY_NAME.values())
+FINITE = {
+    **{random_order(n): n for n in (1, 2, 50)},
+    **{purely_random(share): share for share in (1.0, 0.5, 0.05)},
+}
 RATIOS = (1e-9, 1e-4, 0.03, 0.2499999, 0.25, 0.3, 1.0, 3.0, 40.0, 1e4)
 ratios = st.floats(-6, 4).map(lambda x: 10.0**x)
 some_order = st.sampled_from((*ORDERS, *FINITE))
@@ -48,22 +58,20 @@ some_rates = st.lists(st.one_of(st.just(0.0), some_positive), min_size=1)
 
 
 def intervals(order) -> tuple[np.ndarray, np.ndarray]:
-    """W as points and weights, from its definition: the equations of `sync_order` (1) to (3), not its formulas."""
+    """W as points and weights, from its definition: the equations of `orders` (1) to (3), not its formulas."""
     x, w = np.polynomial.legendre.leggauss(60)
-    if order == FIXED:
+    if order == FIXED or (FINITE.get(order) == 1.0 and "share" in order.name):
         return np.ones(1), np.ones(1)
     if order == RANDOM:
         low = (x + 1) / 2
         return np.concatenate([low, 2 - low]), np.concatenate([w * low, w * low]) / 2
-    if isinstance(order, RandomOrder):
-        n = order.elements
+    if "random order" in order.name:
+        n = FINITE[order]
         step = np.arange(-n + 1, n)
         return 1 + step / n, (n - np.abs(step)) / n**2
-    assert order.share > 0
-    if order.share == 1:
-        return np.ones(1), np.ones(1)
-    tries = np.arange(1, math.ceil(80 / -math.log1p(-order.share)))
-    return tries * order.share, order.share * (1 - order.share) ** (tries - 1.0)
+    share = FINITE[order]
+    tries = np.arange(1, math.ceil(80 / -math.log1p(-share)))
+    return tries * share, share * (1 - share) ** (tries - 1.0)
 
 
 def by_quadrature(order, r) -> tuple[float, float]:
@@ -111,9 +119,9 @@ def test_table_2_as_printed(r):
         ((1 - one**2) / r, 1 / 3 + (1 / 2 - 1 / r) ** 2 - ((1 - math.exp(-r)) / r**2) ** 2),
         (1 / (1 + r), r / (1 + r)),
     ]
-    for order, (freshness, age) in zip(ORDERS, printed, strict=True):
-        assert order.freshness_at(r) == pytest.approx(freshness, rel=1e-12)
-        assert order.age_at(r) == pytest.approx(age, rel=1e-12)
+    for order, (fresh, aged) in zip(ORDERS, printed, strict=True):
+        assert order.freshness_at(r) == pytest.approx(fresh, rel=1e-12)
+        assert order.age_at(r) == pytest.approx(aged, rel=1e-12)
 
 
 @pytest.mark.parametrize("order", [*ORDERS, *FINITE], ids=str)
@@ -124,12 +132,12 @@ def test_limits(order):
     np.testing.assert_array_equal(order.age([0.0, 1.0, 0.0], [1.0, 0.0, 0.0]), [0, np.inf, 0])
     assert order.freshness_at(1e200) == pytest.approx(0, abs=1e-100)
     # The age by then is that of the interval: E[W^2] / 2.
-    assert order.age_at(1e200) == pytest.approx(order.moments()[2])
+    assert order.age_at(1e200) == pytest.approx(order.moments[2])
 
 
 def test_one_element_makes_every_order_the_same():
     r = np.array(RATIOS)
-    for order in (RandomOrder(1), PurelyRandom(1.0)):
+    for order in (random_order(1), purely_random(1.0)):
         np.testing.assert_allclose(order.freshness_at(r), FIXED.freshness_at(r), rtol=1e-12)
         np.testing.assert_allclose(order.age_at(r), FIXED.age_at(r), rtol=1e-9)
 
@@ -159,8 +167,8 @@ def test_fixed_order_never_below_random_order_never_below_purely_random(r):
 @given(ratios, st.integers(1, 200))
 def test_more_elements_make_random_orders_worse(r, n):
     for few, more, many in [
-        (RandomOrder(n), RandomOrder(n + 1), RANDOM),
-        (PurelyRandom(1 / n), PurelyRandom(1 / (n + 1)), PURELY_RANDOM),
+        (random_order(n), random_order(n + 1), RANDOM),
+        (purely_random(1 / n), purely_random(1 / (n + 1)), PURELY_RANDOM),
     ]:
         rounding = 1e-14
         assert few.freshness_at(r) >= more.freshness_at(r) - rounding >= many.freshness_at(r) - 2 * rounding
@@ -188,12 +196,12 @@ def test_the_age_that_is_a_quarter_is_the_purely_random_one():
 def test_ratio_for_a_freshness():
     """sync-f08."""
     assert round(largest_ratio(0.8), 2) == 0.46
-    for order in ORDERS:
+    for name, order in BY_NAME.items():
         for target in (1e-6, 0.3, 0.8, 0.999999):
-            assert order.freshness_at(largest_ratio(target, order)) == pytest.approx(target, rel=1e-9)
-    assert largest_ratio(0.8, PURELY_RANDOM) == pytest.approx(0.25, rel=1e-9)
-    with pytest.raises(FieldError, match="freshness"):
-        largest_ratio(1.0)
+            assert order.freshness_at(largest_ratio(target, name)) == pytest.approx(target, rel=1e-9)
+    assert largest_ratio(0.8, "purely random") == pytest.approx(0.25, rel=1e-9)
+    with pytest.raises(InputError, match="freshness"):
+        arguments({"name": "largest-ratio", "freshness": 1.0})
 
 
 def test_figure_6():
@@ -261,7 +269,7 @@ def test_table_3_limits():
     assert gamma_uniform_freshness(2.0, 1.0) == pytest.approx(math.log(3) / 2, rel=1e-15)
     assert gamma_uniform_freshness(0.0, 1.0) == 1
     assert gamma_uniform_age(0.0, 2.0) == 0
-    assert gamma_uniform_freshness(2.0, 0.0) == FIXED.freshness_at(2.0)
+    assert gamma_uniform_freshness(2.0, 0.0) == pytest.approx(FIXED.freshness_at(2.0), rel=1e-15)
     # The printed formula is negative for delta > 1; the integral of 1 / lambda diverges from 1 on.
     np.testing.assert_array_equal(gamma_proportional_age([1.0, 1.0, 0.0], [1.0, 1.5, 2.0]), [np.inf, np.inf, 0.0])
     with pytest.raises(FieldError, match="spread"):
@@ -351,7 +359,7 @@ def test_no_other_division_is_better(parts):
 
 def best_share(budget: float) -> float:
     """Of the slow one of two elements that change 9 times and once: the star in Fig. 9."""
-    return float(optimal(Elements.listed([9.0, 1.0]), budget / 2).frequencies[1] / budget)
+    return float(optimal(np.array([9.0, 1.0]), budget / 2)[1] / budget)
 
 
 def test_figure_9():
@@ -368,61 +376,65 @@ def test_figure_9():
     assert best_share(1e6) == pytest.approx(0.25, abs=1e-5)
 
 
-EXAMPLE = [1.0, 2.0, 3.0, 4.0, 5.0]
+EXAMPLE = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 
 
-def example(goal: str) -> Allocation:
-    return optimal(Elements.listed(EXAMPLE), 1.0, goal=goal)
+def example(goal: str) -> np.ndarray:
+    return optimal(EXAMPLE, 1.0, goal=goal)
 
 
 def test_table_5():
     """The age of the first element is printed 0.84; the equations give 0.8349. With 0.83 the row would not add to 5."""
-    freshness, age = (example(goal).frequencies for goal in ("freshness", "age"))
-    np.testing.assert_array_equal(np.round(freshness, 2), [1.15, 1.36, 1.35, 1.14, 0.00])
-    np.testing.assert_array_equal(np.round(age, 2), [0.83, 0.97, 1.03, 1.07, 1.09])
-    assert age[0] == pytest.approx(0.834870, abs=1e-6)
-    assert freshness.sum() == pytest.approx(5, rel=1e-14)
-    assert age.sum() == pytest.approx(5, rel=1e-14)
+    fresh, young = (example(goal) for goal in ("freshness", "age"))
+    np.testing.assert_array_equal(np.round(fresh, 2), [1.15, 1.36, 1.35, 1.14, 0.00])
+    np.testing.assert_array_equal(np.round(young, 2), [0.83, 0.97, 1.03, 1.07, 1.09])
+    assert young[0] == pytest.approx(0.834870, abs=1e-6)
+    assert fresh.sum() == pytest.approx(5, rel=1e-14)
+    assert young.sum() == pytest.approx(5, rel=1e-14)
+
+
+def at_equal_gain(goal: str, rates) -> np.ndarray:
+    """The frequencies of elements that gain as much as those of the example."""
+    return at_gain(rates, gain_of(EXAMPLE, example(goal), goal=goal), goal=goal)
 
 
 def test_figure_10():
     """The curves go through Table 5; the freshness one peaks near 2.5 and ends near 5, the age one rises."""
     for goal in ("freshness", "age"):
-        np.testing.assert_allclose(at_equal_gain(example(goal), goal, EXAMPLE), example(goal).frequencies, rtol=1e-12)
+        np.testing.assert_allclose(at_equal_gain(goal, EXAMPLE), example(goal), rtol=1e-12)
     grid = np.linspace(0.01, 6, 600)
-    freshness, age = (at_equal_gain(example(goal), goal, grid) for goal in ("freshness", "age"))
-    assert grid[freshness.argmax()] == pytest.approx(2.47, abs=0.02)
-    assert 4.5 < grid[freshness > 0].max() < 5
-    assert (np.diff(age) > 0).all()
+    fresh, young = (at_equal_gain(goal, grid) for goal in ("freshness", "age"))
+    assert grid[fresh.argmax()] == pytest.approx(2.47, abs=0.02)
+    assert 4.5 < grid[fresh > 0].max() < 5
+    assert (np.diff(young) > 0).all()
 
 
 def test_figure_17_and_18():
     """sync-fig18, by the printed derivative; and Thm 5: the graph of mu is that of 1, scaled."""
     rate = np.linspace(0.01, 0.999, 500)
-    frequency = at_multiplier(rate, 1.0)
+    frequency = at_gain(rate, 1.0)
     derivative = -np.exp(-rate / frequency) / frequency - np.expm1(-rate / frequency) / rate
     np.testing.assert_allclose(derivative, 1, rtol=1e-9)
-    np.testing.assert_allclose(at_multiplier(rate / 2, 2.0) * 2, frequency, rtol=1e-12)
-    assert at_multiplier(np.array([1.0]), 1.0) == 0
+    np.testing.assert_allclose(at_gain(rate / 2, 2.0) * 2, frequency, rtol=1e-12)
+    assert at_gain(np.array([1.0]), 1.0) == 0
     peak, highest = gain_peak(1.0)
     assert (round(peak, 2), round(highest, 1)) == (0.54, 0.3)  # printed 0.53
     assert peak == pytest.approx(0.535161, abs=1e-6)
     assert gain_peak(2.0) == pytest.approx((peak / 2, highest / 2), rel=1e-12)
-    assert at_multiplier(np.array([peak]), 1.0) == pytest.approx([highest], rel=1e-12)
+    assert at_gain(np.array([peak]), 1.0) == pytest.approx([highest], rel=1e-12)
     assert highest >= frequency.max() - 1e-12
 
 
 # ---- allocations
 
 
-def gains(allocation: Allocation, goal: str) -> np.ndarray:
+def gains(rates: np.ndarray, f: np.ndarray, order, goal: str) -> np.ndarray:
     """Marginal gain of every element that changes; at no frequency it is the supremum."""
-    rates, f = allocation.elements.rates, allocation.frequencies
     rates, f = rates[rates > 0], f[rates > 0]
     r = np.divide(rates, f, out=np.full(f.shape, np.inf), where=f > 0)
     if goal == "freshness":
-        return np.where(f > 0, allocation.order.freshness_gain(np.where(f > 0, r, 1.0)), 1.0) / rates
-    return np.where(f > 0, allocation.order.age_gain(np.where(f > 0, r, 1.0)) / rates**2, np.inf)
+        return np.where(f > 0, order.freshness_gain(np.where(f > 0, r, 1.0)), 1.0) / rates
+    return np.where(f > 0, order.age_gain(np.where(f > 0, r, 1.0)) / rates**2, np.inf)
 
 
 @settings(max_examples=150, deadline=None)
@@ -434,15 +446,15 @@ def gains(allocation: Allocation, goal: str) -> np.ndarray:
 )
 def test_optimal_meets_the_conditions_that_make_it_so(rates, log_budget, order, goal):
     """Budget spent; equal gains where something is spent, none larger where nothing is: exact for concave gains."""
-    budget = 10.0**log_budget
-    best = optimal(Elements.listed(rates), budget, order, goal)
+    budget, rates = 10.0**log_budget, np.array(rates)
+    best = optimal(rates, budget, order, goal)
     if max(rates) == 0:
-        assert not best.frequencies.any()
+        assert not best.any()
         return
-    assert best.elements.weights @ best.frequencies == pytest.approx(budget, rel=1e-13)
-    assert (best.frequencies[best.elements.rates == 0] == 0).all()
-    gain = gains(best, goal)
-    active = best.frequencies[best.elements.rates > 0] > 0
+    assert best.mean() == pytest.approx(budget, rel=1e-13)
+    assert (best[rates == 0] == 0).all()
+    gain = gains(rates, best, order, goal)
+    active = best[rates > 0] > 0
     level = gain[active].max()
     # 1 - K cancels below r = 1 and J next to its series: four digits of sixteen.
     np.testing.assert_allclose(gain[active], level, rtol=1e-12)
@@ -455,23 +467,25 @@ def test_optimal_meets_the_conditions_that_make_it_so(rates, log_budget, order, 
 @given(st.lists(st.tuples(some_positive, st.floats(0.01, 10)), min_size=1), st.floats(-3, 3), st.sampled_from(ORDERS))
 def test_uniform_never_below_proportional_and_optimal_never_below_either(bars, log_budget, order):
     """Sync Thm 3 and 4, for weights as well, and every order."""
-    elements, budget = Elements.histogram(*zip(*bars, strict=True)), 10.0**log_budget
-    even, share = uniform(elements, budget, order), proportional(elements, budget, order)
-    fresh, young = optimal(elements, budget, order), optimal(elements, budget, order, "age")
+    (rates, weights), budget = np.array(bars).T, 10.0**log_budget
+    even, share = np.full(rates.shape, budget), proportional(rates, budget, weights)
+    fresh, young = (optimal(rates, budget, order, goal, weights) for goal in ("freshness", "age"))
     rounding = 1 + 1e-12
-    assert share.freshness.value <= even.freshness.value * rounding <= fresh.freshness.value * rounding**2
-    assert young.age.value <= even.age.value * rounding <= share.age.value * rounding**2
+    worst, middle, best = (freshness(rates, one, order, weights) for one in (share, even, fresh))
+    assert worst <= middle * rounding <= best * rounding**2
+    best, middle, worst = (age(rates, one, order, weights) for one in (young, even, share))
+    assert best <= middle * rounding <= worst * rounding**2
     for one in (even, share, fresh, young):
-        assert one.elements.weights @ one.frequencies == pytest.approx(budget, rel=1e-12)
+        assert np.average(one, weights=weights) == pytest.approx(budget, rel=1e-12)
 
 
 def test_elements_that_never_change_break_theorems_3_and_4():
     """Under the proportional policy they cost nothing and stay fresh: what no limit of slow elements does."""
     for slow, better in ((0.0, True), (1e-9, False)):
-        elements = Elements.listed([slow, 1.0])
-        share, even = proportional(elements, 1.0), uniform(elements, 1.0)
-        assert (share.freshness.value > even.freshness.value) == better
-        assert (share.age.value < even.age.value) == better
+        rates = np.array([slow, 1.0])
+        share, even = proportional(rates, 1.0), np.ones(2)
+        assert (freshness(rates, share) > freshness(rates, even)) == better
+        assert (age(rates, share) < age(rates, even)) == better
 
 
 def test_purely_random_allocation_is_a_square_root():
@@ -482,63 +496,62 @@ def test_purely_random_allocation_is_a_square_root():
         root = (budget * rates.size + kept.sum()) / np.sqrt(kept).sum()
         expected = np.where(np.arange(4) < active, root * np.sqrt(rates) - rates, 0.0)
         assert (expected >= 0).all()
-        np.testing.assert_allclose(
-            optimal(Elements.listed(rates), budget, PURELY_RANDOM).frequencies, expected, rtol=1e-12
-        )
+        np.testing.assert_allclose(optimal(rates, budget, PURELY_RANDOM), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("goal", ["freshness", "age"])
 def test_optimal_against_a_general_solver(order, goal):
     """A solver that sees freshness and age only; it reaches 1e-9 of the objective and never passes the optimum."""
-    elements = Elements.histogram([0.3, 1.0, 2.0, 4.0], [0.4, 0.3, 0.2, 0.1])
-    best = optimal(elements, 1.5, order, goal)
+    rates, weights = np.array([0.3, 1.0, 2.0, 4.0]), np.array([0.4, 0.3, 0.2, 0.1])
+    best = optimal(rates, 1.5, order, goal, weights)
 
     def loss(f):
-        value = elements.weights @ getattr(order, goal)(elements.rates, np.maximum(f, 1e-9))
+        value = weights @ getattr(order, goal)(rates, np.maximum(f, 1e-9))
         return -value if goal == "freshness" else value
 
     found = minimize(
         loss,
         np.full(4, 1.5),
         bounds=[(1e-9, None)] * 4,
-        constraints={"type": "eq", "fun": lambda f: elements.weights @ f - 1.5},
+        constraints={"type": "eq", "fun": lambda f: weights @ f - 1.5},
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    assert loss(best.frequencies) == pytest.approx(found.fun, abs=1e-8)
-    assert loss(best.frequencies) <= found.fun + 1e-12
+    assert loss(best) == pytest.approx(found.fun, abs=1e-8)
+    assert loss(best) <= found.fun + 1e-12
 
 
 def test_tiny_and_huge_budgets():
     """All to the slowest, shared by ties, when there is next to nothing; by roots when there is plenty."""
-    elements = Elements.listed([1.0, 1.0, 2.0, 0.0])
-    np.testing.assert_allclose(optimal(elements, 1e-6).frequencies, [2e-6, 2e-6, 0, 0], rtol=1e-12)
-    plenty = optimal(elements, 1e9).frequencies
+    rates = np.array([1.0, 1.0, 2.0, 0.0])
+    np.testing.assert_allclose(optimal(rates, 1e-6), [2e-6, 2e-6, 0, 0], rtol=1e-12)
+    plenty = optimal(rates, 1e9)
     assert plenty[2] / plenty[0] == pytest.approx(math.sqrt(2), rel=1e-8)
-    assert optimal(elements, 0.0).freshness.value == 0.25
-    assert optimal(elements, 0.0, goal="age").age.value == math.inf
-    assert optimal(Elements.alike(3.0), 1e-3).frequencies == pytest.approx(1e-3, rel=1e-12)
+    assert freshness(rates, optimal(rates, 0.0)) == 0.25
+    assert age(rates, optimal(rates, 0.0, goal="age")) == math.inf
+    assert optimal(np.array([3.0]), 1e-3) == pytest.approx(1e-3, rel=1e-12)
 
 
 def test_weights_stand_for_copies():
-    one = optimal(Elements.histogram([1.0, 4.0, 7.0], [2, 3, 0]), 2.0)
-    many = optimal(Elements.listed([1.0, 1.0, 4.0, 4.0, 4.0]), 2.0)
-    np.testing.assert_allclose(one.frequencies, many.frequencies[[0, 2]], rtol=1e-12)
-    assert one.freshness.value == pytest.approx(many.freshness.value, rel=1e-14)
+    few, weights, many = np.array([1.0, 4.0]), np.array([2.0, 3.0]), np.array([1.0, 1.0, 4.0, 4.0, 4.0])
+    one, each = optimal(few, 2.0, weights=weights), optimal(many, 2.0)
+    np.testing.assert_allclose(one, each[[0, 2]], rtol=1e-12)
+    assert freshness(few, one, weights=weights) == pytest.approx(freshness(many, each), rel=1e-14)
 
 
 def test_a_law_of_rates_as_a_list():
     """Midpoints of quantiles, so averages are off by about 1 / n^2 where the integrand is smooth."""
     law = Gamma(shape=4.0, mean=2.0)
-    listed = uniform(Elements.following(law, 10_000), 3.0)
-    assert listed.freshness.value == pytest.approx(uniform_average(law, 3.0).freshness, abs=1e-6)
-    assert listed.age.value == pytest.approx(uniform_average(law, 3.0).age, abs=1e-6)
+    rates = listed(law, 10_000)
+    assert freshness(rates, np.full(10_000, 3.0)) == pytest.approx(uniform_average(law, 3.0).freshness, abs=1e-6)
+    assert age(rates, np.full(10_000, 3.0)) == pytest.approx(uniform_average(law, 3.0).age, abs=1e-6)
 
 
 def test_many_elements():
-    best = optimal(Elements.following(Gamma(shape=0.5, mean=1.0), 20_000), 0.3)
-    gain, active = gains(best, "freshness"), best.frequencies > 0
+    rates = listed(Gamma(shape=0.5, mean=1.0), 20_000)
+    best = optimal(rates, 0.3)
+    gain, active = gains(rates, best, FIXED, "freshness"), best > 0
     np.testing.assert_allclose(gain[active], gain[active].max(), rtol=1e-12)
     assert (gain[~active] <= gain[active].max() * (1 + 1e-12)).all()
     assert 0.82 < active.mean() < 0.84
@@ -547,25 +560,34 @@ def test_many_elements():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Elements.listed([]), "rates: shape"),
-        (lambda: Elements.listed([1.0, -2.0]), r"rates\[1\]: -2"),
-        (lambda: Elements.listed([1.0, math.nan]), r"rates\[1\]: nan"),
-        (lambda: Elements.histogram([1.0, 2.0], [1.0]), "weights: 1 for 2"),
-        (lambda: Elements.histogram([1.0, 2.0], [1.0, -1.0]), r"weights\[1\]: -1"),
-        (lambda: Elements.following(Gamma(shape=2, mean=1), 0), "number: 0"),
-        (lambda: uniform(Elements.alike(1.0), -1.0), "frequency: -1"),
-        (lambda: optimal(Elements.alike(1.0), math.inf), "frequency: inf"),
-        (lambda: optimal(Elements.alike(1.0), 1e-90, goal="age"), "frequency: 1e-90 is out of range"),
-        (lambda: optimal(Elements.alike(1.0), 1.0, goal="lag"), "goal: 'lag'"),
-        (lambda: Allocation(Elements.alike(1.0), np.ones(2), FIXED), "frequencies: 2 for 1"),
+        (lambda: optimal(np.ones(1), -1.0), "frequency: -1"),
+        (lambda: optimal(np.ones(1), math.inf), "frequency: inf"),
+        (lambda: optimal(np.ones(1), 1e-90, goal="age"), "frequency: 1e-90 is out of range"),
+        (lambda: optimal(np.ones(1), 1.0, goal="lag"), "goal: 'lag'"),
         (lambda: FIXED.freshness(-1.0, 1.0), "rate, frequency"),
-        (lambda: RandomOrder(0), "elements: 0"),
-        (lambda: PurelyRandom(1.5), "share: 1.5"),
+        (lambda: random_order(0), "elements: 0"),
+        (lambda: purely_random(1.5), "share: 1.5"),
     ],
 )
 def test_errors_name_the_field(make, says):
     with pytest.raises(FieldError, match=says):
         make()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"rates": []}, "rates: shape"),
+        ({"rates": [1.0, -2.0]}, r"rates\[2\]: -2"),
+        ({"rates": [1.0, math.nan]}, r"rates\[2\]: nan"),
+        ({"rates": [1.0, 2.0], "weights": [1.0]}, "weights: 1 for 2"),
+        ({"rates": [1.0, 2.0], "weights": [1.0, -1.0]}, r"weights\[2\]: -1"),
+        ({"rates": [1.0], "frequency": -1}, "frequency: -1"),
+    ],
+)
+def test_allocations_that_cannot_be(given, says):
+    with pytest.raises(InputError, match=says):
+        arguments({"name": "allocation", "frequency": 1, **given})
 
 
 # ---- Table 6
@@ -594,20 +616,20 @@ def fits() -> dict[float, list]:
 
 def test_table_6_cannot_be_met_as_rounded(fits):
     """With months of 30 days, a freshness of 0.125 asks for 40 % of monthly pages, and 0.57 for 22 % or less."""
-    assert all(values["proportional"].freshness > 0.125 for _, values in fits[30.0])
+    assert all(table_6(heights, "proportional").freshness > 0.125 for heights in fits[30.0])
     assert fits[365 / 12] == fits[31.0] == []
 
 
 def test_table_6_if_0_12_was_cut_off_and_not_rounded(fits):
     """16 of 2,016 heights remain, along a line, so Fig. 12 cannot be determined from the text; months have 30 days."""
-    heights = [heights[2:] for heights, _ in fits[30.0]]
+    heights = [heights[2:] for heights in fits[30.0]]
     assert len(heights) == 16
     np.testing.assert_allclose(np.min(heights, axis=0), [0.14, 0.07, 0.25])
     np.testing.assert_allclose(np.max(heights, axis=0), [0.19, 0.23, 0.36])
 
 
 def test_table_6_for_one_of_them():
-    values = table_6((*BARS, 0.16, 0.16, 0.30))
+    values = {name: table_6((*BARS, 0.16, 0.16, 0.30), name) for name in ("proportional", "uniform", "optimal")}
     assert values["proportional"] == pytest.approx((0.128687, 406.017), rel=1e-5)
     assert values["uniform"] == pytest.approx((0.572894, 5.61237), rel=1e-5)
     assert values["optimal"] == pytest.approx((0.616226, 4.29871), rel=1e-5)
