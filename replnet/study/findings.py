@@ -16,7 +16,7 @@ from replnet.engines.tally import Path
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.metrics import Metric
 from replnet.measure.row import NOTHING, Row, judged
-from replnet.measure.verdict import Comparison
+from replnet.measure.verdict import ROUNDING, Comparison
 from replnet.study.caveats import behind, heavy, locked, pull_laws
 
 WHOLE = 0.5  # deviation of a count that is one of two neighbouring numbers, at most: paths may all show the same one
@@ -91,7 +91,7 @@ class Findings:
         """Why the spread of what hardly ever happens says little of its mean."""
         if metric not in ("any_fresh", "all_fresh") or (formula is not None and formula.value in (0.0, 1.0)):
             return ""
-        seen = int(((amounts > 0) & (amounts < wholes)).sum())
+        seen = int((np.minimum(amounts, wholes - amounts) > ROUNDING * wholes).sum())
         return (
             f"no interval: too rare, seen in {seen} of {amounts.size} replications" if 2 * seen < amounts.size else ""
         )
