@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from replnet.engines.passes import add_up
-from replnet.engines.plan import Flags, Floats, Ints, Plan
+from replnet.engines.plan import Plan
 from replnet.engines.pulls import runs
-from replnet.laws.law import Law
+from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.streams import Words
 from replnet.measure.staleness import Answers, Question, Stretches, Updates
