@@ -151,10 +151,11 @@ class Tally:
                 add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
             return
         lasting = Stretches(row, begin, end, left, self._updates)
-        self.sums.fresh += np.bincount(cell, lasting.length - lasting.stale, self.sums.fresh.size)
+        until = np.where(self._missing(row, left), begin, lasting.fresh_until)
+        self.sums.fresh += np.bincount(cell, until - begin, self.sums.fresh.size)
         if self.spans is not None:
             path = row // self._plan.sources.size
-            self.spans.append((who + path * self._plan.everyone, begin, lasting.fresh_until))
+            self.spans.append((who + path * self._plan.everyone, begin, until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))
@@ -178,12 +179,16 @@ class Tally:
                 add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
             return
         got = Answers(row, at, left, self._updates)
-        self.sums.good += np.bincount(cell, 1 - got.stale, n)
+        self.sums.good += np.bincount(cell, (got.stale == 0) & ~self._missing(row, left), n)
         if self._questions:
             mine = ~self._with_copies[cell]
             row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
             cell, (row, at, left) = self._dated(left, cell, np.ones(cell.size), row, at, left)
             self._add(Answers(row, at, left, self._since(row, left)), np.ones(cell.size), cell)
+
+    def _missing(self, row: Ints, left: Floats) -> Flags:
+        """What never came, though its source changes; how long ago that was is not kept."""
+        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
 
     @cached_property
     def _with_copies(self) -> Flags:
