@@ -30,7 +30,7 @@ from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
-FEW = 1 << 22  # copies that a path hands over one by one
+FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
 def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
