@@ -63,7 +63,7 @@ class Window:
 
 
 def used(numbers: Ints) -> tuple[Ints, Ints]:
-    """The numbers that there are, in order, and the place of each among these; for numbers from 0 on, none of them large."""
+    """The numbers that there are, in order, and the place of each among them; for numbers from 0 on, none large."""
     there = np.bincount(numbers) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
