@@ -369,22 +369,34 @@ def forget(t, floor, which, horizon, sampled, strict, copies, nodes, out, n):
 
 
 @njit(cache=True)
-def conclude(i, layers, t, horizon, sampled, strict, copies, nodes, out, answers):
+def gather(i, base, held, wait, layers, copy, nodes):
+    """An answer to a query of client i has come, with what was `held`; whether it was the last one."""
+    for layer in range(layers):
+        copy[base + layer] = max(held[layer], copy[base + layer])
+    nodes[i].late = max(nodes[i].late, wait)
+    nodes[i].left -= 1
+    return nodes[i].left == 0
+
+
+@njit(cache=True)
+def conclude(
+    i, layers, t, horizon, sampled, strict, base, copy, cell, nodes, sums, answered, client, brought, answers
+):  # fmt: skip
     """The last answer to a query of client i has come; returns the number of answers."""
     nodes[i].left, nodes[i].late = nodes[i].asks, 0.0
-    for k in range(copies.base[i], copies.base[i] + layers):
-        held, sums = copies.copy[k], copies.sums
-        copies.copy[k] = -np.inf
+    for k in range(base[i], base[i] + layers):
+        held = copy[k]
+        copy[k] = -np.inf
         if not 0 <= t < horizon:
             continue
-        sums[copies.cell[k]].ended += 1
+        sums[cell[k]].ended += 1
         if held == -np.inf and strict:
             continue
-        sums[copies.cell[k]].answers += 1
+        sums[cell[k]].answers += 1
         if sampled:
-            sums[copies.cell[k]].good += held > t
+            sums[cell[k]].good += held > t
         else:
-            out.answered[answers], out.client[answers], out.brought[answers] = t, k, held
+            answered[answers], client[answers], brought[answers] = t, k, held
             answers += 1
     return answers
 
@@ -397,51 +409,6 @@ def upto(s, t, points, coming):
         x += 1
     coming[s] = x
     return points[x]
-
-
-@njit(cache=True)
-def answer(
-    q, t, layers, pairs, sampled, listing, horizon, sources, points, coming, copies, nodes, contacts, trouble, replies
-):
-    """What comes of a pull that has come: `replies` gets what is on its way back, or that nothing is."""
-    i, j = pairs[q] >> 32, pairs[q] & NODE
-    wait = -1.0 if j == NOBODY else admitted(t, i, j, horizon, nodes)
-    silent = wait < 0 or (pairs[q] & MUTE) != 0
-    silent = silent or is_cut(trouble.side, trouble.first, trouble.starts, trouble.ends, j, i, t)
-    for layer in range(layers):
-        replies.held[q, layer] = -np.inf if silent else copies.copy[copies.base[j] + layer]
-    if not silent and sources.which[j] >= 0:
-        s = sources.which[j]
-        replies.held[q, sources.layer[s]] = min(upto(s, t, points, coming), horizon) if sampled else t
-    replies.waits[q] = -1.0 if silent else wait
-    if listing:
-        replies.lists[q, 0] = -1
-        if wait >= 0 and contacts.register[i] >= 0 and j == contacts.upstream[i]:
-            hand_over(i, contacts.register, contacts.latest, contacts.older, contacts.newer, replies.lists[q])
-
-
-@njit(cache=True)
-def arrive(q, t, sent, layers, pairs, sampled, strict, horizon, copies, nodes, views, replies, out, n, answers):
-    """A reply comes back, or the word that there is none; returns the numbers of stretches and of answers."""
-    i, held = pairs[q] >> 32, replies.held
-    if nodes[i].asks > 0:
-        for layer in range(layers):
-            copies.copy[copies.base[i] + layer] = max(held[q, layer], copies.copy[copies.base[i] + layer])
-        nodes[i].late = max(nodes[i].late, replies.waits[q])
-        nodes[i].left -= 1
-        if nodes[i].left == 0:
-            late = t + nodes[i].late
-            answers = conclude(i, layers, late, horizon, sampled, strict, copies, nodes, out, answers)
-    elif nodes[i].fell < sent:
-        for layer in range(layers):
-            k = copies.base[i] + layer
-            if held[q, layer] > copies.copy[k]:
-                n = become(
-                    k, t, held[q, layer], horizon, sampled, strict, copies.copy, copies.since, copies.cell,
-                    copies.fresh, copies.sums, out.begin, out.end, out.who, out.left, n,
-                )  # fmt: skip
-                n = look(i, layer, t, horizon, sampled, strict, copies, views, out, n)
-    return n, answers
 
 
 @cache
@@ -508,6 +475,7 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
     """The pass over any network.
 
     In `strict` ones pulls may come to nothing; in `listing` ones upstreams hand over lists of recent contacts.
+    Arrays are taken out of their tuples first: to look one up costs more than what is done with it.
     """
 
     @njit(cache=True)
@@ -515,8 +483,13 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
         until, delay, horizon, floor, sources, pulled, points, coming, copies, nodes, views, contacts, trouble, replies,
         out,
     ):  # fmt: skip
-        times, pairs, turns, n, answers = pulled.times, pulled.pairs, trouble.turns, 0, 0
-        side, spans, starts, ends = trouble.side, trouble.first, trouble.starts, trouble.ends
+        times, pairs, held, waits, n, answers = pulled.times, pulled.pairs, replies.held, replies.waits, 0, 0
+        base, copy, since, cell = copies.base, copies.copy, copies.since, copies.cell
+        fresh, sums, which, layer_of = copies.fresh, copies.sums, sources.which, sources.layer
+        begin, end, who, left, viewed = out.begin, out.end, out.who, out.left, views.first
+        answered_at, client, brought, lists = out.answered, out.client, out.brought, replies.lists
+        side, spans, starts, ends, turns = trouble.side, trouble.first, trouble.starts, trouble.ends, trouble.turns
+        register, upstream, need, latest, older, newer, handed, length, lacking = contacts
         for c in range(sources.begin.size - 1):
             first, last = pulled.begin[c], pulled.begin[c + 1]
             asked, answered, arrived = first + pulled.sent[c], first + pulled.answered[c], first
@@ -524,40 +497,60 @@ def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
             while True:
                 next_ask = times[asked] if asked < last else until
                 next_answer = times[answered] + delay if answered < asked else until
-                arrival = times[arrived] + delay + delay if arrived < answered else until
-                soonest = min(next_ask, next_answer, arrival)
+                t = times[arrived] + delay + delay if arrived < answered else until
+                soonest = min(next_ask, next_answer, t)
                 if strict and z < trouble.begin[c + 1] and turns[z].at <= soonest and turns[z].at < until:
                     n = turn(z, turns, layers, horizon, sampled, copies, nodes, views, out, n)
                     z += 1
-                elif arrival < until and arrival == soonest:
-                    n, answers = arrive(
-                        arrived, arrival, times[arrived], layers, pairs, sampled, strict, horizon, copies, nodes, views,
-                        replies, out, n, answers,
-                    )  # fmt: skip
-                    if listing and replies.lists[arrived, 0] >= 0 and receive_list(
-                        pairs[arrived] >> 32, contacts.need, contacts.handed, contacts.length, contacts.lacking,
-                        replies.lists[arrived],
-                    ):  # fmt: skip
-                        # From here on every poll asks whom it should; what was held before may be wrong.
-                        n = forget(arrival, floor, sources.which, horizon, sampled, strict, copies, nodes, out, n)
-                        replies.held[arrived + 1 : answered] = -np.inf
+                elif t < until and t == soonest:
+                    q, i = arrived, pairs[arrived] >> 32
                     arrived += 1
+                    if nodes[i].asks > 0:
+                        if gather(i, base[i], held[q], waits[q], layers, copy, nodes):
+                            answers = conclude(
+                                i, layers, t + nodes[i].late, horizon, sampled, strict, base, copy, cell, nodes, sums,
+                                answered_at, client, brought, answers,
+                            )  # fmt: skip
+                    elif nodes[i].fell < times[q]:
+                        for layer in range(layers):
+                            if held[q, layer] > copy[base[i] + layer]:
+                                n = become(
+                                    base[i] + layer, t, held[q, layer], horizon, sampled, strict, copy, since, cell,
+                                    fresh, sums, begin, end, who, left, n,
+                                )  # fmt: skip
+                                if viewed[i] < viewed[i + 1]:
+                                    n = look(i, layer, t, horizon, sampled, strict, copies, views, out, n)
+                    if listing and lists[q, 0] >= 0 and receive_list(i, need, handed, length, lacking, lists[q]):
+                        # From here on every poll asks whom it should; what was held before may be wrong.
+                        n = forget(t, floor, which, horizon, sampled, strict, copies, nodes, out, n)
+                        held[arrived:answered] = -np.inf
                 elif next_answer < until and next_answer == soonest:
-                    answer(
-                        answered, next_answer, layers, pairs, sampled, listing, horizon, sources, points, coming,
-                        copies, nodes, contacts, trouble, replies,
-                    )  # fmt: skip
+                    q, t, i, j = answered, next_answer, pairs[answered] >> 32, pairs[answered] & NODE
                     answered += 1
+                    wait = -1.0 if j == NOBODY else admitted(t, i, j, horizon, nodes)
+                    silent = wait < 0 or (pairs[q] & MUTE) != 0
+                    if strict:
+                        silent = silent or is_cut(side, spans, starts, ends, j, i, t)
+                    for layer in range(layers):
+                        held[q, layer] = -np.inf if silent else copy[base[j] + layer]
+                    if not silent and which[j] >= 0:
+                        new = min(upto(which[j], t, points, coming), horizon) if sampled else t
+                        held[q, layer_of[which[j]]] = new
+                    waits[q] = -1.0 if silent else wait
+                    if listing:
+                        lists[q, 0] = -1
+                        if wait >= 0 and register[i] >= 0 and j == upstream[i]:
+                            hand_over(i, register, latest, older, newer, lists[q])
                 elif next_ask < until:
-                    i, j = pairs[asked] >> 32, pairs[asked] & NODE
-                    if listing and pairs[asked] & RECENT:
-                        j = contacts.handed[i, j] if j < contacts.length[i] else NOBODY
-                        pairs[asked] = i << 32 | j
-                    if strict and j != NOBODY:
-                        goes = sendable(next_ask, i, pairs[asked], horizon, nodes)
-                        if not goes or is_cut(side, spans, starts, ends, i, j, next_ask):
-                            pairs[asked] = i << 32 | NOBODY
+                    q, t, i, j = asked, next_ask, pairs[asked] >> 32, pairs[asked] & NODE
                     asked += 1
+                    if listing and pairs[q] & RECENT:
+                        j = handed[i, j] if j < length[i] else NOBODY
+                        pairs[q] = i << 32 | j
+                    if strict and j != NOBODY:
+                        goes = sendable(t, i, pairs[q], horizon, nodes)
+                        if not goes or is_cut(side, spans, starts, ends, i, j, t):
+                            pairs[q] = i << 32 | NOBODY
                 else:
                     break
             trouble.turned[c] = z
