@@ -20,9 +20,9 @@ from replnet.cli.main import commands
 from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
 from replnet.papers.formula import arguments as checked
 from replnet.papers.formula import compute, formulas
-from replnet.report.sections import section
+from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
-from replnet.study.experiment.schema import experiment_schema
+from replnet.study.experiment.sections import experiment_schema
 from replnet.study.sweeps.forecast import outlook
 from replnet.text.documents import read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError
@@ -396,7 +396,7 @@ def test_formulas_that_ship(name):
     assert [one.kind for one in found.errata] == SAID.get(name, [])
     assert all(one.name for one in found.errata)
     known = {(row["group"], row["metric"]) for row in found.rows}
-    one = formulas()[found.cells[0].formula["name"]]
+    one = formulas()[found.cells[0].subject.data["name"]]
     assert known <= {(group, metric) for group in one.groups for metric in one.metrics}
 
 

@@ -14,7 +14,7 @@ import pytest
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Comparison, verdicts
-from replnet.papers.service import cooperative
+from replnet.papers.p2p import cooperative
 from replnet.study.experiment.best_size import BestSize, Found, search
 from replnet.study.experiment.subjects import Settings
 from replnet.study.experiment.system import Optimise
