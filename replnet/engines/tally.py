@@ -156,7 +156,8 @@ class Tally:
         if self.spans is not None:
             path = row // self._plan.sources.size
             until = np.where(never, begin, lasting.fresh_until)
-            self.spans.append((who + path * self._plan.everyone, begin, until))
+            # What comes in may lie in memory that the next window uses again.
+            self.spans.append((who + path * self._plan.everyone, begin.copy(), until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))
@@ -194,7 +195,7 @@ class Tally:
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
 
     def _never(self, row: Ints, left: Floats) -> Flags:
-        """What never came of a source that changes: stale, though the first update that it misses may not be at hand."""
+        """What never came of a source that changes: stale, though the update that it missed first may be forgotten."""
         return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
 
     def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
