@@ -8,7 +8,6 @@ import pytest
 from experiment_files import SYSTEM, with_
 
 
-
 def test_systems_to_optimise(load):
     experiment = load(SYSTEM)
     first, second = experiment.cells()
