@@ -33,17 +33,17 @@ Every folder says in its `__init__` what is where in it. What becomes of a user'
 
      1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/networks, text/documents
      2. specification  checked, with every error named at once                      network/specification
-     3. network        the graph that it means                                      network/build
-     4. plan           its nodes, processes and whom each may ask, as arrays        engines/plan
-     5. windows        the instants of every process, one window after another      processes/renewal, engines/array
+     3. topology       its nodes, and whom each asks and when, in columns           network/build, network/topology
+     4. plan           who can hear of which source, and what follows for a run     engines/plan
+     5. windows        the instants of every process, one window after another      processes/clockwork, engines/array
      6. pass           what these do to the copies                                  engines/passes, engines/trees
-     7. stretches      from when to when a copy was there, when it left its source  engines/record, study/behind
+     7. stretches      from when to when a copy was there, when it left its source  engines/tally, measure/staleness
      8. estimates      means over replications, with intervals                      measure/estimate
      9. rows           these beside the formulas, with a verdict                    study/findings
     10. table          all rows, and where they come from                           study/result, cli/output
 
-Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/step), and `live` for real (live/driver).
-Formulas (predictions/predict) leave it at the network, are composed of ages, and share only laws with 5 to 8.
+Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/runner), and `live` for real (live/host).
+Formulas (predictions/predict) leave it at the topology, are composed of ages, and share only laws with 5 to 8.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.study.emulate import emulate
     from replnet.study.predict import predict
     from replnet.papers.formula import formulas
-    from replnet.study.formulas import formula
+    from replnet.study.predict import formula
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
@@ -74,9 +74,8 @@ _HOMES = {
         "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
     ),
     "replnet.text.errors": ("InputError",),
-    "replnet.study.predict": ("predict",),
+    "replnet.study.predict": ("formula", "predict"),
     "replnet.papers.formula": ("formulas",),
-    "replnet.study.formulas": ("formula",),
     "replnet.study.emulate": ("emulate",),
     "replnet.report.section": ("sweep",),
     "replnet.laws": (

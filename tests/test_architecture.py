@@ -21,7 +21,6 @@ ORDER = (
     "report", "cli",
 )  # fmt: skip
 BELOW = {part: set(ORDER[:at]) for at, part in enumerate(ORDER)}
-BELOW["predictions"] |= {"engines", "study"}
 LONGEST = 70
 
 

@@ -18,7 +18,5 @@ In it:
     panels           where to put panels: the jumps, bends and scales of laws
 
     churn            a replica that goes down and comes back, downloading from a source that does not
-    expression       expressions of x as text, such as `min(x, 3)`, turned into functions of arrays
     queueing         lines at nodes whose bandwidth is limited
-    stretched        a law of the same shape at another rate
 """

@@ -3,10 +3,9 @@
 Commands:
 
     main           the command `replnet`: options that several share, exit codes, what becomes of errors
-    networks       predict, run, network, size
+    networks       predict, run, network, size, formula
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
-    formulas       formula
     traces         trace import, trace fit, audit, and what they print
     starting       init, check, schema; demo and doctor
 
@@ -16,7 +15,7 @@ What they write:
     progress       what is shown while something takes long
 """
 
-from replnet.cli import experiments, formulas, networks, starting, traces
+from replnet.cli import experiments, networks, starting, traces
 from replnet.cli.main import main
 
-__all__ = ["experiments", "formulas", "main", "networks", "starting", "traces"]
+__all__ = ["experiments", "main", "networks", "starting", "traces"]

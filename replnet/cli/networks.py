@@ -1,4 +1,4 @@
-"""Commands about one network: predict, run, network, size."""
+"""Commands about one network, predict, run, network, size, and about the formulas of the papers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replnet.cli.main import DIFFERS, EPILOG, FINE, INCOMPLETE, code_of, commands, formats, overriding, seeded
-from replnet.cli.output import echo, print_json, write_result
+from replnet.cli.output import echo, print_json, print_table, write, write_result
 from replnet.cli.progress import progress, watching, working
 
 if TYPE_CHECKING:
     from replnet.network.network import Network
+
 
 MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
 FILE = click.Path(dir_okay=False)
@@ -73,7 +74,7 @@ def run(
 ) -> int:
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge, parse
-    from replnet.network.memory_check import COPIES, EMULATED, require_room
+    from replnet.network.build import COPIES, EMULATED, require_room
     from replnet.network.network import load
     from replnet.study.emulate import emulate, suited
 
@@ -168,3 +169,34 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
             echo(f"{found.key} = {found.value:.6g}, {found.how}")
         write_result(found.result, form)
     return code_of(found.result)
+
+
+COLUMNS = ("formula", "equation", "what it says")
+
+
+@commands.command()
+@click.argument("name", required=False)
+@click.option(
+    "-s", "--set", "given", multiple=True, metavar="KEY=VALUE",
+    help="An argument, such as -s ratio=2 or -s 'updates=pareto(alpha=3, rate=2)'. Repeatable.",
+)  # fmt: skip
+@formats()
+def formula(name: str | None, given: tuple[str, ...], form: str) -> int:
+    """What formula NAME of the papers says for its arguments; without NAME, all formulas."""
+    from replnet.papers.formula import arguments, formulas
+
+    if name is not None:
+        from replnet.study.predict import formula as computed
+        from replnet.text.documents import Document, Mark, node_of
+        from replnet.text.overrides import override
+
+        document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), given)
+        arguments(document.data, document)
+        write_result(computed(**document.data), form)
+        return FINE
+    values = [(str(one), one.basis.source, one.about.partition("\n")[0]) for one in formulas().values()]
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in values]
+    write(form, lambda: rows, COLUMNS, rows, lambda: print_table(COLUMNS[:2], [row[:2] for row in values]), 2)
+    if form == "table":
+        echo("what the arguments of one are: replnet formula NAME", err=True)
+    return FINE

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from replnet.text.csv_table import write_csv
 from replnet.text.errors import escaped
-from replnet.text.numbers import number, plain, signed
+from replnet.text.numbers import number, plain, signed, write_csv
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result

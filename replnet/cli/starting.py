@@ -183,7 +183,7 @@ def _library(name: str) -> tuple[bool, str]:
 def _engines() -> list[tuple[bool, str]]:
     from replnet.network.network import cooperative
     from replnet.study.emulate import emulate
-    from replnet.study.provenance import instructions
+    from replnet.study.result import instructions
 
     laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
     network = cooperative(replicas=100, peers=1, **laws)

@@ -17,8 +17,7 @@ import click
 
 from replnet.cli.main import commands
 from replnet.cli.output import echo, print_table
-from replnet.text.csv_table import write_csv
-from replnet.text.numbers import duration
+from replnet.text.numbers import duration, write_csv
 
 if TYPE_CHECKING:
     from replnet.histories.audit import Audit, Check

@@ -16,13 +16,13 @@ import numpy as np
 from replnet.engines.layout import Layout
 from replnet.engines.lines import load, settling
 from replnet.engines.log import Recorder
-from replnet.engines.outage_arrays import OutageArrays, losses
+from replnet.engines.outages import OutageArrays, losses
 from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
-from replnet.engines.plan import Flags, Floats, Ints
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
 from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates
 from replnet.engines.trees import tree_pass
+from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.renewal import PER_ROW, Window
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
@@ -30,7 +30,7 @@ from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
-FEW = 1 << 22  # copies that a path hands over one by one
+FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
 def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:

@@ -19,8 +19,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from replnet.engines.passes import DIRECT, NODES, Sources, Trees
-from replnet.engines.plan import QUERIES, Flags, Ints, Plan
+from replnet.engines.plan import QUERIES, Plan
 from replnet.engines.pulls import Askers
+from replnet.laws.law import Flags, Ints
 from replnet.laws.processes.renewal import Scratch
 from replnet.network.topology import REPLICA, Lists, View
 

@@ -42,10 +42,9 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.engines.plan import QUERIES, Plan
+from replnet.laws.law import Floats, Ints
 from replnet.network.topology import SOURCE
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Shares = dict[tuple[str, str], tuple[float, float]]
 LineState = tuple[list[float], list[float], Ints]
 """F of the exchange and F of all, and how many answers are still to leave, by node."""

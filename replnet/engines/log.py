@@ -39,8 +39,9 @@ import numpy.typing as npt
 from replnet.engines.layout import Layout
 from replnet.engines.outages import Outages
 from replnet.engines.passes import NEVER, NOBODY, NODE, Pulled, Replies
-from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Flags, Floats, Ints, Plan
+from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Plan
 from replnet.engines.pulls import runs
+from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.renewal import Window
 from replnet.laws.processes.streams import Words
 

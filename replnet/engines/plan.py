@@ -13,9 +13,8 @@ from math import comb
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.streams import PAST, Words, streams, uniforms
 from replnet.network.faults import Faults, faults
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, UPDATES, Clocks, Lists, Processes, Topology, View
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DOWNLOADS", "POLLS", "QUERIES", "UPDATES", "Plan", "plan"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 MOST_CHOICES = 20  # of nodes to ask, at which a view has a look
 FEW_SOURCES = 32  # for which their networks are searched one by one

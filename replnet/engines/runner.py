@@ -21,8 +21,8 @@ import numpy as np
 
 from replnet.engines.lines import LineState
 from replnet.engines.outages import DOWN, UP, Hazards
-from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Ints, Plan
-from replnet.laws.law import Law
+from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
+from replnet.laws.law import Ints, Law
 from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.streams import (
     CHOICES,
@@ -34,8 +34,26 @@ from replnet.laws.processes.streams import (
     streams,
     uniforms,
 )
-from replnet.network.messages import Answer, Command, Copies, Message, NodeId, Pull, Reply, Send, Silence, Wake
-from replnet.network.nodes import Client, Habit, Memory, Node, Replica, Source, memory, remember
+from replnet.network.nodes import (
+    Answer,
+    Client,
+    Command,
+    Copies,
+    Habit,
+    Memory,
+    Message,
+    Node,
+    NodeId,
+    Pull,
+    Replica,
+    Reply,
+    Send,
+    Silence,
+    Source,
+    Wake,
+    memory,
+    remember,
+)
 from replnet.network.topology import CLIENT, SOURCE
 
 TURN, UPDATE, REPLY, PULL, WAKE = range(5)

@@ -13,15 +13,14 @@ import numpy as np
 
 from replnet.engines.lines import load, settling
 from replnet.engines.outages import Hazards
-from replnet.engines.plan import Floats, Plan
+from replnet.engines.plan import Plan
 from replnet.engines.runner import Agenda, Instants, Parcel, Runner, clockwork, phases
 from replnet.engines.start import depths, further
 from replnet.engines.tally import UNKNOWN, Path, Task, rates
 from replnet.engines.watcher import Watcher
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Law
 from replnet.laws.processes.streams import seed_words
-from replnet.network.messages import Copies, Reply
-from replnet.network.nodes import Replica
+from replnet.network.nodes import Copies, Replica, Reply
 
 
 class Lateness(NamedTuple):

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from replnet.engines.passes import add_up
-from replnet.engines.plan import Flags, Floats, Ints, Plan
+from replnet.engines.plan import Plan
 from replnet.engines.pulls import runs
-from replnet.laws.law import Law
+from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.streams import Words
 from replnet.measure.staleness import Answers, Question, Stretches, Updates
@@ -150,12 +150,11 @@ class Tally:
                 a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
                 add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
             return
-        lasting, never = Stretches(row, begin, end, left, self._updates), self._never(row, left)
-        fresh = np.where(never, 0.0, lasting.length - lasting.stale)
-        self.sums.fresh += np.bincount(cell, fresh, self.sums.fresh.size)
+        lasting = Stretches(row, begin, end, left, self._updates)
+        until = np.where(self._missing(row, left), begin, lasting.fresh_until)
+        self.sums.fresh += np.bincount(cell, until - begin, self.sums.fresh.size)
         if self.spans is not None:
             path = row // self._plan.sources.size
-            until = np.where(never, begin, lasting.fresh_until)
             # What comes in may lie in memory that the next window uses again.
             self.spans.append((who + path * self._plan.everyone, begin.copy(), until))
         if self._questions:
@@ -181,22 +180,22 @@ class Tally:
                 add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
             return
         got = Answers(row, at, left, self._updates)
-        self.sums.good += np.bincount(cell, np.where(self._never(row, left), 0.0, 1 - got.stale), n)
+        self.sums.good += np.bincount(cell, (got.stale == 0) & ~self._missing(row, left), n)
         if self._questions:
             mine = ~self._with_copies[cell]
             row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
             cell, (row, at, left) = self._dated(left, cell, np.ones(cell.size), row, at, left)
             self._add(Answers(row, at, left, self._since(row, left)), np.ones(cell.size), cell)
 
+    def _missing(self, row: Ints, left: Floats) -> Flags:
+        """What never came, though its source changes; how long ago that was is not kept."""
+        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
+
     @cached_property
     def _with_copies(self) -> Flags:
         """Cells of groups that have copies, in which answers do not count; who belongs to nothing does not matter."""
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
-
-    def _never(self, row: Ints, left: Floats) -> Flags:
-        """What never came of a source that changes: stale, though the update that it missed first may be forgotten."""
-        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
 
     def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
         """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""

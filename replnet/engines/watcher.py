@@ -13,12 +13,12 @@ from typing import final
 import numpy as np
 
 from replnet.engines.log import ANSWER, FAILED, NO_ONE, REPLY, START, Keep, Scribe, undecided
-from replnet.engines.plan import Floats, Ints
 from replnet.engines.runner import Parcel, clockwork
 from replnet.engines.tally import UNKNOWN, Sums, Tally, Task
+from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import Words
 from replnet.measure.staleness import Updates
-from replnet.network.messages import Copies
+from replnet.network.nodes import Copies
 
 BATCH = 1 << 16  # stretches in hand before they are added up
 

@@ -4,7 +4,6 @@ In it:
 
     history       a recorded history of events: when they came, and what their intervals have in common
     trace_import  event times from what records them: CSV, Parquet, JSON, dumps and answers of MediaWiki, git
-    git_history   when a path in a git repository changed, from repositories that nobody vouches for
     fitting       laws fitted to recorded intervals by maximum likelihood, how good they are, and how heavy the tail is
     replay        what a replica had at every instant, from two recorded histories, exactly
     audit         a real replica from its two recorded histories: what it had, what models say, and what they assume

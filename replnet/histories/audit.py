@@ -34,10 +34,10 @@ from replnet.ages.information_age import direct
 from replnet.ages.penalties import missing_updates, source_penalty, staleness
 from replnet.histories.fitting import FEWEST as FEWEST_TO_FIT
 from replnet.histories.fitting import Sample, Tail, fit, p_value, tail_index
-from replnet.histories.history import Floats, History, beat, correlated, correlation, drift, resolution, rhythm, tied
+from replnet.histories.history import History, beat, correlated, correlation, drift, resolution, rhythm, tied
 from replnet.histories.replay import Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
 from replnet.laws import Empirical, Exponential, Law
-from replnet.laws.law import coarse, commensurable
+from replnet.laws.law import Floats, coarse, commensurable
 from replnet.measure.estimate import Estimate, ratio
 
 BATCHES = 32

@@ -44,8 +44,8 @@ from typing import final
 
 import numpy as np
 
-from replnet.histories.history import Floats
 from replnet.laws import Exponential, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
+from replnet.laws.law import Floats
 
 FEWEST = 10  # intervals to fit to
 SAMPLES = 99  # of (5)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from replnet.histories.history import Floats
+from replnet.laws.law import Floats
 
 Statistic = Callable[[Floats, Floats, float, float], float]  # of updates and downloads over a window
 

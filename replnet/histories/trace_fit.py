@@ -26,9 +26,10 @@ from replnet.ages.information_age import direct
 from replnet.ages.roots import rate_for
 from replnet.histories.audit import Check, alone
 from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
-from replnet.histories.history import Floats, History, beat, correlation, decay, hourly, resolution
+from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
 from replnet.histories.replay import replay
 from replnet.laws import Constant, Empirical, Exponential, Law
+from replnet.laws.law import Floats
 
 Row = dict[str, float]
 

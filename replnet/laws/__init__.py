@@ -11,6 +11,7 @@ In it:
     scipy_law  any continuous distribution of scipy.stats that is a law of intervals
     trace      recorded event times from a file: plain numbers, one to a line, or a column of CSV
     text       the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
+    fields     types of the fields of specifications and formulas: laws, numbers, lists of them
     guarded    laws that others wrote: examined before they come in, and guarded for as long as they are asked
     processes  from laws to instants: streams of chance, processes in equilibrium, intervals that depend on one another
 """

@@ -1,27 +1,37 @@
 """Types of the fields of specifications and formulas: strict where pydantic would convert.
 
-A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not.
+A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not. What every source has one of is given as
+a list, or as a law whose quantiles they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from replnet.laws import FieldError, Law, law
+from replnet.laws import law
+from replnet.laws.law import Floats, Law
 from replnet.laws.processes.order import independent
+from replnet.laws.processes.streams import GOLDEN, mix, name_words
 from replnet.laws.text import at_rate
-from replnet.text.errors import FieldsError, shown
+from replnet.text.errors import FieldError, FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
 
 LARGEST = 10_000_000  # replicas of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
+
+
+class Part(BaseModel):
+    """Abstract: a piece of a specification, or the arguments of a formula."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
 
 
 def whole(low: int = 1, high: int = LARGEST) -> Callable[[object], int]:
@@ -238,3 +248,37 @@ Sourced = Annotated[
 Instant = Annotated[float, BeforeValidator(lambda value: time_of(value)), Field(ge=0)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]
 Named = BeforeValidator(_named)
+
+
+Given = Law | Sequence[float] | Floats
+
+
+def listed(given: Given, count: int) -> Floats:
+    """The list, or for i from 1 the quantiles (i - 1/2) / count."""
+    if isinstance(given, Law):
+        return np.asarray(given.quantile((np.arange(count) + 0.5) / count), dtype=float)
+    return np.array(given, dtype=float)
+
+
+def dealt(given: Given, count: int) -> Floats:
+    """What sources count, which adds up to 1; quantiles in an order that is shuffled once for all."""
+    weights = listed(given, count)
+    if isinstance(given, Law):
+        # The same for everybody, as it belongs to the network and not to a run of it.
+        words = mix(name_words(["weights"]) + np.arange(count, dtype=np.uint64) * GOLDEN)
+        weights = weights[np.argsort(words, kind="stable")]
+    if not 0 < weights.sum() < np.inf:
+        raise FieldError("weights", f"add up to {weights.sum():g}", "a law, or a list, of which some count")
+    return np.asarray(weights / weights.sum())
+
+
+def misfits(count: int | None, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with lists of these sizes, by field, for so many sources."""
+    if count is None and not sizes:
+        yield "sources", "missing", "how many there are, or lists of rates, weights or updates"
+        return
+    whole = next(iter(sizes.values())) if count is None else count
+    first = next(iter(sizes), "sources") if count is None else "sources"
+    for name, size in sizes.items():
+        if size != whole:
+            yield name, f"has {size:,} entries for {whole:,} of {first}", "one per source"

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from replnet.engines.runner import Parcel
-from replnet.network.messages import Message, Pull, Reply, Silence
+from replnet.network.nodes import Message, Pull, Reply, Silence
 
 Head: TypeAlias = tuple[int, int, int]
 """Host, incarnation, number."""

@@ -19,15 +19,14 @@ import numpy as np
 from replnet.engines.lines import load
 from replnet.engines.log import Columns
 from replnet.engines.outages import Hazards
-from replnet.engines.plan import Floats, Ints
 from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Present, Runner
 from replnet.engines.tally import Shares, Sums, Task, rates, shares
 from replnet.engines.watcher import Watcher
+from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import seed_words
 from replnet.live.batches import Mailbox
 from replnet.live.quantiles import Spread
-from replnet.network.messages import Copies, Pull
-from replnet.network.nodes import Replica
+from replnet.network.nodes import Copies, Pull, Replica
 
 BURST = 64  # events in a row before batches that have come get their turn
 

@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from replnet.engines.plan import Plan
-
-Floats = npt.NDArray[np.float64]
+from replnet.laws.law import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:

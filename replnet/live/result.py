@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-import numpy.typing as npt
-
 from replnet.engines.tally import Path
+from replnet.laws.law import Floats
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.quantiles import Spread
-
-Floats = npt.NDArray[np.float64]
 
 
 class LiveLost(RuntimeError):  # noqa: N818

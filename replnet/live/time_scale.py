@@ -22,12 +22,12 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.engines.plan import QUERIES, Floats, Plan
+from replnet.engines.plan import QUERIES, Plan
 from replnet.engines.runner import Parcel
+from replnet.laws.law import Floats
 from replnet.live.batches import pack, unpack
 from replnet.live.clocks import Standstill
-from replnet.network.messages import Pull, Send
-from replnet.network.nodes import Replica
+from replnet.network.nodes import Pull, Replica, Send
 
 GAP = 0.002  # seconds between batches from one host to another
 SHARE = 0.5  # of the CPUs, at the default pace

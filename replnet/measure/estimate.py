@@ -30,9 +30,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from replnet.laws.law import Floats
 
 FEWEST = 30  # replications under an interval; fewer leave Student's law too sensitive to skewness
 

@@ -23,10 +23,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple, final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from replnet.laws.law import Floats, Ints
+
 Cost = Callable[[Floats], Floats]
 About = Literal["first", "every", "count", "last", "data"]
 Over = Literal["time", "stale", "rest"]

@@ -12,10 +12,8 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError
-from replnet.laws.columns import misfits
-from replnet.laws.fields import Amount, Count, LawField, PlainLaws, Shape, Sourced, numbers
-from replnet.network.common import Whole
-from replnet.network.parts import QUERIES, Part
+from replnet.laws.fields import Amount, Count, LawField, Part, PlainLaws, Shape, Sourced, misfits, numbers
+from replnet.network.parts import QUERIES, Whole
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
 

@@ -3,23 +3,26 @@
 Networks are built level by level: `above` are the nodes that feed what is added. Each tier of a composed network
 stands below the last level of the one above. With `under: each` every node there feeds a copy of the tier; with
 `under: spread` there is one copy, whose top nodes are dealt in turn over the nodes above. Node 2/5/1.3 is replica
-1.3 in the fifth copy of tier 2; a tier with one copy leaves its number out.
+1.3 in the fifth copy of tier 2; a tier with one copy leaves its number out. What does not fit into the memory of
+this machine is not begun.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from replnet.laws.law import Ints
 from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
-from replnet.network.memory_check import require_room
 from replnet.network.sources import add_aggregate
 from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
-from replnet.network.topology import Ints, Topology
+from replnet.network.topology import Topology
 from replnet.network.wiring import wire
+from replnet.text.errors import FieldError
 
 
 def build(spec: Spec) -> Topology:
@@ -140,3 +143,29 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
         tiers.append([np.concatenate(level) for level in zip(*copies, strict=True)])
         above = tiers[-1][-1]
     return tiers
+
+
+# Bytes per node, measured on clusters of 100,000 and 1,000,000 replicas: the graph, and 32 replications in `array`.
+GRAPH, EMULATED = 1_100, 6_500
+COPIES = 150  # bytes per source of an aggregate, measured on 10,000,000 of them
+MANY = 100_000  # nodes from which on it is worth saying
+
+
+def memory() -> int:
+    """Bytes that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def require_room(nodes: int, each: int = GRAPH) -> None:
+    """Refuses what this machine cannot hold, before it tries for minutes."""
+    needed, there = nodes * each, memory()
+    if needed > there:
+        wrong = f"{nodes:,} nodes take about {needed / 1e9:.2g} GB of memory, and this machine has {there / 1e9:.2g}"
+        raise FieldError("network", wrong, f"at most {there // each:,} nodes")
+
+
+def memory_said(nodes: int) -> str:
+    """About how much a large network takes; empty for others."""
+    if nodes < MANY:
+        return ""
+    return f"memory: about {nodes * GRAPH / 1e9:.2g} GB, {nodes * EMULATED / 1e9:.2g} GB to emulate it"

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.laws.fields import Instant, PlainLawField, text
-from replnet.network.parts import Part
+from replnet.laws.fields import Instant, Part, PlainLawField, text
 from replnet.network.topology import ROLES as NODE_ROLES
 from replnet.network.topology import Topology
 from replnet.text.errors import FieldError, FieldsError, shown, suggestion

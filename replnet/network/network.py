@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from replnet.network.faults import struck
-from replnet.network.graph_file import from_networkx
-from replnet.network.graph_import import with_file
+from replnet.network.graph_file import from_networkx, with_file
 from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
 from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names

@@ -12,19 +12,16 @@ from functools import cached_property
 from typing import cast, final
 
 import numpy as np
-import numpy.typing as npt
 
 from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.laws.columns import dealt, listed
+from replnet.laws.fields import dealt, listed
+from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
 from replnet.laws.processes.streams import GOLDEN, Words, mix
 from replnet.network.aggregate import POISSON, Aggregate, AggregateShape, penalty_of
 from replnet.network.topology import DOWNLOADS, UPDATES, Each, Numbered, Topology, View
 from replnet.papers.allocation import Between, least, rates_by
 from replnet.papers.staleness import Kind
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MOST_TOGETHER = 20  # sources that can be meant to be fresh all at once
 MOST_SHOWN = 10  # sources that have rows of their own

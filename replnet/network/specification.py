@@ -12,11 +12,21 @@ from typing import Annotated, Any, Literal, final
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_validator
 
 from replnet.laws import FieldError, Law
-from replnet.laws.fields import LARGEST, AtLeastTwo, Bandwidth, Count, CountOrNone, Depth, LastOrNumber, LawField, Laws
+from replnet.laws.fields import (
+    LARGEST,
+    AtLeastTwo,
+    Bandwidth,
+    Count,
+    CountOrNone,
+    Depth,
+    LastOrNumber,
+    LawField,
+    Laws,
+    Part,
+)
 from replnet.network.aggregate import Aggregate, AggregateShape
-from replnet.network.common import Whole
 from replnet.network.graph_fields import Graph
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Whole
 from replnet.text.documents import Document
 from replnet.text.errors import FieldsError
 from replnet.text.validation import checked_by

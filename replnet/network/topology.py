@@ -22,12 +22,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.streams import PURPOSES, Words, name_words
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 ROLES = ("source", "replica", "client")
 SOURCE, REPLICA, CLIENT = range(3)

@@ -13,9 +13,8 @@ from typing import Literal
 import numpy as np
 
 from replnet.laws.families import Exponential
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.text import at_rate
-from replnet.papers.budget import Floats, Ints
 from replnet.papers.crawl import POLICIES, Pages, optimal_discrete, optimal_fixed, optimal_random, optimal_slotted
 from replnet.papers.orders import ORDERS
 from replnet.papers.staleness import Kind, allocate, square_root_rates

@@ -31,14 +31,12 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from replnet.ages.curve import fit
 from replnet.ages.roots import bracket, crossing
+from replnet.laws.law import Floats
 from replnet.papers.orders import FIXED, Order
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Goal = Literal["freshness", "age"]
 
 CLOSED, SPENT = 4e-16, 1e-15  # relative width of a bracket that is closed; a budget that is met

@@ -56,9 +56,9 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages.prediction import Basis, Prediction
-from replnet.laws.columns import Given, dealt, listed, misfits
-from replnet.laws.fields import Count, Sourced
-from replnet.papers.budget import Allocation, Floats, Ints, best_rates
+from replnet.laws.fields import Count, Given, Sourced, dealt, listed, misfits
+from replnet.laws.law import Floats, Ints
+from replnet.papers.budget import Allocation, best_rates
 from replnet.papers.formula import NotNegative, Positive, Values, formula
 from replnet.papers.orders import FIXED, PURELY_RANDOM
 from replnet.text.errors import LARGEST, SMALLEST, FieldError, FieldsError, positive

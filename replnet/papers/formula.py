@@ -31,7 +31,7 @@ import pydantic
 
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.weights import weight
-from replnet.laws.fields import Bandwidth, LawField, amount
+from replnet.laws.fields import Bandwidth, LawField, Part, amount
 from replnet.text.documents import Document
 from replnet.text.errors import FieldError, shown
 from replnet.text.validation import checked, checked_by
@@ -41,12 +41,6 @@ PAPERS = ("p2p", "staleness", "sync", "crawl")  # the modules whose formulas are
 Values = Iterable[tuple[str, str, float | Prediction]]
 """Group, metric, and what is predicted; infinite where it diverges."""
 Plain = TypeVar("Plain", bound=Callable[..., Any])
-
-
-class Arguments(pydantic.BaseModel):
-    """Abstract: the checked arguments of a formula, or of a part of them."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
 @final
@@ -72,7 +66,7 @@ class Formula:
         return _ARGUMENT.split(inspect.getdoc(self.function) or "", 1)[0].strip()
 
     @cached_property
-    def model(self) -> type[Arguments]:
+    def model(self) -> type[Part]:
         """What its arguments are checked by."""
         fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
         hints = get_type_hints(self.function, include_extras=True)
@@ -82,16 +76,16 @@ class Formula:
             default = ... if one.default is one.empty else one.default
             fields[one.name] = (hints[one.name], pydantic.Field(default, description=words))
 
-        def fits(given: Arguments) -> Arguments:
+        def fits(given: Part) -> Part:
             if self.check:
                 self.check(**_arguments(given))
             return given
 
         check: Any = {"fits": pydantic.model_validator(mode="after")(fits)}
         title = self.name.title().replace("-", "")
-        return pydantic.create_model(title, __base__=Arguments, __doc__=self.about, __validators__=check, **fields)
+        return pydantic.create_model(title, __base__=Part, __doc__=self.about, __validators__=check, **fields)
 
-    def values(self, given: Arguments) -> list[tuple[str, str, Prediction]]:
+    def values(self, given: Part) -> list[tuple[str, str, Prediction]]:
         found = self.function(**_arguments(given))
         if isinstance(found, float | Prediction):
             found = [(self.groups[0], self.metrics[0], found)]
@@ -137,12 +131,12 @@ def formulas() -> Mapping[str, Formula]:
     return _KNOWN
 
 
-def arguments(data: Mapping[str, Any], document: Document | None = None) -> Arguments:
+def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
     """The checked arguments of the formula that `data` names; errors are placed in `document` if there is one."""
     known = formulas()
     if isinstance(name := data.get("name"), str) and name in known:
         return checked(known[name].model, data, document)
-    return checked_by(dict.fromkeys(known, Arguments), "name", data, document)
+    return checked_by(dict.fromkeys(known, Part), "name", data, document)
 
 
 def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
@@ -157,7 +151,7 @@ def schema() -> dict[str, Any]:
     return pydantic.TypeAdapter(Annotated[union, pydantic.Field(discriminator="name")]).json_schema()
 
 
-def _arguments(given: Arguments) -> dict[str, Any]:
+def _arguments(given: Part) -> dict[str, Any]:
     return {name: getattr(given, name) for name in type(given).model_fields if name != "name"}
 
 

@@ -40,13 +40,10 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial.polynomial import polyval
 
-from replnet.laws.law import Array
+from replnet.laws.law import Array, Floats
 from replnet.text.errors import FieldError
-
-Floats = npt.NDArray[np.float64]
 
 # From here on the closed forms keep 13 digits; below, TERMS powers reach the last one.
 SMALL, TERMS = 0.25, 40

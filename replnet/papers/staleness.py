@@ -76,9 +76,9 @@ from replnet.ages.weights import Weight, graded, weight
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.fields import Count, LawField
 from replnet.laws.fields import Family as FamilyText
-from replnet.laws.law import Array, Law
+from replnet.laws.law import Array, Floats, Law
 from replnet.laws.text import at_rate
-from replnet.papers.budget import Allocation, Floats, spend
+from replnet.papers.budget import Allocation, spend
 from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, WeightText, formula
 from replnet.text.errors import FieldError, finite
 

@@ -49,11 +49,11 @@ from pydantic import BeforeValidator, Field
 from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, fit
 from replnet.ages.prediction import Basis
 from replnet.ages.roots import SAME, bracket, crossing
-from replnet.laws.fields import Count, LawField, Target
-from replnet.laws.law import Array, Law
+from replnet.laws.fields import Count, LawField, Part, Target
+from replnet.laws.law import Array, Floats, Law
 from replnet.laws.numeric import TailIntegral
-from replnet.papers.budget import Floats, Goal, at_price, best_rates
-from replnet.papers.formula import Arguments, NotNegative, Positive, Values, formula
+from replnet.papers.budget import Goal, at_price, best_rates
+from replnet.papers.formula import NotNegative, Positive, Values, formula
 from replnet.papers.orders import FIXED, ORDERS, Order
 from replnet.text.errors import FieldError, shown
 
@@ -446,7 +446,7 @@ Ends = tuple[NotNegative, NotNegative]
 
 
 @final
-class Accepted(Arguments):
+class Accepted(Part):
     """What a printed freshness and age may stand for, both ends included."""
 
     freshness: Ends = Field(description="from, to")

@@ -15,17 +15,14 @@ from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
-import numpy.typing as npt
 
 from replnet.ages.prediction import Basis, Prediction, unknown
 from replnet.ages.queueing import BURST, COUNTING, LONG, POLLACZEK_KHINCHINE, ebb, growth, needed
 from replnet.laws.families import Exponential
+from replnet.laws.law import Flags, Floats, Ints
 from replnet.network.faults import ONE, OTHER
-from replnet.network.topology import DOWNLOADS, QUERIES, SOURCE, Ints
+from replnet.network.topology import DOWNLOADS, QUERIES, SOURCE
 from replnet.predictions.pull_graph import Asker, PullGraph
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 OVERFLOWS = "lines that overflow now and then"
 UNSTEADY = "lines of nodes that crash, or that those ask who crash, are cut off or poll recent contacts"

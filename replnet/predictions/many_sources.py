@@ -35,9 +35,10 @@ from replnet.ages.information_age import DIRECT, REDUNDANT, InformationAge, best
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joined, unknown
 from replnet.ages.weights import AGE, ONE, Weight
 from replnet.laws import Constant, Exponential, Lattice, Law
+from replnet.laws.law import Floats, Ints
 from replnet.laws.text import at_rate
 from replnet.measure.metrics import Metric
-from replnet.network.sources import Floats, Ints, ManySources, Sources
+from replnet.network.sources import ManySources, Sources
 from replnet.network.topology import View
 from replnet.papers.crawl import intervals_of
 from replnet.papers.orders import FIXED, PURELY_RANDOM, RANDOM, Order, purely_random, random_order

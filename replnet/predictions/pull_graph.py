@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.laws import Constant, Law
+from replnet.laws.law import Flags, Ints
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
 from replnet.network.topology import DOWNLOADS, QUERIES, UPDATES, Topology
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Asker(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.measure.estimate import Floats
+from replnet.laws.law import Floats
 from replnet.report.section import FigureSpec, Section
 from replnet.text.numbers import finite, is_number, text
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replnet.measure.estimate import Floats
+from replnet.laws.law import Floats
 from replnet.report.arrange import Arrangement, Series, arrange
 from replnet.report.markup import ORDERED, SERIES, light
 from replnet.report.section import Section

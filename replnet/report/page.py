@@ -16,8 +16,7 @@ from replnet.report.section import Section, holds
 from replnet.report.table import counts, tables, word
 from replnet.study.experiment.sections import Kind
 from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
-from replnet.text.csv_table import csv_text
-from replnet.text.numbers import counted, is_number, text
+from replnet.text.numbers import counted, csv_text, is_number, text
 
 # Nothing may be fetched or run, whatever a text of an experiment says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

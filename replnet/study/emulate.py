@@ -16,12 +16,11 @@ from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network
 from replnet.predictions.predict import formulas
-from replnet.study.dependence import depends
+from replnet.study.caveats import depends
 from replnet.study.findings import Findings
 from replnet.study.predict import require_by
-from replnet.study.provenance import provenance
 from replnet.study.replications import EVENTS, Progress, Replications, shared_out
-from replnet.study.result import Emulated
+from replnet.study.result import Emulated, provenance
 
 if TYPE_CHECKING:
     from replnet.study.event_log import EventLog, File

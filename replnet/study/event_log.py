@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from replnet.engines.log import EVENTS, NO_ONE, Columns, Keep
 from replnet.network.network import Network
-from replnet.study.provenance import provenance
+from replnet.study.result import provenance
 from replnet.study.store.durable import DiskError, RefusedError, lock
 
 ROWS = 1 << 20  # of a row group

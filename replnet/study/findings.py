@@ -11,8 +11,9 @@ from typing import final
 import numpy as np
 
 from replnet.ages.prediction import Prediction
-from replnet.engines.plan import Floats, Ints, Plan
+from replnet.engines.plan import Plan
 from replnet.engines.tally import Path
+from replnet.laws.law import Floats, Ints
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.metrics import Metric
 from replnet.measure.row import NOTHING, Row, judged

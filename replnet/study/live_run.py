@@ -22,9 +22,8 @@ from replnet.network.topology import Topology
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import behind
 from replnet.study.findings import Findings, Key
-from replnet.study.provenance import provenance
 from replnet.study.replications import REPLICATIONS, Progress
-from replnet.study.result import Emulated
+from replnet.study.result import Emulated, provenance
 
 __all__ = ["Glimpse", "LiveLost", "Unreachable", "ray_meanwhile", "run_for_real"]
 

@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.compiler import njit
+from replnet.laws.law import Ints
 from replnet.text.errors import FieldError
 
-Ints = npt.NDArray[np.int64]
 Turns = npt.NDArray[np.int32]
 
 BITS = 61  # of the total: sums of two terms of (1) are still 64-bit numbers

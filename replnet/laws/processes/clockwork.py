@@ -11,15 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.renewal import Renewals, Window
 from replnet.laws.processes.schedules import Events, Schedule
 from replnet.laws.processes.streams import Words
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @final

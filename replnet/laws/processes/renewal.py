@@ -85,10 +85,10 @@ class Renewals:
         if stretch is not None:
             rates, given = rates / stretch, laws
             # Those of one law are drawn together if they are about as frequent, in blocks of one length.
-            kinds, which = np.unique(
-                np.column_stack([which, np.log2(rates)]).astype(np.int64), axis=0, return_inverse=True
-            )
-            laws = [given[g] for g in kinds[:, 0]]
+            octave = np.frexp(rates)[1].astype(np.int64)
+            lowest, several = octave.min(), int(np.ptp(octave)) + 1
+            kinds, which = np.unique(which * several + octave - lowest, return_inverse=True)
+            laws = [given[g] for g in (kinds // several).tolist()]
         self._laws = laws
         self._members = np.split(
             np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=len(laws)))[:-1]

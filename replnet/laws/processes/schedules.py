@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
+from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import (
     CHOICES,
     PAST,
@@ -38,8 +38,6 @@ from replnet.laws.processes.streams import (
 )
 from replnet.text.errors import FieldError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Events = tuple[Floats, Ints]
 """Instants, and which process each belongs to; those of a process ascend."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from replnet.network.aggregate import Aggregate
-from replnet.network.memory_check import memory_said
+from replnet.network.build import memory_said
 from replnet.network.pictures.layout import Forest, forest
 from replnet.text.numbers import counted
 

@@ -7,7 +7,6 @@ In it:
     cells        the cells of an experiment: named values at a point, and the subject that follows, with its settings
     checks       what can be said of an experiment before its cells are made: names, axes, prints, claims, groups
     experiment   experiments: YAML files with overrides, or plain data, as checked objects that know their cells
-    expressions  arithmetic over named values, as experiments write it: `4 / k`, and texts that hold it: `constant
     sections     an experiment as users write it: the sections of its file, their types, and their JSON Schema
     subjects     what a cell is about: a network, a formula or a best size; how it is predicted, run, and what it costs
     system       systems whose best size is sought, in the place of a network (P2P VI-D and VII-B)

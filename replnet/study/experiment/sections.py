@@ -17,12 +17,11 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
-from replnet.laws.fields import Count, Name, positive, text, whole
+from replnet.laws.fields import Count, Name, Part, positive, text, whole
 from replnet.measure.metrics import PLAIN, is_beyond
 from replnet.measure.metrics import metric as beyond
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.verdict import RESOLUTION
-from replnet.network.parts import Part
 from replnet.study.experiment.axes import Axis, axis, scalar
 from replnet.study.experiment.best_size import BestSize
 from replnet.study.experiment.subjects import FORMULA_METRICS, FormulaSubject, NetworkSubject, Subject

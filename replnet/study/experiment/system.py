@@ -28,10 +28,10 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from replnet.laws import FieldError
-from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, Family, LawField, Target, whole
+from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, Family, LawField, Part, Target, whole
 from replnet.laws.text import at_rate
 from replnet.network.network import Network
-from replnet.network.parts import UPDATES, Part
+from replnet.network.parts import UPDATES
 from replnet.papers.p2p import service_rate
 from replnet.text.errors import FieldsError, shown
 

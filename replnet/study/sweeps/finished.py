@@ -12,7 +12,7 @@ from typing import Any, final
 from replnet.measure.verdict import overall
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.provenance import provenance
+from replnet.study.result import provenance
 from replnet.study.store.durable import canonical, digest, read_plain, unsealed
 from replnet.study.store.store import RefusedError, read
 from replnet.study.sweeps import statements

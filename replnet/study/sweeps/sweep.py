@@ -23,7 +23,7 @@ from replnet.live import LiveLost, Unreachable, pool
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import SUBJECTS
-from replnet.study.provenance import commit, instructions
+from replnet.study.result import commit, instructions
 from replnet.study.store.durable import DiskError, canonical, sealed, write_whole
 from replnet.study.store.store import Contents, RefusedError, Store, differences, read
 from replnet.study.sweeps.finished import FAILURES, Sweep
