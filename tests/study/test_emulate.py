@@ -117,16 +117,12 @@ def test_a_difference_is_looked_at_again(monkeypatch):
 
 
 def test_an_interrupted_run_keeps_what_it_has(monkeypatch):
-    ran = array.run_paths
-
-    def interrupted(tiling, seed, replications, horizon):
-        if 40 in replications:
+    def interrupt(done: float, words: str) -> None:
+        if words.startswith("replication 41 "):
             raise KeyboardInterrupt
-        return ran(tiling, seed, replications, horizon)
 
     monkeypatch.setattr(array, "SLICE", 1)  # one at a time
-    monkeypatch.setattr(array, "run_paths", interrupted)
-    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64)
+    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64, progress=interrupt)
     assert result.incomplete == "interrupted after 40 replications"
     assert result.replications == 40
     assert result.rows[0].ci_low is not None

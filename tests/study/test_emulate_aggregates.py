@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from rows import assert_same_rows
 from scipy.special import stdtrit
 
 import replnet as rn
 from replnet.engines import array
-from replnet.measure.row import Row
 
 FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law
 
@@ -40,16 +39,6 @@ NETWORKS = {
 ASKED = ("staleness_age", "missing_updates", "update_penalty(x)")
 
 
-def assert_same(ours: Sequence[Row], theirs: Sequence[Row]) -> None:
-    """What is measured may be added up in another order."""
-    plain = [[replace(row, estimate=None) for row in rows] for rows in (ours, theirs)]
-    assert plain[0] == plain[1]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert (mine.measured is None) == (other.measured is None)
-        if mine.measured is not None:
-            assert mine.measured == pytest.approx(other.measured, rel=1e-9, abs=1e-9), (mine.group, mine.metric)
-
-
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 def test_both_engines_fill_the_same_table(network, estimator, tmp_path):
@@ -58,12 +47,12 @@ def test_both_engines_fill_the_same_table(network, estimator, tmp_path):
     logs = [tmp_path / f"{engine}.parquet" for engine in ("array", "step")]
     ours, theirs = (rn.emulate(network, log.stem, **how, trace=log) for log in logs)
     assert (ours.events, ours.queries) == (theirs.events, theirs.queries)
-    assert_same(ours.rows, theirs.rows)
+    assert_same_rows(ours.rows, theirs.rows)
     columns = ["replication", "at", "event", "node", "peer", "source", "left"]
     mine, other = (pd.read_parquet(log).astype({"event": str}).sort_values(columns)[columns] for log in logs)
     pd.testing.assert_frame_equal(mine.reset_index(drop=True), other.reset_index(drop=True), rtol=1e-12)
     # Without a log several replications may run side by side.
-    assert_same(rn.emulate(network, **how).rows, ours.rows)
+    assert_same_rows(rn.emulate(network, **how).rows, ours.rows)
 
 
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
@@ -73,7 +62,7 @@ def test_a_table_does_not_depend_on_the_size_of_windows(network, estimator, monk
     whole = rn.emulate(network, **how)
     for name in ("WINDOW", "MOST", "PER_ROW"):  # no more than a few thousand events at a time
         monkeypatch.setattr(array, name, 8)
-    assert_same(rn.emulate(network, **how).rows, whole.rows)
+    assert_same_rows(rn.emulate(network, **how).rows, whole.rows)
 
 
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
@@ -98,7 +87,7 @@ def test_runs_repeat_and_go_on():
     assert rn.emulate(net, seed=6, horizon=400, confirm=False).rows != first.rows
     # What else is measured is measured on the same path.
     more = rn.emulate(net, seed=5, horizon=400, confirm=False, measure=["lag"])
-    assert_same([replace(more.rows[0], verdict=first.rows[0].verdict)], [first.rows[0]])
+    assert_same_rows([replace(more.rows[0], verdict=first.rows[0].verdict)], [first.rows[0]])
     longer = rn.emulate(net, seed=5, horizon=800, replications=64, confirm=False)
     assert longer.replications == 2 * first.replications
     assert longer.provenance["seed"] == 5

@@ -8,7 +8,19 @@ import pandas as pd
 import pytest
 
 from replnet.text.numbers import (
-    as_cell, brief, counted, csv_text, duration, finite, fixed, number, places, plain, signed, span, text,
+    as_cell,
+    brief,
+    counted,
+    csv_text,
+    duration,
+    finite,
+    fixed,
+    number,
+    places,
+    plain,
+    signed,
+    span,
+    text,
 )  # fmt: skip
 
 
