@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 
 import jsonschema
 import numpy as np
 import pytest
+from command_line import replnet
 
 import replnet as rn
 from replnet.cli.main import commands
@@ -362,6 +361,10 @@ def test_a_formula_on_the_command_line(capsys):
     assert len(json.loads(run("--format", "json")[1])) == len(formulas())
     code, out, _ = run("orders", "-s", "ratio=1", "--format", "csv")
     assert (code, out.splitlines()[1].split(",")[:2]) == (0, ["fixed", "freshness"])
+    one = json.loads(run("freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads={SIX}", "--format", "json")[1])
+    assert one["network"] == {"kind": "formula", "name": "freshness", "updates": EXPONENTIAL, "downloads": SIX}
+    assert [(row["group"], row["metric"], row["predicted"]) for row in one["rows"]] == [("copy", "freshness", 0.75)]
+    assert run("--format", "csv")[1].splitlines()[0] == "formula,equation,what it says"
     _, out, _ = run("cascade-freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads=[{CONSTANT}, {CONSTANT}]")
     assert out.splitlines()[-1].split() == ["copy", "freshness", "0.53272", "exact", "P2P", "eq.", "28"]
     with pytest.raises(InputError, match=r"(?s)spread: missing .*-s ratio=0: ratio: 0 is not"):
@@ -407,8 +410,7 @@ def test_all_that_ship_are_whole(name):
 
 
 def test_reproducing_them(tmp_path):
-    command = ["reproduce", "sync/table4", "sync/orders", "--quick", "-o", tmp_path, "--workers", "0"]
-    run = subprocess.run([sys.executable, "-m", "replnet", *command], capture_output=True, text=True, timeout=120)
+    run = replnet("reproduce", "sync/table4", "sync/orders", "--quick", "-o", tmp_path, "--workers", "0")
     assert run.returncode == 0, run.stderr
     assert "14 of 14 agree" in run.stdout
     page = (tmp_path / "report.html").read_text()
