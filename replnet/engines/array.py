@@ -24,7 +24,7 @@ from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates
 from replnet.engines.trees import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
-from replnet.laws.processes.renewal import PER_ROW, Window
+from replnet.laws.processes.renewal import PER_ROW, Window, used
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
 from replnet.measure.staleness import Updates
 
@@ -103,7 +103,7 @@ class _Run:
         orders = clocks.schedule[rows]
         scheduled = [
             (plan.topology.each[order].schedule, np.flatnonzero(orders == order), self._run[:1])
-            for order in np.unique(orders[orders >= 0]).tolist()
+            for order in used(orders[orders >= 0])[0].tolist()
         ]
         return Clockwork(
             plan.topology.laws, clocks.law[rows], rate, np.zeros(1, np.uint64), run + clocks.word[rows],

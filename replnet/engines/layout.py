@@ -129,18 +129,17 @@ class Layout:
         whole = np.ones(self.plan.size, np.bool_)
         whole[node] = False
         rest = np.flatnonzero(whole)
-        pairs = np.column_stack([np.concatenate([self._component[rest], component]), np.concatenate([rest, node])])
-        pairs = np.unique(pairs, axis=0)
-        looking = [np.empty((0, 2), np.int64)]
+        width = self.plan.everyone
+        keys = np.concatenate([self._component[rest], component]) * width + np.concatenate([rest, node])
+        looking = []
         for view, first, count in self.plan.views:  # a place for every choice wherever a node that it looks at is
-            homes = np.unique(pairs[np.isin(pairs[:, 1], view.nodes), 0])
-            looking.append(np.column_stack([np.repeat(homes, count), np.tile(first + np.arange(count), homes.size)]))
-        pairs = np.concatenate([pairs, *looking])
-        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        _, component = np.unique(pairs[:, 0], return_inverse=True)
-        only = np.empty(self.plan.everyone, np.int64)
-        only[pairs[::-1, 1]] = np.arange(pairs.shape[0])[::-1]
-        return Places(pairs[:, 1].copy(), component.astype(np.int64), only)
+            homes = np.unique(keys[np.isin(keys % width, view.nodes)] // width)
+            looking.append((homes[:, None] * width + first + np.arange(count)).ravel())
+        component, node = np.divmod(np.unique(np.concatenate([keys, *looking])), width)
+        component = np.cumsum(np.diff(component, prepend=component[:1]) != 0)
+        only = np.empty(width, np.int64)
+        only[node[::-1]] = np.arange(node.size)[::-1]
+        return Places(node, component, only)
 
     @cached_property
     def of_node(self) -> Lists:

@@ -26,6 +26,7 @@ from replnet.engines.plan import Plan
 from replnet.engines.pulls import runs
 from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.clockwork import Clockwork
+from replnet.laws.processes.renewal import used
 from replnet.laws.processes.streams import Words
 from replnet.measure.staleness import Answers, Question, Stretches, Updates
 
@@ -219,8 +220,8 @@ class Tally:
         """The laws of the ages of updates, and of every row the number of its own and how much that is stretched."""
         plan, rows = self._plan, np.arange(self._plan.sources.size)
         which = plan.clocks.law[plan.processes.clock[rows]]
-        used, number = np.unique(which, return_inverse=True)
-        laws = [plan.topology.laws[g].age for g in used]
+        kinds, number = used(which)
+        laws = [plan.topology.laws[g].age for g in kinds.tolist()]
         return laws, np.tile(number, self.paths), np.tile(plan.stretch(rows), self.paths)
 
     def _dated(self, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
@@ -295,8 +296,8 @@ class Tally:
         mine = slice(r * cells, (r + 1) * cells)
         for name, (g, row) in names.items() if self.sums.undated.any() else ():
             weight = _weight(self._plan, g, row)
-            lost = float(weight @ self.sums.undated[mine])
-            found |= {name: lost / (lost + float(weight @ self.sums.whole[mine]))} if lost else {}
+            lost = float((weight * self.sums.undated[mine]).sum())
+            found |= {name: lost / (lost + float((weight * self.sums.whole[mine]).sum()))} if lost else {}
         return found
 
     def _together(self, r: int, name: str, members: Ints) -> Shares:
@@ -338,15 +339,15 @@ def shares(
     for name, (g, row) in names.items():
         weight = _weight(plan, g, row)
         part, whole = (sums.fresh[mine], there) if copies[g] else (sums.good[mine], answers)
-        found[name, "freshness"] = float(weight @ part), float(weight @ whole)
+        found[name, "freshness"] = float((weight * part).sum()), float((weight * whole).sum())
         if copies[g] and row < 0 and (plan.faults.crashes or degraded):
-            found[name, "availability"] = float(weight @ there), float(weight @ held)
+            found[name, "availability"] = float((weight * there).sum()), float((weight * held).sum())
         if g in asking and row < 0:
-            found[name, "answered"] = float(weight @ answers), float(weight @ sums.ended[mine])
-        used = weight > 0  # what does not count may cost without end
+            found[name, "answered"] = float((weight * answers).sum()), float((weight * sums.ended[mine]).sum())
+        counts = weight > 0  # what does not count may cost without end
         for metric, question in questions.items() if plan.hears[g] and name not in plan.shown else ():
             of = (sums.costs[metric], sums.whole, sums.stale)
-            cost, all_of_it, stale = (float(weight[used] @ one[mine][used]) for one in of)
+            cost, all_of_it, stale = (float(weight[counts] @ one[mine][counts]) for one in of)
             over = {"time": (cost, all_of_it), "stale": (cost, stale), "rest": (all_of_it - cost, all_of_it)}
             found[name, metric] = over[question.over]
     return found

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.streams import PURPOSES, Words, name_words
+from replnet.laws.text import at_rate
 
 ROLES = ("source", "replica", "client")
 SOURCE, REPLICA, CLIENT = range(3)
@@ -335,6 +336,11 @@ class Topology:
         )
         for block in self.blocks:
             graph.add_nodes_from(block.names, role=ROLES[block.role], group=block.group, **block.about)
+        for each in self.each:
+            # What replicas do per source has no place at a node.
+            for node, law, rate in zip(each.node, each.law, each.rate, strict=True) if each.purpose == UPDATES else ():
+                if rate:
+                    graph.nodes[names[node]]["updates"] = at_rate(each.laws[law], float(rate))
         for link in self.links:
             about = {"kind": link.kind} if link.delay is None else {"kind": link.kind, "delay": link.delay}
             ends = zip(link.upstream.tolist(), link.downstream.tolist(), strict=True)

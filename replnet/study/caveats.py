@@ -134,8 +134,8 @@ def depends(plan: Plan, group: int, seed: int, row: int = -1) -> str:
 
 def _open(plan: Plan, group: int, row: int) -> Iterator[tuple[int, int]]:
     """Processes of updates, and of downloads from there, by number: one pair of any two laws that leave it open."""
-    p, rows = plan.processes, np.arange(plan.sources.size)
-    if not any(_regular(law) for law in {plan.law(q) for q in rows.tolist()}) or plan.topology.each:
+    p = plan.processes
+    if plan.topology.each or not any(map(_regular, _laws(plan, np.arange(plan.sources.size)))):
         return
     seen: set[tuple[Law, Law]] = set()
     of = {int(source): q for q, source in enumerate(plan.sources) if row in (-1, q)}

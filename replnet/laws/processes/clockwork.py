@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.law import Floats, Ints, Law
-from replnet.laws.processes.renewal import Renewals, Window
+from replnet.laws.processes.renewal import Renewals, Window, used
 from replnet.laws.processes.schedules import Events, Schedule
 from replnet.laws.processes.streams import Words
 
@@ -43,8 +43,8 @@ class Clockwork:
         for _, rows, _ in schedules:
             free[rows] = False
         mine = self._own = np.flatnonzero(free)
-        used, which = np.unique(which[mine], return_inverse=True)
-        laws = [laws[g] for g in used]
+        kinds, which = used(which[mine])
+        laws = [laws[g] for g in kinds.tolist()]
         stretch = np.array([law.rate for law in laws])[which] / rates[mine] if mine.size else np.empty(0)
         self._renewals = Renewals(
             laws, which, run, names[mine], purpose[mine], events, room_for, None if (stretch == 1).all() else stretch

@@ -38,7 +38,7 @@ from replnet.text.errors import FieldError
 CHUNK = 15_000
 MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and about a second
 BURST = 100  # times as many events as expected
-PER_ROW = 32  # instants that a row should bring to a window, to be worth its visit
+PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,12 @@ class Window:
     def of(self, process: int) -> Floats:
         o = self.offset[process]
         return self.points[o + self.first[process] : o + self.last[process]]
+
+
+def used(numbers: Ints) -> tuple[Ints, Ints]:
+    """The numbers that there are, in order, and the place of each among them; for numbers from 0 on, none large."""
+    there = np.bincount(numbers) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 class Renewals:
@@ -87,7 +93,7 @@ class Renewals:
             # Those of one law are drawn together if they are about as frequent, in blocks of one length.
             octave = np.frexp(rates)[1].astype(np.int64)
             lowest, several = octave.min(), int(np.ptp(octave)) + 1
-            kinds, which = np.unique(which * several + octave - lowest, return_inverse=True)
+            kinds, which = used(which * several + octave - lowest)
             laws = [given[g] for g in (kinds // several).tolist()]
         self._laws = laws
         self._members = np.split(
