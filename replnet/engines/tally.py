@@ -156,7 +156,8 @@ class Tally:
         self.sums.fresh += np.bincount(cell, until - begin, self.sums.fresh.size)
         if self.spans is not None:
             path = row // self._plan.sources.size
-            self.spans.append((who + path * self._plan.everyone, begin, until))
+            # What comes in may lie in memory that the next window uses again.
+            self.spans.append((who + path * self._plan.everyone, begin.copy(), until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))

@@ -9,7 +9,7 @@ import json
 import pytest
 from command_line import replnet, started
 
-from replnet.cli.main import FINE
+from replnet.cli.main import BAD_INPUT, FINE
 
 
 def test_predict_prints_a_table_and_nothing_else():
@@ -71,3 +71,19 @@ def test_size_by_formula_and_by_emulation():
     run = replnet("size", "cooperative-recent", "--target", "freshness >= 0.6", "--precision", "0.01")
     assert run.returncode == 0, run.stderr
     assert "by emulation with common random numbers" in run.stdout
+
+
+def test_metrics_are_asked_for_and_demanded():
+    done = replnet("predict", "cascade", "--measure", "missing_updates", "-s", "depth=1")
+    assert done.stdout.splitlines()[3].split()[2:4] == ["missing_updates", "1.00000"]
+    demand = ("--threshold", "missing_updates < 2", "--threshold", "level 1: currency(0.5) > 0.5")
+    done = replnet("run", "cascade", "-s", "depth=1", "--horizon", "5000", "--measure", "lag", *demand)
+    assert done.returncode == FINE, done.stderr
+    assert "missing_updates < 2: holds" in done.stderr
+    assert [line.split()[2] for line in done.stdout.splitlines()[2:6]] == [
+        "freshness", "lag", "missing_updates", "currency(0.5)"
+    ]  # fmt: skip
+    for wrong in (("--measure", "slowness"), ("--threshold", "currency > 1"), ("--engine", "live", "--measure", "lag")):
+        done = replnet("run", "cascade", *wrong)
+        assert done.returncode == BAD_INPUT
+        assert done.stdout == ""

@@ -6,7 +6,7 @@ import pytest
 
 from replnet.engines.runner import Parcel
 from replnet.live.batches import Mailbox, pack, unpack
-from replnet.network.messages import Message, Pull, Reply, Silence
+from replnet.network.nodes import Message, Pull, Reply, Silence
 
 
 def parcel(message: Message) -> Parcel:

@@ -335,7 +335,7 @@ positive = st.floats(1e-3, 1e3)
 
 
 @given(pages=st.lists(st.tuples(positive, positive), min_size=1, max_size=20), budget=st.floats(1e-6, 1e6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_orders_between_policies(pages, budget):
     """Optima are not below any other policy; fixed intervals never below random; uniform never below proportional."""
     u, d = (np.array(column) for column in zip(*pages, strict=True))

@@ -1,28 +1,23 @@
-"""Experiments about a formula: cells without a network, rows without a measurement; and those of Sync and Crawl.
-
-Chance is in the emulated ones alone. If all predictions are right one of them differs with chance 0.01 (Holm, in its
-table, for the seed that its file fixes); an error of five standard errors would be seen, which is below 0.02 in all.
-"""
+"""Formulas by name: as experiments, in Python and on the command line, and the experiments that ship."""
 
 from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 
 import jsonschema
 import numpy as np
 import pytest
+from command_line import replnet
 
 import replnet as rn
 from replnet.cli.main import commands
 from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
 from replnet.papers.formula import arguments as checked
 from replnet.papers.formula import compute, formulas
-from replnet.report.sections import section
+from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
-from replnet.study.experiment.schema import experiment_schema
+from replnet.study.experiment.sections import experiment_schema
 from replnet.study.sweeps.forecast import outlook
 from replnet.text.documents import read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError
@@ -366,6 +361,10 @@ def test_a_formula_on_the_command_line(capsys):
     assert len(json.loads(run("--format", "json")[1])) == len(formulas())
     code, out, _ = run("orders", "-s", "ratio=1", "--format", "csv")
     assert (code, out.splitlines()[1].split(",")[:2]) == (0, ["fixed", "freshness"])
+    one = json.loads(run("freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads={SIX}", "--format", "json")[1])
+    assert one["network"] == {"kind": "formula", "name": "freshness", "updates": EXPONENTIAL, "downloads": SIX}
+    assert [(row["group"], row["metric"], row["predicted"]) for row in one["rows"]] == [("copy", "freshness", 0.75)]
+    assert run("--format", "csv")[1].splitlines()[0] == "formula,equation,what it says"
     _, out, _ = run("cascade-freshness", "-s", f"updates={EXPONENTIAL}", "-s", f"downloads=[{CONSTANT}, {CONSTANT}]")
     assert out.splitlines()[-1].split() == ["copy", "freshness", "0.53272", "exact", "P2P", "eq.", "28"]
     with pytest.raises(InputError, match=r"(?s)spread: missing .*-s ratio=0: ratio: 0 is not"):
@@ -396,7 +395,7 @@ def test_formulas_that_ship(name):
     assert [one.kind for one in found.errata] == SAID.get(name, [])
     assert all(one.name for one in found.errata)
     known = {(row["group"], row["metric"]) for row in found.rows}
-    one = formulas()[found.cells[0].formula["name"]]
+    one = formulas()[found.cells[0].subject.data["name"]]
     assert known <= {(group, metric) for group in one.groups for metric in one.metrics}
 
 
@@ -410,17 +409,8 @@ def test_all_that_ship_are_whole(name):
     assert experiment.printed or experiment.claims or experiment.expected
 
 
-@pytest.mark.parametrize(("name", "said"), [("sync/fig9", []), ("sync/table5", [1]), ("crawl/remark4", [2])])
-def test_emulated_ones(name, said):
-    found = rn.sweep(load_experiment(name).quick(), workers=0)
-    assert (found.verdict, found.incomplete) == ("agree", "")
-    assert all(claim.measured and claim.predicted for claim in found.claims)
-    assert [len(one.cells) for one in found.errata] == said
-
-
 def test_reproducing_them(tmp_path):
-    command = ["reproduce", "sync/table4", "sync/orders", "--quick", "-o", tmp_path, "--workers", "0"]
-    run = subprocess.run([sys.executable, "-m", "replnet", *command], capture_output=True, text=True, timeout=120)
+    run = replnet("reproduce", "sync/table4", "sync/orders", "--quick", "-o", tmp_path, "--workers", "0")
     assert run.returncode == 0, run.stderr
     assert "14 of 14 agree" in run.stdout
     page = (tmp_path / "report.html").read_text()

@@ -197,8 +197,8 @@ def test_polls_that_are_not_needed():
 
 @pytest.mark.parametrize("polls", [exponential, constant])
 def test_the_poll_rate_that_meets_a_target(polls):
-    nu = poll_rate(0.7, 10, ONE, ONE, polls)
-    assert cluster(10, ONE, polls(nu)).freshness(ONE).value == pytest.approx(0.7, abs=1e-8)
+    nu = poll_rate(0.7, 4, ONE, ONE, polls)
+    assert cluster(4, ONE, polls(nu)).freshness(ONE).value == pytest.approx(0.7, abs=1e-8)
 
 
 # Target, non-cooperative R, best m, cooperative R: what equations 30 to 33 and the chain give. The paper prints

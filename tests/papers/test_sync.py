@@ -18,7 +18,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform
-from replnet.laws.columns import listed
+from replnet.laws.fields import listed
 from replnet.papers.formula import arguments
 from replnet.papers.orders import FIXED, PURELY_RANDOM, RANDOM, purely_random, random_order
 from replnet.papers.orders import ORDERS as BY_NAME

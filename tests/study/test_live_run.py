@@ -100,8 +100,8 @@ def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, **how):
         paths.append(replace(path, shares=shares))
     live = replace(
         made(rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")),
-        paths=tuple(paths), late=late, group_late=(late,) * n, hosts=(HostSummary(1, "here", slip, 0, 0, 1, 1, Offset()),),
-        delays=Summary(1, late, late, late, late), **how,
+        paths=tuple(paths), late=late, group_late=(late,) * n, delays=Summary(1, late, late, late, late),
+        hosts=(HostSummary(1, "here", slip, 0, 0, 1, 1, Offset()),), **how,
     )  # fmt: skip
     monkeypatch.setattr(live_run, "run_live", lambda *_, **__: live)
     return live_run.run_for_real(network, horizon=320.0, replications=32)

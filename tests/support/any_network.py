@@ -104,7 +104,7 @@ def _redundant(choose: Choose) -> Data:
 
 
 def _compose(choose: Choose) -> Data:
-    many = {**_aggregate(choose), "ask": 1} if choose([True, False, False]) else {}
+    many = {**_aggregate(choose), "ask": 1} if choose([True, False]) else {}
     many.pop("queries", None)
     tiers = [many] if many else []
     for _ in range(choose([2, 2, 3]) - len(tiers)):
@@ -162,7 +162,11 @@ def _graph(choose: Choose) -> Data:
 
 def _aggregate(choose: Choose) -> Data:
     count = choose([2, 3, 4])
-    data: Data = {"kind": "aggregate", "order": choose(ORDERS), "weights": choose([[1, 3, 2, 0.5], [1] * 4])[:count]}
+    data: Data = {
+        "kind": "aggregate",
+        "order": choose(("independent", *ORDERS)),
+        "weights": choose([[1, 3, 2, 0.5], [1] * 4])[:count],
+    }
     if choose([True, False]):
         data |= {"rates": choose([[1, 2, 0.5, 1.5], [1, 0, 2, 0.7]])[:count]}
         data |= {"updates": drawn_law(choose, only=True)}
@@ -172,7 +176,7 @@ def _aggregate(choose: Choose) -> Data:
     data |= {"allocate": [1, 0.5, 1.5, 0.8][:count]} if allocate == "listed" else {"allocate": allocate, "budget": 3}
     if data["order"] == "independent":
         data["downloads"] = drawn_law(choose, only=True)
-        m = choose([1, 2, 3])
+        m = choose([1, 2, 2, 3])
         data |= {"replicas": m, "ask": choose(range(1, m + 1)), "share": choose(["turns", "independently"])}
     return data | choose([{}, {}, {"queries": drawn_law(choose)}])
 
@@ -209,10 +213,10 @@ def features(network: rn.Network) -> frozenset[str]:
     """One name per thing that is special about a network."""
     data, found = network.data(), {network.kind}
     found |= _named_laws(data)
-    if network.kind == "aggregate":
-        found |= {"several sources", f"order {data['order']}"}
-        found |= {f"share {data['share']}"} if data.get("replicas", 1) > 1 else set()
-        return frozenset(found | {f"allocate {'listed' if isinstance(data['allocate'], list) else data['allocate']}"})
+    if (many := data.get("tiers", [data])[0])["kind"] == "aggregate":
+        found |= {f"order {many['order']}"}
+        found |= {f"share {many['share']}"} if many.get("replicas", 1) > 1 else set()
+        found |= {f"allocate {'listed' if isinstance(many['allocate'], list) else many['allocate']}"}
     graph = network.graph
     roles = nx.get_node_attributes(graph, "role")
     found |= {"clients"} if network.clients else set()

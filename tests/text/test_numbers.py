@@ -1,4 +1,4 @@
-"""Numbers as text: as many digits as are known, and nothing for what is no number."""
+"""Numbers as text, with as many digits as are known, and tables as CSV that a spreadsheet takes as data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ import math
 import pandas as pd
 import pytest
 
-from replnet.text.numbers import brief, counted, duration, finite, fixed, number, places, plain, signed, span, text
+from replnet.text.numbers import (
+    as_cell,
+    brief,
+    counted,
+    csv_text,
+    duration,
+    finite,
+    fixed,
+    number,
+    places,
+    plain,
+    signed,
+    span,
+    text,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -66,3 +80,31 @@ def test_durations_read_well():
     assert duration(86_400 * 3, True) == "3 days"
     assert duration(0.25, True) == "0.25 s"
     assert duration(1234.5678, False) == "1234.6"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("+1+cmd", "'+1+cmd"),
+        ("-a", "'-a"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\\r=1"),
+        ("\n=1", "'\n=1"),
+        ("-1.5e3", "-1.5e3"),
+        ("+2", "+2"),
+        ("level 1", "level 1"),
+        ("'=1", "'=1"),
+        (-1.5, -1.5),
+        (None, None),
+        (True, True),
+    ],
+)
+def test_no_cell_is_a_formula_and_numbers_stay_numbers(value, cell):
+    assert as_cell(value) == cell
+
+
+def test_a_table_as_csv():
+    table = pd.DataFrame({"=k": [1, 2], "note": ["-x", None], "z": [-0.5, float("nan")]})
+    assert csv_text(table) == "'=k,note,z\n1,'-x,-0.5\n2,,\n"

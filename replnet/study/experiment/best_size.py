@@ -173,7 +173,7 @@ def _best_cluster(system: Optimise, most: float) -> Predicted:
 
     lowest = max(best.rate.value, 1e-9)
     basis, slope = freshness(lowest), math.inf
-    if basis.accuracy:
+    if basis.accuracy and best.rate.value:
         above, below = lowest * APART, lowest / APART
         slope = (freshness(above).value - freshness(below).value) / (above - below)
     note = ""

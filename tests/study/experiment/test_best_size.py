@@ -14,7 +14,7 @@ import pytest
 from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Comparison, verdicts
-from replnet.papers.service import cooperative
+from replnet.papers.p2p import cooperative
 from replnet.study.experiment.best_size import BestSize, Found, search
 from replnet.study.experiment.subjects import Settings
 from replnet.study.experiment.system import Optimise
@@ -91,7 +91,14 @@ def test_where_no_polls_are_needed():
     assert rows["cooperative", "freshness"]["measured"] > 0.8
 
 
-@pytest.mark.parametrize("superposition", ["exact", "poisson"])
+def test_polls_that_are_not_needed_are_known_to_be_none():
+    """Constant polls have an approximation, which does not matter without polls."""
+    rows = found(predict_size({**CLUSTER, "polls": "constant", "replicas": 5, "over": {}}))
+    assert (rows["cooperative", "polls"]["predicted"], rows["cooperative", "polls"]["accuracy"]) == (0, None)
+    assert rows["cooperative", "service_rate"]["predicted"] == pytest.approx(5 * 10 - 10)
+
+
+@pytest.mark.parametrize("superposition", [pytest.param("exact", marks=pytest.mark.verification), "poisson"])
 @pytest.mark.parametrize("downloads", ["constant", "pareto(alpha=3)"])
 def test_redundant_queries(superposition, downloads):
     plan = {**BASE, "system": "redundant", "ask": 4, "downloads": downloads, "superposition": superposition}
@@ -100,6 +107,7 @@ def test_redundant_queries(superposition, downloads):
     assert_agree(rows)
 
 
+@pytest.mark.verification
 def test_recent_selection_is_optimised_by_emulation():
     """Best among neighbours that were all emulated: no better one is left untried within the search."""
     plan = {**CLUSTER, "select": "recent", "over": {"replicas": [8, 12]}}
@@ -140,10 +148,10 @@ def test_the_search_finds_the_peak_within_its_bounds(best):
 
 def test_the_accuracy_of_a_formula_reaches_the_service_rate():
     """Constant polls have an approximation, whose doubt is of the poll rate too: d R = m k d nu."""
-    plan = {**CLUSTER, "polls": "constant", "replicas": 20, "over": {}}
+    plan = {**CLUSTER, "polls": "constant", "replicas": 10, "over": {}}
     rows = found(predict_size(plan))
     assert rows["cooperative", "freshness"]["accuracy"] > 0
     polls, rate = rows["cooperative", "polls"], rows["cooperative", "service_rate"]
     assert rate["accuracy"] > 0
-    assert rate["accuracy"] == pytest.approx(20 * polls["accuracy"], rel=1e-9)
+    assert rate["accuracy"] == pytest.approx(10 * polls["accuracy"], rel=1e-9)
     assert rows["cooperative", "service_rate_gain"]["accuracy"] == pytest.approx(rate["accuracy"] / (170 / 3), rel=1e-6)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from experiment_files import BASE, PRINTED, with_
 
+import replnet as rn
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.text.documents import shipped_names
 from replnet.text.errors import InputError
@@ -133,3 +134,26 @@ def test_numbers_match_up_to_rounding(load):
 def test_an_experiment_that_is_not_there():
     with pytest.raises(InputError, match=r"p2p/fig3d: file: does not exist .*did you mean p2p/fig"):
         load_experiment("p2p/fig3d")
+
+
+MEASURED = {
+    "title": "t",
+    "network": {"kind": "single", "updates": "constant(rate=2)", "downloads": "exponential(rate=1)"},
+    "vary": {"downloads.rate": [1, 2]},
+    "run": {"horizon": 200_000}, "measure": ["staleness", "source_penalty( x )"],
+}  # fmt: skip
+
+
+def test_an_experiment_measures_what_it_keeps(tmp_path):
+    swept = rn.sweep(Experiment.from_data(MEASURED), out=tmp_path / "run", workers=0)
+    assert set(swept.table.metric) == {"staleness", "source_penalty(x)"}
+    assert len(swept.table) == 4
+    assert set(swept.table.verdict) == {"agree"}
+
+
+def test_what_an_experiment_speaks_of_it_has_to_measure():
+    claims = [{"text": "c", "falls": "missing_updates", "over": "downloads.rate"}]
+    for measure in ({}, {"measure": ["staleness"]}):
+        data = {key: value for key, value in MEASURED.items() if key != "measure"} | measure | {"claims": claims}
+        with pytest.raises(rn.InputError, match="missing_updates is not measured"):
+            Experiment.from_data(data).cells()

@@ -7,9 +7,6 @@ import pytest
 # ruff: noqa: E501  messages are compared as they are printed
 from experiment_files import SYSTEM, with_
 
-from replnet.laws import law
-from replnet.study.experiment.system import family_of
-
 
 def test_systems_to_optimise(load):
     experiment = load(SYSTEM)
@@ -24,8 +21,6 @@ def test_systems_to_optimise(load):
     sizes = load(SYSTEM, "target=0.5", "bandwidth=10,20").cells()
     assert [cell.subject.data["bandwidth"] for cell in sizes] == [10, 20]
     assert sizes[0].key == second.key
-    assert family_of("pareto(alpha=3)")(2.5) == law("pareto(alpha=3, rate=2.5)")
-    assert family_of("constant")(0.1) == law("constant(rate=0.1)")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +56,3 @@ def test_redundant_and_independent_systems(load, messages):
     assert "optimise.ask: is of redundant systems" in messages(text.replace("redundant", "independent"))
     assert "optimise.ask: missing" in messages(text.replace(", ask: 20", ""))
     assert len(load(text.replace("redundant", "independent").replace(", ask: 20", "")).cells()) == 1
-
-
-def references(part):
-    if isinstance(part, dict):
-        yield from ([part["$ref"]] if "$ref" in part else [])
-        for below in part.values():
-            yield from references(below)
-    elif isinstance(part, list):
-        for below in part:
-            yield from references(below)

@@ -21,7 +21,7 @@ from replnet.network.network import Network
 from replnet.report.section import section
 from replnet.study.experiment.cells import key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
-from replnet.study.provenance import provenance
+from replnet.study.result import provenance
 from replnet.study.store.store import RefusedError
 from replnet.study.sweeps import sweep as sweeps
 from replnet.study.sweeps.sweep import Sweep
@@ -84,7 +84,7 @@ def test_a_run_on_two_kinds_of_cpu_says_so(tmp_path, monkeypatch):
 def test_the_instructions_are_those_that_are_in_use():
     """And part of the provenance; what is turned off is not among them."""
     sets = provenance({})["instructions"].split()
-    program = "from replnet.study.provenance import instructions; print(instructions())"
+    program = "from replnet.study.result import instructions; print(instructions())"
     off = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"])}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=off)
     assert run.stdout.split() == np.show_config(mode="dicts")["SIMD Extensions"]["baseline"]

@@ -12,6 +12,8 @@ from scipy.stats import binom
 
 from replnet.testing import FALSE_ALARM
 
+pytestmark = pytest.mark.verification
+
 RUNS = 300
 SEEDS = range(1, RUNS + 1)
 
@@ -31,7 +33,7 @@ def intervals() -> ModuleType:
     "name",
     [
         "single, Pareto(3) / constant",
-        pytest.param("cluster of 10, all exponential", marks=pytest.mark.slow),
+        "cluster of 10, all exponential",
     ],
 )
 def test_the_interval_covers_the_prediction_in_95_of_100_runs(intervals, name):
