@@ -86,7 +86,46 @@ _HOMES = {
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *_HOME]
+__all__ = [  # written out, as type checkers read it
+    "InputError",
+    "Law",
+    "Network",
+    "__version__",
+    "aggregate",
+    "alternating",
+    "cascade",
+    "compose",
+    "constant",
+    "cooperative",
+    "correlated",
+    "diurnal",
+    "empirical",
+    "emulate",
+    "erlang",
+    "exponential",
+    "formula",
+    "formulas",
+    "gamma",
+    "graph",
+    "hyperexponential",
+    "lattice",
+    "law",
+    "load",
+    "lognormal",
+    "longrange",
+    "modulated",
+    "pareto",
+    "predict",
+    "redundant",
+    "scipy",
+    "shuffled",
+    "single",
+    "superposition",
+    "sweep",
+    "trace",
+    "uniform",
+    "weibull",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -114,6 +114,7 @@ def test_type_checkers_see_every_public_name():
     (seen,) = (node for node in ast.parse((PACKAGE / "__init__.py").read_text()).body if isinstance(node, ast.If))
     named = [(node.module, name.name) for node in seen.body for name in node.names]
     assert sorted(named) == sorted((home, name) for home, names in replnet._HOMES.items() for name in names)
+    assert sorted(replnet.__all__) == sorted(["__version__", *replnet._HOME])
 
 
 HEAVY = {"ray", "numba", "matplotlib", "pandas", "scipy.stats"}

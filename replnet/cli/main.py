@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import io
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -47,6 +49,8 @@ def seeded(words: str | None = None) -> Option:
 
 def main() -> None:
     """Run a command; every error of the input is a message and exit code 2, never a traceback."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is there is kept and said
     try:
         code = commands.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

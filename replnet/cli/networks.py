@@ -85,6 +85,8 @@ def run(
         require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
     for_live = {name: options.pop(name) for name in ("hosts", "time_scale", "address")}
+    if given := [name for name, value in for_live.items() if value is not None and engine != "live"]:
+        raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
     if engine == "live":
         result = _live(loaded, **options, **for_live)
     else:
