@@ -96,9 +96,9 @@ class _Run:
         run = np.concatenate([np.repeat(self._run, clocks.size) for clocks in layout.clocks])
         rate, clocks = plan.clocks.rate[rows], plan.clocks
         asking = float(rate[self._asking].sum())
-        wakes = max(
-            WINDOW // max(int(layout.askers.pulls.max(initial=1)), 1), PER_ROW * (rows.size - self._asking.start)
-        )
+        layers = 1 if layout.plain else int(layout.layers.max())
+        each = max(int(layout.askers.pulls.max(initial=1)), 1) * layers  # what a wake brings with it
+        wakes = max(WINDOW // each, PER_ROW * (rows.size - self._asking.start))
         events = min(wakes * rate.sum() / asking, max(MOST, PER_ROW * rows.size)) if asking else WINDOW
         orders = clocks.schedule[rows]
         scheduled = [

@@ -23,7 +23,9 @@ from replnet.engines.plan import QUERIES, Plan
 from replnet.engines.pulls import Askers
 from replnet.laws.law import Flags, Ints
 from replnet.laws.processes.renewal import Scratch
+from replnet.network.build import memory
 from replnet.network.topology import REPLICA, Lists, View
+from replnet.text.errors import FieldError
 
 
 class Places(NamedTuple):
@@ -32,6 +34,9 @@ class Places(NamedTuple):
     node: Ints
     component: Ints
     only: Ints  # of every node, its first place
+
+
+SLOT = 64  # bytes of a place for a copy, in all that is known of it
 
 
 @final
@@ -188,7 +193,12 @@ class Layout:
     @cached_property
     def slots(self) -> int:
         """Of one replication."""
-        return int(self.layers[self.places.component].sum())
+        found = int(self.layers[self.places.component].sum())
+        if found * SLOT > memory():
+            most = int(self.layers.max())
+            wrong = f"{most:,} sources that meet in answers, lines or faults take {found * SLOT / 1e9:.2g} GB of memory"
+            raise FieldError("network", wrong, "fewer sources; or no queries, bandwidth and crashes")
+        return found
 
     @cached_property
     def place_of(self) -> Ints:

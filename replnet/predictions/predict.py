@@ -37,6 +37,7 @@ from replnet.predictions.pull_graph import Asker, PullGraph
 if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
+MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
@@ -58,6 +59,9 @@ def formulas(
             none = (("clients", "any_fresh"), ("clients", "all_fresh"))
             of_aggregate = {key: formula for key, formula in of_aggregate.items() if key not in none}
     done = {group for group, _ in of_aggregate}
+    if len(graph.sources) > MOST_SOURCES and (rest := [group for group in topology.groups if group not in done]):
+        many_more = unknown(f"more than {MOST_SOURCES:,} sources with delays, limits, faults, or queries of their own")
+        return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), many_more)
     ages = [_Ages(graph, row) for row in range(len(graph.sources))] if set(topology.groups) - done else []
     rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows
     rows = {name: one for name, one in rows.items() if name not in done} if ages else {}
