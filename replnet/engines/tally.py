@@ -150,11 +150,13 @@ class Tally:
                 a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
                 add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
             return
-        lasting = Stretches(row, begin, end, left, self._updates)
-        self.sums.fresh += np.bincount(cell, lasting.length - lasting.stale, self.sums.fresh.size)
+        lasting, never = Stretches(row, begin, end, left, self._updates), self._never(row, left)
+        fresh = np.where(never, 0.0, lasting.length - lasting.stale)
+        self.sums.fresh += np.bincount(cell, fresh, self.sums.fresh.size)
         if self.spans is not None:
             path = row // self._plan.sources.size
-            self.spans.append((who + path * self._plan.everyone, begin, lasting.fresh_until))
+            until = np.where(never, begin, lasting.fresh_until)
+            self.spans.append((who + path * self._plan.everyone, begin, until))
         if self._questions:
             cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
             lasting = Stretches(row, begin, end, left, self._since(row, left))
@@ -178,7 +180,7 @@ class Tally:
                 add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
             return
         got = Answers(row, at, left, self._updates)
-        self.sums.good += np.bincount(cell, 1 - got.stale, n)
+        self.sums.good += np.bincount(cell, np.where(self._never(row, left), 0.0, 1 - got.stale), n)
         if self._questions:
             mine = ~self._with_copies[cell]
             row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
@@ -190,6 +192,10 @@ class Tally:
         """Cells of groups that have copies, in which answers do not count; who belongs to nothing does not matter."""
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
+
+    def _never(self, row: Ints, left: Floats) -> Flags:
+        """What never came of a source that changes: stale, though the first update that it misses may not be at hand."""
+        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
 
     def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
         """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""
