@@ -77,7 +77,9 @@ class Layout:
         """Nodes that only ask, each time all that they may; where lines form, what they ask is one."""
         plan = self.plan
         p, lists = plan.processes, plan.lists
-        found = plan.topology.role == REPLICA
+        found = np.zeros(plan.size, np.bool_)
+        found[p.node[p.ask > 0]] = True
+        found &= plan.topology.role == REPLICA
         if plan.bandwidth is not None or plan.recent:
             return np.zeros_like(found)
         used = np.zeros(lists.begin.size - 1, np.bool_)
@@ -88,7 +90,7 @@ class Layout:
 
     @cached_property
     def _component(self) -> Ints:
-        """Of every node that does not split, in the order of their first nodes."""
+        """Of every node that does not split, in the order of their first nodes; -1 of the others."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -105,10 +107,11 @@ class Layout:
         a = np.concatenate([lists.members[at - 1], p.node[some]])
         b = np.concatenate([lists.members[at], lists.members[lists.begin[p.candidates[some]]]])
         found = connected_components(coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n)), directed=False)[1]
-        _, first, which = np.unique(found, return_index=True, return_inverse=True)
-        place = np.empty(first.size, np.int64)
-        place[np.argsort(first)] = np.arange(first.size)
-        return np.asarray(place[which], dtype=np.int64)
+        whole = np.flatnonzero(~self.splits)
+        _, first, which = np.unique(found[whole], return_index=True, return_inverse=True)
+        component = np.full(n, -1)
+        component[whole] = np.argsort(np.argsort(first))[which]
+        return component
 
     @cached_property
     def _parted(self) -> tuple[Ints, Ints, Ints]:
@@ -136,10 +139,9 @@ class Layout:
             looking.append(np.column_stack([np.repeat(homes, count), np.tile(first + np.arange(count), homes.size)]))
         pairs = np.concatenate([pairs, *looking])
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        _, component = np.unique(pairs[:, 0], return_inverse=True)
         only = np.empty(self.plan.everyone, np.int64)
         only[pairs[::-1, 1]] = np.arange(pairs.shape[0])[::-1]
-        return Places(pairs[:, 1].copy(), component.astype(np.int64), only)
+        return Places(pairs[:, 1].copy(), pairs[:, 0].copy(), only)
 
     @cached_property
     def of_node(self) -> Lists:

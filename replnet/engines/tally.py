@@ -194,7 +194,7 @@ class Tally:
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
 
     def _never(self, row: Ints, left: Floats) -> Flags:
-        """What never came of a source that changes: stale, though the first update that it misses may not be at hand."""
+        """What never came of a source that changes: stale, though the first update that it misses may be forgotten."""
         return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
 
     def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
