@@ -31,6 +31,11 @@ def task(
     return Task(compiled, seed, horizon, sampled, questions, compiled.rows, **more)
 
 
+def walks(compiled: Plan) -> bool:
+    """Whether `array` takes it."""
+    return compiled.constant_delay is not None and not (compiled.recent and compiled.faults)
+
+
 def both(of: Task, replication: int = 0) -> tuple[Path, Path]:
     return array.run_path(of, replication), step.run_path(of, replication)
 
