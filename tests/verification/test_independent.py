@@ -25,6 +25,8 @@ from scipy.special import stdtr
 import replnet as rn
 from replnet.study.emulate import suited
 
+pytestmark = pytest.mark.verification
+
 NETWORKS = 300
 FEW = (8, 14, 22, 29, 43, 44, 53, 55, 80, 89)  # of every kind, and quick
 SCREEN, CONFIRM = 1e-3, 1e-4
@@ -111,7 +113,6 @@ def test_some_networks_agree_with_the_simulator(number):
     check(number)
 
 
-@pytest.mark.verification
 @pytest.mark.parametrize("number", sorted({*range(NETWORKS)} - {*FEW}))
 def test_networks_agree_with_the_simulator(number):
     check(number)
