@@ -50,9 +50,9 @@ def emulated(
     """By `array`, in every third network and where that does not take one by `step`, and in turn by both estimators."""
     how = {"seed": seed, "horizon": replications * LENGTH, "replications": replications, "confirm": False}
     fastest = suited(network)
-    for engine in dict.fromkeys([fastest, "step"] if seed % 3 == 0 and network.kind != "aggregate" else [fastest]):
+    for engine in dict.fromkeys([fastest, "step"] if seed % 3 == 0 else [fastest]):
         yield f"{engine}, sampled", rn.emulate(network, engine=engine, measure=metrics, **how)
-        if network.kind != "aggregate" and (engine == "array") == bool(seed % 2):
+        if (engine == "array") == bool(seed % 2):
             yield f"{engine}, conditional", rn.emulate(network, engine=engine, estimator="conditional", **how)
 
 
