@@ -74,11 +74,11 @@ def test_alternating_times_are_stationary():
     laws, runs = (rn.pareto(alpha=3, mean=5), rn.uniform(low=0, high=4)), 3000
     radius = np.sqrt(np.log(2 / FALSE_ALARM) / (2 * runs))
     assert radius < 0.05
+    runs_of_spans = [_alternating(laws, seed_words(seed, 1), name_words(["y"]), 20.0, 31.0) for seed in range(runs)]
     for begin, end in ((-20.0, -19.0), (0.0, 0.5), (30.0, 31.0)):
-        shares = []
-        for seed in range(runs):
-            spans = _alternating(laws, seed_words(seed, 1), name_words(["y"]), 20.0, 31.0)
-            shares.append(np.clip(np.minimum(spans[:, 1], end) - np.maximum(spans[:, 0], begin), 0, None).sum())
+        shares = [
+            np.clip(np.minimum(of[:, 1], end) - np.maximum(of[:, 0], begin), 0, None).sum() for of in runs_of_spans
+        ]
         assert abs(np.mean(shares) / (end - begin) - 2 / 7) <= radius
 
 

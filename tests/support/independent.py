@@ -474,11 +474,8 @@ def reachable(graph: nx.DiGraph) -> dict[str, list[str]]:
     ways.add_nodes_from(graph)
     for a, b, kind in graph.edges(data="kind"):
         needs = {"download": "downloads", "peer": "polls", "query": "queries"}[kind]
-        if (
-            graph.nodes[b].get(needs) is not None
-            or ("updates" not in graph.nodes[a]
-            and needs == "downloads"
-            and (graph.nodes[a]["role"] == "source"))
+        if graph.nodes[b].get(needs) is not None or (
+            "updates" not in graph.nodes[a] and needs == "downloads" and (graph.nodes[a]["role"] == "source")
         ):  # of many sources each is downloaded by itself
             ways.add_edge(a, b)
     for name, about in graph.nodes(data=True):
