@@ -30,7 +30,7 @@ ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.bool
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
-@given(network=networks(), **ANY)
+@given(network=networks() | aggregates() | aggregate_tiers(), **ANY)
 def test_they_agree_on_any_network(network, seed, sampled, asked):
     check(network, seed, sampled, asked)
 

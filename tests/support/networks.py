@@ -53,7 +53,7 @@ DELAYS = st.sampled_from([0.0, 0.0, 0.05, 0.7])
 
 @st.composite
 def networks(draw: st.DrawFn) -> rn.Network:
-    kind = draw(st.sampled_from([cascades, clusters, redundant, tiers, graphs, aggregates, aggregate_tiers]))
+    kind = draw(st.sampled_from([cascades, clusters, redundant, tiers, graphs]))
     return draw(kind())
 
 

@@ -350,8 +350,6 @@ def replaced(draw: st.DrawFn) -> rn.Network:
 
 
 def _replaced(draw: st.DrawFn, data: Any, key: str = "") -> Any:
-    if isinstance(data, dict) and data.get("kind") == "aggregate":
-        return data  # whose laws are no processes
     if isinstance(data, dict):
         return {name: _replaced(draw, value, name) for name, value in data.items()}
     if isinstance(data, list):
