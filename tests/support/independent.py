@@ -276,10 +276,12 @@ class Simulation:
         exchange, clients = dict.fromkeys(self.nodes, 0.0), dict.fromkeys(self.nodes, 0.0)
         for node, rate, others, k in self.asking:
             for name in others:
+                lost = [share for share, *sides in self.losses if across(node.name, name, *sides)]
+                asked = rate * k / len(others) * math.prod(1 - share for share in lost)
                 if node.role == "client":
-                    clients[name] += rate * k / len(others)
+                    clients[name] += asked
                 elif self.both or self.nodes[name].role == "source":
-                    exchange[name] += rate * k / len(others)
+                    exchange[name] += asked
             exchange[node.name] += rate * k * (node.role == "replica")
         for name, node in self.nodes.items():
             full = self.start + self.queue / node.about.get("bandwidth", math.inf)
