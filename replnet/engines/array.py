@@ -43,6 +43,7 @@ def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
     layouts = {1: alone}
 
     def run(some: range) -> list[Path]:
+        assert len(some) == 1 or together > 1, "these run alone"
         if len(some) not in layouts:
             layouts[len(some)] = Layout(plan, len(some), sums)
         found = _Run(task, layouts[len(some)], some).paths()

@@ -83,7 +83,9 @@ class Layout:
         """Nodes that only ask, each time all that they may; where lines form, what they ask is one."""
         plan = self.plan
         p, lists = plan.processes, plan.lists
-        found = plan.topology.role == REPLICA
+        found = np.zeros(plan.size, np.bool_)
+        found[p.node[p.ask > 0]] = True
+        found &= plan.topology.role == REPLICA
         if plan.bandwidth is not None or plan.recent:
             return np.zeros_like(found)
         used = np.zeros(lists.begin.size - 1, np.bool_)
@@ -94,7 +96,7 @@ class Layout:
 
     @cached_property
     def _component(self) -> Ints:
-        """Of every node that does not split, in the order of their first nodes."""
+        """Of every node that does not split, in the order of their first nodes; -1 of the others."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -111,10 +113,11 @@ class Layout:
         a = np.concatenate([lists.members[at - 1], p.node[some]])
         b = np.concatenate([lists.members[at], lists.members[lists.begin[p.candidates[some]]]])
         found = connected_components(coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n)), directed=False)[1]
-        _, first, which = np.unique(found, return_index=True, return_inverse=True)
-        place = np.empty(first.size, np.int64)
-        place[np.argsort(first)] = np.arange(first.size)
-        return np.asarray(place[which], dtype=np.int64)
+        whole = np.flatnonzero(~self.splits)
+        _, first, which = np.unique(found[whole], return_index=True, return_inverse=True)
+        component = np.full(n, -1)
+        component[whole] = np.argsort(np.argsort(first))[which]
+        return component
 
     @cached_property
     def _parted(self) -> tuple[Ints, Ints, Ints]:
@@ -141,7 +144,6 @@ class Layout:
             homes = np.unique(keys[np.isin(keys % width, view.nodes)] // width)
             looking.append((homes[:, None] * width + first + np.arange(count)).ravel())
         component, node = np.divmod(np.unique(np.concatenate([keys, *looking])), width)
-        component = np.cumsum(np.diff(component, prepend=component[:1]) != 0)
         only = np.empty(width, np.int64)
         only[node[::-1]] = np.arange(node.size)[::-1]
         return Places(node, component, only)

@@ -253,7 +253,8 @@ class Pulls:
     def _sort(self, window: Window, rows: slice, begin: Ints, kept: Ints, times: Any, pairs: Any) -> None:
         fine = int(self._new.max()) <= SLICE
         own = window.points, window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
-        number = self._new if fine else np.maximum(-(-self._new // SLICE) * 2, 1)
+        # Who asks nobody wakes in a bucket as well.
+        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 2, 1)
         bucket = np.concatenate([[0], np.cumsum(number)])
         length = window.end - window.start
         # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.

@@ -152,7 +152,7 @@ class Tally:
                 add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
             return
         lasting = Stretches(row, begin, end, left, self._updates)
-        until = np.where(self._missing(row, left), begin, lasting.fresh_until)
+        until = np.where(self._never(row, left), begin, lasting.fresh_until)
         self.sums.fresh += np.bincount(cell, until - begin, self.sums.fresh.size)
         if self.spans is not None:
             path = row // self._plan.sources.size
@@ -181,22 +181,22 @@ class Tally:
                 add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
             return
         got = Answers(row, at, left, self._updates)
-        self.sums.good += np.bincount(cell, (got.stale == 0) & ~self._missing(row, left), n)
+        self.sums.good += np.bincount(cell, (got.stale == 0) & ~self._never(row, left), n)
         if self._questions:
             mine = ~self._with_copies[cell]
             row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
             cell, (row, at, left) = self._dated(left, cell, np.ones(cell.size), row, at, left)
             self._add(Answers(row, at, left, self._since(row, left)), np.ones(cell.size), cell)
 
-    def _missing(self, row: Ints, left: Floats) -> Flags:
-        """What never came, though its source changes; how long ago that was is not kept."""
-        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
-
     @cached_property
     def _with_copies(self) -> Flags:
         """Cells of groups that have copies, in which answers do not count; who belongs to nothing does not matter."""
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
+
+    def _never(self, row: Ints, left: Floats) -> Flags:
+        """What never came of a source that changes: stale, though the first update that it misses may be forgotten."""
+        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
 
     def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
         """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""

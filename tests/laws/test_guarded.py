@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from test_law import TEXTS
+from laws_of_intervals import TEXTS
 
 import replnet as rn
 from replnet import laws

@@ -10,6 +10,30 @@ from hypothesis import strategies as st
 from replnet.ages.panels import soft_marks
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Law, Lognormal, Pareto, Uniform, Weibull
 
+TEXTS = [
+    "exponential(rate=2)",
+    "constant(rate=3)",
+    "pareto(alpha=3.5, rate=2)",
+    "pareto(alpha=1.4, rate=2)",
+    "uniform(low=0, high=1)",
+    "uniform(low=0.5, high=1)",
+    "weibull(shape=0.6, rate=2)",
+    "weibull(shape=3, rate=2)",
+    "gamma(shape=0.5, rate=2)",
+    "gamma(shape=2.5, rate=2)",
+    "erlang(stages=40, mean=1)",
+    "lognormal(sigma=1, rate=2)",
+    "lognormal(sigma=0.1, rate=2)",
+    "hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])",
+    "lattice(values=[1, 2, 5], weights=[3, 1, 0.5])",
+    "empirical(intervals=[0.5, 1, 3, 3])",
+    "scipy(name=invgauss, mu=0.5)",
+    "scipy(name=lomax, c=2.5, scale=3)",
+    "scipy(name=triang, c=0.3, loc=1)",
+    "shuffled(diurnal(rate=3, swing=0.9, period=2))",
+    "shuffled(superposition(laws=[pareto(alpha=3, rate=1), uniform(low=0, high=3)]))",
+]
+
 FAMILIES = [
     lambda rate: Exponential(rate=rate),
     lambda rate: Constant(rate=rate),

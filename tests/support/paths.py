@@ -12,6 +12,7 @@ import replnet as rn
 from replnet.engines import array, step
 from replnet.engines.log import Columns
 from replnet.engines.plan import Plan, plan
+from replnet.engines.start import MOST_DATED
 from replnet.engines.tally import Path, Task
 from replnet.measure.metrics import metrics
 from replnet.network.topology import REPLICA, Topology
@@ -31,12 +32,19 @@ def task(
     return Task(compiled, seed, horizon, sampled, questions, compiled.rows, **more)
 
 
+def walks(compiled: Plan) -> bool:
+    """Whether `array` takes it."""
+    return compiled.constant_delay is not None and not (compiled.recent and compiled.faults)
+
+
 def both(of: Task, replication: int = 0) -> tuple[Path, Path]:
     return array.run_path(of, replication), step.run_path(of, replication)
 
 
 def assert_same(of: Task, ours: Path, theirs: Path) -> None:
     assert ours.counts == theirs.counts
+    if of.questions and max(ours.depth, theirs.depth) * of.plan.pulls > MOST_DATED["step"]:
+        return  # of a copy that came so long ago, or never will, `array` can afford to look for the date further back
     assert (ours.depth, ours.unproven) == (theirs.depth, theirs.unproven)
     assert_close(ours.shares, theirs.shares)
     assert_close(ours.undated, theirs.undated)

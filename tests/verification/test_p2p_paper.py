@@ -20,6 +20,8 @@ from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Comparison, verdicts
 from replnet.papers.p2p import mean_on_duration, on_duration_tail, on_residual_tail
 
+pytestmark = pytest.mark.verification
+
 PARETO, EXPONENTIAL, CONSTANT = FAMILIES.values()
 
 

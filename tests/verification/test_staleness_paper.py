@@ -13,6 +13,8 @@ from replnet.ages.roots import rate_for
 from replnet.laws import Constant, Exponential, Pareto
 from replnet.papers.staleness import budget_for, extra_bandwidth
 
+pytestmark = pytest.mark.verification
+
 PARETO, CONSTANT = Pareto(3, rate=2), Constant(rate=2)
 # lambda = mu = 2: (a) Pareto updates, constant downloads; (b) the other way round.
 A, B = (direct(CONSTANT), PARETO), (direct(PARETO), CONSTANT)

@@ -96,9 +96,8 @@ class Renewals:
             kinds, which = used(which * several + octave - lowest)
             laws = [given[g] for g in (kinds // several).tolist()]
         self._laws = laws
-        self._members = np.split(
-            np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=len(laws)))[:-1]
-        )
+        ends = np.cumsum(np.bincount(which, minlength=len(laws)))
+        self._members = np.split(np.argsort(which, kind="stable"), ends[:-1])[: len(laws)]
         self._rate = np.array([float(rates[rows].max(initial=0.0)) for rows in self._members])
         self._total = total = float(rates.sum())
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.

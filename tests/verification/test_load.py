@@ -6,17 +6,14 @@ probability 0.01; seeds are fixed. The resolution of every check is asserted wit
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 import replnet as rn
-from replnet.ages.queueing import NEVER, ebb, growth, needed
-from replnet.engines import step
-from replnet.engines.lines import Lines
-from replnet.engines.plan import plan
+
+pytestmark = pytest.mark.verification
 
 E1 = "exponential(rate=1)"
+SOURCE, REPLICA, CLIENT = {"updates": E1}, {"downloads": E1}, {"queries": E1}
 
 
 def cluster(**fields):
@@ -46,6 +43,10 @@ def assert_agrees(row, predicted, within):
     assert row.predicted == pytest.approx(predicted)
     assert row.verdict == "agree"
     assert row.ci_high - row.ci_low <= 2 * within * predicted
+
+
+def graph(links, nodes, **fields):
+    return rn.Network.from_data({"kind": "graph", "links": links, "nodes": nodes, **fields})
 
 
 @pytest.mark.parametrize(("engine", "horizon", "within"), [("array", 2e4, 0.01), ("step", 1e3, 0.03)])
@@ -103,30 +104,6 @@ def test_lines_have_forgotten_how_they_began():
     assert row.note == ""
 
 
-@pytest.mark.parametrize("engine", ["array", "step"])
-def test_answers_in_line_are_lost_when_their_node_goes_down(engine):
-    """A message takes a unit of time, and the node is up for half a unit at a time: answers leave at once or never."""
-    network = rn.Network.from_data(
-        {
-            "kind": "graph",
-            "nodes": {
-                "s": {"role": "source", "updates": E1},
-                "r": {"role": "replica", "downloads": "constant(rate=0.3)", "bandwidth": 1.0},
-                "c": {"role": "client", "queries": "exponential(rate=0.5)"},
-                "d": {"role": "client", "queries": "exponential(rate=0.5)"},
-            },
-            "links": ["s -> r", "r -> c", "r -> d"],
-            "faults": [{"crash": "r", "up": "constant(period=0.5)", "down": "constant(period=0.5)", "copy": "kept"}],
-        }
-    )
-    rows = measured(network, engine=engine, horizon=2000)
-    waited = [rows[group, "queueing_delay"].measured for group, metric in rows if metric == "queueing_delay"]
-    # In half a unit of time one answer may leave at once, and none that waits for the message before it; but for
-    # those that are to leave after the horizon, up to which the faults are known.
-    assert max(waited) < 0.01
-    assert all(0 < rows[group, metric].measured < 0.5 for group, metric in rows if metric == "answered")
-
-
 def test_clients_who_ask_for_more_than_there_is_are_turned_away_and_replicas_are_not():
     rows = measured(redundant(100))
     assert_agrees(rows["clients", "rejected"], 1 - 19 / 30, 0.01)
@@ -150,13 +127,6 @@ def test_short_lines_overflow_and_no_formula_claims_otherwise():
     assert rows["clients", "rejected"].measured > 0.05
     assert rows["clients", "rejected"].predicted is None
     assert rows["clients", "answered"].predicted is None
-
-
-def graph(links, nodes, **fields):
-    return rn.Network.from_data({"kind": "graph", "links": links, "nodes": nodes, **fields})
-
-
-SOURCE, REPLICA, CLIENT = {"updates": E1}, {"downloads": E1}, {"queries": E1}
 
 
 def test_short_lines_turn_pulls_away_so_that_no_formula_knows_what_is_left():
@@ -213,14 +183,6 @@ def test_lines_that_are_not_there_all_the_time_have_no_formula_but_turn_nothing_
     assert "crash, are cut off" in rows["clients", "rejected"].note
 
 
-def test_a_line_that_loses_its_clients_on_schedule_has_no_steady_rate_of_service():
-    """It begins with a thousand messages in line, which all leave when nobody asks any more."""
-    for when, known in (({"at": 7.0}, False), ({"up": E1, "down": E1}, True)):
-        fault = {"cut": ["clients", "replicas"], **when}
-        rows = rn.predict(redundant(60, replicas=1, ask=1, faults=[fault])).rows
-        assert [row.predicted for row in rows if row.metric == "service_rate"] == [19 if known else None]
-
-
 def test_a_member_of_a_pool_answers_others_and_not_itself():
     """Only one of two polls: it spends 1 + 3, and so does the other, which has 3 to answer."""
     nodes = {"s": SOURCE, "a": {**REPLICA, "polls": "exponential(rate=3)", "pool": "all", "group": "a"}, "b": REPLICA}
@@ -235,14 +197,6 @@ def test_who_asks_more_often_waits_more_often():
     rows = measured(graph(["s -> a", "s -> b", "a -> c", "b -> d"], nodes, bandwidth=10), horizon=5e4)
     waits = [load / (2 * 10 * (1 - load)) for load in (0.2, 0.7)]
     assert_agrees(rows["clients", "queueing_delay"], (waits[0] + 6 * waits[1]) / 7, 0.03)
-
-
-def test_polls_of_recent_contacts_come_in_swarms_for_which_there_is_no_formula():
-    clients = {"ask": 1, "queries": "exponential(rate=20)"}
-    for charge, known in (("issued", True), ("both", False)):
-        network = cluster(replicas=4, polls=E1, peers=2, select="recent", charge=charge, clients=clients)
-        found = {(row.group, row.metric): row.predicted for row in rn.predict(network).rows}
-        assert (found["clients", "queueing_delay"] is not None) == known
 
 
 def test_pulls_that_an_overloaded_replica_cannot_send_do_not_come_to_its_source():
@@ -261,98 +215,3 @@ def test_queries_whose_rate_swings_slowly_overflow_below_a_load_of_one():
     assert rows["clients", "rejected"].measured > 0.02
     assert rows["clients", "rejected"].predicted is None
     assert rows["clients", "answered"].predicted is None
-
-
-@pytest.mark.parametrize(
-    "network",
-    [
-        graph(["s -> r", "r -> c"], {"s": SOURCE, "t": SOURCE, "r": REPLICA, "c": CLIENT}, bandwidth=20, queue=3),
-        graph([], {"s": SOURCE, "a": REPLICA}, bandwidth=5),
-        graph(["s -> a", "a -> c"], {"s": {**SOURCE, "bandwidth": 9.0}, "a": REPLICA, "c": CLIENT}),
-    ],
-    ids=["a source that nobody asks", "a replica that asks nobody", "only a source with a limit"],
-)
-def test_lines_that_nobody_asks_anything_of_are_no_trouble(network):
-    found = measured(network, horizon=200)
-    assert all(row.measured in (0, None) for (_, metric), row in found.items() if metric == "rejected")
-
-
-class TestLine:
-    """One node of bandwidth 2 with room for three messages."""
-
-    def lines(self):
-        network = rn.redundant(
-            replicas=1, ask=1, updates=E1, downloads=E1, queries=E1, bandwidth=2, queue=3, charge="issued"
-        )
-        return Lines(plan(network), -1.0, 10.0)
-
-    def test_messages_wait_for_those_before_them(self):
-        lines = self.lines()
-        assert [lines.answer(1, 2, 1.0) for _ in range(4)] == [0.0, 0.5, 1.0, None]
-        assert lines.answer(1, 2, 2.0) == 0.5
-        assert lines.counts.came[2] == 5
-        assert lines.counts.refused[2] == 1
-        assert lines.counts.waited[2] == 2.0
-
-    def test_pulls_go_first(self):
-        lines = self.lines()
-        assert [lines.answer(1, 2, 1.0) for _ in range(3)] == [0.0, 0.5, 1.0]
-        assert [lines.issue(1, 1.0) for _ in range(4)] == [True, True, True, False]
-        assert lines.answer(1, 2, 1.0) is None
-
-    def test_what_nobody_uses_is_spare(self):
-        lines = self.lines()
-        lines.answer(1, 2, -0.25)  # busy until 0.25
-        assert lines.totals(3.0).spare[1] == 3 - 0.25
-        lines.answer(1, 2, 4.0)
-        assert lines.totals(10.0).spare[1] == 10 - 0.25 - 0.5
-
-    def test_a_node_that_is_down_has_nothing_to_spare(self):
-        lines = self.lines()
-        lines.answer(1, 2, 1.0)
-        lines.down(1, 1.2)
-        lines.up(1, 5.0)
-        assert lines.answer(1, 2, 5.0) == 0.0
-        assert lines.totals(10.0).spare[1] == 1 + 10 - 5.5
-
-
-def test_poisson_arrivals_grow_as_they_do():
-    assert growth(rn.law("exponential(rate=3)"), 0.5, 2, 0.1) == pytest.approx(3 * 0.5 * math.expm1(0.2))
-
-
-@pytest.mark.parametrize("share", [0.3, 1.0])
-def test_other_arrivals_grow_by_their_transform_or_a_little_more(share):
-    """(b / (b + g))^2 = 1 / (1 + more), and exp(-g) = 1 / (1 + more)."""
-    more = share * math.expm1(0.1)
-    gamma, right = growth(rn.law("gamma(shape=2, rate=1)"), share, 1, 0.1), 2 * (math.sqrt(1 + more) - 1)
-    assert right <= gamma <= 1.01 * right
-    constant, right = growth(rn.law("constant(rate=1)"), share, 1, 0.1), math.log1p(more)
-    assert right <= constant <= 1.01 * right
-
-
-def test_what_has_no_bound_grows_without_one():
-    assert growth(rn.law("diurnal(rate=1, swing=0.8, period=300)"), 1.0, 1, 0.1) == math.inf
-    assert ebb(rn.law("diurnal(rate=1, swing=0.8, period=300)"), 1.0, 1, 0.1) == 0
-    assert needed(2, 2) == math.inf
-
-
-def test_a_line_overflows_where_its_growth_says_so():
-    """Of single messages at half load, exp(-1.2564 K): the root of exp(t) - 1 = 2 t."""
-    places = -math.log(NEVER) / 1.2564 + 1
-    for queue, predicted in ((math.floor(places), None), (math.ceil(places), 0)):
-        network = rn.single(updates=E1, downloads=E1, bandwidth=2, queue=queue)
-        found = {(row.group, row.metric): row.predicted for row in rn.predict(network).rows}
-        assert found["level 1", "rejected"] == predicted
-
-
-def test_answers_leave_after_their_line():
-    """A client of a busy replica gets what the replica held when it was asked, later."""
-    network = rn.redundant(
-        replicas=1, ask=1, updates="constant(period=100)", downloads="constant(period=0.5)",
-        queries="constant(period=0.25)", bandwidth=7,
-    )  # fmt: skip
-    path = step.run_path(plan(network), 3, 0, 50.0, True)
-    waited, came = path.shares["clients", "queueing_delay"]
-    # Two pulls and four queries per unit of time, a seventh each: now and then one waits for another.
-    assert 0 < waited / came < 1 / 7
-    assert path.shares["clients", "rejected"][0] == 0

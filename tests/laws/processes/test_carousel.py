@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.engines.aggregate.carousel import Carousel
+from replnet.laws.processes.carousel import Carousel
 from replnet.text.errors import FieldError
 
 

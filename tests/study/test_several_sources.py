@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import replnet
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import graphs, networks, troubled
+from networks import graphs
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE
-from replnet.engines import array, step
 from replnet.engines.plan import plan
-from replnet.measure.metrics import metric
-from replnet.study.behind import following
 
 NAMES = ("staleness", "staleness_age", "missing_updates", "lag", "currency(0.4)")
-QUESTIONS = {name: metric(name).question for name in NAMES}
 SOURCES = {
     "slow": {"role": "source", "updates": "exponential(rate=0.1)"},
     "fast": {"role": "source", "updates": "exponential(rate=1)"},
@@ -56,58 +50,7 @@ def test_staleness_is_what_freshness_leaves(order, engine):
     assert rows["level 1", "lag"].predicted == pytest.approx(1)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=graphs() | networks() | troubled(), seed=st.integers(0, 2**32))
-def test_on_any_path_staleness_is_what_freshness_leaves(network, seed):
-    """Where there is a copy; with limited bandwidth another start may be another path."""
-    compiled, horizon = plan(network), 6.0
-    assume(compiled.bandwidth is None)
-    assume(compiled.constant_delay is not None)
-    path = array.run_path(compiled, seed, 0, horizon, True)
-    assume(path.unproven == 0)
-    found = following(compiled, "array", seed, horizon, QUESTIONS)(0, path)
-    for name, (g, row) in compiled.rows.items():
-        if (name, "staleness") not in found.shares | found.of_sources or found.undated.get(name):
-            continue
-        stale, whole = (found.shares | found.of_sources)[name, "staleness"]
-        if row >= 0:
-            fresh, held = found.of_sources[name, "freshness"]
-        elif compiled.copies[g]:
-            held = found.shares.get((name, "availability"), (horizon * compiled.copies[g], 0))[0]
-            fresh = path.fresh[g] * held if held > 0 else 0.0
-        else:
-            fresh, held = float(path.good[g]), float(path.answers[g])
-        nowhere = not compiled.reached[:, compiled.group == g].any(axis=0).all()
-        if not nowhere and compiled.copies[g]:
-            assert whole == pytest.approx(held, rel=1e-9, abs=1e-9), name
-        # Nodes that hear of no source are never fresh, and so are answers without a copy; neither is behind.
-        assert whole - stale == pytest.approx(fresh, rel=1e-8, abs=1e-8), name
-        assert whole <= held + 1e-9
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=graphs() | troubled(), seed=st.integers(0, 2**32), sampled=st.booleans())
-def test_parts_add_up_to_groups_in_both_engines(network, seed, sampled):
-    compiled, horizon = plan(network), 6.0
-    paths = [
-        array.run_path(compiled, seed, 0, horizon, sampled),
-        step.run_path(compiled, seed, 0, horizon, sampled),
-    ]
-    ours, theirs = (path.of_sources for path in paths)
-    assert ours.keys() == theirs.keys() == {(name, "freshness") for name in compiled.parts}
-    for key, share in ours.items():
-        assert share == pytest.approx(theirs[key], rel=1e-9, abs=1e-9), key
-    sums = defaultdict(lambda: np.zeros(2))
-    for name, (g, _) in compiled.parts.items():
-        sums[g] += ours[name, "freshness"]
-    for g, (fresh, held) in sums.items():
-        if compiled.copies[g]:
-            assert held == 0 or fresh / held == pytest.approx(paths[0].fresh[g], rel=1e-9, abs=1e-9)
-        else:
-            assert (fresh, held) == pytest.approx((paths[0].good[g], paths[0].answers[g]), rel=1e-9, abs=1e-9)
-
-
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(network=graphs(), seed=st.integers(0, 2**32), data=st.data())
 def test_the_order_of_the_sources_does_not_matter(network, seed, data):
     lines = network.data()["nodes"]
@@ -151,7 +94,7 @@ ALL_ROWS = {
 @pytest.mark.parametrize("engine", ["array", "step"])
 def test_there_is_a_row_for_every_source_that_can_be_heard(engine):
     """`top` hears of one source and `low` of both; a query to `top` brings nothing of the other."""
-    horizon = {"array": 4e4, "step": 4e3}[engine]
+    horizon = {"array": 1e4, "step": 2e3}[engine]
     result = rn.emulate(DEEP, engine, horizon=horizon, measure=NAMES, confirm=False, by="source")
     rows, plain = rows_of(result), rows_of(rn.emulate(DEEP, engine, horizon=horizon, measure=NAMES, confirm=False))
     groups = list(dict.fromkeys(group for group, _ in rows))
