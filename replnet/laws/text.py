@@ -14,10 +14,11 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from replnet.laws.discrete import Lattice
+from replnet.laws.discrete import Discrete, Lattice
 from replnet.laws.families import Hyperexponential, Uniform
-from replnet.laws.guarded import admit
+from replnet.laws.guarded import Guarded, admit
 from replnet.laws.law import FAMILIES, Law, choices_of, family, fields_of
+from replnet.laws.scipy_law import Scipy
 from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
 from replnet.text.overrides import call_of, with_parameter
@@ -58,7 +59,11 @@ def at_rate(shape: Law | str, rate: float) -> Law:
             return Uniform(low * stretch, high * stretch)
         case Hyperexponential():
             return Hyperexponential(shape.weights, [one / stretch for one in shape.rates])
-        case Lattice():
+        case Guarded(law=guarded):
+            return Guarded(at_rate(guarded, rate))
+        case Scipy(name=name, loc=loc, scale=scale):
+            return Scipy(name, loc=loc * stretch, scale=scale * stretch, **dict(shape.shapes))
+        case Discrete():
             return Lattice((shape.values * stretch).tolist(), shape.weights.tolist())
         case _ if "rate" in choices_of(shape):
             *kept, _ = fields_of(shape).items()

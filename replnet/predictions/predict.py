@@ -33,6 +33,7 @@ from replnet.predictions.presence import (
     successful,
 )
 from replnet.predictions.pull_graph import Asker, PullGraph
+from replnet.text.errors import FieldError
 
 if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
@@ -62,6 +63,10 @@ def formulas(
     if len(graph.sources) > MOST_SOURCES and (rest := [group for group in topology.groups if group not in done]):
         many_more = unknown(f"more than {MOST_SOURCES:,} sources with delays, limits, faults, or queries of their own")
         return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), many_more)
+    try:
+        graph.updates, graph.askers  # noqa: B018  which need every law at its rate
+    except FieldError as error:
+        return of_aggregate | {(name, "freshness"): unknown(error) for name in topology.groups if name not in done}
     ages = [_Ages(graph, row) for row in range(len(graph.sources))] if set(topology.groups) - done else []
     rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows
     rows = {name: one for name, one in rows.items() if name not in done} if ages else {}
