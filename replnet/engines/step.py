@@ -161,9 +161,9 @@ class Walk:
         task, plan = self._task, self._plan
         self.until(task.horizon)
         tally = self.watcher.tally
-        tally.sums = self.watcher.sums(task.horizon)
+        tally.sums, together = self.watcher.sums(task.horizon)
         self.watcher.finish()
-        shares = tally.shares(0, task.rows)
+        shares = tally.shares(0, task.rows) | together
         if self.runner.hazards and (lines := self.runner.hazards.lines):
             shares |= load(plan, lines.totals(task.horizon), task.horizon)
         shares |= rates(plan, self.watcher.downloads, task.horizon)

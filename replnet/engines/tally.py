@@ -284,10 +284,15 @@ class Tally:
         """Of the r-th path, by the names of groups and parts (Plan.rows)."""
         cells = self._plan.cells[0].size
         found = shares(self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells))
+        return found | self.together(r, names, np.ones(self._plan.everyone, np.bool_), 0.0, self._horizon)
+
+    def together(self, r: int, names: Mapping[str, tuple[int, int]], own: Flags, since: float, until: float) -> Shares:
+        """For how long whoever is in a group, of its `own`, had a fresh copy of any source, and of all."""
+        found = Shares()
         for name, (g, row) in names.items() if self.spans is not None else ():
             members = self._plan.members(g)
             if row < 0 and not self._plan.clients[members[members < self._plan.size]].any():
-                found |= self._together(r, name, members)
+                found |= self._together(r, name, members[own[members]], since, until)
         return found
 
     def undated(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[str, float]:
@@ -300,8 +305,7 @@ class Tally:
             found |= {name: lost / (lost + float((weight * self.sums.whole[mine]).sum()))} if lost else {}
         return found
 
-    def _together(self, r: int, name: str, members: Ints) -> Shares:
-        """For how long whoever is in a group had a fresh copy of any source, and of all."""
+    def _together(self, r: int, name: str, members: Ints, begin: float, end: float) -> Shares:
         assert self.spans is not None
         nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
         who, since, until = (np.concatenate(part) for part in zip(nobody, *self.spans, strict=True))
@@ -309,12 +313,12 @@ class Tally:
         some = every = 0.0
         for member in (members + r * self._plan.everyone).tolist():
             mine = np.flatnonzero(who == member)
-            at = np.concatenate([[0.0], since[mine], until[mine], [self._horizon]])
+            at = np.concatenate([[begin], since[mine], until[mine], [end]])
             step = np.concatenate([[0], np.ones(mine.size, np.int64), -np.ones(mine.size, np.int64), [0]])
             order = np.argsort(at, kind="stable")
             fresh, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
             some, every = some + float(lasts[fresh > 0].sum()), every + float(lasts[fresh == count].sum())
-        whole = self._horizon * members.size
+        whole = (end - begin) * members.size
         return {(name, "any_fresh"): (some, whole), (name, "all_fresh"): (every, whole)}
 
 

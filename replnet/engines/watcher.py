@@ -14,7 +14,7 @@ import numpy as np
 
 from replnet.engines.log import ANSWER, FAILED, NO_ONE, REPLY, START, Keep, Scribe, undecided
 from replnet.engines.runner import Parcel, clockwork
-from replnet.engines.tally import UNKNOWN, Sums, Tally, Task
+from replnet.engines.tally import UNKNOWN, Shares, Sums, Tally, Task
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import Words
 from replnet.measure.staleness import Updates
@@ -178,17 +178,22 @@ class Watcher:
     def _cells(self, row: Ints, node: Ints) -> Ints:
         return self._plan.cell(row, self._group[node])
 
-    def sums(self, until: float) -> Sums:
-        """As of then: what is over, and what goes on."""
+    def sums(self, until: float) -> tuple[Sums, Shares]:
+        """As of then: what is over, and what goes on; and what was fresh together."""
         self.settle(until)
-        so_far = self._tally.sums
+        so_far, spans = self._tally.sums, len(self._tally.spans or ())
         self._tally.sums = so_far.plus(Sums.zero(so_far.fresh.size - 1, so_far.costs))
         for i, rows in self._rows.items():
             for row in rows:
                 self._close(row, i, self._left[i][row], self._begun[i][row], until)
         self.settle(until)
         found, self._tally.sums = self._tally.sums, so_far
-        return found
+        own = np.zeros(self._plan.everyone, np.bool_)
+        own[list(self._rows)] = True
+        together = self._tally.together(0, self._task.rows, own, self._since, until)
+        if self._tally.spans is not None:
+            del self._tally.spans[spans:]
+        return found, together
 
     @cached_property
     def copies(self) -> Floats:

@@ -100,7 +100,7 @@ class Tallied:
     held: Floats  # copy-time in which there was a copy, by cell
     downloads: Floats  # by source, of those that have rows of their own
     unanswered: int
-    load: Shares  # of its own nodes
+    own: Shares  # of its nodes alone: what lines amount to, and what was fresh together
 
 
 @final
@@ -169,12 +169,13 @@ class _Replication:
         self.runner.horizon = self.watcher.horizon = horizon
 
     def tallied(self, until: float) -> Tallied:
-        watcher, sums, lasted = self.watcher, self.watcher.sums(until), until - self._given.since
+        watcher, lasted = self.watcher, until - self._given.since
+        sums, together = watcher.sums(until)
         lines = self.runner.hazards.lines if self.runner.hazards else None
         own = np.array(self._given.at) == self._given.me
         spent = load(self._plan, lines.totals(until), lasted, own) if lines else {}
         held = watcher.copies * lasted - sums.absent[:-1]
-        return Tallied(tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open, spent)
+        return Tallied(tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open, spent | together)
 
     def rows(self) -> list[Logged]:
         """What has happened since this was last asked for."""
@@ -291,8 +292,8 @@ def amounts(task: Task, found: Sequence[Tallied], horizon: float, degraded: bool
     plan, sums = task.plan, reduce(Sums.plus, (of.sums for of in found))
     sums.absent = np.append(horizon * plan.copies - total([of.held for of in found]), 0.0)
     made = shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
-    for key in dict.fromkeys(key for of in found for key in of.load):
-        amount, whole = total([of.load[key] for of in found if key in of.load])
+    for key in dict.fromkeys(key for of in found for key in of.own):
+        amount, whole = total([of.own[key] for of in found if key in of.own])
         made[key] = float(amount), float(whole)
     return made | rates(plan, total([of.downloads for of in found]), horizon)
 

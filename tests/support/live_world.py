@@ -25,7 +25,10 @@ ROUNDING = 1e-9  # integrals over a path add the same terms in different orders
 DELAYED = rn.cascade(
     depth=2, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)", delay="exponential(mean=0.1)"
 )
-FEW = {**NAMED, "slow": DELAYED}
+SOURCES = rn.aggregate(
+    sources=3, budget=6.0, updates="exponential(rate=1)", replicas=3, ask=2, queries="exponential(rate=2)"
+)
+FEW = {**NAMED, "slow": DELAYED, "sources": SOURCES}
 
 
 WAKES = EVENTS[:4]
