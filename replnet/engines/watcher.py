@@ -190,7 +190,7 @@ class Watcher:
         found, self._tally.sums = self._tally.sums, so_far
         own = np.zeros(self._plan.everyone, np.bool_)
         own[list(self._rows)] = True
-        together = self._tally.together(0, self._task.rows, own, self._since, until)
+        together = self._tally.together(0, self._task.rows, own, max(self._since, 0.0), until)
         if self._tally.spans is not None:
             del self._tally.spans[spans:]
         return found, together

@@ -15,6 +15,7 @@ from live_world import (
     DELAYED,
     FEW,
     ROUNDING,
+    SOURCES,
     WAKES,
     LogRow,
     World,
@@ -42,7 +43,7 @@ from replnet.network.topology import CLIENT, SOURCE
 
 @pytest.mark.parametrize("hosts", [1, 2, 3, 99])
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
-@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+@pytest.mark.parametrize("network", [*FEW.values(), SOURCES], ids=[*FEW, "sources"])
 def test_punctual_hosts_walk_the_path_of_step(network, sampled, hosts):
     for seed in range(3):
         assert_same_path(plan(network), hosts, seed, sampled)

@@ -28,7 +28,7 @@ DELAYED = rn.cascade(
 SOURCES = rn.aggregate(
     sources=3, budget=6.0, updates="exponential(rate=1)", replicas=3, ask=2, queries="exponential(rate=2)"
 )
-FEW = {**NAMED, "slow": DELAYED, "sources": SOURCES}
+FEW = {**NAMED, "slow": DELAYED}
 
 
 WAKES = EVENTS[:4]
