@@ -11,9 +11,9 @@ The parts, each of which imports only from those above it:
 
     text         what users write: errors with places, one grammar, YAML documents, overrides
     laws         interval laws, their ages, processes in equilibrium, named random streams
-    network      specifications, NetworkX graphs, the nodes as state machines
     ages         the algebra of information ages
-    papers       what the papers state, equation by equation
+    papers       what the papers state, equation by equation, and all of it by name
+    network      specifications, NetworkX graphs, the nodes as state machines
     measure      estimates with intervals, verdicts, staleness along a path
     predictions  from a network to what formulas say of it
     engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
@@ -31,19 +31,19 @@ Beside them:
 
 Every folder says in its `__init__` what is where in it. What becomes of a user's words:
 
-     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/main, text/documents
+     1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/networks, text/documents
      2. specification  checked, with every error named at once                      network/specification
-     3. network        the graph that it means                                      network/build
-     4. plan           its nodes, processes and whom each may ask, as arrays        engines/plan
-     5. windows        the instants of every process, one window after another      processes/renewal, engines/array
+     3. topology       its nodes, and whom each asks and when, in columns           network/build, network/topology
+     4. plan           who can hear of which source, and what follows for a run     engines/plan
+     5. windows        the instants of every process, one window after another      processes/clockwork, engines/array
      6. pass           what these do to the copies                                  engines/passes, engines/trees
-     7. stretches      from when to when a copy was there, when it left its source  engines/record, study/behind
+     7. stretches      from when to when a copy was there, when it left its source  engines/tally, measure/staleness
      8. estimates      means over replications, with intervals                      measure/estimate
      9. rows           these beside the formulas, with a verdict                    study/findings
     10. table          all rows, and where they come from                           study/result, cli/output
 
-Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/step), and `live` for real (live/driver).
-Formulas (predictions/predict) leave it at the network, are composed of ages, and share only laws with 5 to 8.
+Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/runner), and `live` for real (live/host).
+Formulas (predictions/predict) leave it at the topology, are composed of ages, and share only laws with 5 to 8.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ from replnet.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
     from replnet.study.emulate import emulate
-    from replnet.predictions.predict import predict
+    from replnet.study.predict import predict
+    from replnet.papers.formula import formulas
+    from replnet.study.predict import formula
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
@@ -64,7 +66,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.network.network import (
         Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
     )  # fmt: skip
-    from replnet.report.sections import sweep
+    from replnet.report.section import sweep
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
@@ -72,9 +74,10 @@ _HOMES = {
         "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
     ),
     "replnet.text.errors": ("InputError",),
-    "replnet.predictions.predict": ("predict",),
+    "replnet.study.predict": ("formula", "predict"),
+    "replnet.papers.formula": ("formulas",),
     "replnet.study.emulate": ("emulate",),
-    "replnet.report.sections": ("sweep",),
+    "replnet.report.section": ("sweep",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
@@ -83,7 +86,46 @@ _HOMES = {
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *_HOME]
+__all__ = [  # written out, as type checkers read it
+    "InputError",
+    "Law",
+    "Network",
+    "__version__",
+    "aggregate",
+    "alternating",
+    "cascade",
+    "compose",
+    "constant",
+    "cooperative",
+    "correlated",
+    "diurnal",
+    "empirical",
+    "emulate",
+    "erlang",
+    "exponential",
+    "formula",
+    "formulas",
+    "gamma",
+    "graph",
+    "hyperexponential",
+    "lattice",
+    "law",
+    "load",
+    "lognormal",
+    "longrange",
+    "modulated",
+    "pareto",
+    "predict",
+    "redundant",
+    "scipy",
+    "shuffled",
+    "single",
+    "superposition",
+    "sweep",
+    "trace",
+    "uniform",
+    "weibull",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@
 
 A replica that pulls at t = 1, with messages that take half a unit of time:
 
->>> from replnet.network.messages import Send
+>>> from replnet.network.nodes import Send
 >>> from replnet.network.nodes import Replica, Source
 >>> clock = VirtualClock()
 >>> transport = InMemoryTransport(clock.monotonic, takes=0.5)
@@ -44,8 +44,7 @@ from typing import Any, Generic, TypeVar, final
 
 import numpy as np
 
-from replnet.network.messages import NodeId, Pull
-from replnet.network.nodes import Habit
+from replnet.network.nodes import Habit, NodeId, Pull
 
 FALSE_ALARM = 1e-6  # chance that one assertion fails correct code
 

@@ -17,13 +17,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Each layer may import those below it, and itself.
 ORDER = (
-    "text", "laws", "network", "ages", "papers", "measure", "predictions", "engines", "live", "histories", "study",
+    "text", "laws", "ages", "papers", "network", "measure", "predictions", "engines", "live", "histories", "study",
     "report", "cli",
 )  # fmt: skip
 BELOW = {part: set(ORDER[:at]) for at, part in enumerate(ORDER)}
-BELOW["predictions"] |= {"engines", "study"}
-BELOW["histories"] |= {"study"}
 LONGEST = 70
+PASS = 90  # what every event goes through: calls with arrays would cost more than all the work in them
 
 
 def layer(module: str) -> str:
@@ -59,7 +58,7 @@ HOMES = {
     "pandas": {"study", "histories"},
     "click": {"cli"},
     "rich": {"cli"},
-    "pydantic": {"text", "network", "study"},
+    "pydantic": {"text", "laws/fields.py", "papers", "network", "study"},
     "ruamel": {"text"},
 }
 
@@ -80,7 +79,7 @@ def test_functions_are_short(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or 0) - node.lineno + 1
-            assert length <= LONGEST, f"{node.name} has {length} lines"
+            assert length <= (PASS if path.name == "passes.py" else LONGEST), f"{node.name} has {length} lines"
 
 
 FOLDERS = sorted(path.parent for path in PACKAGE.rglob("__init__.py"))
@@ -115,6 +114,7 @@ def test_type_checkers_see_every_public_name():
     (seen,) = (node for node in ast.parse((PACKAGE / "__init__.py").read_text()).body if isinstance(node, ast.If))
     named = [(node.module, name.name) for node in seen.body for name in node.names]
     assert sorted(named) == sorted((home, name) for home, names in replnet._HOMES.items() for name in names)
+    assert sorted(replnet.__all__) == sorted(["__version__", *replnet._HOME])
 
 
 HEAVY = {"ray", "numba", "matplotlib", "pandas", "scipy.stats"}

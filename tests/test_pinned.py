@@ -23,7 +23,7 @@ from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import FUTURE, GOLDEN, distinct, name_words, seed_words, streams, word
 from replnet.laws.text import law
 from replnet.study.emulate import suited
-from replnet.text.shipped import shipped_names
+from replnet.text.documents import shipped_names
 
 PINS = Path(__file__).with_name("pinned.json")
 NETWORKS = sorted(shipped_names())

@@ -27,10 +27,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from replnet.engines.aggregate.carousel import Carousel
-from replnet.papers.crawl_fixed import optimal_fixed
-from replnet.papers.crawl_policies import POLICIES, order_freshness
-from replnet.papers.crawling import Pages, fixed_freshness, optimal_discrete, optimal_random, random_freshness
+from replnet.laws.processes.carousel import Carousel
+from replnet.papers.crawl import (
+    POLICIES,
+    Pages,
+    fixed_freshness,
+    optimal_discrete,
+    optimal_fixed,
+    optimal_random,
+    order_freshness,
+    random_freshness,
+)
 
 TABLES = ("cost", "figure1")
 PROGRAMS = ("Algorithm 2", "Algorithm 1", "numerical optimum", "carousel")

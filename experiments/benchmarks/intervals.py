@@ -26,6 +26,7 @@ import numpy as np
 import replnet as rn
 from replnet.engines.array import runner
 from replnet.engines.plan import plan
+from replnet.engines.tally import Task
 from replnet.measure.estimate import Estimate, ratio
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import behind, heavy
@@ -118,22 +119,20 @@ class Runner:
 
     def __init__(self, case: Case) -> None:
         compiled = plan(case.network)
-        self._at = compiled.groups.index(case.group)
+        at = compiled.groups.index(case.group)
         self._plan, self._sampled = compiled, case.estimator == "sampled"
-        self._clients = compiled.copies[self._at] == 0
-        self._doubt = heavy(behind(compiled, self._at), self._sampled)
-        formula = formulas(compiled)[case.group, "freshness"]
+        self._of, self._doubt = (case.group, "freshness"), heavy(compiled, behind(compiled, at), self._sampled)
+        formula = formulas(compiled.topology)[self._of]
         assert formula.kind == "exact", f"{case.name}: coverage needs an exact prediction, not {formula.kind}"
         self.predicted = formula.value
 
     def interval(self, seed: int) -> Estimate:
         """As `replnet.emulate` makes it of its first 32 replications."""
-        run, _ = runner(self._plan, seed, LENGTH, self._sampled)
+        run, _ = runner(Task(self._plan, seed, LENGTH, self._sampled))
         paths = run(range(REPLICATIONS))
         assert not any(path.unproven for path in paths)
-        good = [path.good[self._at] if self._clients else path.fresh[self._at] for path in paths]
-        wholes = [path.answers[self._at] if self._clients else 1.0 for path in paths]
-        return ratio(np.array(good, float), np.array(wholes, float), doubt=self._doubt)
+        amounts, wholes = np.array([path.shares[self._of] for path in paths]).T
+        return ratio(amounts, wholes, doubt=self._doubt)
 
     def coverage(self, seeds: Sequence[int]) -> Coverage:
         estimates = [self.interval(seed) for seed in seeds]

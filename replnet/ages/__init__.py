@@ -2,23 +2,21 @@
 
 In it:
 
-    chain            A cluster with Poisson downloads and polls: exact, for any number of replicas
-    charge           what a copy of age x is expected to cost, whatever made it that old
-    churn            A replica that goes down and comes back, downloading from a source that does not
-    cluster          replicas that pull from the source and from one another (P2P VI), as information ages
-    curve            functions of time as piecewise polynomials
-    download_chain   A cluster with Poisson polls and any law of downloads: exact too, for finite m
-    durations        how long a copy stays fresh, and what is left of that (P2P V-B)
-    expression       expressions of x as text, such as `min(x, 3)` or `x^2 / (1 + x)`, turned into functions of arrays
-    half_line        the law of an information age X on the whole half line, and integrals against it
     information_age  the law of the information age X of a copy, and what topologies do to it
+    half_line        that law on the whole half line, and integrals against it
+    penalties        staleness of a copy beyond fresh or not (Staleness II-IV, Sync 2.1), for any X
+    weights          what an age costs: weight functions w and their repeated integrals
+    prediction       a predicted number, with where it comes from and how far it can be trusted
+    roots            rates that meet a target: where increasing functions cross zero
+
+    cluster          replicas that pull from the source and from one another (P2P VI): which formula stands behind one
+    chains           clusters with Poisson polls: exact, for any number of replicas
+    sampled_paths    clusters of few replicas with any laws, by sampled paths of their polls
+    renewal_limit    clusters of very many replicas, with any laws
+
+    curve            functions of time as piecewise polynomials: fitted, integrated, convolved
     panels           where to put panels: the jumps, bends and scales of laws
-    penalties        staleness of a copy beyond fresh or not (Staleness II-IV, Sync 2.1), for any information age X
-    prediction       A predicted number, with where it comes from and how far it can be trusted
-    queueing         lines at nodes whose bandwidth is limited (beyond the papers
-    renewal_limit    A cluster of very many replicas, with any laws of downloads and polls
-    roots            the rate that meets a target: roots of increasing functions
-    sampled_paths    A cluster of few replicas with any laws of downloads and polls, by sampled paths of its polls
-    stretched        A law of the same shape at another rate
-    weights          what an age costs: weight functions w and their repeated integrals (Staleness II-C, eq. 24)
+
+    churn            a replica that goes down and comes back, downloading from a source that does not
+    queueing         lines at nodes whose bandwidth is limited
 """

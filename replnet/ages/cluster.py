@@ -4,9 +4,9 @@ Which formula stands behind a cluster of m depends on its shape and on the laws
 of downloads D and polls C:
 
     all are asked, or all poll all      exact                    best of independent ages
-    D, C exponential                    exact                    `chain`
-    C exponential                       exact                    `download_chain`
-    any D and C, m up to SAMPLED        within sampling error    `sampled_spread`
+    D, C exponential                    exact                    `Chain`
+    C exponential                       exact                    `DownloadChain`
+    any D and C, m up to SAMPLED        within sampling error    `sampled_paths`
     any D and C, m above                approximation            (2)
     any D and C, m infinite             limit                    `renewal_limit`
 
@@ -34,93 +34,51 @@ an upstream copy is `pull(upstream, cluster)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
-from replnet.ages.chain import Chain
-from replnet.ages.curve import Curve, Extended, clean_edges, fit
-from replnet.ages.download_chain import DownloadChain
+from replnet.ages.chains import Chain, Cluster, DownloadChain
+from replnet.ages.curve import Curve, clean_edges, fit
 from replnet.ages.information_age import InformationAge, best_of, direct, pull
-from replnet.ages.panels import FEW, thinned
+from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, Prediction
-from replnet.ages.renewal_limit import limit_curve
+from replnet.ages.renewal_limit import Crowd
 from replnet.ages.sampled_paths import SampledSpread
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
-LIMIT = Basis(
-    "limit",
-    "renewal equation for large clusters, P2P VI-A",
-    "many replicas whose downloads together are far more frequent than one's polls, random peers",
-    0.005,
-)
 FIRST_POLL = Basis("exact", "first poll reaches all, P2P VI-A", "renewal downloads and polls, distinct random peers")
 SAMPLED = 40  # replicas; twice as many as peers where those are more
 # Of the largest shortfall from the limit by (2), what may remain of it as an error; and the error of the limit.
 SHARE, FLOOR = 0.5, 0.001
-MOST_HAZARD = 1_500  # replicas that `download_chain` handles within a second
+MOST_INTEGRATED = 1_500  # replicas whose birth chain is integrated within a second
 NO_RECENT = "no formula for recent selection: the source's list makes peers depend on their download times; measure it"
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Crowd(InformationAge):
-    """The age in a cluster of very many replicas, for a client that asks `ask` of them."""
-
-    downloads: Law
-    polls: Law
-    peers: int
-    ask: int = 1
-
-    @property
-    def basis(self) -> Basis:
-        return LIMIT
-
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        # All bends that count, once the curve is known: its panels end there.
-        return thinned([*self.downloads.breaks, *self.polls.breaks])
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return (*direct(self.downloads).marks[:3], 0.3 * self.polls.mean)
-
-    def bound(self, x: Array) -> Array:
-        return (self.downloads.rate * self.downloads.excess(x)) ** self.ask
-
-    def tail(self, x: Array) -> Array:
-        x = np.asarray(x, dtype=float)
-        return self._single.upto(float(np.max(x, initial=0.0)) or 1.0)(x) ** self.ask
-
-    @cached_property
-    def _single(self) -> Extended:
-        """The tail of one replica's age."""
-        return Extended(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
-
-    def tail_curve(self, horizon: float) -> Curve:
-        single = self._single.upto(horizon)
-        return single if self.ask == 1 else fit(lambda x: single(x) ** self.ask, single.edges)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class FiniteCrowd(InformationAge):
+class FiniteCrowd(Cluster):
     """The age in a cluster of many replicas, from that of a smaller one and of very many; (2)."""
 
-    replicas: int
-    crowd: Crowd
-    fewer: int
-    few: InformationAge
+    @cached_property
+    def crowd(self) -> Crowd:
+        return crowd(self.downloads, self.polls, self.peers, ask=self.ask)
+
+    @cached_property
+    def few(self) -> InformationAge:
+        return cluster(self.fewer, self.downloads, self.polls, self.peers, ask=self.ask)
+
+    @property
+    def fewer(self) -> int:
+        return fewer(self.peers, self.ask)
 
     @cached_property
     def basis(self) -> Basis:
         """As measured for bursty, even and heavy-tailed laws."""
-        downloads, polls = self.crowd.downloads.mean, self.crowd.polls.mean
-        x = np.geomspace(1e-3 * min(downloads, polls), 4 * downloads, 60)
+        x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 4 * self.downloads.mean, 60)
         many, few = 1 - self.crowd.tail(x), 1 - self.few.tail(x)
         shortfall = float(np.max(1 - self._between(many, few) / many))
         return Basis(
@@ -137,19 +95,8 @@ class FiniteCrowd(InformationAge):
         return replace(found, accuracy=SHARE * shortfall + few.accuracy + FLOOR * found.value)
 
     @property
-    def breaks(self) -> tuple[float, ...]:
-        return self.crowd.breaks
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return self.crowd.marks
-
-    def bound(self, x: Array) -> Array:
-        return self.crowd.bound(x)
-
-    def tail(self, x: Array) -> Array:
-        x = np.asarray(x, dtype=float)
-        return 1 - self._between(1 - self.crowd.tail(x), 1 - self.few.tail(x))
+    def scales(self) -> Scales:
+        return self.crowd.scales
 
     def _between(self, many: Array, few: Array) -> Array:
         """(2)."""
@@ -162,66 +109,47 @@ class FiniteCrowd(InformationAge):
         return fit(lambda x: 1 - self._between(1 - many(x), 1 - few(x)), edges, tolerance=1e-9)
 
 
-@final
-@dataclass(frozen=True)
-class _Shape:
-    replicas: int
-    peers: int
-    ask: int
-
-    def __post_init__(self) -> None:
-        if self.replicas < 1:
-            raise FieldError("replicas", f"{self.replicas} is no cluster", "1 or more")
-        if not 0 <= self.peers < self.replicas:
-            right = f"0 to {self.replicas - 1}: the peers of a replica are others"
-            raise FieldError("peers", f"{self.peers} of {self.replicas} replicas", right)
-        if not 1 <= self.ask <= self.replicas:
-            raise FieldError("ask", f"{self.ask} of {self.replicas} replicas", f"1 to {self.replicas}")
-
-
-def cluster(
-    replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, select: str = "random", ask: int = 1
-) -> InformationAge:
+def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, ask: int = 1) -> InformationAge:
     """The age of the best of `ask` replicas of a cluster, by the formula that the head names.
 
-    Raises FieldError (a ValueError) for shapes that cannot be, and for `recent`, which has no formula.
+    Raises FieldError (a ValueError) for shapes that cannot be.
     """
-    shape = _Shape(replicas, peers, ask)
-    if polls is None or shape.peers == 0:
+    _require_shape(replicas, peers, ask)
+    if polls is None or peers == 0 or ask == replicas:
         return best_of([direct(downloads)] * ask)
-    if select != "random":
-        raise FieldError("select", NO_RECENT, "random")
-    if ask == replicas:
-        return best_of([direct(downloads)] * ask)
-    if isinstance(polls, Exponential):
-        known = _poisson_polls(shape, downloads, polls)
-        if known is not None:
-            return known
+    if isinstance(polls, Exponential) and isinstance(downloads, Exponential):
+        return Chain(replicas, downloads, polls, peers, ask)
+    if isinstance(polls, Exponential) and replicas <= MOST_INTEGRATED:
+        return DownloadChain(replicas, downloads, polls, peers, ask)
     # The first poll of several replicas at recorded intervals has too many bends for (1) to be quick.
     if peers == replicas - 1 and (ask == 1 or len(polls.breaks) <= FEW):
         others = best_of([direct(downloads)] * (replicas - ask))
         later = pull(others, best_of([direct(polls)] * ask))
         return best_of([direct(downloads)] * ask + [later], rests_on=FIRST_POLL)
-    fewer = max(SAMPLED, 2 * peers, 2 * ask)
-    if replicas <= fewer:
-        return SampledSpread(replicas, downloads, polls, peers, ask)
-    few = cluster(fewer, downloads, polls, peers, ask=ask)
-    return FiniteCrowd(replicas, Crowd(downloads, polls, peers, ask), fewer, few)
+    kind = SampledSpread if replicas <= fewer(peers, ask) else FiniteCrowd
+    return kind(replicas, downloads, polls, peers, ask)
 
 
-def crowd(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -> InformationAge:
+def fewer(peers: int, ask: int) -> int:
+    """Up to how many replicas paths are sampled."""
+    return max(SAMPLED, 2 * peers, 2 * ask)
+
+
+def _require_shape(replicas: int, peers: int, ask: int) -> None:
+    if replicas < 1:
+        raise FieldError("replicas", f"{replicas} is no cluster", "1 or more")
+    if not 0 <= peers < replicas:
+        right = f"0 to {replicas - 1}: the peers of a replica are others"
+        raise FieldError("peers", f"{peers} of {replicas} replicas", right)
+    if not 1 <= ask <= replicas:
+        raise FieldError("ask", f"{ask} of {replicas} replicas", f"1 to {replicas}")
+
+
+def crowd(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -> Crowd:
     """The age in a cluster of very many replicas. Limit."""
-    return Crowd(downloads, polls, peers, ask)
+    return Crowd(0, downloads, polls, peers, ask)
 
 
 def all_superposed(downloads: Law, replicas: int) -> InformationAge:
     """The age in a cluster whose polls are infinitely frequent (P2P Thm 6). Limit of fast polls, exact in m."""
     return best_of([direct(downloads)] * replicas)
-
-
-def _poisson_polls(shape: _Shape, downloads: Law, polls: Law) -> InformationAge | None:
-    if isinstance(downloads, Exponential):
-        return Chain(shape.replicas, downloads.rate, polls.rate, shape.peers, shape.ask)
-    if shape.replicas <= MOST_HAZARD:
-        return DownloadChain(shape.replicas, downloads, polls.rate, shape.peers, shape.ask)
-    return None

@@ -86,13 +86,6 @@ class Curve:
         powers[0] += 1
         return Curve(self.edges, powers, 1 - self.beyond)
 
-    def shifted(self, by: float) -> Curve:
-        """The curve moved right by `by` > 0; one before that, as a tail is."""
-        ones = np.zeros((len(self.powers), 1))
-        ones[0] = 1
-        edges = np.concatenate([[0.0], self.edges + by])
-        return Curve(edges, np.hstack([ones, self.powers]), self.beyond)
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -168,17 +161,21 @@ def fit(
     return Curve(np.append(lows[order], edges[-1]), powers, last)
 
 
-def integral_of_product(f: Callable[[Array], Array], g: Callable[[Array], Array], edges: Array) -> float:
-    """Integral of f g over the panels that `edges` bound."""
+def panel_integrals(f: Callable[[Array], Array], edges: Array) -> Array:
+    """The integral of f over each of the panels that `edges` bound."""
     width = np.diff(edges)
     x = edges[:-1, None] + width[:, None] * GAUSS_NODES
-    return float(((f(x) * g(x)) @ GAUSS_WEIGHTS) @ width)
+    # Some functions take their points in one row only.
+    return np.asarray(f(x.ravel())).reshape(x.shape) @ GAUSS_WEIGHTS * width
 
 
-def split_points(f: Curve, g: Curve, x: Array, upto: float) -> tuple[Array, Array, Array]:
+Along = Callable[[Array, Array], Array]  # points, in rows, and for each row a point inside its panel; to values
+
+
+def split_points(f_edges: Array, g_edges: Array, x: Array, upto: float = np.inf) -> tuple[Array, Array, Array]:
     """The panels of (1) for every x, cut off at `upto`: which x, where from, how wide."""
     top = np.minimum(x, upto)[:, None]
-    cuts = np.concatenate([np.broadcast_to(f.edges, (len(x), len(f.edges))), x[:, None] - g.edges], axis=1)
+    cuts = np.concatenate([np.broadcast_to(f_edges, (len(x), len(f_edges))), x[:, None] - g_edges], axis=1)
     cuts = np.sort(np.concatenate([np.clip(cuts, 0, top), np.zeros_like(top), top], axis=1), axis=1)
     width = np.diff(cuts, axis=1)
     # Panels of the size of rounding come from edges that coincide.
@@ -186,14 +183,14 @@ def split_points(f: Curve, g: Curve, x: Array, upto: float) -> tuple[Array, Arra
     return row, cuts[row, column], width[row, column]
 
 
-def convolve(f: Curve, g: Curve, x: Array, upto: float = np.inf) -> Array:
-    """(1) at every point of `x`, over y below `upto` only."""
-    row, start, width = split_points(f, g, x, upto)
+def convolve(f: Along, f_edges: Array, g: Along, g_edges: Array, x: Array, upto: float = np.inf) -> Array:
+    """(1) at every point of `x`, over y below `upto` only; f and g are smooth between their edges."""
+    row, start, width = split_points(f_edges, g_edges, x, upto)
     total = np.zeros(len(x))
     for block in range(0, len(row), BLOCK):
         part = slice(block, block + BLOCK)
         y = start[part, None] + width[part, None] * GAUSS_NODES
         middle, at = start[part] + width[part] / 2, x[row[part]]
-        inner = (f.along(y, middle) * g.along(at[:, None] - y, at - middle)) @ GAUSS_WEIGHTS
+        inner = (f(y, middle) * g(at[:, None] - y, at - middle)) @ GAUSS_WEIGHTS
         total += np.bincount(row[part], inner * width[part], minlength=len(x))
     return total

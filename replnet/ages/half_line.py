@@ -27,19 +27,17 @@ of x by then, or nearly: with r = -s it is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, clean_edges
+from replnet.ages.curve import clean_edges, panel_integrals
 from replnet.ages.information_age import ROUGH, Best, Delayed, InformationAge, Pull, Sum, resolution
 from replnet.ages.panels import resolving_edges
 from replnet.laws.law import Array, Law
-
-Function = Callable[[Array], Array]
+from replnet.text.arithmetic import Function
 
 OCTAVES = 120  # from the mean to the last panel: 36 powers of ten
 STEP = 4.0  # between panels where a tail is a power
@@ -65,19 +63,15 @@ class HalfLine:
     error: float = 0.0  # of the tail before that
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Integral:
+class Integral(NamedTuple):
     value: float
     error: float
 
 
 @lru_cache(maxsize=128)
 def half_line(copy: InformationAge) -> HalfLine:
-    return _of_law(copy) if isinstance(copy, Pull) else _continued(copy)
-
-
-def _of_law(copy: Pull) -> HalfLine:
+    if not isinstance(copy, Pull):
+        return _continued(copy)
     law = copy.downloads
     return HalfLine(copy.tail, lambda x: law.rate * law.tail(x), law_edges(law), law.mean)
 
@@ -92,7 +86,7 @@ def law_edges(law: Law) -> Array:
 
 
 def _continued(copy: InformationAge) -> HalfLine:
-    scale = min(copy.marks)
+    scale = min(copy.scales.marks)
     octaves = scale * 2.0 ** np.arange(1000)
     with np.errstate(all="ignore"):
         bound = copy.bound(octaves)
@@ -191,9 +185,7 @@ def exists(law: HalfLine, w: Function, k: int) -> bool:
 
 def integrated(f: Function, edges: Array, law: HalfLine) -> Integral:
     """The integral of f, a multiple of the law's tail or density, over the panels, and past them (4)."""
-    width = np.diff(edges)
-    x = edges[:-1, None] + width[:, None] * GAUSS_NODES
-    parts = (f(x.ravel()).reshape(x.shape) @ GAUSS_WEIGHTS) * width
+    parts = panel_integrals(f, edges)
     value, uncertain = float(parts.sum()), float(parts[edges[:-1] >= law.far].sum()) * law.off
     points = float(edges[-1]) / STEP ** np.arange(3)
     last = f(points) * points

@@ -21,15 +21,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, integral_of_product
-from replnet.ages.panels import Atoms, atoms_of, jumps, resolving_edges, soft_marks, spread_out, thinned
+from replnet.ages.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, panel_integrals
+from replnet.ages.panels import Scales, atoms_of, jumps, resolving_edges, thinned
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joined
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
@@ -46,33 +46,32 @@ DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")
 
 
 class InformationAge(ABC):
-    """A law on [0, infinity) that knows its tail and where it rests on."""
+    """A law on [0, infinity) that knows its tail and what it rests on."""
 
     @property
     @abstractmethod
     def basis(self) -> Basis: ...
 
-    @abstractmethod
-    def tail(self, x: Array) -> Array:
-        """P(X > x)."""
+    @property
+    def scales(self) -> Scales:
+        return Scales()
 
-    @abstractmethod
+    @property
+    def summands(self) -> tuple[InformationAge, ...]:
+        """The independent ages that this is the sum of."""
+        return (self,)
+
+    def tail(self, x: Array) -> Array:
+        """P(X > x). An age has a formula for this or for `tail_curve`."""
+        return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
+
     def bound(self, x: Array) -> Array:
         """An upper bound of the tail that costs nothing, to find where it is negligible."""
-
-    @property
-    @abstractmethod
-    def breaks(self) -> tuple[float, ...]:
-        """Where the tail jumps or bends."""
-
-    @property
-    @abstractmethod
-    def marks(self) -> tuple[float, ...]:
-        """Points that tell the scales of X."""
+        return self.tail(x)
 
     def tail_curve(self, horizon: float) -> Curve:
         """The tail on [0, horizon]."""
-        edges = clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
+        edges = self.scales.edges(horizon)
         return fit(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
@@ -111,13 +110,11 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
     """(3) on the union of the panels of both factors."""
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
-    parts: list[Array] = [curve.edges, resolving_edges(updates, horizon)]
-    tail: Callable[[Array], Array] = curve
+    edges, tail = [curve.edges, resolving_edges(updates, horizon)], curve.__call__
     if isinstance(copy, Pull):  # as it is, with all its bends
-        parts, tail = [*parts, jumps(copy.downloads)], copy.tail
-    edges = clean_edges(np.concatenate(parts), horizon)
-    stale = updates.rate * integral_of_product(updates.tail, tail, edges)
-    return min(max(1 - stale, 0.0), 1.0)
+        edges, tail = [*edges, jumps(copy.downloads)], copy.tail
+    stale = panel_integrals(lambda x: updates.tail(x) * tail(x), clean_edges(np.concatenate(edges), horizon)).sum()
+    return min(max(1 - float(updates.rate * stale), 0.0), 1.0)
 
 
 @final
@@ -127,36 +124,23 @@ class Pull(InformationAge):
 
     downloads: Law
 
+    basis = DIRECT
+
     def __post_init__(self) -> None:
         self.downloads.require_finite_mean()
-
-    @property
-    def basis(self) -> Basis:
-        return DIRECT
 
     def tail(self, x: Array) -> Array:
         return self.downloads.rate * self.downloads.excess(x)
 
-    def bound(self, x: Array) -> Array:
-        return self.tail(x)
-
     @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        return thinned(self.downloads.breaks)
-
-    @cached_property
-    def marks(self) -> tuple[float, ...]:
-        return soft_marks(self.downloads)
-
-    @cached_property
-    def atoms(self) -> Atoms | None:
-        return atoms_of(self.downloads)
+    def scales(self) -> Scales:
+        return Scales.of(self.downloads)
 
     def laplace(self, rate: float) -> float:
         return _transform(self.downloads, rate)
 
     def density_curve(self, horizon: float) -> Curve:
-        edges = clean_edges([*self.breaks, *self.marks], horizon)
+        edges = clean_edges([*self.scales.breaks, *self.scales.marks], horizon)
         return fit(self.downloads.tail, edges, tolerance=1e-12).times(self.downloads.rate)
 
 
@@ -182,33 +166,20 @@ class Sum(InformationAge):
 
     @cached_property
     def summands(self) -> tuple[InformationAge, ...]:
-        """What is summed in the end; a loop, as chains may be longer than the stack."""
-        leaves: list[InformationAge] = []
-        parts: list[InformationAge] = [self]
-        while parts:
-            part = parts.pop()
-            if isinstance(part, Sum):
-                parts += (part.upstream, part.own)
-            else:
-                leaves.append(part)
-        return tuple(leaves)
+        return (*self.own.summands, *self.upstream.summands)
 
-    def tail(self, x: Array) -> Array:
-        x = np.asarray(x, dtype=float)
-        return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
+    def __post_init__(self) -> None:
+        _ = self.summands  # now, level by level, as chains may be longer than the stack
 
     def bound(self, x: Array) -> Array:
         share = np.asarray(x) / len(self.summands)
         return np.minimum(sum(leaf.bound(share) for leaf in self.summands), 1.0)
 
     @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        own, upstream = np.array([0.0, *self.own.breaks]), np.array([0.0, *self.upstream.breaks])
-        return thinned(np.add.outer(own, upstream).ravel())
-
-    @cached_property
-    def marks(self) -> tuple[float, ...]:
-        return (*self.own.marks, *self.upstream.marks)
+    def scales(self) -> Scales:
+        own, upstream = self.own.scales, self.upstream.scales
+        sums = np.add.outer([0.0, *own.breaks], [0.0, *upstream.breaks])
+        return Scales(thinned(sums.ravel()), (*own.marks, *upstream.marks))
 
     def tail_curve(self, horizon: float) -> Curve:
         # Shared by the levels of a cascade, which ask for one another's curves.
@@ -221,13 +192,13 @@ class Sum(InformationAge):
     def _curve(self, horizon: float) -> Curve:
         """(1), or (2) where the own law has many atoms."""
         upstream = self.upstream.tail_curve(horizon)
-        edges = clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
-        if isinstance(self.own, Pull) and self.own.atoms is not None:
-            atoms, own, rate = self.own.atoms, self.own, self.own.downloads.rate
-            whole = upstream.antiderivative()
+        edges = self.scales.edges(horizon)
+        if isinstance(self.own, Pull) and (atoms := atoms_of(self.own.downloads)):
+            own, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
             return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH, most=MANY)
         density, tail = self.own.density_curve(horizon), self.own.tail_curve(horizon)
-        return fit(lambda x: tail(x) + convolve(density, upstream, x), edges, tolerance=resolution(edges))
+        parts = (density.along, density.edges, upstream.along, upstream.edges)
+        return fit(lambda x: tail(x) + convolve(*parts, x), edges, tolerance=resolution(edges))
 
     def laplace(self, rate: float) -> float:
         """A product over the summands (P2P eq. 29)."""
@@ -258,13 +229,10 @@ class Best(InformationAge):
         return math.prod(copy.bound(x) ** count for copy, count in self._powers.items())
 
     @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        return thinned([point for copy in self._powers for point in copy.breaks])
-
-    @cached_property
-    def marks(self) -> tuple[float, ...]:
-        nearer = [min(copy.marks) / len(self.copies) for copy in self._powers]
-        return (*nearer, *(point for copy in self._powers for point in copy.marks))
+    def scales(self) -> Scales:
+        own = [copy.scales for copy in self._powers]
+        marks = [min(one.marks) / len(self.copies) for one in own] + [point for one in own for point in one.marks]
+        return Scales(thinned(point for one in own for point in one.breaks), tuple(marks))
 
 
 @final
@@ -288,12 +256,9 @@ class Delayed(InformationAge):
         return np.where(x < self.delay, 1.0, self.copy.bound(np.maximum(x - self.delay, 0.0)))
 
     @property
-    def breaks(self) -> tuple[float, ...]:
-        return (self.delay, *(self.delay + point for point in self.copy.breaks))
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return tuple(self.delay + point for point in self.copy.marks)
+    def scales(self) -> Scales:
+        breaks, marks = (tuple(self.delay + point for point in points) for points in self.copy.scales)
+        return Scales((self.delay, *breaks), marks)
 
     def laplace(self, rate: float) -> float:
         return math.exp(-rate * self.delay) * self.copy.laplace(rate)
@@ -304,31 +269,17 @@ class Delayed(InformationAge):
 class Never(InformationAge):
     """A copy that nothing reaches: infinitely old."""
 
-    @property
-    def basis(self) -> Basis:
-        return Basis("exact", "no path from the source", "")
+    basis = Basis("exact", "no path from the source", "")
 
     def tail(self, x: Array) -> Array:
         return np.ones_like(np.asarray(x, dtype=float))
-
-    def bound(self, x: Array) -> Array:
-        return self.tail(x)
-
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        return ()
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return (1.0,)
 
     def freshness(self, updates: Law) -> Prediction:
         return Prediction.of(0.0, self.basis)
 
 
-def direct(downloads: Law) -> InformationAge:
-    """The age of a copy that is pulled from the source (P2P eq. 6, 8). Exact."""
-    return Pull(downloads)
+direct = Pull  # the age of a copy that is pulled from the source (P2P eq. 6, 8), exact
+never = Never
 
 
 def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
@@ -360,13 +311,3 @@ def delayed(copy: InformationAge, delay: float) -> InformationAge:
     """The age when replies take a constant time (P2P eq. 27 at y = delay). Exact."""
     assert delay >= 0, delay
     return copy if delay == 0 or isinstance(copy, Never) else Delayed(copy, delay)
-
-
-def never() -> InformationAge:
-    """The age of a copy without a path to the source."""
-    return Never()
-
-
-def freshness(copy: InformationAge, updates: Law) -> Prediction:
-    """The share of time in which the copy is fresh: (3), P2P eq. 8 and 28."""
-    return copy.freshness(updates)

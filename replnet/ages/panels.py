@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from replnet.ages.curve import clean_edges, fit
-from replnet.laws.discrete import Lattice
+from replnet.laws.discrete import Discrete, Lattice
+from replnet.laws.families import Constant
 from replnet.laws.law import Array, Law
-from replnet.laws.steps import Discrete
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
 FEW = 64  # breaks that are all worth a panel of their own in a convolution
@@ -47,9 +47,24 @@ def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
     return kept
 
 
+class Scales(NamedTuple):
+    """Where a tail jumps or bends, and points that tell its scales."""
+
+    breaks: tuple[float, ...] = ()
+    marks: tuple[float, ...] = (1.0,)
+
+    @classmethod
+    def of(cls, law: Law) -> Scales:
+        return cls(thinned(law.breaks), soft_marks(law))
+
+    def edges(self, horizon: float) -> Array:
+        """Panels from which a fit may start."""
+        return clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
+
+
 def jumps(law: Law) -> Array:
     """All points where the law's tail jumps or bends, however many."""
-    return law.steps.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
+    return law.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
 
 
 def resolving_edges(law: Law, horizon: float) -> Array:
@@ -89,6 +104,19 @@ class Atoms:
         return Atoms(np.bincount(group, self.weights * self.values) / weights, weights)
 
 
+def values_of(law: Law) -> Atoms | None:
+    """The values that a law takes and their chances, if it takes finitely many."""
+    if isinstance(law, Constant):
+        return Atoms(np.array([law.period]), np.array([1.0]))
+    return Atoms(law.values, law.weights / law.total) if isinstance(law, Discrete) else None
+
+
+def atoms_of(law: Law) -> Atoms | None:
+    """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
+    atoms = values_of(law)
+    return atoms.grouped(GROUPS) if atoms and len(atoms.values) > FEW else None
+
+
 def coarse(law: Law) -> Law:
     """The law itself, or one of a few values in the place of very many."""
     atoms = atoms_of(law)
@@ -96,10 +124,3 @@ def coarse(law: Law) -> Law:
         return law
     few = atoms.grouped(COARSE)
     return Lattice(few.values.tolist(), few.weights.tolist())
-
-
-def atoms_of(law: Law) -> Atoms | None:
-    """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
-    if not isinstance(law, Discrete) or len(law.steps.values) <= FEW:
-        return None
-    return Atoms(law.steps.values, law.steps.weights / law.steps.total).grouped(GROUPS)

@@ -1,6 +1,7 @@
 """Staleness of a copy beyond fresh or not (Staleness II-IV, Sync 2.1), for any information age X.
 
-With A_U the age of the updates, mu their rate, g_U its density and H the tail of X,
+With A_U the age of the updates, mu their rate, g_U = mu (1 - F_U) its density and H
+the tail of X,
 
     K(x) = P(X - A_U > x) = integral of g_U(y) H(x + y) dy                                      (1)
     staleness          p = K(0)                                                 eq. 36
@@ -10,12 +11,20 @@ With A_U the age of the updates, mu their rate, g_U its density and H the tail o
     update penalty     mu E[w2(X)] = mu integral of w(x) H(x) dx                eq. 50
     missing updates    mu E[X], the same with w = 1                             eq. 54
 
-where v is the expected cost of a copy of a given age (`charge`). The paper has X =
-A_D, a copy of the source; nothing in its proofs needs more than an X that does not
-depend on the update age, so the formulas hold for cascades, clusters and the
-freshest of several as well. For X = A_D whose D takes finitely many values d,
+The paper has X = A_D, a copy of the source; nothing in its proofs needs more than an X
+that does not depend on the update age, so the formulas hold for cascades, clusters and
+the freshest of several as well. v is the expected cost of a copy of a given age,
 
-    source penalty = lambda E[V(D)], V the integral of v        update penalty = lambda mu E[w3(D)]       (2)
+    v(x) = E[w(x - A_U); A_U < x] = integral over y in (0, x) of g_U(y) w(x - y) dy             (2)
+
+and, where U takes many values, as a record does, by parts a sum,
+
+    v(x) = mu (w2(x) - E[w2((x - U)+)]).                                                        (3)
+
+The same with w2 in the place of w is V, the integral of v. For X = A_D whose D takes
+finitely many values d,
+
+    source penalty = lambda E[V(D)]        update penalty = lambda mu E[w3(D)]                  (4)
 
 Ages of Sync 2.1: the age of a stale copy is the time since the first change it
 missed, the source penalty with w = x, or read as the time since the last change of
@@ -33,15 +42,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from replnet.ages.charge import COARSE, charge, too_many, values_of
-from replnet.ages.curve import GAUSS, clean_edges
+from replnet.ages.curve import GAUSS, clean_edges, convolve
 from replnet.ages.half_line import HalfLine, Integral, exists, half_line, integrated, law_edges
 from replnet.ages.information_age import InformationAge, Never, Pull
-from replnet.ages.panels import GROUPS, resolving_edges
+from replnet.ages.panels import FEW, GROUPS, resolving_edges, values_of
 from replnet.ages.prediction import Basis, Prediction, joined
-from replnet.ages.weights import Power, Threshold, Weight, weight
+from replnet.ages.weights import AGE, ONE, Weight, weight
 from replnet.laws.law import Array, Law
-from replnet.text.checks import FieldError, finite
+from replnet.text.errors import FieldError, finite
 
 INDEPENDENT = "update age independent of the copy's age"
 STALENESS = Basis("exact", "Staleness eq. 36", INDEPENDENT)
@@ -54,28 +62,33 @@ LAST_CHANGE = Basis("exact", "Sync Definition 2, by the last change", INDEPENDEN
 DATA = Basis("exact", "mean information age", "")
 
 NEVER = "infinite because nothing reaches the copy"
-ONE, AGE = Power(0.0), Power(1.0)
+HEAVY = "infinite because {} is: ages have too heavy a tail"
 SETTLED, CLOSE = (2.0**30, 2.0**60, math.inf), 1e-10  # where heavy tails may be powers, and the error that says so
+ROUNDING = 1e-9  # share of an integral below which its error is not stated
+BLOCK = 20_000  # panels of (2) at once
+MOST_TERMS = 1 << 20  # of (3); where there are more, values are taken in groups
+COARSE = 1e-5  # what groups may cost, as a share: 5e-6 was the most seen in records of 40,000 intervals
+
+
+# ---- Of a copy whose information age is known
 
 
 def staleness(copy: InformationAge, updates: Law) -> Prediction:
     """The share of time in which the copy is stale, eq. 36."""
-    return _chance(copy, _lags_beyond(copy, updates, 0.0), STALENESS)
+    return _source(copy, updates, ONE, STALENESS)
 
 
 def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
     """The share of time in which the copy is fresh or stale by less than `lag`, eq. 41."""
     if finite("lag", lag) < 0:
         raise FieldError("lag", f"{lag:g} is negative", "0 or more")
-    late = _chance(copy, _lags_beyond(copy, updates, lag), CURRENCY)
+    late = _chance(copy, CURRENCY, _lags_beyond(copy, updates, lag))
     return replace(late, value=1 - late.value)
 
 
-def lag_tail(copy: InformationAge, updates: Law, x: Array) -> Array:
+def lag_tail(copy: InformationAge, updates: Law, x: float) -> float:
     """1 - F_L of Thm 5: the chance that a stale copy has been stale for longer than x. As exact as X is."""
-    points = np.asarray(x, dtype=float)
-    beyond = [_lags_beyond(copy, updates, float(one)).value for one in points.ravel()]
-    return np.array(beyond).reshape(points.shape) / _lags_beyond(copy, updates, 0.0).value
+    return _lags_beyond(copy, updates, x).value / _lags_beyond(copy, updates, 0.0).value
 
 
 def source_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
@@ -103,46 +116,62 @@ def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
     if isinstance(copy, Never):
         return Prediction.of(updates.second_moment / (2 * updates.mean), joined([copy.basis, LAST_CHANGE]))
     law = half_line(copy)
-    if math.isinf(updates.second_moment) and not exists(law, lambda y: y * _age_density(updates, y), 1):
-        return _infinite(copy, LAST_CHANGE, _reason("E[A_U; X > A_U]"))
+    if math.isinf(updates.second_moment) and not exists(law, lambda y: y * updates.rate * updates.tail(y), 1):
+        return _infinite(copy, LAST_CHANGE, HEAVY.format("E[A_U; X > A_U]"))
     edges = _product_edges(law, updates, 0.0)
-    return _found(copy, integrated(lambda y: y * _age_density(updates, y) * law.tail(y), edges, law), LAST_CHANGE)
+    found = integrated(lambda y: y * updates.rate * updates.tail(y) * law.tail(y), edges, law)
+    return _found(copy, LAST_CHANGE, found)
 
 
 def data_age(copy: InformationAge) -> Prediction:
     """E[X]: how long ago the copy's data left the source, changed since or not."""
-    if isinstance(copy, Never):
-        return _infinite(copy, DATA, NEVER)
-    law = half_line(copy)
-    if not exists(law, ONE, 1):
-        return _infinite(copy, DATA, _reason("E[X]"))
-    return _found(copy, _weighted_tail(copy, law, ONE), DATA)
+    return _mean_weight(copy, DATA, ONE, 1.0, "E[X]")
 
 
-def _age_density(updates: Law, y: Array) -> Array:
-    return updates.rate * updates.tail(y)
+# ---- What a copy of a given age is expected to cost
+
+
+def charge(updates: Law, by: Weight, x: Array, order: int = 1) -> Array:
+    """v of (2) at every point of an array, or with order 2 its integral."""
+    x = np.asarray(x, dtype=float)
+    atoms, upto = values_of(updates), float(x.max(initial=0.0))
+    if atoms and len(atoms.values) > FEW:
+        atoms = atoms.grouped(GROUPS) if _too_many(updates, x.size) else atoms
+        return updates.rate * atoms.differences(by.orders[order], x)
+    if not upto > 0:
+        return np.zeros_like(x)
+    w, own, mirrored = by.orders[order - 1], resolving_edges(updates, upto), by.edges(upto, min(upto, updates.mean))
+    step = max(1, BLOCK // (own.size + mirrored.size + 2))
+    blocks = np.split(x, range(step, x.size, step))
+    cost = [convolve(lambda y, _: updates.tail(y), own, lambda y, _: w(y), mirrored, block) for block in blocks]
+    return updates.rate * np.concatenate(cost)
+
+
+def _too_many(updates: Law, points: int) -> bool:
+    """Whether the charge at so many points takes groups of values."""
+    atoms = values_of(updates)
+    return atoms is not None and len(atoms.values) > FEW and points * len(atoms.values) > MOST_TERMS
+
+
+# ---- Integrals
 
 
 def _source(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
     updates.require_finite_mean()
+    if w.start is not None:
+        return _chance(copy, basis, _lags_beyond(copy, updates, w.start))
     if isinstance(copy, Never):
-        cost = w.limit
-        return Prediction.of(cost, joined([copy.basis, basis])) if cost < math.inf else _infinite(copy, basis, NEVER)
-    if isinstance(w, Threshold):
-        return _chance(copy, _lags_beyond(copy, updates, w.start), basis)
-    if w == ONE:
-        return _chance(copy, _lags_beyond(copy, updates, 0.0), basis)
+        return Prediction.of(w.limit, joined([copy.basis, basis])) if w.limit < math.inf else _infinite(copy, basis)
     law = half_line(copy)
     if not exists(law, w, 0):
-        return _infinite(copy, basis, _reason(f"E[w(X)], w = {w},"))
-    return _found(copy, _mean_charge(copy, law, updates, w), basis)
+        return _infinite(copy, basis, HEAVY.format(f"E[w(X)], w = {w},"))
+    return _found(copy, basis, _mean_charge(copy, law, updates, w))
 
 
 def _mean_charge(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> Integral:
-    """E[v(X)], by (2) where it is a sum."""
-    atoms = values_of(copy.downloads) if isinstance(copy, Pull) else None
-    if isinstance(copy, Pull) and atoms:
-        coarse = too_many(updates, len(atoms.values))
+    """E[v(X)], by (4) where it is a sum."""
+    if isinstance(copy, Pull) and (atoms := values_of(copy.downloads)):
+        coarse = _too_many(updates, len(atoms.values))
         atoms = atoms.grouped(GROUPS) if coarse else atoms
         value = float(copy.downloads.rate * (atoms.weights @ charge(updates, w, atoms.values, 2)))
         return Integral(value, COARSE * value * coarse)
@@ -153,30 +182,30 @@ def _mean_charge(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -
         if found.error <= CLOSE * found.value:
             break
     at = np.array([min(law.far, float(law.edges[-1]))])
-    grouped = COARSE * found.value * too_many(updates, GAUSS * len(law.edges))
+    grouped = COARSE * found.value * _too_many(updates, GAUSS * len(law.edges))
     return Integral(found.value, found.error + grouped + law.error * float(charge(updates, w, at)[0]))
 
 
 def _update(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
     updates.require_finite_mean()
+    return _mean_weight(copy, basis, w, updates.rate, f"E[w2(X)], w = {w},")
+
+
+def _mean_weight(copy: InformationAge, basis: Basis, w: Weight, rate: float, words: str) -> Prediction:
+    """So many times E[w2(X)], by (4) where it is a sum."""
     if isinstance(copy, Never):
-        return _infinite(copy, basis, NEVER)
+        return _infinite(copy, basis)
     law = half_line(copy)
     if not exists(law, w, 1):
-        return _infinite(copy, basis, _reason(f"E[w2(X)], w = {w},"))
-    found = _weighted_tail(copy, law, w)
-    return _found(copy, Integral(updates.rate * found.value, updates.rate * found.error), basis)
-
-
-def _weighted_tail(copy: InformationAge, law: HalfLine, w: Weight) -> Integral:
-    """E[w2(X)], by (2) where it is a sum."""
-    atoms = values_of(copy.downloads) if isinstance(copy, Pull) else None
-    if isinstance(copy, Pull) and atoms:
-        return Integral(float(copy.downloads.rate * (atoms.weights @ w.second_integral(atoms.values))), 0.0)
+        return _infinite(copy, basis, HEAVY.format(words))
+    if isinstance(copy, Pull) and (atoms := values_of(copy.downloads)):
+        value = float(copy.downloads.rate * (atoms.weights @ w.second_integral(atoms.values)))
+        return _found(copy, basis, Integral(rate * value, 0.0))
     upto = float(law.edges[-1])
     edges = clean_edges(np.concatenate([law.edges, w.edges(upto, law.scale)]), upto)
     found = integrated(lambda x: w(x) * law.tail(x), edges, law)
-    return Integral(found.value, found.error + law.error * float(w.integral(min(law.far, upto))))
+    error = found.error + law.error * float(w.integral(min(law.far, upto)))
+    return _found(copy, basis, Integral(rate * found.value, rate * error))
 
 
 def _product_edges(law: HalfLine, updates: Law, x: float) -> Array:
@@ -195,31 +224,26 @@ def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
     edges = _product_edges(law, updates, x)
     if len(edges) < 2:
         return Integral(0.0, 0.0)
-    found = integrated(lambda y: _age_density(updates, y) * law.tail(x + y), edges, law)
+    found = integrated(lambda y: updates.rate * updates.tail(y) * law.tail(x + y), edges, law)
     return Integral(min(found.value, 1.0), found.error + law.error)
 
 
-def _chance(copy: InformationAge, late: Integral, basis: Basis) -> Prediction:
+# ---- What is said of them
+
+
+def _found(copy: InformationAge, basis: Basis, found: Integral, uncertain: float | None = None) -> Prediction:
+    """`uncertain` is that of which the accuracy of the copy's own law is a share, if not the value."""
+    whole, value = joined([copy.basis, basis]), found.value
+    stated = found.error if found.error > ROUNDING * abs(value) else 0.0
+    accuracy = (value if uncertain is None else uncertain) * whole.accuracy + stated
+    return Prediction(value, whole.kind, whole.source, whole.assumes, accuracy)
+
+
+def _chance(copy: InformationAge, basis: Basis, late: Integral) -> Prediction:
     """A share of time in which the copy is late; what the copy's own law leaves open is a share of the rest."""
-    whole = joined([copy.basis, basis])
-    open_ = (1 - late.value) * whole.accuracy + _told(late)
-    return Prediction(late.value, whole.kind, whole.source, whole.assumes, open_)
+    return _found(copy, basis, late, uncertain=1 - late.value)
 
 
-def _found(copy: InformationAge, cost: Integral, basis: Basis) -> Prediction:
-    whole = joined([copy.basis, basis])
-    return Prediction(cost.value, whole.kind, whole.source, whole.assumes, cost.value * whole.accuracy + _told(cost))
-
-
-def _told(found: Integral) -> float:
-    """The error of quadrature, where it is more than rounding."""
-    return found.error if found.error > 1e-9 * abs(found.value) else 0.0
-
-
-def _infinite(copy: InformationAge, basis: Basis, why: str) -> Prediction:
+def _infinite(copy: InformationAge, basis: Basis, why: str = NEVER) -> Prediction:
     whole = joined([copy.basis, basis])
     return Prediction(math.inf, whole.kind, whole.source, f"{whole.assumes}; {why}" if whole.assumes else why)
-
-
-def _reason(what: str) -> str:
-    return f"infinite because {what} is: ages have too heavy a tail"

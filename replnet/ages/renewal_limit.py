@@ -28,17 +28,19 @@ With exponential laws H' = -(lambda + nu (1 - H^k)) H, and so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
+from replnet.ages.chains import Cluster
 from replnet.ages.curve import (
     GAUSS_NODES,
     GAUSS_WEIGHTS,
     NODES,
     Curve,
-    clean_edges,
+    Extended,
     convolve,
     fit,
     panel_points,
@@ -46,11 +48,17 @@ from replnet.ages.curve import (
     to_powers,
     unresolved,
 )
-from replnet.ages.panels import FEW, coarse, soft_marks, spread_out, thinned
-from replnet.ages.prediction import NoFormulaError
+from replnet.ages.panels import FEW, Scales, coarse, thinned
+from replnet.ages.prediction import Basis, NoFormulaError
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
 
+LIMIT = Basis(
+    "limit",
+    "renewal equation for large clusters, P2P VI-A",
+    "many replicas whose downloads together are far more frequent than one's polls, random peers",
+    0.005,
+)
 VANISHED = 1e-13
 # Size of what a panel leaves unresolved, by how many bends the laws have: each sum of poll intervals is one more.
 RESOLVED, ROUGH, ROUGHER = 1e-10, 1e-7, 1e-5
@@ -76,6 +84,35 @@ def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array
 
 
 @final
+class Crowd(Cluster):
+    """The age in a cluster of very many replicas, whose number does not count."""
+
+    basis = LIMIT
+
+    @property
+    def scales(self) -> Scales:
+        # All bends that count, once the curve is known: its panels end there.
+        return super().scales._replace(breaks=thinned([*self.downloads.breaks, *self.polls.breaks]))
+
+    def tail_curve(self, horizon: float) -> Curve:
+        single = self._single.upto(horizon)
+        return single if self.ask == 1 else fit(lambda x: single(x) ** self.ask, single.edges)
+
+    @cached_property
+    def _single(self) -> Extended:
+        """The tail of one replica's age."""
+        return Extended(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
+
+
+def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
+    """H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
+    if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
+        edges = Scales(marks=(0.3 / (downloads.rate + polls.rate),)).edges(horizon)
+        return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
+    return marched(downloads, polls, peers, horizon)
+
+
+@final
 @dataclass(slots=True)
 class March:
     """The solution so far: H and M on the panels behind, Phi at the front."""
@@ -84,76 +121,65 @@ class March:
     polls: Law
     peers: int
     elapsed: Curve  # F_C
-    resolution: float
-    edges: list[float]
-    tails: list[Array]  # coefficients of H on each panel
-    misses: list[Array]  # the same of M
+    edges: list[float] = field(default_factory=lambda: [0.0])
+    tails: list[Array] = field(default_factory=list)  # coefficients of H on each panel
+    misses: list[Array] = field(default_factory=list)  # the same of M
     phi: float = 1.0
 
-    def history(self, z: Array) -> Array:
-        """The part of (2) over panels behind, at the points z of the next panel."""
-        if not self.misses:
-            return np.zeros_like(z)
-        slope = Curve(np.asarray(self.edges), np.column_stack(self.misses), 0.0).derivative()
-        return convolve(slope, self.elapsed, z, upto=self.edges[-1])
+    def advance(self, end: float, resolution: float) -> bool:
+        """Add a panel up to `end` if it is resolved; an infinite resolution takes it as it is."""
+        width = end - self.edges[-1]
+        solved = self._solved(panel_points(self.edges[-1], end), width)
+        if solved is None:
+            if resolution == np.inf:
+                raise NoFormulaError(
+                    f"polls of {self.polls}, whose intervals differ by more magnitudes than are solved"
+                )
+            return False
+        h, k = solved
+        m = h**self.peers * k
+        if max(float(unresolved(h)), float(unresolved(m))) > resolution:
+            return False
+        self.tails.append(to_powers(h))
+        self.misses.append(to_powers(m))
+        self.edges.append(end)
+        passed = to_powers(k * (1 - h**self.peers))
+        self.phi -= self.polls.rate * float(np.sum(passed[::2] / np.arange(1, NODES + 1, 2)) * width)
+        return True
 
-    def own_part(self, z: Array, width: float) -> Array:
-        """The part of (2) over the panel itself, as a matrix on the values of M at its points."""
-        start = self.edges[-1]
-        panel = Curve(np.array([0.0, width]), np.zeros((1, 1)), 0.0)
-        row, low, wide = split_points(panel, self.elapsed, z - start, np.inf)
-        y = low[:, None] + wide[:, None] * GAUSS_NODES
-        t = 2 * y / width - 1
-        degree = np.arange(1, NODES)
-        slopes = degree * t[..., None] ** (degree - 1) * (2 / width)
-        passed = self.elapsed((z - start)[row, None] - y) * GAUSS_WEIGHTS * wide[:, None]
-        per_panel = np.einsum("sq,sqr->sr", passed, slopes)
-        moments = np.zeros((NODES, NODES))
-        np.add.at(moments[:, 1:], row, per_panel)
-        return moments @ to_powers(np.eye(NODES))
-
-    def attempt(self, width: float) -> tuple[Array, Array, float] | None:
-        """H, M at the next panel's points and Phi at its end, or None if it is too wide."""
-        start = self.edges[-1]
-        z = panel_points(start, start + width)
-        unpolled = 1 + self.history(z)
-        own = self.own_part(z, width)
+    def _solved(self, z: Array, width: float) -> tuple[Array, Array] | None:
+        """H and K at the points of the next panel, or None if it is too wide."""
+        unpolled, own = 1 + self._history(z), self._own_part(z - self.edges[-1], width)
         alone = self.downloads.rate * np.asarray(self.downloads.excess(z))
         # Values at the points, to the integral up to each of them.
         integral = _INTEGRAL * (width / 2) * self.polls.rate
         h, k = alone * self.phi, unpolled.copy()
         for _ in range(ROUNDS):
-            passed = k * (1 - h**self.peers)
-            h_next = alone * (self.phi - integral @ passed)
+            h_next = alone * (self.phi - integral @ (k * (1 - h**self.peers)))
             k_next = unpolled + own @ (h_next**self.peers * k)
             change = max(np.abs(h_next - h).max(), np.abs(k_next - k).max())
             h, k = h_next, k_next
             if change < 1e-15 or not change < 10:
                 break
-        if not change < 1e-13:
-            return None
-        powers = to_powers(k * (1 - h**self.peers))
-        gained = np.sum(powers[::2] / np.arange(1, NODES + 1, 2)) * width  # integral over the panel
-        return h, h**self.peers * k, self.phi - self.polls.rate * float(gained)
+        return (h, k) if change < 1e-13 else None
 
-    def advance(self, end: float, *, forced: bool) -> bool:
-        """Add a panel up to `end` if it is resolved, or if it must do as it is."""
-        width = end - self.edges[-1]
-        solved = self.attempt(width)
-        if solved is None:
-            if forced:
-                raise NoFormulaError(
-                    f"polls of {self.polls}, whose intervals differ by more magnitudes than are solved"
-                )
-            return False
-        h, m, phi = solved
-        if not forced and max(float(unresolved(h)), float(unresolved(m))) > self.resolution:
-            return False
-        self.tails.append(to_powers(h))
-        self.misses.append(to_powers(m))
-        self.edges.append(end)
-        self.phi = phi
-        return True
+    def _history(self, z: Array) -> Array:
+        """The part of (2) over panels behind, at the points z of the next panel."""
+        if not self.misses:
+            return np.zeros_like(z)
+        slope = Curve(np.asarray(self.edges), np.column_stack(self.misses), 0.0).derivative()
+        return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=self.edges[-1])
+
+    def _own_part(self, inside: Array, width: float) -> Array:
+        """The part of (2) over the panel itself, as a matrix on the values of M at its points."""
+        row, low, wide = split_points(np.array([0.0, width]), self.elapsed.edges, inside)
+        y = low[:, None] + wide[:, None] * GAUSS_NODES
+        degree = np.arange(1, NODES)
+        slopes = degree * (2 * y / width - 1)[..., None] ** (degree - 1) * (2 / width)
+        passed = self.elapsed(inside[row, None] - y) * GAUSS_WEIGHTS * wide[:, None]
+        moments = np.zeros((NODES, NODES))
+        np.add.at(moments[:, 1:], row, np.einsum("sq,sqr->sr", passed, slopes))
+        return moments @ to_powers(np.eye(NODES))
 
 
 def bends(downloads: Law, polls: Law, horizon: float) -> Array:
@@ -172,23 +198,14 @@ def bends(downloads: Law, polls: Law, horizon: float) -> Array:
         points = grown
 
 
-def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
-    """H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
-    if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
-        edges = clean_edges(np.array(spread_out([0.3 / (downloads.rate + polls.rate)], horizon)), horizon)
-        return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
-    return marched(downloads, polls, peers, horizon)
-
-
 def marched(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
     """`limit_curve` by solving (1), with recorded laws coarsened, which moves H by some 1e-4."""
     many = max(len(downloads.breaks), len(polls.breaks))
     resolution = RESOLVED if many <= SOME else ROUGH if many <= FEW else ROUGHER
     downloads, polls = coarse(downloads), coarse(polls)
-    marks = spread_out([*soft_marks(polls)], horizon)
-    elapsed = fit(polls.tail, clean_edges([*thinned(polls.breaks), *marks], horizon)).complement()
+    elapsed = fit(polls.tail, Scales.of(polls).edges(horizon)).complement()
     stops = np.append(bends(downloads, polls, horizon), horizon)
-    march = March(downloads, polls, peers, elapsed, resolution, [0.0], [], [])
+    march = March(downloads, polls, peers, elapsed)
     scale = min(downloads.mean, polls.mean)
     width = scale / 8
     while march.edges[-1] < horizon:
@@ -198,7 +215,7 @@ def marched(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
         # Two even panels up to a stop rather than a wide one and a sliver.
         end = stop if stop - start <= width else start + min(width, (stop - start) / 2)
         wide = end - start
-        if march.advance(end, forced=wide < narrowest):
+        if march.advance(end, np.inf if wide < narrowest else resolution):
             width = max(width if wide < width else 0.0, wide) * GROWTH
             if march.tails[-1].sum() < VANISHED:
                 break

@@ -1,21 +1,65 @@
-"""The rate that meets a target: roots of increasing functions."""
+"""Where increasing functions cross zero: rates that meet a target, prices that spend a budget."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from replnet.laws.law import Law
 
+Number = TypeVar("Number", int, float)
 Family = Callable[[float], Law]  # a rate, to the law of that rate
+End = tuple[float, float]  # a point, and what the function is there
 
-SAME = 1e-11  # relative width of a bracket that is closed, and freshness that meets a target
-FIRST_STEP, LARGEST_STEP = 1.2, 16.0
-FARTHEST = 1e6  # from the start, where a target counts as out of reach
+SAME = 1e-11  # of a freshness that meets its target, and of the logarithm of a rate
+CLOSE = 1e-12  # relative width of a bracket that is closed
+STEPS = 200
+FIRST_STEP, LARGEST_STEP = math.log(1.2), math.log(16.0)  # of the logarithm of a rate
+FARTHEST = math.log(1e6)  # from the start, where a target counts as out of reach
 
 
 class UnreachableError(ValueError):
     """No rate meets the target."""
+
+
+def bracket(
+    f: Callable[[float], float], start: float, step: float = 1.0, largest: float = math.inf, farthest: float = math.inf
+) -> tuple[End, End]:
+    """Neighbouring points, f negative at the first and not at the second, by growing steps from `start`.
+
+    If there are none up to `farthest` they are the last two that were looked at.
+    """
+    near = start, f(start)
+    way = 1 if near[1] < 0 else -1
+    while True:
+        x = near[0] + way * step
+        far = x, f(x)
+        if (far[1] < 0) != (near[1] < 0) or abs(x - start) > farthest:
+            return (near, far) if way > 0 else (far, near)
+        near, step = far, min(2 * step, largest)
+
+
+def crossing(
+    f: Callable[[float], float], low: End, high: End, *, close: float = CLOSE, enough: float = 0.0
+) -> tuple[End, End]:
+    """A bracket of f closed by the Illinois variant of false position, or until f is `enough` at its second end."""
+    f_low, f_high, last = low[1], high[1], 0
+    for step in range(STEPS):
+        a, b = low[0], high[0]
+        width = close * max(1.0, abs(a), abs(b))
+        if b - a <= width or high[1] <= enough:
+            break
+        # A halving in between keeps flat stretches from being slow.
+        share = f_low / (f_low - f_high) if step % 4 != 3 and math.isfinite(f_low - f_high) else 0.5
+        # A step past the root closes the bracket where plain interpolation creeps towards it.
+        middle = min(max(a + (b - a) * share + width / 4, a + width / 4), b - width / 4)
+        value = f(middle)
+        if value < 0:
+            low, f_low, f_high, last = (middle, value), value, (f_high / 2 if last < 0 else f_high), -1
+        else:
+            high, f_high, f_low, last = (middle, value), value, (f_low / 2 if last > 0 else f_low), 1
+    return low, high
 
 
 def rate_for(target: float, freshness: Callable[[float], float], *, start: float = 1.0, what: str = "rate") -> float:
@@ -25,50 +69,27 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
     """
     if not 0 < target < 1:
         raise ValueError(f"target {target:g}: a freshness is above 0 and below 1")
-    if freshness(start) < target:
-        low, high = _bracket(lambda rate: freshness(rate) >= target, start, 1)
-        if high > start * FARTHEST:
-            raise UnreachableError(f"freshness {target:g} cannot be met: {what} {low:g} reaches {freshness(low):.6g}")
-    else:
-        high, low = _bracket(lambda rate: freshness(rate) < target, start, -1)
-        if low * FARTHEST < start:
-            return 0.0
-    return increasing_root(lambda rate: freshness(rate) - target, low, high)
+
+    def over(x: float) -> float:
+        return freshness(math.exp(x)) - target
+
+    middle = math.log(start)
+    low, high = bracket(over, middle, FIRST_STEP, LARGEST_STEP, FARTHEST)
+    if high[1] < 0:
+        reached = f"{what} {math.exp(high[0]):g} reaches {high[1] + target:.6g}"
+        raise UnreachableError(f"freshness {target:g} cannot be met: {reached}")
+    if low[0] < middle - FARTHEST:
+        return 0.0
+    return math.exp(crossing(over, low, high, enough=SAME)[1][0])
 
 
-def _bracket(past: Callable[[float], bool], start: float, direction: int) -> tuple[float, float]:
-    """Neighbouring rates, the second `past` the target or too far away, by growing steps."""
-    factor, near, far = FIRST_STEP, start, start * FIRST_STEP**direction
-    while not past(far):
-        factor = min(factor**2, LARGEST_STEP)
-        near, far = far, far * factor**direction
-        if max(near / start, start / near) > FARTHEST:
-            break
-    return near, far
+def narrowed(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
+    """The number next to the edge between one that is fine and one that is not, on the side where they are fine.
 
-
-def increasing_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where f, negative at `low` and not at `high`, crosses zero, by the Illinois variant of false position.
-
-    In logarithms, as rates differ by factors. The answer is from the side where f is not negative.
+    Whole numbers are halved until they are neighbours, others in logarithms until they are `close`, relatively.
     """
-    a, b = math.log(low), math.log(high)
-    at_a, at_b = f(low), f(high)
-    value_b, last = at_b, 0
-    for step in range(200):
-        if b - a <= SAME or value_b <= SAME:
-            break
-        # A halving in between keeps flat stretches from being slow.
-        middle = (a + b) / 2 if step % 4 == 3 else a + (b - a) * at_a / (at_a - at_b)
-        # A step past the root closes the bracket where plain interpolation creeps towards it.
-        middle = min(max(middle + SAME / 4, a + SAME / 4), b - SAME / 4)
-        value = f(math.exp(middle))
-        if value < 0:
-            a, at_a = middle, value
-            at_b = at_b / 2 if last == -1 else at_b
-            last = -1
-        else:
-            b, at_b, value_b = middle, value, value
-            at_a = at_a / 2 if last == 1 else at_a
-            last = 1
-    return math.exp(b)
+    whole = isinstance(inside, int)
+    while abs(outside - inside) > 1 if whole else max(inside / outside, outside / inside) > 1 + close:
+        middle: Any = (inside + outside) // 2 if whole else math.sqrt(inside * outside)
+        inside, outside = (middle, outside) if fine(middle) else (inside, middle)
+    return inside

@@ -24,15 +24,14 @@ the same for all laws, R moves smoothly with their parameters.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 
+from replnet.ages.chains import Cluster
 from replnet.ages.curve import Curve, Extended, clean_edges, fit
-from replnet.ages.information_age import InformationAge, direct
-from replnet.ages.panels import spread_out, thinned
 from replnet.ages.prediction import Basis, Prediction
 from replnet.laws.law import Array, Law
 
@@ -45,28 +44,28 @@ COORDINATES = 32
 STEPS, NEAREST, FARTHEST = 1 << 16, 1e-6, 75.0  # of the table of G, even in log(1 + y / (NEAREST E[D]))
 RESOLVED, PANELS = 3e-5, 24  # of R
 
+SPREAD = Basis(
+    "approximation",
+    "sampled spread of polls backwards in time, P2P VI-A",
+    "renewal downloads and polls, distinct random peers",
+)
 
-@final
-@dataclass(slots=True)
+
 class Points:
     """Coordinates of all paths, one after the other: of shifted lattices as long as they last."""
 
-    size: int
-    multiplier: int
-    chance: np.random.Generator
-    shifts: Array = field(init=False)
-    used: int = 0
-
-    def __post_init__(self) -> None:
-        self.shifts = self.chance.random((COORDINATES, LATTICES))
+    def __init__(self, size: int, multiplier: int) -> None:
+        self.size, self.multiplier, self.used = size, multiplier, 0
+        self._chance = np.random.default_rng(SEED)
+        self._shifts = self._chance.random((COORDINATES, LATTICES))
 
     def uniform(self, paths: Array) -> Array:
         """The next coordinate of these paths, in (0, 1)."""
         if self.used == COORDINATES:
-            return 1 - self.chance.random(len(paths))
+            return 1 - self._chance.random(len(paths))
         generator = pow(self.multiplier, self.used, self.size)
         lattice, point = np.divmod(paths, self.size)
-        shift = self.shifts[self.used][lattice]
+        shift = self._shifts[self.used][lattice]
         self.used += 1
         return np.maximum((point * generator % self.size / self.size + shift) % 1.0, 1e-16)
 
@@ -115,19 +114,12 @@ def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points
 def sampled_paths(polls: Law, replicas: int, peers: int, ask: int) -> Array:
     joins = LATTICES * (replicas - ask)
     size, multiplier = next((one for one in SIZES if joins * one[0] <= MOST_JOINS), SIZES[-1])
-    return joining_ages(polls, replicas, peers, ask, Points(size, multiplier, np.random.default_rng(SEED)))
+    return joining_ages(polls, replicas, peers, ask, Points(size, multiplier))
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class SampledSpread(InformationAge):
-    """The age of what a client gets that asks `ask` of the replicas; (1)."""
-
-    replicas: int
-    downloads: Law
-    polls: Law
-    peers: int
-    ask: int = 1
+class SampledSpread(Cluster):
+    """(1)."""
 
     @cached_property
     def basis(self) -> Basis:
@@ -135,12 +127,7 @@ class SampledSpread(InformationAge):
         x, tail, error = self._errors
         lately = float(np.max(error / (1 - tail)))
         overall = float(np.trapezoid(error, x) / np.trapezoid(tail, x))
-        return Basis(
-            "approximation",
-            "sampled spread of polls backwards in time, P2P VI-A",
-            "renewal downloads and polls, distinct random peers",
-            max(lately, overall) + RESOLVED,
-        )
+        return replace(SPREAD, accuracy=max(lately, overall) + RESOLVED)
 
     @cached_property
     def _errors(self) -> tuple[Array, Array, Array]:
@@ -157,41 +144,31 @@ class SampledSpread(InformationAge):
         worst = np.maximum(np.append(error, error[-1]), np.concatenate([error[:1], error]))
         return replace(found, accuracy=min(float(np.diff(edges) @ worst) + RESOLVED, found.accuracy))
 
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        return thinned(self.downloads.breaks)
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        return (*direct(self.downloads).marks[:3], 0.3 * self.polls.mean)
-
-    def bound(self, x: Array) -> Array:
-        return (self.downloads.rate * self.downloads.excess(x)) ** self.ask
-
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
         return self.bound(x) * self._rest.upto(float(np.max(x, initial=0.0)) or 1.0)(x)
 
     def tail_curve(self, horizon: float) -> Curve:
         rest = self._rest.upto(horizon)
-        edges = clean_edges([*self.breaks, *rest.edges, *spread_out(self.marks, horizon)], horizon)
+        edges = clean_edges([*rest.edges, *self.scales.edges(horizon)], horizon)
         return fit(lambda x: self.bound(x) * rest(x), edges, tolerance=1e-9)
 
     @cached_property
     def _rest(self) -> Extended:
         """R."""
-        return Extended(self._rest_curve)
 
-    def _rest_curve(self, horizon: float) -> Curve:
-        edges = clean_edges(spread_out(self.marks, horizon), horizon)
-        return fit(lambda x: self._of_lattices(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
+        def curve(horizon: float) -> Curve:
+            edges = self.scales._replace(breaks=()).edges(horizon)
+            return fit(lambda x: self._of_lattices(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
+
+        return Extended(curve)
 
     def _of_lattices(self, x: Array) -> Array:
         """R by each lattice, a row each."""
         ages = sampled_paths(self.polls, self.replicas, self.peers, self.ask)
         scale = self.downloads.mean * NEAREST
         grid = scale * np.expm1(np.arange(STEPS + 1) * (FARTHEST / STEPS))
-        table = self.downloads.rate * np.asarray(self.downloads.excess(grid))
+        table = np.asarray(self.alone(grid))
         found, place = np.empty((LATTICES, len(x))), np.empty_like(ages[0])
         for lattice, joined in enumerate(ages):  # each stays in the cache
             for i, at in enumerate(x):

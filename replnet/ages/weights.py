@@ -17,18 +17,16 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
 from replnet.ages.curve import Curve, Extended, fit, panel_points
-from replnet.ages.expression import Function, compiled
 from replnet.laws.law import Array
-from replnet.text.checks import FieldError, finite
+from replnet.text.arithmetic import Function, compiled
+from replnet.text.errors import FieldError, finite
 from replnet.text.grammar import number
 
 FIELD = "weight"
@@ -38,42 +36,42 @@ TERMS = np.arange(2, 14)
 GRADED = 2.0**-24  # of the scale, where panels towards a singular 0 end
 DIGITS = 1e-12  # of a panel of an expression, relative to its largest value
 FAINT = 1e-3  # of the largest value below age 1
-GRID = 2.0 ** np.arange(-60, 61)  # where expressions are checked
+GRID = np.append(0.0, 2.0 ** np.arange(-60, 61))  # where expressions are checked
 FAR = 1e300
 
+Edges = Callable[[float, float], Array]
 
-class Weight(ABC):
-    """A non-negative function of ages from 0 on."""
 
-    @abstractmethod
+@final
+@dataclass(frozen=True)
+class Weight:
+    """A non-negative function w of ages from 0 on, with the integrals of (1).
+
+    `edges(upto, scale)` are points on (0, upto) between which w is smooth enough for quadrature of ages of about
+    `scale`, `limit` is w at infinity, and `start` the age from which on w is 1 if it is 0 before. A measure never
+    decreases (Staleness V-B).
+    """
+
+    text: str
+    orders: tuple[Function, Function, Function] = field(compare=False, repr=False)
+    edges: Edges = field(compare=False, repr=False)
+    limit: float
+    is_measure: bool = True
+    start: float | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
     def __call__(self, x: Array) -> Array:
-        """w(x)."""
+        return self.orders[0](x)
 
-    @abstractmethod
     def integral(self, x: Array) -> Array:
-        """w2(x) of (1)."""
+        """w2(x)."""
+        return self.orders[1](x)
 
-    @abstractmethod
     def second_integral(self, x: Array) -> Array:
-        """w3(x) of (1)."""
-
-    @abstractmethod
-    def edges(self, upto: float, scale: float) -> Array:
-        """Points on (0, upto) between which w is smooth enough for quadrature of ages of about `scale`."""
-
-    @property
-    @abstractmethod
-    def is_measure(self) -> bool:
-        """Whether w never decreases, what Staleness V-B calls a measure."""
-
-    @property
-    @abstractmethod
-    def limit(self) -> float:
-        """w at infinity."""
-
-    def order(self, n: int) -> Callable[[Array], Array]:
-        """w_n of (1), n from 1 to 3."""
-        return (self, self.integral, self.second_integral)[n - 1]
+        """w3(x)."""
+        return self.orders[2](x)
 
 
 def graded(upto: float, start: float, step: float = STEP) -> Array:
@@ -83,40 +81,39 @@ def graded(upto: float, start: float, step: float = STEP) -> Array:
     return start * step ** np.arange(math.ceil(math.log(upto / start, step)))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Power(Weight):
-    """x^exponent; the constant 1 where that is 0."""
+def power(n: float = 0.0) -> Weight:
+    """x^n; the constant 1 where n is 0."""
+    if finite("exponent", n) < 0:
+        raise FieldError("exponent", f"{n:g} makes a weight infinite at 0", "0 or more")
+    plain = n == int(n) < 12
+    return Weight(
+        {0.0: "1", 1.0: "x"}.get(n) or f"x^{number(n)}",
+        (
+            lambda x: np.power(np.asarray(x, dtype=float), n),
+            lambda x: np.power(np.asarray(x, dtype=float), n + 1) / (n + 1),
+            lambda x: np.power(np.asarray(x, dtype=float), n + 2) / ((n + 1) * (n + 2)),
+        ),
+        lambda upto, scale: np.empty(0) if plain else graded(upto, scale * GRADED),
+        limit=math.inf if n else 1.0,
+        start=None if n else 0.0,
+    )
 
-    exponent: float = 0.0
 
-    def __post_init__(self) -> None:
-        if finite("exponent", self.exponent) < 0:
-            raise FieldError("exponent", f"{self.exponent:g} makes a weight infinite at 0", "0 or more")
-
-    def __str__(self) -> str:
-        return {0.0: "1", 1.0: "x"}.get(self.exponent) or f"x^{number(self.exponent)}"
-
-    def __call__(self, x: Array) -> Array:
-        return np.power(np.asarray(x, dtype=float), self.exponent)
-
-    def integral(self, x: Array) -> Array:
-        return np.power(np.asarray(x, dtype=float), self.exponent + 1) / (self.exponent + 1)
-
-    def second_integral(self, x: Array) -> Array:
-        n = self.exponent
-        return np.power(np.asarray(x, dtype=float), n + 2) / ((n + 1) * (n + 2))
-
-    def edges(self, upto: float, scale: float) -> Array:
-        return np.empty(0) if self.exponent == int(self.exponent) < 12 else graded(upto, scale * GRADED)
-
-    @property
-    def is_measure(self) -> bool:
-        return True
-
-    @property
-    def limit(self) -> float:
-        return math.inf if self.exponent else 1.0
+def threshold(start: float) -> Weight:
+    """1 from `start` on, 0 before."""
+    if finite("threshold", start) < 0:
+        raise FieldError("threshold", f"{start:g} is negative", "an age of 0 or more")
+    return Weight(
+        f"threshold({number(start)})",
+        (
+            lambda x: np.where(np.asarray(x) >= start, 1.0, 0.0),
+            lambda x: np.maximum(np.asarray(x) - start, 0.0),
+            lambda x: np.maximum(np.asarray(x) - start, 0.0) ** 2 / 2,
+        ),
+        lambda upto, scale: np.array([start] if 0 < start < upto else []),
+        limit=1.0,
+        start=start,
+    )
 
 
 def _log_integral(x: Array) -> Array:
@@ -137,161 +134,56 @@ def _log_second_integral(x: Array) -> Array:
     return value[()]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Reciprocal(Weight):
-    """1 / (1 + x)."""
-
-    def __str__(self) -> str:
-        return "1/(1+x)"
-
-    def __call__(self, x: Array) -> Array:
-        return 1 / (1 + np.asarray(x, dtype=float))
-
-    def integral(self, x: Array) -> Array:
-        return np.log1p(x)
-
-    def second_integral(self, x: Array) -> Array:
-        return _log_integral(x)
-
-    def edges(self, upto: float, scale: float) -> Array:
-        return graded(upto, 0.5)
-
-    @property
-    def is_measure(self) -> bool:
-        return False
-
-    @property
-    def limit(self) -> float:
-        return 0.0
+def _from_half(upto: float, scale: float) -> Array:
+    return graded(upto, 0.5)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Logarithm(Weight):
-    """log(1 + x)."""
-
-    def __str__(self) -> str:
-        return "log(1+x)"
-
-    def __call__(self, x: Array) -> Array:
-        return np.log1p(x)
-
-    def integral(self, x: Array) -> Array:
-        return _log_integral(x)
-
-    def second_integral(self, x: Array) -> Array:
-        return _log_second_integral(x)
-
-    def edges(self, upto: float, scale: float) -> Array:
-        return graded(upto, 0.5)
-
-    @property
-    def is_measure(self) -> bool:
-        return True
-
-    @property
-    def limit(self) -> float:
-        return math.inf
+ONE, AGE = power(0.0), power(1.0)
+RECIPROCAL = Weight(
+    "1/(1+x)",
+    (lambda x: 1 / (1 + np.asarray(x, dtype=float)), np.log1p, _log_integral),
+    _from_half,
+    limit=0.0,
+    is_measure=False,
+)
+LOGARITHM = Weight("log(1+x)", (np.log1p, _log_integral, _log_second_integral), _from_half, limit=math.inf)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Threshold(Weight):
-    """1 from `start` on, 0 before."""
-
-    start: float
-
-    def __post_init__(self) -> None:
-        if finite("threshold", self.start) < 0:
-            raise FieldError("threshold", f"{self.start:g} is negative", "an age of 0 or more")
-
-    def __str__(self) -> str:
-        return f"threshold({number(self.start)})"
-
-    def __call__(self, x: Array) -> Array:
-        return np.where(np.asarray(x) >= self.start, 1.0, 0.0)
-
-    def integral(self, x: Array) -> Array:
-        return np.maximum(np.asarray(x) - self.start, 0.0)
-
-    def second_integral(self, x: Array) -> Array:
-        return np.maximum(np.asarray(x) - self.start, 0.0) ** 2 / 2
-
-    def edges(self, upto: float, scale: float) -> Array:
-        return np.array([self.start] if 0 < self.start < upto else [])
-
-    @property
-    def is_measure(self) -> bool:
-        return True
-
-    @property
-    def limit(self) -> float:
-        return 1.0
-
-
-@final
-@dataclass(frozen=True)
-class Expression(Weight):
+def expression(text: str) -> Weight:
     """Any arithmetic of x, as text."""
+    w = compiled(text, FIELD)
+    on_grid = np.asarray(w(GRID))
+    if (wrong := np.isnan(on_grid) | (on_grid < 0)).any():
+        x = float(GRID[wrong][0])
+        raise FieldError(FIELD, f"{text!r} is not a cost at x = {x:g}", "a number of 0 or more at every age")
+    if not np.isfinite(on_grid[0]):
+        raise FieldError(FIELD, f"{text!r} is infinite at 0", "a weight that is finite there")
+    near, far = (float(w(x)) for x in (FAR**0.5, FAR))
+    # What still moves over 150 powers of ten grows without bound, or vanishes.
+    limit = far if abs(far - near) <= 1e-9 * near else math.inf if far > near else 0.0
+    known = Extended(lambda upto: relative_fit(w, np.array([0.0, *graded(upto, GRID[1], 2.0), upto])))
 
-    text: str
+    def curve(x: Array) -> Curve:
+        return known.upto(max(float(np.max(x, initial=0.0)), 1.0))
 
-    def __post_init__(self) -> None:
-        w = np.asarray(self(np.append(0.0, GRID)))
-        if np.isnan(w).any() or (w < 0).any():
-            x = float(np.append(0.0, GRID)[np.isnan(w) | (w < 0)][0])
-            raise FieldError(FIELD, f"{self.text!r} is not a cost at x = {x:g}", "a number of 0 or more at every age")
-        if not np.isfinite(w[0]):
-            raise FieldError(FIELD, f"{self.text!r} is infinite at 0", "a weight that is finite there")
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __call__(self, x: Array) -> Array:
-        return self._function(x)
-
-    def integral(self, x: Array) -> Array:
-        return self._integrated(x, 1)
-
-    def second_integral(self, x: Array) -> Array:
-        return self._integrated(x, 2)
-
-    def edges(self, upto: float, scale: float) -> Array:
-        edges = self._upto(upto).edges
-        return edges[(edges > scale * GRADED) & (edges < upto)]
-
-    @cached_property
-    def is_measure(self) -> bool:
-        with np.errstate(all="ignore"):
-            return bool((np.diff(self(np.append(0.0, GRID))) >= 0).all())
-
-    @cached_property
-    def limit(self) -> float:
-        near, far = (float(self(x)) for x in (FAR**0.5, FAR))
-        # What still moves over 150 powers of ten grows without bound, or vanishes.
-        return far if abs(far - near) <= 1e-9 * near else math.inf if far > near else 0.0
-
-    @cached_property
-    def _function(self) -> Function:
-        return compiled(self.text, FIELD)
-
-    @cached_property
-    def _extended(self) -> Extended:
-        return Extended(lambda upto: relative_fit(self._function, np.array([0.0, *graded(upto, GRID[0], 2.0), upto])))
-
-    def _upto(self, x: Array) -> Curve:
-        return self._extended.upto(max(float(np.max(x, initial=0.0)), 1.0))
-
-    def _integrated(self, x: Array, times: int) -> Array:
-        curve = self._upto(x)
-        last = float(curve.edges[-1])  # before the largest x where w overflows
+    def integrated(x: Array, times: int) -> Array:
+        whole = curve(x)
+        last = whole.edges[-1]  # before the largest x where w overflows
         for _ in range(times):
-            curve = curve.antiderivative()
-        return np.where(np.asarray(x) > last, math.inf, curve(x))[()]
+            whole = whole.antiderivative()
+        return np.where(np.asarray(x) > last, math.inf, whole(x))[()]
+
+    def edges(upto: float, scale: float) -> Array:
+        points = curve(upto).edges
+        return points[(points > scale * GRADED) & (points < upto)]
+
+    orders = (w, lambda x: integrated(x, 1), lambda x: integrated(x, 2))
+    with np.errstate(invalid="ignore"):  # where it overflows
+        rises = bool((np.diff(on_grid) >= 0).all())
+    return Weight(text, orders, edges, limit, is_measure=rises)
 
 
-def relative_fit(f: Callable[[Array], Array], edges: Array) -> Curve:
+def relative_fit(f: Function, edges: Array) -> Curve:
     """`f` as a curve whose panels are right to DIGITS of their own size, up to where f overflows."""
     whole = np.isfinite(f(panel_points(edges[:-1], edges[1:]))).all(axis=1)
     edges = edges[: len(whole) + 1 if whole.all() else int(np.argmin(whole)) + 1]
@@ -308,17 +200,13 @@ def relative_fit(f: Callable[[Array], Array], edges: Array) -> Curve:
     return Curve(curve.edges, curve.powers * sizes[panel(curve.edges[:-1])], 0.0)
 
 
+NAMED = {
+    **dict.fromkeys(("1", "constant"), ONE),
+    **dict.fromkeys(("1/(1+x)", "1/(x+1)"), RECIPROCAL),
+    **dict.fromkeys(("log(1+x)", "log(x+1)", "log1p(x)"), LOGARITHM),
+}
 _POWER = re.compile(r"x(?:(?:\^|\*\*)\(?(\d+(?:\.\d*)?(?:e-?\d+)?)\)?)?")
 _THRESHOLD = re.compile(r"threshold\((.*)\)")
-_NAMED: dict[str, Weight] = {
-    "1": Power(0.0),
-    "constant": Power(0.0),
-    "1/(1+x)": Reciprocal(),
-    "1/(x+1)": Reciprocal(),
-    "log(1+x)": Logarithm(),
-    "log(x+1)": Logarithm(),
-    "log1p(x)": Logarithm(),
-}
 
 
 def weight(text: str | float | Weight) -> Weight:
@@ -326,14 +214,14 @@ def weight(text: str | float | Weight) -> Weight:
     if isinstance(text, Weight):
         return text
     plain = re.sub(r"\s+", "", str(text))
-    if plain in _NAMED:
-        return _NAMED[plain]
-    if power := _POWER.fullmatch(plain):
-        return Power(float(power[1] or 1))
-    if threshold := _THRESHOLD.fullmatch(plain):
+    if plain in NAMED:
+        return NAMED[plain]
+    if found := _POWER.fullmatch(plain):
+        return power(float(found[1] or 1))
+    if found := _THRESHOLD.fullmatch(plain):
         try:
-            start = float(threshold[1])
+            start = float(found[1])
         except ValueError as error:
-            raise FieldError(FIELD, f"{threshold[1]!r} is not an age", "threshold(2), for example") from error
-        return Threshold(start)
-    return Expression(str(text).strip())
+            raise FieldError(FIELD, f"{found[1]!r} is not an age", "threshold(2), for example") from error
+        return threshold(start)
+    return expression(str(text).strip())

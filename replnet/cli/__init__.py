@@ -2,27 +2,20 @@
 
 Commands:
 
-    main           the commands about one network, and `main` itself
-    starting       init, check, schema, size
-    sweeps         sweep, status, report, compare, reproduce
-    reproducing    what `reproduce` runs
-    traces         trace import, trace fit, audit
-    demo           one network three times over
-    doctor         what works here, and how fast
+    main           the command `replnet`: options that several share, exit codes, what becomes of errors
+    networks       predict, run, network, size, formula
     thresholds     demands on a result, such as 'freshness > 0.9'
-    codes          exit codes
+    experiments    sweep, status, report, compare, reproduce
+    traces         trace import, trace fit, audit, and what they print
+    starting       init, check, schema; demo and doctor
 
 What they write:
 
-    output         results as text, JSON or CSV
-    sweep_tables   the same of sweeps
-    trace_tables   the same of recorded histories
-    screen         lines and tables in which quoted text cannot steer the terminal
-    progress       progress of runs that take longer than a glance
-    watch          a live run as it goes
-    sweep_view     a sweep as it goes
+    output         lines and tables, JSON and CSV; results and sweeps
+    progress       what is shown while something takes long
 """
 
+from replnet.cli import experiments, networks, starting, traces
 from replnet.cli.main import main
 
-__all__ = ["main"]
+__all__ = ["experiments", "main", "networks", "starting", "traces"]

@@ -1,21 +1,33 @@
-"""Commands to begin with: init, check, schema, size."""
+"""Commands to begin with: files to start from and what is wrong with them, a demonstration, what works here."""
 
 from __future__ import annotations
 
-import json
+import os
+import platform
+import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from replnet.cli.codes import BAD_INPUT, DIFFERS, FINE, INCOMPLETE
-from replnet.cli.screen import echo
+from replnet.cli.main import BAD_INPUT, DIFFERS, EPILOG, FINE, commands
+from replnet.cli.output import echo, print_json, print_table
+from replnet.cli.progress import progress, watching
+from replnet.text.numbers import number
+from replnet.version import __version__
+
+if TYPE_CHECKING:
+    from replnet.measure.row import Row
+    from replnet.study.result import Emulated
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
+SECTIONS = {"title", "vary", "network", "optimise", "formula", "run", "claims"}  # that make a file an experiment
+NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
 
 
-@click.command()
+@commands.command()
 @click.argument("kind", required=False)
 @click.option("-o", "--output", type=FILE, help="The file to write.  [default: stdout]")
 def init(kind: str | None, output: Path | None) -> int:
@@ -23,13 +35,12 @@ def init(kind: str | None, output: Path | None) -> int:
 
     Without KIND, the kinds there are.
     """
+    from replnet.text.documents import shipped, shipped_names
     from replnet.text.errors import suggestion
-    from replnet.text.shipped import shipped, shipped_names
 
     known = [*shipped_names(), "experiment"]
     if kind is None:
-        for name in known:
-            echo(name)
+        echo("\n".join(known))
         return FINE
     path = shipped(EXAMPLE, "experiments") if kind == "experiment" else shipped(kind)
     if path is None:
@@ -50,7 +61,7 @@ def init(kind: str | None, output: Path | None) -> int:
     return FINE
 
 
-@click.command()
+@commands.command()
 @click.argument("file")
 def check(file: str) -> int:
     """Check FILE, a network or an experiment: all that is wrong with it, at once."""
@@ -58,11 +69,9 @@ def check(file: str) -> int:
     from replnet.study.experiment.experiment import load_experiment
     from replnet.text.errors import InputError
 
-    is_experiment = _is_experiment(file)
     try:
-        if is_experiment:
-            loaded = load_experiment(file)
-            words = f"an experiment of {len(loaded.cells()):,} cells"
+        if _is_experiment(file):
+            words = f"an experiment of {len(load_experiment(file).cells()):,} cells"
         else:
             network = load(file)
             words = f"a network: {network.size:,} nodes, {network.kind}"
@@ -77,22 +86,18 @@ def check(file: str) -> int:
 
 def _is_experiment(file: str) -> bool:
     """By its sections, if there is such a file; else by its name."""
-    from replnet.text.documents import read_yaml
+    from replnet.text.documents import read_yaml, shipped
     from replnet.text.errors import InputError
-    from replnet.text.shipped import shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
-    if path is None:
-        return False
     try:
-        data = read_yaml(path).data
+        data = read_yaml(path).data if path else {}
     except InputError:
         return False
-    keys = {"title", "vary", "network", "optimise", "formula", "run", "claims"}
-    return "kind" not in data and bool(data.keys() & keys)
+    return "kind" not in data and bool(data.keys() & SECTIONS)
 
 
-@click.command()
+@commands.command()
 @click.argument("what", type=click.Choice(["network", "experiment"]), default="network")
 def schema(what: str) -> int:
     """The JSON Schema of network or experiment files, for editors that complete and check.
@@ -101,45 +106,95 @@ def schema(what: str) -> int:
     `# yaml-language-server: $schema=network.schema.json`.
     """
     from replnet.network.specification import schema as network_schema
-    from replnet.study.experiment.schema import experiment_schema
+    from replnet.study.experiment.sections import experiment_schema
 
-    click.echo(json.dumps(experiment_schema() if what == "experiment" else network_schema(), indent=1))
+    print_json(experiment_schema() if what == "experiment" else network_schema())
     return FINE
 
 
-@click.command()
-@click.argument("network")
-@click.option("--target", required=True, metavar="'[GROUP:]freshness >= X'", help="What is to be met.")
-@click.option("--vary", help="The field whose least value is sought.  [default: budget, polls.rate or downloads.rate]")
-@click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a field. Repeatable.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
-@click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how: Any) -> int:
-    """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""
-    from replnet.cli.output import write
-    from replnet.cli.progress import progress
-    from replnet.cli.thresholds import parse
-    from replnet.study.sweeps.sizing import size as find
+@commands.command(epilog=EPILOG)
+def demo() -> int:
+    """A small network predicted, emulated, and run for real on Ray actors: one table, in some fifteen seconds."""
+    from replnet.network.network import load
+    from replnet.study.emulate import emulate
+    from replnet.study.live_run import ray_meanwhile, run_for_real
+
+    network = load("cooperative")
+    echo(network.describe())
+    echo()
+    with ray_meanwhile() as started:
+        with progress() as report:
+            report(0.0, "emulating it, while Ray starts")
+            virtual = emulate(network, horizon=20_000.0, progress=report)
+            report(1.0, "waiting for Ray")
+            started()
+        with watching() as watch:
+            # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
+            live = run_for_real(network, horizon=400.0, resolution=0.03, watch=watch)
+    _beside(virtual, live)
+    return DIFFERS if "differ" in (virtual.verdict, live.verdict) else FINE
+
+
+def _beside(virtual: Emulated, live: Emulated) -> None:
+    """What was emulated, and what happened for real, in one table."""
+    heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
+    rows = [
+        [a.group, a.metric, number(a.predicted), _give_or_take(a), _give_or_take(b), f"{a.verdict}, {b.verdict}"]
+        for a, b in zip(virtual.rows, live.rows, strict=False)
+    ]
+    print_table(heads, rows)
+    for row in live.rows:
+        if row.predicted is None:
+            echo(f"  for real: {row.note}")
+    seen = live.provenance
+    delay = seen["reply_delay"]["mean"] * seen["time_scale"]
+    echo(
+        f"emulated: {virtual.events:,} events in {virtual.seconds:.1f} s. For real: {live.events:,} events and "
+        f"{seen['messages']:,} messages between nodes in {seen['hosts']} Ray actors, "
+        f"{seen['messages_per_second']:,.0f} messages a second, replies after {1e3 * delay:.2g} ms."
+    )
+
+
+def _give_or_take(row: Row) -> str:
+    if row.measured is None or row.ci_low is None or row.ci_high is None:
+        return number(row.measured)
+    return f"{row.measured:.4f} ± {(row.ci_high - row.ci_low) / 2:.4f}"
+
+
+@commands.command()
+def doctor() -> int:
+    """Check that this installation can do its work, and how fast."""
+    echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
+    checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_library, NEEDED), *_engines()]
+    for good, words in checks:
+        echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
+    return FINE if all(good for good, _ in checks) else DIFFERS
+
+
+def _library(name: str) -> tuple[bool, str]:
+    from importlib import metadata
 
     try:
-        demand = parse(target)
-    except ValueError as error:
-        raise ValueError(str(error).replace("--threshold", "--target")) from None
-    if demand.metric != "freshness" or not demand.above:
-        raise ValueError(f"--target: {target!r} is not a freshness to reach ('freshness >= 0.9')")
-    with progress() as report:
-        found = find(network, overrides, demand.bound, group=demand.group, progress=report, **how)
-    if form == "json":
-        about = {"vary": found.key, "value": found.value, "how": found.how, "predicted": found.predicted}
-        click.echo(json.dumps({**about, **found.result.data()}, indent=2, allow_nan=False, default=str))
-    else:
-        if form == "table":
-            echo(f"{found.key} = {found.value:.6g}, {found.how}")
-        write(found.result, form)
-    if found.result.verdict == "differ":
-        return DIFFERS
-    return INCOMPLETE if found.result.incomplete else FINE
+        return True, f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return False, f"{name} is missing (pip install {name})"
 
 
-COMMANDS: list[click.Command] = [size, init, check, schema]
+def _engines() -> list[tuple[bool, str]]:
+    from replnet.network.network import cooperative
+    from replnet.study.emulate import emulate
+    from replnet.study.result import instructions
+
+    laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
+    network = cooperative(replicas=100, peers=1, **laws)
+    begun = time.perf_counter()
+    emulate(network, horizon=32)
+    compiled = time.perf_counter() - begun
+    fast, slow = emulate(network, horizon=4e4), emulate(network, "step", horizon=64)
+    millions, thousands = fast.events / fast.seconds / 1e6, slow.events / slow.seconds / 1e3
+    return [
+        (True, f"computing with {instructions()} (with others, results differ in their last digits)"),
+        (True, f"kernels ready in {compiled:.1f} s (compiled once, then kept on disk)"),
+        (fast.verdict == "agree", f"array: {millions:.0f} million events a second, {fast.verdict}"),
+        (bool(slow.rows), f"step: {thousands:.0f} thousand events a second"),
+    ]

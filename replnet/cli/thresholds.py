@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replnet.cli.screen import echo
+from replnet.cli.output import echo
 from replnet.measure.metrics import is_beyond, metric
 from replnet.measure.row import METRICS, ON_REQUEST, Row
 from replnet.network.network import Network
-from replnet.study.experiment.expressions import expression
 from replnet.study.result import Emulated
 from replnet.text import grammar
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown
+from replnet.text.arithmetic import expression
+from replnet.text.errors import FieldError, shown
 
 
 @dataclass(frozen=True)
@@ -25,27 +24,26 @@ class Demand:
 
     def holds(self, row: Row) -> bool | None:
         """Of the whole interval; None where it lies on both sides, or there is none."""
-        if row.ci_low is None or row.ci_high is None:
+        low, high = row.ci_low, row.ci_high
+        if low is None or high is None or low <= self.bound <= high:
             return None
-        if row.ci_low > self.bound:
-            return self.above
-        return not self.above if row.ci_high < self.bound else None
+        return (low > self.bound) == self.above
 
 
-def parse(text: str) -> Demand:
+def parse(text: str, option: str = "--threshold") -> Demand:
+    """The demand that stands after an option of the command line."""
     group, colon, rest = text.strip().rpartition(":")
     try:
         sign, about, bound = _compared(rest)
         if colon and not group:
             raise ValueError
     except ValueError:
-        raise ValueError(
-            f"--threshold: {shown(text)} is not a demand ('freshness > 0.9', 'level 2: freshness > 0.5')"
-        ) from None
+        right = "'freshness > 0.9', 'level 2: freshness > 0.5'"
+        raise ValueError(f"{option}: {shown(text)} is not a demand ({right})") from None
     try:
         name = metric(about).name if is_beyond(about) else about
     except FieldError as error:
-        raise ValueError(f"--threshold: {error.wrong} ({error.right})") from None
+        raise ValueError(f"{option}: {error.wrong} ({error.right})") from None
     return Demand(text.strip(), group.strip() or None, name, sign.startswith(">"), bound)
 
 
@@ -73,26 +71,25 @@ def check(demands: list[Demand], network: Network, by: str | None = None) -> Non
 
 def _groups(network: Network, by: str | None) -> list[str]:
     if network.kind == "aggregate":
-        from replnet.study.experiment.groups import groups_of
+        from replnet.study.experiment.subjects import groups_of
 
         return sorted(groups_of(network.data()))
     if by == "source":
-        from replnet.predictions.predict import rows_by_source
+        from replnet.study.predict import rows_by_source
 
         return rows_by_source(network)
     return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))
 
 
-def judge(demands: list[Demand], result: Emulated) -> tuple[bool, bool]:
-    """Whether any demand failed, and whether any is open; says so on stderr."""
-    failed = open_ = False
+def judge(demands: list[Demand], result: Emulated) -> set[bool | None]:
+    """Which answers there are to all of them: True, False, and None for what is open; says so on stderr."""
+    found: set[bool | None] = set()
     for demand in demands:
         rows = result.about(demand.metric, demand.group)
         # What this network has no rows of cannot be judged either.
-        answers = [demand.holds(row) for row in rows] or [None]
-        failed |= False in answers
-        open_ |= None in answers
+        answers = {demand.holds(row) for row in rows} or {None}
         why = "the interval lies across it" if rows else "there is no such row"
         across = f"unresolved, {why}" if None in answers else "holds"
         echo(f"{demand.text}: {'failed' if False in answers else across}", err=True)
-    return failed, open_
+        found |= answers
+    return found

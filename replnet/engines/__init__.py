@@ -1,23 +1,25 @@
 """Engines: what makes a network happen. They draw the same instants and choices, and agree copy by copy.
 
-In it:
+What all of them share:
 
-    array            the `array` engine: windows of events through compiled kernels
-    hazards          what may become of the pulls of one replication, where things go wrong or bandwidth is limited
-    lines            bandwidth: what nodes spend it on, and the lines that form at those whose bandwidth is limited
-    outage_arrays    what may go wrong in one replication, as the arrays that the kernels of `array` take
-    outages          faults of one replication: who is down when, which ways are cut, and which messages are lost
-    passes           the pass of `array`: what a window does to the copies of every source
-    path             what one emulated path of a network yields, whichever engine made it
-    plan             A network as arrays: what `step` walks and `array` compiles, from one graph
-    pulls            the pulls of a window in time order, component by component
-    record           A log of what happens on a path: its columns, and how `array` comes by them
-    start            where a path begins so that its state at time zero is stationary, and how that is proven
-    step             the `step` engine: the nodes themselves, one event at a time, in virtual time
-    stretch_kernels  the compiled loops behind metrics of staleness: when copies change
-    tally            how long copies were fresh, from what the nodes of `step` and `live` report as it happens
-    tiling           A plan laid out for `array`: replications side by side, and each in components
-    trees            the pass of `array` over trees: no global order of events is needed
-    wiring           the nodes of a plan with their instants and choices, whoever runs them and on whatever clock
-    aggregate        a folder of its own
+    plan      what they know of a network: who can hear of which source, and what follows from that for a run
+    start     where a path begins so that its state at time zero is stationary, and how that is proven
+    outages   who is down when, which ways are cut, and which messages are lost
+    lines     bandwidth: what nodes spend it on, and the lines that form where it is limited
+    tally     what a path amounts to: stretches of copies and answers, added up by group and source
+    log       what happened on a path, in columns
+
+`array` puts windows of events through compiled kernels:
+
+    array     a run: windows, one after another, of several replications side by side
+    layout    a plan laid out for that: places and slots of copies, components, replications
+    pulls     the pulls of a window in time order, with those that are still on their way
+    passes    what a window does to the copies: one pass, compiled for what a network needs
+    trees     the same over trees, where no global order of events is needed
+
+`step` runs the nodes themselves (network/nodes), and so does every host of a live run:
+
+    runner    nodes as they go on: wakes, messages, lines and faults, in virtual time or on a clock
+    watcher   what is to be seen of them: what they hold from when to when, their answers, their log
+    step      all nodes of a replication in one runner, one event at a time, in virtual time
 """

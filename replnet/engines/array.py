@@ -2,477 +2,464 @@
 
 A window's instants are generated per process, every wake becomes its pulls, the
 pulls are put in time order by a bucket sort, and one pass applies them (passes.py), component by
-component (tiling.py). Memory is that of a window and of the network, whatever the horizon.
+component (layout.py). Memory is that of a window and of the network, whatever the horizon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 
+from replnet.engines.layout import Layout
 from replnet.engines.lines import load, settling
-from replnet.engines.outage_arrays import Weather, losses
-from replnet.engines.passes import SUMS, Contacts, Copies, Replies, Rules, Yield, add_up, general_pass, instant_pass
-from replnet.engines.path import Path, answered, of_sources, there
-from replnet.engines.plan import Plan
-from replnet.engines.pulls import SLICE, Pulls, runs
-from replnet.engines.record import Keep, Recorder
-from replnet.engines.start import depths
-from replnet.engines.tiling import Tiling, Trees
+from replnet.engines.log import Recorder
+from replnet.engines.outages import OutageArrays, losses
+from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
+from replnet.engines.pulls import SLICE, Askers, Pulls, runs
+from replnet.engines.start import depths, further
+from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates
 from replnet.engines.trees import tree_pass
-from replnet.laws.law import Law
-from replnet.laws.processes.renewal import CHUNK, PER_ROW, Renewals, Window
-from replnet.laws.processes.scratch import Floats, Ints
-from replnet.laws.processes.streams import CHOICES, seed_words, streams
-
-Bools = np.ndarray
+from replnet.laws.law import Flags, Floats, Ints
+from replnet.laws.processes.clockwork import Clockwork
+from replnet.laws.processes.renewal import PER_ROW, Window, used
+from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
+from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
+FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
-def run_path(plan: Plan, seed: int, replication: int, horizon: float, sampled: bool) -> Path:
-    """One replication over [0, horizon)."""
-    return run_paths(Tiling(plan, 1, sampled), seed, range(replication, replication + 1), horizon)[0]
-
-
-def run_paths(tiling: Tiling, seed: int, replications: range, horizon: float) -> list[Path]:
-    """As many replications as the tiling has. One alone can look further back than many, if it has to."""
-    run = _Run(tiling, seed, replications, horizon)
-    found = run.paths()
-    if len(found) > 1 and any(path.unproven for path in found):
-        alone = Tiling(tiling.plan, 1, tiling.sampled)
-        for at, path in enumerate(found):
-            if path.unproven:
-                (found[at],) = run_paths(alone, seed, replications[at : at + 1], horizon)
-    return found
-
-
-def record_path(plan: Plan, seed: int, replication: int, horizon: float, keep: Keep, looks: Iterable[float]) -> None:
-    """The same once more, with every event handed to `keep`; `looks` are how far back to begin, in turn (record.py)."""
-    tiling = Tiling(plan, 1, sampled=False, recorded=True)
-    _Run(tiling, seed, range(replication, replication + 1), horizon).record(keep, looks)
-
-
-class Follower(Protocol):
-    """Takes what becomes of the copies of one path, window by window, source by source."""
-
-    def updates(self, row: int, at: Floats) -> None: ...
-
-    def stretches(self, row: int, begin: Floats, end: Floats, node: Ints, left: Floats) -> None:
-        """`left` is -inf where a copy dates from before the replayed past."""
-
-    def answers(self, row: int, at: Floats, node: Ints, left: Floats) -> None:
-        """The same of what clients got; NaN where they got nothing."""
-
-    def settle(self) -> None:
-        """All that was handed on so far is there."""
-
-
-def follow_path(
-    plan: Plan, seed: int, replication: int, horizon: float, follower: Follower, looks: Iterable[float]
-) -> None:
-    """A path whose copies are all dated, followed by `follower`; `looks` are how far back to begin, in turn."""
-    run = _Run(Tiling(plan, 1, sampled=False), seed, range(replication, replication + 1), horizon)
-    run.follow(follower, looks)
-
-
-def runner(plan: Plan, seed: int, horizon: float, sampled: bool) -> tuple[Callable[[range], list[Path]], int]:
+def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
     """What runs some replications, and how many of them are best run side by side."""
-    alone = Tiling(plan, 1, sampled)
-    together = 1
-    if alone.instant:  # where something may go wrong, a path may depend on how far back it begins
-        # As many pulls as are sorted in one step.
-        together = max(1, int(SLICE / max(plan.asking * (horizon + 4 * plan.quiet), 1.0)))
-    tilings = {1: alone}
+    plan, sums = task.plan, task.sampled and not task.dated
+    alone, together = Layout(plan, 1, sums, task.keep is not None), 1
+    if alone.plain and not (plan.topology.views or plan.topology.scheduled):
+        # As many pulls as are sorted in one step. Where something may go wrong, a path may depend on its start.
+        together = max(1, int(SLICE / max(plan.pulls * (task.horizon + 4 * plan.quiet), 1.0)))
+    layouts = {1: alone}
 
     def run(some: range) -> list[Path]:
-        if len(some) not in tilings:
-            tilings[len(some)] = Tiling(plan, len(some), sampled)
-        return run_paths(tilings[len(some)], seed, some, horizon)
+        assert len(some) == 1 or together > 1, "these run alone"
+        if len(some) not in layouts:
+            layouts[len(some)] = Layout(plan, len(some), sums)
+        found = _Run(task, layouts[len(some)], some).paths()
+        if len(found) == 1:
+            return found
+        # One alone can look further back than many, if it has to.
+        return [run(some[at : at + 1])[0] if path.unproven else path for at, path in enumerate(found)]
 
     return run, together
+
+
+def run_path(task: Task, replication: int = 0) -> Path:
+    """One replication."""
+    return runner(task)[0](range(replication, replication + 1))[0]
 
 
 @final
 class _Run:
     """Some replications, from their start to their horizon."""
 
-    def __init__(self, tiling: Tiling, seed: int, replications: range, horizon: float) -> None:
-        assert len(replications) == tiling.count
-        self._tiling, self._plan, self._horizon = tiling, tiling.plan, horizon
-        self._run = np.concatenate([seed_words(seed, replication) for replication in replications])
-        rows = np.concatenate([np.arange(tiling.sources), tiling.asking])
-        self._renewals = self._processes(rows)
-        self._asking = slice(tiling.sources * tiling.count, None)
-        no_run = np.zeros(1, np.uint64)
-        self._choices = streams(no_run, *self._names(tiling.asking), CHOICES)
-        self._losses = losses(tiling, self._run)
-        self._absent = np.zeros(4, np.int64)
-        self._recorder: Recorder | None = None
-        self._follower: Follower | None = None
-        self._early: list[np.ndarray] | None = None
+    def __init__(self, task: Task, layout: Layout, replications: range) -> None:
+        assert len(replications) == layout.count
+        self._task, self._layout, self._plan, self._horizon = task, layout, task.plan, task.horizon
+        self._runs = [seed_words(task.seed, replication) for replication in replications]
+        self._run = np.concatenate(self._runs)
+        self._sources = self._plan.sources.size
+        self._asking = slice(self._sources * layout.count, None)
+        self._clocks = self._clockwork()
+        self._askers = self._placed(layout.askers.process, layout.askers)
+        self._choices = streams(np.zeros(1, np.uint64), *self._names(layout.askers.process), CHOICES)
+        self._losses = losses(layout, self._run)
+        self._absent = np.zeros(self._plan.asking.size, np.int64)  # wakes of nodes that are down, by process
+        self._views = self._viewed()
+        make = task.keep(replications[0]) if task.keep else None
+        self._recorder = Recorder(layout, self._run, self._asking, self._horizon, make) if make else None
 
-    def _names(self, rows: Ints) -> tuple[np.ndarray, Ints]:
-        """Words and purposes. A stream is named by the sum of the words of run and node, so one sum is as good."""
-        plan = self._plan
-        return (self._run[:, None] + plan.stream_names[rows]).ravel(), np.tile(plan.purpose[rows], self._run.size)
+    def _names(self, process: Ints) -> tuple[Words, Ints]:
+        """Words and purposes of the processes of askers.
 
-    def _processes(self, rows: Ints) -> Renewals:
-        """Everyone's instants: the updates of all replications, and then who asks."""
-        plan, count, sources = self._plan, self._tiling.count, self._tiling.sources
-        used, which = np.unique(plan.which[rows], return_inverse=True)
-        laws = [plan.laws[g] for g in used]
-        which = np.concatenate([np.tile(part, count) for part in (which[:sources], which[sources:])])
-        updates, asks = self._names(rows[:sources]), self._names(rows[sources:])
-        names, purposes = (np.concatenate(both) for both in zip(updates, asks, strict=True))
-        most = max(int(self._tiling.askers.pulls.max(initial=1)), 1)
-        asking = count * sum(plan.processes[q].law.rate for q in rows[sources:])
-        total = asking + count * sum(plan.processes[q].law.rate for q in rows[:sources])
-        wakes = max(WINDOW // most, PER_ROW * count * (rows.size - sources))
-        events = min(wakes * total / asking, max(MOST, PER_ROW * names.size)) if asking else WINDOW
-        room = self._tiling.scratch.floats
-        no_run = np.zeros(1, np.uint64)
-        return Renewals(laws, which, no_run, names, purposes, int(events), lambda size: room("instants", size))
-
-    def record(self, keep: Keep, looks: Iterable[float]) -> None:
-        tiling = self._tiling
-        self._recorder = Recorder(tiling, self._run, self._asking, self._horizon, keep)
-        self._proven(looks)
-        held, home = self.held, tiling.component
-        copies = [
-            np.where(home == home[source], held[layer, :-1], -np.inf)
-            for source, layer in zip(self._plan.sources, tiling.layer, strict=True)
+        A stream is named by the sum of the words of run and node, so one sum is as good.
+        """
+        plan, clock = self._plan, self._plan.processes.clock[process]
+        return np.repeat(self._run, process.size // self._run.size) + plan.clocks.word[clock], plan.clocks.purpose[
+            clock
         ]
-        self._recorder.start(self._renewals.age[: tiling.sources], copies)
-        while self._renewals.now < self._horizon:
-            self._walk(self._renewals.window(self._horizon))
 
-    def follow(self, follower: Follower, looks: Iterable[float]) -> None:
-        self._follower = follower
-        self._proven(looks)
-        while self._renewals.now < self._horizon:
-            window = self._renewals.window(self._horizon)
-            for row in range(self._tiling.sources):
-                follower.updates(row, window.of(row).copy())
-            self._walk(window)
-            follower.settle()
-        self._close()
+    def _clockwork(self) -> Clockwork:
+        """Everyone's instants: the updates of all replications, and then those of who asks."""
+        plan, layout, count = self._plan, self._layout, self._layout.count
+        rows = np.concatenate([np.tile(clocks, count) for clocks in layout.clocks])
+        run = np.concatenate([np.repeat(self._run, clocks.size) for clocks in layout.clocks])
+        rate, clocks = plan.clocks.rate[rows], plan.clocks
+        asking = float(rate[self._asking].sum())
+        layers = 1 if layout.plain else int(layout.layers.max())
+        each = max(int(layout.askers.pulls.max(initial=1)), 1) * layers  # what a wake brings with it
+        wakes = max(WINDOW // each, PER_ROW * (rows.size - self._asking.start))
+        events = min(wakes * rate.sum() / asking, max(MOST, PER_ROW * rows.size)) if asking else WINDOW
+        orders = clocks.schedule[rows]
+        scheduled = [
+            (plan.topology.each[order].schedule, np.flatnonzero(orders == order), self._run[:1])
+            for order in used(orders[orders >= 0])[0].tolist()
+        ]
+        return Clockwork(
+            plan.topology.laws, clocks.law[rows], rate, np.zeros(1, np.uint64), run + clocks.word[rows],
+            clocks.purpose[rows], scheduled,
+            int(events), lambda size: layout.scratch.floats("instants", size),
+        )  # fmt: skip
+
+    def _placed(self, process: Ints, askers: Askers) -> Askers:
+        """Of replicas that take turns, chance decides who begins."""
+        turns = self._plan.processes.turns[process]
+        return askers._replace(phase=self._phase(process)) if (turns > 1).any() else askers
+
+    def _phase(self, process: Ints) -> Ints:
+        """The n-th wake after time zero belongs to turn first + n, so to a process the wakes with this rest."""
+        turn, turns = self._plan.processes.turn[process], self._plan.processes.turns[process]
+        chance = uniforms(
+            streams(np.zeros(1, np.uint64), *self._names(process), CHOICES), np.zeros(process.size, np.int64)
+        )
+        return (turn - np.minimum((chance * turns).astype(np.int64), turns - 1)) % turns
+
+    def _viewed(self) -> Views:
+        both = self._layout.viewers(self._plan.chosen(self._run))
+        return Views(*(column for lists in both for column in lists))
 
     def paths(self) -> list[Path]:
-        oldest = float(self._renewals.age[: self._asking.start].max())
-        tiling = self._tiling
-        depth, unproven = self._proven(depths(self._plan, oldest, tiling.delay, tiling.sampled, tiling.count))
-        while self._renewals.now < self._horizon:
-            window = self._renewals.window(self._horizon)
-            self._weather.take_off(window, self._asking, self._absent)
-            self._walk(window)
-        return self._finish(depth, unproven)
-
-    def _proven(self, looks: Iterable[float]) -> tuple[float, Ints]:
-        """A start from the first of these depths that leaves no copy unproven, or else from the last."""
-        for depth in looks:
+        task, layout, plan = self._task, self._layout, self._plan
+        oldest = float(np.max(self._clocks.age[: self._asking.start], where=self._updating, initial=0.0))
+        for depth in depths(plan, oldest, layout.delay, task.sampled, layout.count):
             unproven = self._start(depth)
             if not unproven.any():
                 break
-        if self._early is not None and self._early[0].size:
-            none = np.empty(0)
-            self._take(Yield(none, none, none.astype(np.int64), none, *self._early), 0, self._early[0].size)
-        return depth, unproven
+        if task.dated and not unproven.any():
+            for deeper in further(plan, depth, self._horizon, "array", bool(task.questions)):
+                if deeper > depth:
+                    depth = deeper
+                    self._start(depth)
+                if not self._undated():
+                    break
+        self._open()
+        while self._clocks.now < self._horizon:
+            self._walk(self._clocks.window(self._horizon))
+        return self._finish(depth, unproven)
+
+    @property
+    def _updating(self) -> Flags:
+        """Rows of sources that ever change."""
+        return np.isfinite(self._clocks.age[: self._asking.start])
 
     def _start(self, depth: float) -> Ints:
         """Replay the last `depth` units of time before zero; how many copies that leaves unproven, per replication."""
-        tiling = self._tiling
-        self._weather = Weather(tiling, self._run, depth, self._horizon)
-        self._copies = self._unknown(depth)
-        self._contacts, self._trouble = _contacts(tiling), self._weather.trouble()
-        self._rules = Rules(tiling.delay, self._horizon, -depth, tiling.sampled, self._plan.strict, self._plan.recent)
-        self._pulls = Pulls(
-            tiling.askers, tiling.components * tiling.count, self._choices, self._losses, tiling.scratch
-        )
-        self._replies = _no_replies(tiling)
-        self._integral, self._good = np.zeros(self._copies.fresh.size), np.zeros(self._copies.fresh.size)
+        layout, plan = self._layout, self._plan
+        self._floor, self._outages = -depth, OutageArrays(layout, self._run, depth, self._horizon)
+        self._copies, self._nodes = self._unknown(depth), layout.node_states()
+        self._outages.lines(self._nodes)
+        self._contacts, self._trouble = self._no_contacts(), self._outages.trouble()
+        components = layout.components * layout.count
+        self._pulls = Pulls(self._askers, components, self._choices, self._losses, layout.scratch)
+        self._replies, self._early = self._no_replies(), list[tuple[Floats, Ints, Floats]]()
+        self._tally: Tally | None = None
         if self._recorder:
+            self._recorder.phase = self._askers.phase
             self._recorder.begin(depth)
         known = self._know(depth)
-        self._walk(self._renewals.past(depth))
-        self._begin()
-        return self._unproven(depth, known)
+        self._walk(self._clocks.past(depth))
+        self._unproven_copies = self._old(depth) & ~known
+        unproven = self._unproven_copies.copy()
+        if self._task.sampled and plan.forgetful:
+            age = self._clocks.age[: self._asking.start].reshape(layout.count, -1)
+            unproven &= ((age + 2 * layout.delay > depth)[:, layout.row_of]).ravel()
+        found = unproven.reshape(layout.count, -1).sum(axis=1)
+        if plan.recent:
+            found = np.maximum(found, int(self._contacts.lacking[0]) * self._sources)
+        return np.asarray(found + np.count_nonzero(settling(plan) > depth))
 
     def _unknown(self, depth: float) -> Copies:
         """Everyone who can hear of a source has a copy as old as the start, or older."""
-        tiling, shape = self._tiling, (self._tiling.depth, self._tiling.nodes + 1)
-        copy, cell = np.full(shape, -np.inf), np.zeros(shape, np.int64)
-        copy[:, :-1][np.tile(tiling.reached, tiling.count)] = -depth
-        copy[: tiling.further] = 0.0  # everywhere
-        cells = tiling.cells[0].size
-        cell[:, :-1] = (tiling.cell[:, None, :] + np.arange(tiling.count)[:, None] * cells).reshape(tiling.depth, -1)
-        nodes = tiling.node_states()
-        self._weather.lines(nodes)
-        sums = np.zeros(cells * tiling.count, SUMS)
-        return Copies(copy, np.zeros(shape), cell, nodes, np.zeros(sums.size), sums)
+        layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slots * self._layout.count
+        copy = np.where(np.tile(layout.reached, layout.count), -depth, -np.inf)
+        cell = (np.arange(layout.count)[:, None] * cells + layout.cell).ravel()
+        cell[np.tile(layout.cell == cells, layout.count)] = cells * layout.count
+        base, none = layout.tiled(layout.base, layout.slots), np.full(slots, -np.inf)
+        sums = np.zeros(cells * layout.count + 1, SUMS)
+        return Copies(base, copy, none, np.zeros(slots), cell, np.zeros(sums.size), sums)
 
-    def _know(self, depth: float) -> Bools:
-        """Copies whose age is plain: their replica's only download before the start came straight from the source."""
-        tiling, copies, known = self._tiling, self._copies, np.zeros(self._copies.copy.shape, np.bool_)
-        process, node, source = self._plan.direct.T
-        row, each = np.searchsorted(np.array(self._plan.sources), source), np.arange(tiling.count)[:, None]
-        age = self._renewals.age[self._asking.start + each * tiling.asking.size + process - tiling.sources]
-        at = age > depth
-        layer, who = np.broadcast_to(tiling.layer[row], age.shape)[at], (node + each * len(self._plan.names))[at]
-        left, of = tiling.delay - age[at], (row + each * tiling.sources)[at]
-        known[layer, who] = True
-        if not tiling.sampled:
-            copies.copy[layer, who] = left
-            return known
-        fresh = left >= -self._renewals.age[of]
-        coming = self._renewals.next_instants()[of[fresh]]
-        copies.copy[layer[fresh], who[fresh]] = np.minimum(coming, self._horizon)
+    def _know(self, depth: float) -> Flags:
+        """Copies whose age is plain: their replica's last download before the start came straight from the source."""
+        layout, copies, count = self._layout, self._copies, self._layout.count
+        known, (process, node, row) = np.zeros(copies.copy.size, np.bool_), self._plan.direct
+        at = self._asking.start + layout.tiled(
+            np.searchsorted(layout.clocks[1], self._plan.processes.clock[process]), layout.clocks[1].size
+        )
+        turns = np.tile(self._plan.processes.turns[process], count)
+        age = self._clocks.age[at]
+        if (turns > 1).any():
+            # Its last wake before zero is the one before number zero that has its rest.
+            number = np.ones(self._clocks.age.size, np.int64)
+            phase = self._phase(np.tile(process, count))
+            for turn in np.unique(phase).tolist():
+                mine = phase == turn
+                number[at[mine]] = turns[mine] - turn
+                age[mine] = self._clocks.before(number)[at[mine]]
+        self._hold(known, node, row, age, depth)
+        node, row = self._plan.never
+        self._hold(known, node, row, np.full(node.size * count, np.inf), depth)
+        self._look(known)
         return known
 
-    def _begin(self) -> None:
-        """At time zero all that is added up begins anew."""
-        tiling, copies, c = self._tiling, self._copies, self._copies
-        held = np.zeros(c.copy.shape, np.bool_)
-        held[:, :-1] = np.tile(tiling.reached, tiling.count)
-        copies.since[:] = 0.0
-        if tiling.sampled:
-            copies.fresh[:] = np.bincount(c.cell[held], np.maximum(c.copy[held], 0.0), copies.fresh.size)
-        missing = held & (c.copy == -np.inf)
-        copies.sums["absent"] = self._horizon * np.bincount(c.cell[missing], minlength=copies.fresh.size)
+    def _hold(self, known: Flags, node: Ints, row: Ints, age: Floats, depth: float) -> None:
+        """Copies that were downloaded so long ago, if that was before the replayed past."""
+        layout, copies = self._layout, self._copies
+        slot, of = layout.tiled(layout.slot(node, row), layout.slots), layout.tiled(row, self._sources)
+        before = age > depth
+        slot, of, left = slot[before], of[before], layout.delay - age[before]
+        known[slot] = True
+        if not layout.sampled:
+            copies.copy[slot] = np.maximum(left, NEVER)
+        else:
+            fresh = left >= -self._clocks.age[of]
+            coming = self._clocks.next_instants()[of[fresh]]
+            copies.copy[slot[fresh]] = np.minimum(coming, self._horizon)
 
-    def _unproven(self, depth: float, known: Bools) -> Ints:
-        """Per replication, how many copies may differ from the stationary ones (start.py)."""
-        tiling, plan, layers = self._tiling, self._plan, self._tiling.depth
-        copy = self.held[:, :-1].reshape(layers, tiling.count, -1)
-        old = tiling.reached[:, None] & (copy <= -depth) & (copy > -np.inf)
-        old &= ~known[:, :-1].reshape(old.shape)
-        if tiling.sampled and plan.swept:
-            age = self._renewals.age[: self._asking.start].reshape(tiling.count, -1)
-            old &= (age[:, tiling.source_of] + 2 * tiling.delay > depth).swapaxes(0, 1)
-        unproven = old.sum(axis=2)
-        if plan.recent:
-            unproven = np.maximum(unproven, self._contacts.lacking)
-        return np.asarray(unproven.sum(axis=0) + np.count_nonzero(settling(plan) > depth))
+    def _look(self, known: Flags) -> None:
+        """Those who look at copies that are known know them too."""
+        views, layout = self._views, self._layout
+        for v in np.flatnonzero(np.diff(views.begin)).tolist():
+            slots = layout.layers[layout.places.component[v]]
+            at = layout.base[views.looked[views.begin[v] : views.begin[v + 1]]][:, None] + np.arange(slots)
+            own = slice(layout.base[v], layout.base[v] + slots)
+            self._copies.copy[own], known[own] = self._copies.copy[at].max(axis=0), known[at].all(axis=0)
+
+    def _old(self, depth: float) -> Flags:
+        """Copies that may be from before the replayed past; choices of views hold none of their own."""
+        layout = self._layout
+        there = np.tile(layout.reached & (layout.places.node[layout.place_of] < self._plan.size), layout.count)
+        return np.asarray(there & (self.held <= -depth) & (self.held > -np.inf))
+
+    def _undated(self) -> bool:
+        return bool(self._unproven_copies.any())
+
+    def _no_contacts(self) -> Contacts:
+        """Nobody has called yet."""
+        n = self._plan.size if self._plan.recent else 0
+        register, upstream, need = self._layout.registers if n else (np.empty(0, np.int64),) * 3
+        return Contacts(
+            register=register,
+            upstream=upstream,
+            need=need,
+            latest=np.full(max(int(register.max(initial=-1)) + 1, 1), -1, np.int64),
+            older=np.full(n, -1, np.int64),
+            newer=np.full(n, -1, np.int64),
+            handed=np.empty((n, max(int(need.max(initial=0)), 1)), np.int64),
+            length=np.zeros(n, np.int64),
+            lacking=np.full(1, np.count_nonzero(need)),
+        )
+
+    def _no_replies(self) -> Replies:
+        """Nothing is on its way back, to no pulls."""
+        width = int(self._contacts.need.max(initial=0)) + 1
+        layers = int(self._layout.layers.max(initial=1))
+        return Replies(np.empty((0, layers)), np.empty(0), np.empty((0, width), np.int64))
+
+    def _more_replies(self, waiting: Ints, here: Ints, n: int) -> Replies:
+        """Room for what answers n pulls; what is on its way already, to those that were `waiting`, is now `here`."""
+        before, of = self._replies, self._layout.scratch
+        layers, width = before.held.shape[1], before.lists.shape[1]
+        held, waits = of.floats("held", n * layers).reshape(n, layers), of.floats("waits", n)
+        lists = of.ints("lists", n * width if self._plan.recent else 0).reshape(-1, width)
+        for column, old in zip((held, waits, lists), before, strict=True):
+            if old.shape[0] and column.shape[0]:
+                column[here] = old[waiting].copy()
+        return Replies(held, waits, lists)
+
+    def _open(self) -> None:
+        """At time zero all that is added up begins anew."""
+        task, copies, layout = self._task, self._copies, self._layout
+        held = np.tile(layout.reached, layout.count)
+        copies.since[:], copies.fresh[:] = 0.0, 0.0
+        if layout.sampled:
+            copies.fresh[:] = np.bincount(copies.cell[held], np.maximum(copies.copy[held], 0.0), copies.fresh.size)
+        missing = held & (copies.copy == -np.inf)
+        copies.sums["absent"] = self._horizon * np.bincount(copies.cell[missing], minlength=copies.fresh.size)
+        ages = self._clocks.age[: self._asking.start]
+        self._tally = Tally(task, ages, self._runs, task.questions)
+        for answers in self._early:
+            self._answered(*answers)
+        self._since = self._oldest()
+        if self._recorder:
+            self._recorder.start(ages, self.held)
 
     def _walk(self, window: Window) -> None:
         """What a window does to the copies."""
-        tiling, copies = self._tiling, self._copies
-        if tiling.trees is not None:
-            self._climb(window, tiling.trees)
+        layout, copies = self._layout, self._copies
+        if window.start >= 0:
+            phase = self._phase(self._plan.asking) if self._plan.faults.crashes else self._askers.phase
+            self._outages.count_absent(window, self._asking, phase, self._absent)
+        if layout.trees is not None:
+            self._climb(window, layout.trees)
             return
-        coming_at = (window.offset + window.first)[: self._asking.start]
-        waiting = self._pulls.waiting
+        coming = (window.offset + window.first)[layout.sources.row]
+        waiting, out = self._pulls.waiting, None
         pulled = self._pulls.add(window, self._asking)
         n = pulled.times.size
         out = self._room(n)
-        if tiling.instant:
+        if layout.plain:
+            one_pass = plain_pass(layout.sampled, layout.single, bool(self._plan.topology.views))
             done = (
-                instant_pass(
-                    tiling.sampled, tiling.layers, pulled, window.points, coming_at, copies, self._horizon, out
-                ),
+                one_pass(self._horizon, layout.sources, pulled, window.points, coming, copies, self._views, out),
                 0,
             )
             pulled.reached[:] = pulled.arrived[:] = np.diff(pulled.begin)
         else:
-            here = runs(pulled.begin[:-1], pulled.sent)
-            self._replies = _grown(tiling, self._replies, waiting, here, pulled.pairs)
-            done = general_pass(
-                window.end, tiling.layers, pulled, self._replies, window.points, coming_at, copies, self._contacts,
-                self._trouble, self._rules, out,
+            self._replies = self._more_replies(waiting, runs(pulled.begin[:-1], pulled.sent), n)
+            one_pass = whole_pass(layout.sampled, self._plan.strict, self._plan.recent)
+            done = one_pass(
+                window.end, layout.delay, self._horizon, self._floor, layout.sources, pulled, window.points, coming,
+                copies, self._nodes, self._views, self._contacts, self._trouble, self._replies, out,
             )  # fmt: skip
         if self._recorder:
             self._recorder.passed(window, pulled, self._replies)
-        elif not tiling.sampled:
-            stretches, answers = done
-            if window.end > 0:
-                self._take(out, stretches, answers)
-            else:  # nothing counts but what is answered later, and that only if this is where the path begins
-                self._early = [column[:answers].copy() for column in (out.answered, out.client, out.brought)]
+        if not layout.sampled:
+            self._take(window, out, *done)
 
     def _climb(self, window: Window, trees: Trees) -> None:
         """The same in a tree, replica by replica."""
-        tiling, of = self._tiling, self._tiling.scratch
-        room = window.total + 2 * (tiling.nodes + 1)
+        layout, of, copies = self._layout, self._layout.scratch, self._copies
+        places = layout.places.node.size * layout.count
+        room = window.total + 2 * (places + 1)
         tree_pass(
-            (window.points, window.offset, window.first, window.last), self._asking.start, trees, tiling.layers,
-            self._horizon, self._copies, of.ints("begin", tiling.nodes + 1), of.ints("size", tiling.nodes + 1),
-            of.floats("times", room), of.floats("values", room), of.ints("rank", window.total),
-            of.floats("held", window.total),
+            (window.points, window.offset, window.first, window.last), self._asking.start, trees, layout.sources,
+            self._horizon, copies.copy, copies.cell, copies.fresh, of.ints("begin", places + 1),
+            of.ints("size", places + 1), of.floats("times", room), of.floats("values", room),
+            of.ints("rank", window.total), of.floats("held", window.total),
         )  # fmt: skip
 
     def _room(self, pulls: int) -> Yield:
-        """For all that a pass may yield."""
-        tiling, of = self._tiling, self._tiling.scratch
-        turns = self._trouble.turns.size + (tiling.nodes if self._plan.recent else 0)
-        n = 0 if tiling.sampled else (pulls + turns) * tiling.depth
-        answers = 0 if tiling.instant else n
+        """For all that a pass may yield: a stretch for every copy that a pull changes, and of all who look at it."""
+        layout, of = self._layout, self._layout.scratch
+        layers = int(layout.layers.max(initial=1))
+        watching = 1 + int(np.diff(self._views.first).max(initial=0))
+        turns = self._trouble.turns.size + (layout.slots if self._plan.recent else 0)
+        n = 0 if layout.sampled else (pulls + turns) * layers * watching
+        answers = 0 if layout.plain else n
         return Yield(
             of.floats("begin of", n), of.floats("end of", n), of.ints("who of", n), of.floats("left of", n),
             of.floats("answered", answers), of.ints("client", answers), of.floats("brought", answers),
         )  # fmt: skip
 
-    def _take(self, out: Yield, stretches: int, answers: int) -> None:
-        """What a pass has yielded."""
-        if self._follower is None:
-            self._expect(out, stretches, answers)
+    def _take(self, window: Window, out: Yield, stretches: int, answers: int) -> None:
+        """What a pass has yielded; of the past nothing counts but what is answered later."""
+        brought = out.answered[:answers], out.client[:answers], out.brought[:answers]
+        if self._tally is None:
+            self._early.append(tuple(column.copy() for column in brought))  # type: ignore[arg-type]
             return
-        for row, some in self._by_source(out.who[:stretches]):
-            left = np.where(out.left[some] == self._rules.floor, -np.inf, out.left[some])
-            self._follower.stretches(row, out.begin[some], out.end[some], self._node(out.who[some]), left)
-        for row, some in self._by_source(out.client[:answers]):
-            left = np.where(out.brought[some] == self._rules.floor, -np.inf, out.brought[some])
-            left[out.brought[some] == -np.inf] = np.nan
-            self._follower.answers(row, out.answered[some], self._node(out.client[some]), left)
+        if self._task.sampled:
+            self._tally.changed(self._updates(window), window.end, self._since)
+            self._since = self._oldest()
+        self._stretches(out.begin[:stretches], out.end[:stretches], out.who[:stretches], out.left[:stretches])
+        self._answered(*brought)
 
-    def _node(self, who: Ints) -> Ints:
-        return who % (self._tiling.nodes + 1)
+    def _updates(self, window: Window) -> Updates:
+        own = slice(self._asking.start)
+        count = window.last[own] - window.first[own]
+        points = window.points[runs(window.offset[own] + window.first[own], count)]
+        return Updates(points, np.append(0, np.cumsum(count)))
 
-    def _by_source(self, who: Ints) -> Iterator[tuple[int, Ints | slice]]:
-        """Which of these are of which source."""
-        if self._tiling.sources == 1:
-            yield 0, slice(who.size)
-            return
-        row = self._tiling.source_of[who // (self._tiling.nodes + 1), self._node(who)]
-        order = np.argsort(row, kind="stable")
-        ends = np.searchsorted(row[order], np.arange(self._tiling.sources + 1))
-        for of in np.flatnonzero(np.diff(ends)).tolist():
-            yield of, order[ends[of] : ends[of + 1]]
+    def _oldest(self) -> Floats:
+        """By row, since when the oldest copy that is held or on its way has been away from its source."""
+        layout, found = self._layout, np.full(self._asking.start, np.inf)
+        of = layout.tiled(layout.row_of, self._sources)
+        there = np.tile(layout.reached, layout.count) & (self.held > NEVER)
+        np.minimum.at(found, of[there], self.held[there])
+        if not self._layout.plain:  # what is on its way may be older than all that anyone still holds
+            coming = np.append(self._replies.held[self._pulls.waiting].ravel(), self._copies.copy)
+            found = np.minimum(found, coming.min(where=coming > NEVER, initial=np.inf))
+        return found
 
-    def _expect(self, out: Yield, stretches: int, answers: int) -> None:
-        """For how long copies may be expected to have been fresh, and how many answers."""
-        cell = self._copies.cell.ravel()
-        for law, some in self._by_law(cell[out.who[:stretches]]):
-            begin, end, left = out.begin[some], out.end[some], out.left[some]
-            add_up(
-                law.integrated_tail(end - left) - law.integrated_tail(begin - left), cell[out.who[some]], self._integral
-            )
-        brought = np.flatnonzero(out.brought[:answers] > -np.inf)
-        for law, some in self._by_law(cell[out.client[brought]]):
-            some = brought[some]
-            add_up(law.tail(out.answered[some] - out.brought[some]), cell[out.client[some]], self._good)
+    def _stretches(self, begin: Floats, end: Floats, who: Ints, left: Floats) -> None:
+        assert self._tally is not None
+        row, node = self._whose(who)
+        self._tally.stretches(row, self._copies.cell[who], node, begin, end, self._left(left))
+
+    def _answered(self, at: Floats, client: Ints, brought: Floats) -> None:
+        assert self._tally is not None
+        left = np.where(brought == -np.inf, np.nan, self._left(brought))
+        self._tally.answered(self._whose(client)[0], self._copies.cell[client], at, left)
+
+    def _left(self, left: Floats) -> Floats:
+        """As the tally has it; what follows the copies alone knows them to be as old as the start."""
+        unknown = UNKNOWN if self._task.sampled else self._floor
+        return np.where(left == NEVER, -np.inf, np.where(left == self._floor, unknown, left))
+
+    def _whose(self, slot: Ints) -> tuple[Ints, Ints]:
+        """The rows and the nodes of slots."""
+        layout = self._layout
+        path, own = np.divmod(slot, layout.slots)
+        return layout.row_of[own] + path * self._sources, layout.places.node[layout.place_of[own]]
 
     @cached_property
-    def _ages(self) -> tuple[list[Law], Ints]:
-        """The laws of the age of updates, and the number of that of every source."""
-        numbers: dict[Law, int] = {}
-        own = [
-            numbers.setdefault(self._plan.processes[row].law.age, len(numbers)) for row in range(self._tiling.sources)
-        ]
-        return list(numbers), np.array(own, np.int64)
-
-    def _by_law(self, cells: Ints) -> Iterator[tuple[Law, slice | Ints]]:
-        """By the law of the age of the source's updates, a part at a time that the cache holds."""
-        laws, numbers = self._ages
-        if len(laws) == 1:
-            for q in range(0, cells.size, CHUNK):
-                yield laws[0], slice(q, min(q + CHUNK, cells.size))
-            return
-        rows = self._tiling.cells[0]
-        number = numbers[rows[cells % rows.size]]
-        for g, law in enumerate(laws):
-            mine = np.flatnonzero(number == g)
-            for q in range(0, mine.size, CHUNK):
-                yield law, mine[q : q + CHUNK]
+    def _place_of(self) -> Ints:
+        layout = self._layout
+        return layout.tiled(layout.place_of, layout.places.node.size)
 
     @property
     def held(self) -> Floats:
-        """What every node holds, per layer; one that is down, what it will come back with."""
-        nodes = self._copies.nodes
+        """What there is in every slot; of a node that is down, what it will come back with."""
         copy: Floats = self._copies.copy
-        return np.where(nodes["down"], nodes["kept"], copy) if nodes.size else copy
-
-    def _close(self) -> None:
-        """The horizon ends what there is of stretches."""
-        tiling, copies = self._tiling, self._copies
-        there = np.zeros(copies.copy.shape, np.bool_)
-        there[:, :-1] = np.tile(tiling.reached, tiling.count)
-        who = np.flatnonzero(there & (copies.copy > -np.inf) & (copies.since < self._horizon))
-        none = np.empty(0)
-        out = Yield(
-            copies.since.ravel()[who], np.full(who.size, self._horizon), who, copies.copy.ravel()[who],
-            none, none.astype(np.int64), none,
-        )  # fmt: skip
-        self._take(out, who.size, 0)
+        if not self._nodes.size or not self._plan.faults.crashes:
+            return copy
+        return np.where(self._nodes["down"][self._place_of], self._copies.kept, copy)
 
     def _finish(self, depth: float, unproven: Ints) -> list[Path]:
-        if not self._tiling.sampled:
-            self._close()
-        return [self._path(r, depth, int(unproven[r])) for r in range(self._tiling.count)]
+        layout, copies, tally = self._layout, self._copies, self._tally
+        assert tally is not None
+        if not layout.sampled:  # the horizon ends what there is of stretches
+            there = np.tile(layout.reached, layout.count) & (copies.copy > -np.inf) & (copies.since < self._horizon)
+            who = np.flatnonzero(there)
+            self._stretches(copies.since[who], np.full(who.size, self._horizon), who, copies.copy[who])
+        else:
+            tally.sums.fresh, tally.sums.good = copies.fresh, copies.sums["good"].astype(float)
+        of = tally.sums
+        of.absent, of.brought, of.ended = (copies.sums[name] for name in ("absent", "answers", "ended"))
+        return [self._path(r, depth, int(unproven[r])) for r in range(layout.count)]
 
     def _path(self, r: int, depth: float, unproven: int) -> Path:
         """Of the r-th replication."""
-        tiling, plan, sums = self._tiling, self._plan, self._copies.sums
-        rows, groups = tiling.cells
-        mine = slice(r * rows.size, (r + 1) * rows.size)
-
-        def apart(of: np.ndarray) -> np.ndarray:
-            """By source and group."""
-            found = np.zeros((tiling.sources, len(plan.groups)), of.dtype)
-            found[rows, groups] = of[mine]
-            return found
-
-        fresh_time, absent = apart(self._copies.fresh if tiling.sampled else self._integral), apart(sums["absent"])
-        answers, good = apart(sums["answers"]), apart(sums["good"] if tiling.sampled else self._good).astype(float)
-        fresh, shares = there(plan, fresh_time.sum(axis=0), absent.sum(axis=0), self._horizon)
+        task, layout, plan, tally = self._task, self._layout, self._plan, self._tally
+        assert tally is not None
+        shares = tally.shares(r, task.rows)
         if plan.bandwidth is not None:
-            shares |= load(plan, self._weather.counts(self._copies.nodes[0, :-1]), self._horizon)
-        spent = [part.reshape(tiling.count, -1)[r] for part in np.split(self._renewals.spent, [self._asking.start])]
-        purposes = np.concatenate([plan.purpose[: tiling.sources], plan.purpose[tiling.asking]])
-        counts = np.bincount(purposes, np.concatenate(spent), 4).astype(np.int64) + self._absent
-        held = self.held[:, :-1].reshape(tiling.depth, tiling.count, -1)[:, r]
-        copies = np.where(
-            tiling.component == tiling.component[list(plan.sources)][:, None], held[tiling.layer], -np.inf
-        )
+            shares |= load(plan, self._outages.counts(self._nodes), self._horizon)
+        updates, asks = np.split(self._clocks.spent, [self._asking.start])
+        spent = np.concatenate([part.reshape(layout.count, -1)[r] for part in (updates, asks)])
+        clocks = np.concatenate(layout.clocks)
+        absent = np.bincount(plan.processes.clock[plan.asking], self._absent, plan.clocks.rate.size)
+        spent = spent - absent[clocks].astype(np.int64)
+        counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64)
+        shares |= download_rates(plan, clocks, spent, self._horizon)
         updates, downloads, polls, queries = counts.tolist()
         return Path(
-            fresh=fresh,
-            answers=answers.sum(axis=0),
-            good=good.sum(axis=0),
+            shares=shares,
             counts=(updates, downloads, polls, queries),
-            copies=copies,
             depth=depth,
             unproven=unproven,
-            shares=shares | answered(plan, answers.sum(axis=0), apart(sums["ended"]).sum(axis=0)),
-            of_sources=of_sources(plan, fresh_time, absent, answers, good, self._horizon),
+            undated=tally.undated(r, task.rows),
+            copies=self._left_over(r),
         )
 
-
-def _contacts(tiling: Tiling) -> Contacts:
-    """Nobody has called yet."""
-    n, layers = (tiling.nodes, tiling.depth) if tiling.plan.recent else (0, tiling.depth)
-    register, upstream, need = tiling.registers if n else (np.empty(0, np.int64),) * 3
-    width = max(int(need.max(initial=0)), 1)
-    return Contacts(
-        register=register,
-        upstream=upstream,
-        need=need,
-        latest=np.full((layers, max(int(register.max(initial=-1)) + 1, 1)), -1, np.int64),
-        older=np.full((layers, n), -1, np.int64),
-        newer=np.full((layers, n), -1, np.int64),
-        handed=np.empty((layers, n, width), np.int64),
-        length=np.zeros((layers, n), np.int64),
-        lacking=np.full((layers, 1), np.count_nonzero(need)) * (np.arange(layers) >= tiling.further)[:, None],
-    )
-
-
-def _no_replies(tiling: Tiling) -> Replies:
-    """Nothing is on its way back, to no pulls."""
-    layers, width, none = tiling.depth, int(tiling.registers[2].max(initial=0)) + 1, np.empty(0, np.int64)
-    return Replies(np.empty((layers, 0)), np.empty((layers, 0)), np.empty((layers, 0, width), np.int64), none)
-
-
-def _grown(tiling: Tiling, before: Replies, waiting: Ints, here: Ints, pairs: Ints) -> Replies:
-    """Room for what answers these pulls; what is on its way already, to those that were `waiting`, is now `here`."""
-    layers, limited, width, of = tiling.depth, tiling.plan.bandwidth is not None, before.lists.shape[2], tiling.scratch
-    kept = [column[:, waiting] if column.shape[1] else column for column in before[:3]]
-    n, m, k = pairs.size, pairs.size if limited else 0, pairs.size if tiling.plan.recent else 0
-    held, waits = of.floats("held", layers * n).reshape(layers, n), of.floats("waits", layers * m).reshape(layers, m)
-    lists = of.ints("lists", layers * k * width).reshape(layers, k, width)
-    for column, old in zip((held, waits, lists), kept, strict=True):
-        if old.size:
-            column[:, here] = old
-    return Replies(held, waits, lists, pairs.copy() if limited and layers > 1 else before.original)
+    def _left_over(self, r: int) -> Floats | None:
+        """What every node holds at the end, a row per source; None where that is very much."""
+        layout, plan = self._layout, self._plan
+        if plan.size * self._sources > FEW:
+            return None
+        found = np.full((self._sources, plan.size), -np.inf)
+        held = self.held.reshape(layout.count, -1)[r]
+        node = layout.places.node[layout.place_of]
+        own = (node < plan.size) & layout.sourced
+        found[layout.row_of[own], node[own]] = np.where(held[own] == NEVER, -np.inf, held[own])
+        return found

@@ -41,13 +41,13 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.path import Shares
 from replnet.engines.plan import QUERIES, Plan
+from replnet.laws.law import Floats, Ints
+from replnet.network.topology import SOURCE
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-LineState = tuple[list[float], list[float]]
-"""F of the exchange and F of all, by node."""
+Shares = dict[tuple[str, str], tuple[float, float]]
+LineState = tuple[list[float], list[float], Ints]
+"""F of the exchange and F of all, and how many answers are still to leave, by node."""
 
 
 @final
@@ -75,29 +75,21 @@ FULL = 1 - 1e-12  # of a line: rounding must not turn away the last message that
 
 def spending(plan: Plan) -> tuple[Floats, Floats]:
     """Messages per unit of time that every node is asked to send: to replicas and for itself, and to clients."""
-    exchange, clients = np.zeros(len(plan.names)), np.zeros(len(plan.names))
-    shares: dict[tuple[int, bool], float] = {}
-    lists = {id(p.candidates): p.candidates for p in plan.processes}
+    p, lists, costs = plan.processes, plan.lists, answers_cost(plan)
     # About: what gets lost only between some nodes is not looked at.
     arrive = math.prod(1 - way.fault.lose for way in plan.faults.losses if way.fault.lose and not way.fault.between)
-    for p in plan.processes:
-        if p.ask:
-            exchange[p.node] += p.law.rate * p.ask
-            key = id(p.candidates), p.purpose == QUERIES
-            shares[key] = shares.get(key, 0.0) + arrive * p.law.rate * p.ask / len(p.candidates)
-    costs = answers_cost(plan)
-    for (which, by_client), share in shares.items():
-        asked = np.array(lists[which])
-        if by_client:
-            clients[asked] += share
-        else:
-            exchange[asked[costs[asked]]] += share
-    return exchange, clients
+    exchange = np.bincount(p.node, plan.rates * p.ask, plan.size)
+    asked = []
+    for mine in (p.purpose == QUERIES, p.purpose != QUERIES):
+        shares = np.bincount(p.candidates, arrive * plan.rates * p.ask * mine, lists.begin.size - 1)
+        each = np.repeat(shares / np.maximum(lists.sizes, 1), lists.sizes)
+        asked.append(np.bincount(lists.members, each, plan.size))
+    return np.asarray(exchange + np.where(costs, asked[1], 0.0)), np.asarray(asked[0], float)
 
 
 def answers_cost(plan: Plan) -> npt.NDArray[np.bool_]:
     """Of every node, whether it spends on answers to replicas."""
-    return np.array([plan.both or role == "source" for role in plan.roles])
+    return np.asarray((plan.topology.role == SOURCE) | plan.both)
 
 
 def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
@@ -116,18 +108,17 @@ def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
 def settling(plan: Plan) -> npt.NDArray[np.float64]:
     """How long the line of every node is to be replayed: a few times (3); 0 where there is none."""
     if plan.bandwidth is None:
-        return np.zeros(len(plan.names))
+        return np.zeros(plan.size)
     exchange, clients = spending(plan)
-    rough, batch = np.full(len(plan.names), LEAST_ROUGH), np.ones(len(plan.names))
-    lists, roughest = {id(p.candidates): p.candidates for p in plan.processes}, dict[int, float]()
-    for p in plan.processes:
-        if p.ask:
-            own = min(p.law.second_moment / p.law.mean**2, MOST_ROUGH)
-            rough[p.node], batch[p.node] = max(rough[p.node], own), max(batch[p.node], p.ask)
-            roughest[id(p.candidates)] = max(roughest.get(id(p.candidates), 0.0), own)
-    for which, most in roughest.items():
-        asked = np.array(lists[which])
-        rough[asked] = np.maximum(rough[asked], most)
+    p, lists, asking = plan.processes, plan.lists, plan.processes.ask > 0
+    own = [min(law.second_moment / law.mean**2, MOST_ROUGH) for law in plan.topology.laws]
+    each = np.array(own)[plan.clocks.law[p.clock]]
+    rough, batch = np.full(plan.size, LEAST_ROUGH), np.ones(plan.size)
+    np.maximum.at(rough, p.node[asking], each[asking])
+    np.maximum.at(batch, p.node[asking], p.ask[asking])
+    roughest = np.zeros(lists.begin.size - 1)
+    np.maximum.at(roughest, p.candidates[asking], each[asking])
+    np.maximum.at(rough, lists.members, np.repeat(roughest, lists.sizes))
     apart = np.maximum((1 - np.sqrt((exchange + clients) / plan.bandwidth)) ** 2, 1 / plan.queue**2)
     return np.asarray(TIMES * batch * rough / (2 * plan.bandwidth * apart))
 
@@ -198,11 +189,12 @@ class Lines:
 
     @property
     def state(self) -> LineState:
-        return list(self._first), list(self._free)
+        return list(self._first), list(self._free), self.counts.served.copy()
 
     def resume(self, state: LineState) -> None:
         """Go on from there."""
-        self._first, self._free = map(list, state)
+        first, free, served = state
+        self._first, self._free, self.counts = list(first), list(free), self.counts._replace(served=served.copy())
 
     def totals(self, until: float) -> Counts:
         """What has happened in [0, until)."""
@@ -217,22 +209,23 @@ def load(plan: Plan, of: Counts, time: float, here: npt.NDArray[np.bool_] | None
     """
     assert plan.bandwidth is not None
     found: Shares = {}
-    here = np.ones(len(plan.names), np.bool_) if here is None else here
+    here = np.ones(plan.size, np.bool_) if here is None else here
     limited = np.isfinite(plan.bandwidth)
-    asks = {p.ask for p in plan.processes if p.purpose == QUERIES}
+    asks = set(plan.processes.ask[plan.processes.purpose == QUERIES].tolist())
     for g, name in enumerate(plan.groups):
         members = plan.group == g
         some = members & here
-        came, refused = float(of.came[some].sum()), float(of.refused[some].sum())
+        # What is counted by client happens at the nodes that it asks, which may be elsewhere.
+        came, refused = float(of.came[members].sum()), float(of.refused[members].sum())
         if (members & plan.clients).any():
-            found[name, "queueing_delay"] = float(of.waited[some].sum()), float(of.sent[some].sum())
+            found[name, "queueing_delay"] = float(of.waited[members].sum()), float(of.sent[members].sum())
             found[name, "rejected"] = refused, came
-        elif limited[members].all():
+        elif members.any() and limited[members].all():
             if len(asks) <= 1:
                 sent = float(of.served[some].sum() + of.spare[some] @ plan.bandwidth[some])
                 found[name, "service_rate"] = sent / next(iter(asks), 1), time * float(some.sum() / members.sum())
             found[name, "rejected"] = refused, came
-    for source in plan.sources:
+    for source in plan.sources.tolist():
         if limited[source] and here[source]:
             found[plan.names[source], "rejected"] = float(of.refused[source]), float(of.came[source])
     return found

@@ -4,21 +4,27 @@ All of it is planned before anything runs, from streams of its own, so every
 engine meets the same faults. A fault with laws alternates: it is off for a time
 of law U and on for a time of law D, in equilibrium at time zero, where it is on
 with probability E[D] / (E[U] + E[D]), and runs from there both ways. A schedule
-begins at its instant; before time zero there is none of it.
+begins at its instant; before time zero there is none of it. The kernels of `array`
+take all of it as arrays.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.engines.layout import Layout
+from replnet.engines.lines import FULL, Counts, Lines, answers_cost, opening
+from replnet.engines.passes import TURNS, Trouble
+from replnet.engines.plan import Plan
+from replnet.engines.pulls import Losses, absent
+from replnet.laws.law import Floats, Ints, Law
+from replnet.laws.processes.renewal import Window
 from replnet.laws.processes.streams import (
     FUTURE,
     LOSSES,
@@ -32,72 +38,18 @@ from replnet.laws.processes.streams import (
     streams,
     words,
 )
-from replnet.network.faults import Fault, named
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from replnet.network.faults import Fault, Way, across
 
 DOWN, UP = range(2)
-ONE, OTHER = 1, 2  # bits of a side
-
-
-@dataclass(frozen=True)
-class Crash:
-    """Nodes that go down, each by itself, and whether they lose their copy."""
-
-    fault: Fault
-    nodes: tuple[int, ...]
-
-    @property
-    def empties(self) -> bool:
-        return self.fault.copy_ != "kept"
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """Messages between two sides, in both directions, which a fault cuts or of which it loses a share."""
-
-    fault: Fault
-    side: npt.NDArray[np.uint8]  # of every node, ONE and OTHER
-
-
-@dataclass(frozen=True, eq=False)
-class Faults:
-    """What may go wrong in a network, by node number."""
-
-    crashes: tuple[Crash, ...] = ()
-    cuts: tuple[Way, ...] = ()
-    losses: tuple[Way, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.crashes or self.cuts or self.losses)
-
-    @property
-    def empties(self) -> bool:
-        """Whether a replica may come to be without a copy."""
-        return any(crash.empties for crash in self.crashes)
-
-
-def faults(graph: Any, number: dict[str, int]) -> Faults:
-    """The faults of a network graph, whose nodes have these numbers."""
-    crashes, cuts, losses = list[Crash](), list[Way](), list[Way]()
-    for fault in graph.graph.get("faults", ()):
-        if fault.crash is not None:
-            crashes.append(Crash(fault, tuple(number[name] for name in named(fault.crash, graph.nodes))))
-        else:
-            side = np.zeros(len(number), np.uint8)
-            for bit, who in zip((ONE, OTHER), fault.cut or fault.between or (number, number), strict=True):
-                side[[number[name] for name in named(tuple(who), graph.nodes)]] |= bit
-            (cuts if fault.cut else losses).append(Way(fault, side))
-    return Faults(tuple(crashes), tuple(cuts), tuple(losses))
 
 
 @final
 class Outages:
     """The faults of one replication over [-depth, horizon)."""
 
-    def __init__(self, names: tuple[str, ...], of: Faults, run: Words, depth: float, horizon: float) -> None:
-        self._of = of
+    def __init__(self, plan: Plan, run: Words, depth: float, horizon: float) -> None:
+        of = self._of = plan.faults
+        names = plan.names if of.crashes else ()
         spans: dict[int, list[tuple[float, float, bool]]] = {}
         for index, crash in enumerate(of.crashes):
             for node in crash.nodes:
@@ -146,11 +98,6 @@ class Outages:
     def by_node(self) -> dict[int, Floats]:
         """[begin, end) rows of every node that goes down."""
         return {node: np.array([span[:2] for span in spans]) for node, spans in self._down.items()}
-
-
-def across(a: int, b: int) -> bool:
-    """Whether these are on opposite sides."""
-    return bool((a & ONE and b & OTHER) or (a & OTHER and b & ONE))
 
 
 def _times(fault: Fault, run: Words, name: str, depth: float, horizon: float) -> Floats:
@@ -206,30 +153,118 @@ def _merged(spans: list[tuple[float, float, bool]]) -> list[tuple[float, float, 
 
 
 @final
-class Losses:
-    """Which messages get lost: the n-th pull of a process, and the reply to it."""
+class Hazards:
+    """What may become of the pulls of one replication, where things go wrong or bandwidth is limited.
 
-    def __init__(self, of: Faults, run: Words, names: Words, purpose: Ints) -> None:
-        self._of = of
-        # Most networks lose nothing, and streams of many processes take time to make.
-        some = slice(None) if of.losses else slice(0)
-        self.streams = streams(run, names[some], purpose[some], LOSSES)
+    A pull is sent if its asker is up and has room for it, arrives unless it gets
+    lost or is cut off, is answered if who is asked is up and has room, and the reply
+    comes back under the same conditions, unless the asker has crashed meanwhile.
+    """
 
-    def share(self, a: int, b: int) -> float:
-        """Of the messages between two nodes."""
-        arrive = 1.0
-        for way in self._of.losses:
-            if across(int(way.side[a]), int(way.side[b])):
-                assert way.fault.lose is not None
-                arrive *= 1.0 - way.fault.lose
-        return 1.0 - arrive
+    def __init__(self, plan: Plan, run: Words, start: float, horizon: float) -> None:
+        """`start` is where the path begins."""
+        self._faults, self.outages = plan.faults, Outages(plan, run, max(-start, 0.0), horizon)
+        self.lines = Lines(plan, start, horizon) if plan.bandwidth is not None else None
+        clock = plan.processes.clock if plan.faults.losses else plan.processes.clock[:0]
+        self._chance = streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], LOSSES)
 
-    def lost(self, process: int, pull: int, a: int, b: int) -> tuple[bool, bool]:
-        """Of the pull of this number that a sends to b, and of the reply."""
-        share = self.share(a, b)
+    def goes(self, process: int, pull: int, asker: int, asked: int, now: float) -> tuple[bool, bool]:
+        """Whether a process's pull of this number gets there, and whether the reply to it would be lost."""
+        lost, mute = self._lost(process, pull, asker, asked)
+        sent = self.lines is None or self.lines.issue(asker, now)
+        return sent and not lost and not self.outages.cut(asker, asked, now), mute
+
+    def _lost(self, process: int, pull: int, asker: int, asked: int) -> tuple[bool, bool]:
+        share = 1.0 - self._faults.arriving(asker, asked)
         if share == 0.0:
             return False, False
-        of = Streams(self.streams.key[process : process + 1], self.streams.gamma[process : process + 1])
+        of = Streams(*(word[process : process + 1] for word in self._chance))
         chance = words(of, np.array([2 * pull, 2 * pull + 1]))
         request, reply = ((chance >> np.uint64(11)) * 2.0**-53 < share).tolist()
         return request, reply
+
+    def wait(self, asked: int, asker: int, now: float) -> float | None:
+        """How long the answer waits before it leaves, or None if there is none."""
+        if self.outages.down(asked, now):
+            return None
+        return 0.0 if self.lines is None else self.lines.answer(asked, asker, now, self.outages.next_fall(asked, now))
+
+    def returns(self, asked: int, asker: int, now: float, mute: bool) -> bool:
+        """Whether a reply gets there."""
+        return not mute and not self.outages.cut(asked, asker, now)
+
+
+def losses(layout: Layout, run: Words) -> Losses:
+    """Of those who ask."""
+    plan = layout.plan
+    # Most networks lose nothing, and streams of many processes take time to make.
+    clock = plan.processes.clock[layout.askers.process if plan.faults.losses else np.empty(0, np.int64)]
+    chance = streams(run[:1], plan.clocks.word[clock], plan.clocks.purpose[clock], LOSSES)
+    share = np.array([way.fault.lose for way in plan.faults.losses], float)
+    return Losses(share, _sides(layout, plan.faults.losses), *chance)
+
+
+def _sides(layout: Layout, ways: tuple[Way, ...]) -> npt.NDArray[np.uint8]:
+    """Of places; nobody sends anything to the choices of views."""
+    nodes = np.minimum(layout.places.node, layout.plan.size - 1)
+    return np.array([way.side[nodes] for way in ways]) if ways else np.empty((0, 0), np.uint8)
+
+
+@final
+class OutageArrays:
+    """Outages and lines over [-depth, horizon). Where something may go wrong there is one replication at a time."""
+
+    def __init__(self, layout: Layout, run: Words, depth: float, horizon: float) -> None:
+        self._layout, self._plan, self._start, self._horizon = layout, layout.plan, -depth, horizon
+        self._outages = Outages(self._plan, run[:1], depth, horizon)
+        p, down, asking = self._plan.processes, self._outages.by_node, self._plan.asking
+        none = np.empty((0, 2))
+        spans = [down.get(i, none) for i in p.node[asking].tolist()] if down else []
+        self._first = np.cumsum([0, *map(len, spans)])
+        self._spans = np.concatenate(spans) if spans else none
+        self._row = np.searchsorted(layout.clocks[1], p.clock[asking])
+
+    def count_absent(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
+        """Counts wakes of nodes that are down, by process that asks; `phase` is that of each."""
+        if self._spans.size:
+            p, asking = self._plan.processes, self._plan.asking
+            own = window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
+            by = (self._row, p.turns[asking], phase)
+            absent(window.points, *own, *by, self._spans, self._first, counts)
+
+    def trouble(self) -> Trouble:
+        """Who goes down is so at each of its places."""
+        times, places = self._outages.cut_times, self._layout.places
+        spans: Floats = np.concatenate(times) if times else np.empty((0, 2))
+        falls, turns, at = self._outages.next_fall, self._outages.turns, list[int]()
+        found = []
+        for when, kind, who, empties in turns:
+            mine = self._layout.of_node.of(who).tolist()
+            found += [(when, kind == UP, place, empties, falls(who, when)) for place in mine]
+            at += mine
+        made = np.array(found, TURNS)
+        home = places.component[np.array(at, np.int64)]
+        order = np.argsort(home, kind="stable")
+        begin = np.searchsorted(home[order], np.arange(self._layout.components * self._layout.count + 1))
+        return Trouble(
+            made[order], begin, begin[:-1].copy(), _sides(self._layout, self._plan.faults.cuts),
+            np.cumsum([0, *map(len, times)]), spans[:, 0].copy(), spans[:, 1].copy(),
+        )  # fmt: skip
+
+    def lines(self, nodes: np.ndarray) -> None:
+        """As they begin."""
+        plan, places = self._plan, self._layout.places
+        for node in self._outages.by_node if nodes.size else ():
+            nodes["falls"][self._layout.of_node.of(node)] = self._outages.next_fall(node, self._start)
+        if plan.bandwidth is not None:
+            own, at = nodes[:-1], np.minimum(places.node, plan.size - 1)
+            cost, first, free = opening(plan, self._start)
+            own["cost"], own["first"], own["free"] = cost[at], first[at], free[at]
+            own["limit"], own["answers"] = own["cost"] * plan.queue / FULL, answers_cost(plan)[at]
+
+    def counts(self, nodes: np.ndarray) -> Counts:
+        """Up to the horizon; a node that is down has an F that never comes."""
+        nodes = nodes[self._layout.places.only[: self._plan.size]]
+        left = np.maximum(self._horizon - np.maximum(nodes["free"], 0.0), 0.0)
+        spare = nodes["spare"] + np.where(nodes["cost"] > 0, left, 0.0)
+        return Counts(spare, nodes["served"], nodes["came"], nodes["refused"], nodes["sent"], nodes["waited"])

@@ -1,4 +1,4 @@
-"""The pass of `array`: what a window does to the copies of every source.
+"""The passes of `array`: what a window does to the copies.
 
 A copy is one number, and every exchange is the same statement,
 
@@ -15,22 +15,22 @@ were fresh, a change of copy[i] from a to b at time t adds to it
 
     max(b - t, 0) - max(a - t, 0).                                           (2)
 
-Else the pass yields stretches, (begin, end, who, left): from begin to end the copy was there
+Else the pass yields stretches, (begin, end, slot, left): from begin to end the copy was there
 and had left its source at `left`. All that is measured is a function of these.
 
-The pulls of a component (tiling.py) are applied once for each of its sources, in order of time. Pulls
-are answered and arrive in the order in which they were sent, so the sorted pulls are the
+The pulls of a component (layout.py) are applied in order of time, each to the copies of all sources that
+it brings. Pulls are answered and arrive in the order in which they were sent, so the sorted pulls are the
 queue: those before `asked` have been sent, those before `answered` are on their way back. A
 pull that comes to nothing stays in it and brings nothing. A copy that is not there is -inf. The
 lines are (1) of lines.py.
 
-`instant_pass` is for networks where everyone asks by name, is answered at once and keeps what it gets;
-`general_pass` for all. Helpers of what happens often take arrays and never tuples of arrays: to take an array
-out of a tuple costs more than most of them do.
+Passes are specialised by what a network has. Helpers of what happens often take arrays and never
+tuples of arrays: to take an array out of a tuple costs more than most of them do.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,18 +43,18 @@ NOBODY = NODE
 MUTE = 1 << 28  # the reply gets lost
 GONE = 1 << 29  # the pull itself does
 RECENT = 1 << 30  # "the n-th of the list that my upstream handed me"
+DIRECT = 1 << 31  # a source is asked, one of several of its component
 
-# In the place of the row of a source's updates: there is no source, and nothing ever comes; everyone always has a copy.
-NOWHERE, EVERYWHERE = -1, -2
+NEVER = -np.finfo(float).max  # in the place of the instant at which a copy left its source: it never came
 
-# Of a node, but for its copy.
+# Of a place, but for its copies.
 NODES = np.dtype(
     [
         # Of clients: how many a query asks, 0 for all others; the answers outstanding of the one under way, and how
         # late it is.
         ("asks", "i8"), ("left", "i8"), ("late", "f8"),
-        # Of nodes that go down: whether they are, since when, what they will come back with, and when they next do.
-        ("down", "?"), ("fell", "f8"), ("kept", "f8"), ("falls", "f8"),
+        # Of nodes that go down: whether they are, since when, and when they next do.
+        ("down", "?"), ("fell", "f8"), ("falls", "f8"),
         # The line: what a message costs, 0 where there is no limit; F of the exchange, and of all; how long it may be;
         # whether it is a client's, or spends on answers to replicas.
         ("cost", "f8"), ("first", "f8"), ("free", "f8"), ("limit", "f8"), ("client", "?"), ("answers", "?"),
@@ -63,18 +63,31 @@ NODES = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-# What a pass adds up per cell (tiling.py), but for fresh time.
+# What a pass adds up per cell (layout.py), but for fresh time.
 SUMS = np.dtype([("absent", "f8"), ("answers", "i8"), ("good", "i8"), ("ended", "i8")], align=True)
 # Who goes down and comes back, in order.
 TURNS = np.dtype([("at", "f8"), ("up", "?"), ("who", "i8"), ("empties", "?"), ("falls", "f8")], align=True)
 
 
-class Layers(NamedTuple):
-    """The sources of every component: those of component c are begin[c] to begin[c + 1], each in a layer of its own."""
+class Sources(NamedTuple):
+    """The sources of component c are begin[c] to begin[c + 1]."""
 
     begin: Any
-    source: Any  # the node; one past all nodes where a component has no source
-    row: Any  # of its updates in a window, or NOWHERE or EVERYWHERE
+    place: Any
+    row: Any  # of its updates in a window
+    layer: Any
+    which: Any  # of every place, the source that it is, or -1
+
+
+class Trees(NamedTuple):
+    """Who asks in networks without a cycle: of component c, order[begin[c]] to order[begin[c + 1]], upstreams first."""
+
+    begin: Any
+    order: Any
+    row: Any  # of a window
+    place: Any
+    upstream: Any
+    feeds: Any  # whether anyone pulls from it
 
 
 class Pulled(NamedTuple):
@@ -93,40 +106,49 @@ class Pulled(NamedTuple):
 
 
 class Replies(NamedTuple):
-    """Per layer and pull, what is on its way back."""
+    """Per pull, what is on its way back."""
 
-    held: Any
-    waits: Any  # empty where no bandwidth is limited
-    lists: Any  # per layer, pull and place; empty where no contacts are handed over
-    original: Any  # the pairs once more, if every layer strikes out pulls by itself; else empty
+    held: Any  # a copy for every slot of a place
+    waits: Any  # -1: there is no reply
+    lists: Any  # empty where no contacts are handed over
 
 
 class Copies(NamedTuple):
-    """What every node holds, per layer, and what that adds up to, per cell."""
+    """What every place holds, by slot, and what that adds up to, by cell."""
 
+    base: Any  # the first slot of every place
     copy: Any
-    since: Any  # when that last changed
+    kept: Any  # what a node that is down will come back with
+    since: Any  # when the copy last changed
     cell: Any
-    nodes: Any  # NODES
     fresh: Any
     sums: Any  # SUMS
 
 
+class Views(NamedTuple):
+    """At place i look viewers[first[i] : first[i + 1]]; of these, v looks at looked[begin[v] : begin[v + 1]]."""
+
+    first: Any
+    viewers: Any
+    begin: Any
+    looked: Any
+
+
 class Contacts(NamedTuple):
-    """Lists of recent contacts: those that upstreams keep, and those that they handed over; each with a layer.
+    """Lists of recent contacts: those that upstreams keep, and those that they handed over.
 
     An upstream's list is a register; `older` and `newer` link its members, latest first.
     """
 
-    register: Any  # the register in which a node appears, or -1
+    register: Any  # the register in which a place appears, or -1
     upstream: Any  # who keeps it
-    need: Any  # how long a list must be before the node polls whom it should
+    need: Any  # how long a list must be before the place polls whom it should
     latest: Any
     older: Any
     newer: Any
-    handed: Any  # the list that a node was last handed, and its length
+    handed: Any  # the list that a place was last handed, and its length
     length: Any
-    lacking: Any  # per layer, how many nodes still wait for that
+    lacking: Any  # how many still wait for that
 
 
 class Trouble(NamedTuple):
@@ -134,8 +156,8 @@ class Trouble(NamedTuple):
 
     turns: Any  # TURNS, component after component
     begin: Any  # of every component
-    turned: Any  # per layer of a component, where its next turn is
-    side: Any  # per cut and node, bits of the two sides
+    turned: Any  # of every component, where its next turn is
+    side: Any  # per cut and place, bits of the two sides
     first: Any  # cut c lasts over the spans first[c] to first[c + 1]
     starts: Any
     ends: Any
@@ -146,37 +168,11 @@ class Yield(NamedTuple):
 
     begin: Any
     end: Any
-    who: Any  # layer * nodes + node
+    who: Any  # a slot
     left: Any
     answered: Any
-    client: Any  # as who
+    client: Any  # a slot
     brought: Any  # when the answer's copy left its source
-
-
-class Rules(NamedTuple):
-    """What does not change on the way."""
-
-    delay: Any
-    horizon: Any
-    floor: Any
-    sampled: Any
-    strict: Any  # only answers that bring a copy count
-    listing: Any  # upstreams hand over lists of recent contacts
-
-
-class Place(NamedTuple):
-    """Where a pass is in its component."""
-
-    source: Any
-    row: Any  # of its updates, or NOWHERE or EVERYWHERE
-    update: Any  # the first of the window
-    arrived: Any
-    answered: Any
-    asked: Any
-    last: Any
-    turn: Any
-    last_turn: Any
-    base: Any  # of the nodes of its layer
 
 
 @njit(cache=True)
@@ -296,221 +292,272 @@ def admitted(t, i, j, horizon, nodes):
 
 
 @njit(cache=True)
-def become(i, t, new, base, rules, copy, since, cell, fresh, sums, begin, end, who, left, n):
-    """copy[i] becomes `new` at t, which may end a stretch; returns how many there are."""
-    old = copy[i]
-    copy[i] = new
+def become(k, t, new, horizon, sampled, strict, copy, since, cell, fresh, sums, begin, end, who, left, n):
+    """The copy in slot k becomes `new` at t, which may end a stretch; returns how many there are."""
+    old = copy[k]
+    copy[k] = new
     if old == new:
         return n
-    if rules.strict:
+    if strict:
         if old == -np.inf:
-            sums[cell[i]].absent -= rules.horizon - t
+            sums[cell[k]].absent -= horizon - t
         if new == -np.inf:
-            sums[cell[i]].absent += rules.horizon - t
-    if rules.sampled:
-        fresh[cell[i]] += max(new - t, 0.0) - max(old - t, 0.0)
+            sums[cell[k]].absent += horizon - t
+    if sampled:
+        fresh[cell[k]] += max(new - t, 0.0) - max(old - t, 0.0)
         return n
-    if old > -np.inf and since[i] < t:
-        begin[n], end[n], who[n], left[n] = since[i], t, base + i, old
+    if old > -np.inf and since[k] < t:
+        begin[n], end[n], who[n], left[n] = since[k], t, k, old
         n += 1
-    since[i] = t
+    since[k] = t
     return n
 
 
 @njit(cache=True)
-def turn(z, turns, at, rules, copies, out, n):
-    """A node goes down or comes back; returns the number of stretches."""
-    copy, since, cell, nodes, fresh, sums = copies
+def look(i, layer, t, horizon, sampled, strict, copies, views, out, n):
+    """Those who look at place i see what it has now; returns the number of stretches."""
+    base, copy = copies.base, copies.copy
+    for z in range(views.first[i], views.first[i + 1]):
+        v, best = views.viewers[z], -np.inf
+        for y in range(views.begin[v], views.begin[v + 1]):
+            best = max(best, copy[base[views.looked[y]] + layer])
+        n = become(
+            base[v] + layer, t, best, horizon, sampled, strict, copy, copies.since, copies.cell, copies.fresh,
+            copies.sums, out.begin, out.end, out.who, out.left, n,
+        )  # fmt: skip
+    return n
+
+
+@njit(cache=True)
+def turn(z, turns, layers, horizon, sampled, copies, nodes, views, out, n):
+    """A node goes down or comes back, and so do its copies; returns the number of stretches."""
     t, i, up = turns[z].at, turns[z].who, turns[z].up
     nodes[i].down = not up
     if nodes[i].cost > 0:
         if not up:
-            idle(i, t, nodes, rules.horizon)
+            idle(i, t, nodes, horizon)
         nodes[i].first = t
         nodes[i].free = t if up else np.inf
     nodes[i].falls = turns[z].falls
-    if nodes[i].client or i == at.source:
-        return n
-    new = nodes[i].kept if up else -np.inf
     if not up:
         nodes[i].fell = t
-        nodes[i].kept = -np.inf if turns[z].empties and at.row != EVERYWHERE else copy[i]
-    return become(i, t, new, at.base, rules, copy, since, cell, fresh, sums, out.begin, out.end, out.who, out.left, n)
+    for layer in range(0 if nodes[i].client else layers):
+        k = copies.base[i] + layer
+        new = copies.kept[k] if up else -np.inf
+        if not up:
+            copies.kept[k] = -np.inf if turns[z].empties else copies.copy[k]
+        n = become(
+            k, t, new, horizon, sampled, True, copies.copy, copies.since, copies.cell, copies.fresh, copies.sums,
+            out.begin, out.end, out.who, out.left, n,
+        )  # fmt: skip
+        n = look(i, layer, t, horizon, sampled, True, copies, views, out, n)
+    return n
 
 
 @njit(cache=True)
-def forget(t, at, rules, copies, out, n):
+def forget(t, floor, which, horizon, sampled, strict, copies, nodes, out, n):
     """Copies become unknown; returns the number of stretches."""
-    copy, since, cell, nodes, fresh, sums = copies
-    begin, end, who, left = out.begin, out.end, out.who, out.left
-    for i in range(copy.size):
-        if copy[i] > rules.floor and i != at.source and not nodes[i].client:
-            n = become(i, t, rules.floor, at.base, rules, copy, since, cell, fresh, sums, begin, end, who, left, n)
+    for i in range(copies.base.size):
+        last = copies.base[i + 1] if i + 1 < copies.base.size else copies.copy.size
+        for k in range(copies.base[i], copies.base[i] if nodes[i].client or which[i] >= 0 else last):
+            if copies.copy[k] > floor:
+                n = become(
+                    k, t, floor, horizon, sampled, strict, copies.copy, copies.since, copies.cell, copies.fresh,
+                    copies.sums, out.begin, out.end, out.who, out.left, n,
+                )  # fmt: skip
     return n
 
 
 @njit(cache=True)
-def conclude(i, t, base, rules, copy, cell, nodes, sums, answered, client, brought, answers):
+def gather(i, base, held, wait, layers, copy, nodes):
+    """An answer to a query of client i has come, with what was `held`; whether it was the last one."""
+    for layer in range(layers):
+        copy[base + layer] = max(held[layer], copy[base + layer])
+    nodes[i].late = max(nodes[i].late, wait)
+    nodes[i].left -= 1
+    return nodes[i].left == 0
+
+
+@njit(cache=True)
+def conclude(
+    i, layers, t, horizon, sampled, strict, base, copy, cell, nodes, sums, answered, client, brought, answers
+):  # fmt: skip
     """The last answer to a query of client i has come; returns the number of answers."""
-    held = copy[i]
-    nodes[i].left, nodes[i].late, copy[i] = nodes[i].asks, 0.0, -np.inf
-    if not 0 <= t < rules.horizon:
-        return answers
-    sums[cell[i]].ended += 1
-    if held == -np.inf and rules.strict:
-        return answers
-    sums[cell[i]].answers += 1
-    if rules.sampled:
-        sums[cell[i]].good += held > t
-        return answers
-    answered[answers], client[answers], brought[answers] = t, base + i, held
-    return answers + 1
-
-
-@njit(cache=True)
-def instant_pass(sampled, layers, pulled, points, coming_at, copies, horizon, out):
-    """A window where everyone asks by name, is answered at once and keeps what it gets; the number of stretches."""
-    times, pairs = pulled.times, pulled.pairs
-    begin, end, who, left, n = out.begin, out.end, out.who, out.left, 0
-    for c in range(layers.begin.size - 1):
-        first, last = pulled.begin[c], pulled.begin[c + 1]
-        if first == last:
+    nodes[i].left, nodes[i].late = nodes[i].asks, 0.0
+    for k in range(base[i], base[i] + layers):
+        held = copy[k]
+        copy[k] = -np.inf
+        if not 0 <= t < horizon:
             continue
-        for z in range(layers.begin[c], layers.begin[c + 1]):
-            layer, source, row = z - layers.begin[c], layers.source[z], layers.row[z]
-            if row < 0:
-                continue
-            copy, since, cell = copies.copy[layer], copies.since[layer], copies.cell[layer]
-            fresh, base, x = copies.fresh, layer * copy.size, coming_at[row]
-            coming = points[x]
-            copy[source] = min(coming, horizon)
-            for q in range(first, last):
-                t = times[q]
-                if not sampled:
-                    copy[source] = t
-                elif coming <= t:
-                    while coming <= t:
-                        x += 1
-                        coming = points[x]
-                    copy[source] = min(coming, horizon)
-                pair = pairs[q]
-                i = pair >> 32
-                new, old = copy[pair & 0xFFFFFFFF], copy[i]
-                if new > old:
-                    copy[i] = new
-                    if sampled:
-                        fresh[cell[i]] += max(new - t, 0.0) - max(old - t, 0.0)
-                        continue
-                    begin[n], end[n], who[n], left[n] = since[i], t, base + i, old
-                    since[i] = t
-                    n += 1
-    return n
-
-
-@njit(cache=True)
-def one_pass(until, at, rules, times, pairs, points, replies, copies, contacts, trouble, out, n, answers):
-    """What is due before `until` of one source in its component; all that has layers is of its layer.
-
-    Returns how far pulls are answered and have arrived, the next turn, and the numbers of stretches and of answers.
-    """
-    delay, horizon, strict, listing = rules.delay, rules.horizon, rules.strict, rules.listing
-    source, row, x, arrived, answered, asked, last, z, last_turn, base = at
-    held, waits, lists, _ = replies
-    copy, since, cell, nodes, fresh, sums = copies
-    register, upstream, need, latest, older, newer, handed, length, lacking = contacts
-    turns, side, spans, starts, ends = trouble.turns, trouble.side, trouble.first, trouble.starts, trouble.ends
-    begin, end, who, left, ended, client, brought = out
-    limited, cutting = waits.size > 0, side.size > 0
-    while True:
-        next_ask = times[asked] if asked < last else until
-        next_answer = times[answered] + delay if answered < asked else until
-        arrival = times[arrived] + delay + delay if arrived < answered else until
-        soonest = min(next_ask, next_answer, arrival)
-        if z < last_turn and turns[z].at <= soonest and turns[z].at < until:
-            n = turn(z, turns, at, rules, copies, out, n)
-            z += 1
-        elif arrival < until and arrival == soonest:
-            i, new = pairs[arrived] >> 32, held[arrived]
-            if nodes[i].asks > 0:
-                copy[i] = max(new, copy[i])
-                if limited:
-                    nodes[i].late = max(nodes[i].late, waits[arrived])
-                nodes[i].left -= 1
-                if nodes[i].left == 0:
-                    t = arrival + nodes[i].late
-                    answers = conclude(i, t, base, rules, copy, cell, nodes, sums, ended, client, brought, answers)
-            elif new > copy[i] and nodes[i].fell < times[arrived]:
-                n = become(i, arrival, new, base, rules, copy, since, cell, fresh, sums, begin, end, who, left, n)
-            came = listing and lists[arrived, 0] >= 0
-            if came and receive_list(i, need, handed, length, lacking, lists[arrived]):
-                # From here on every poll asks whom it should; what was held before may be wrong.
-                n = forget(arrival, at, rules, copies, out, n)
-                held[arrived + 1 : answered] = -np.inf
-            arrived += 1
-        elif next_answer < until and next_answer == soonest:
-            if row >= 0:
-                while points[x] <= next_answer:
-                    x += 1
-                copy[source] = min(points[x], horizon) if rules.sampled else next_answer
-            pair = pairs[answered]
-            i, j = pair >> 32, pair & NODE
-            wait = -1.0 if j == NOBODY else admitted(next_answer, i, j, horizon, nodes) if strict else 0.0
-            silent = wait < 0 or (pair & MUTE) != 0
-            silent = silent or (cutting and is_cut(side, spans, starts, ends, j, i, next_answer))
-            held[answered] = -np.inf if silent else copy[j]
-            if limited:
-                waits[answered] = 0.0 if silent else wait
-            if listing:
-                lists[answered, 0] = -1
-                if wait >= 0 and register[i] >= 0 and j == upstream[i]:
-                    hand_over(i, register, latest, older, newer, lists[answered])
-            answered += 1
-        elif next_ask < until:
-            pair = pairs[asked]
-            i, j = pair >> 32, pair & NODE
-            if listing and pair & RECENT:
-                j = handed[i, j] if j < length[i] else NOBODY
-                pairs[asked] = i << 32 | j
-            if strict and j != NOBODY:
-                goes = sendable(next_ask, i, pair, horizon, nodes)
-                if not goes or (cutting and is_cut(side, spans, starts, ends, i, j, next_ask)):
-                    pairs[asked] = i << 32 | NOBODY
-            asked += 1
+        sums[cell[k]].ended += 1
+        if held == -np.inf and strict:
+            continue
+        sums[cell[k]].answers += 1
+        if sampled:
+            sums[cell[k]].good += held > t
         else:
-            return answered, arrived, z, n, answers
+            answered[answers], client[answers], brought[answers] = t, k, held
+            answers += 1
+    return answers
 
 
-@njit(cache=True)
-def general_pass(until, layers, pulled, replies, points, coming_at, copies, contacts, trouble, rules, out):
-    """A window of any network; the numbers of stretches and of answers."""
-    n, answers, pairs = 0, 0, pulled.pairs
-    for c in range(layers.begin.size - 1):
-        first, last = pulled.begin[c], pulled.begin[c + 1]
-        asked, answered, arrived = first + pulled.sent[c], first, first
-        for y in range(layers.begin[c], layers.begin[c + 1]):
-            layer, row = y - layers.begin[c], layers.row[y]
-            if layer > 0 and replies.original.size > 0:
-                pairs[asked:last] = replies.original[asked:last]
-            x = coming_at[row] if row >= 0 else 0
-            at = Place(
-                layers.source[y], row, x, first, first + pulled.answered[c], asked, last, trouble.turned[y],
-                trouble.begin[c + 1], layer * copies.copy.shape[1],
-            )  # fmt: skip
-            answered, arrived, trouble.turned[y], n, answers = one_pass(
-                until, at, rules, pulled.times, pairs, points,
-                Replies(replies.held[layer], replies.waits[layer], replies.lists[layer], replies.original),
-                Copies(
-                    copies.copy[layer], copies.since[layer], copies.cell[layer], copies.nodes[layer], copies.fresh,
-                    copies.sums,
-                ),
-                Contacts(
-                    contacts.register, contacts.upstream, contacts.need, contacts.latest[layer], contacts.older[layer],
-                    contacts.newer[layer], contacts.handed[layer], contacts.length[layer], contacts.lacking[layer],
-                ),
-                trouble, out, n, answers,
-            )  # fmt: skip
-        pulled.reached[c], pulled.arrived[c] = answered - first, arrived - first
-    return n, answers
+@njit(cache=True, inline="always")
+def upto(s, t, points, coming):
+    """The first update of a source after t; coming[s] is where it is among the points."""
+    x = coming[s]
+    while points[x] <= t:
+        x += 1
+    coming[s] = x
+    return points[x]
+
+
+@cache
+def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
+    """The pass over networks where everyone asks by name, is answered at once and keeps what it gets.
+
+    In `single` ones no component has several sources, so that a place is a slot; in `watched` ones there are views.
+    """
+
+    @njit(cache=True)
+    def one_pass(horizon, sources, pulled, points, coming, copies, views, out):
+        times, pairs, base = pulled.times, pulled.pairs, copies.base
+        copy, since, cell, fresh = copies.copy, copies.since, copies.cell, copies.fresh
+        begin, end, who, left, n = out.begin, out.end, out.who, out.left, 0
+        for c in range(sources.begin.size - 1):
+            s = sources.begin[c]
+            layers = sources.begin[c + 1] - s
+            if pulled.begin[c] == pulled.begin[c + 1] or layers == 0:
+                continue
+            own, x, low, high = sources.place[s], coming[s], 0, 1
+            after = points[x]
+            if single:
+                copy[own] = min(after, horizon)
+            for q in range(pulled.begin[c], pulled.begin[c + 1]):
+                t, i, j = times[q], pairs[q] >> 32, pairs[q] & NODE
+                if single:
+                    if not sampled:
+                        copy[own] = t
+                    elif after <= t:
+                        while after <= t:
+                            x += 1
+                            after = points[x]
+                        copy[own] = min(after, horizon)
+                    first, shift = i, j - i
+                else:
+                    low, high, new = 0, layers, t
+                    if pairs[q] & DIRECT:
+                        s = sources.which[j]
+                        low, high = sources.layer[s], sources.layer[s] + 1
+                        if sampled:
+                            new = min(upto(s, t, points, coming), horizon)
+                    first, shift = base[i], base[j] - base[i]
+                for k in range(first + low, first + high):
+                    if single or not pairs[q] & DIRECT:
+                        new = copy[k + shift]
+                    old = copy[k]
+                    if new > old:
+                        copy[k] = new
+                        if sampled:
+                            fresh[cell[k]] += max(new - t, 0.0) - max(old - t, 0.0)
+                        else:
+                            begin[n], end[n], who[n], left[n] = since[k], t, k, old
+                            since[k] = t
+                            n += 1
+                        if watched:
+                            n = look(i, k - first, t, horizon, sampled, False, copies, views, out, n)
+        return n
+
+    return one_pass
+
+
+@cache
+def whole_pass(sampled: bool, strict: bool, listing: bool) -> Any:
+    """The pass over any network.
+
+    In `strict` ones pulls may come to nothing; in `listing` ones upstreams hand over lists of recent contacts.
+    Arrays are taken out of their tuples first: to look one up costs more than what is done with it.
+    """
+
+    @njit(cache=True)
+    def one_pass(
+        until, delay, horizon, floor, sources, pulled, points, coming, copies, nodes, views, contacts, trouble, replies,
+        out,
+    ):  # fmt: skip
+        times, pairs, held, waits, n, answers = pulled.times, pulled.pairs, replies.held, replies.waits, 0, 0
+        base, copy, since, cell = copies.base, copies.copy, copies.since, copies.cell
+        fresh, sums, which, layer_of = copies.fresh, copies.sums, sources.which, sources.layer
+        begin, end, who, left, viewed = out.begin, out.end, out.who, out.left, views.first
+        answered_at, client, brought, lists = out.answered, out.client, out.brought, replies.lists
+        side, spans, starts, ends, turns = trouble.side, trouble.first, trouble.starts, trouble.ends, trouble.turns
+        register, upstream, need, latest, older, newer, handed, length, lacking = contacts
+        for c in range(sources.begin.size - 1):
+            first, last = pulled.begin[c], pulled.begin[c + 1]
+            asked, answered, arrived = first + pulled.sent[c], first + pulled.answered[c], first
+            z, layers = trouble.turned[c], max(sources.begin[c + 1] - sources.begin[c], 1)
+            while True:
+                next_ask = times[asked] if asked < last else until
+                next_answer = times[answered] + delay if answered < asked else until
+                t = times[arrived] + delay + delay if arrived < answered else until
+                soonest = min(next_ask, next_answer, t)
+                if strict and z < trouble.begin[c + 1] and turns[z].at <= soonest and turns[z].at < until:
+                    n = turn(z, turns, layers, horizon, sampled, copies, nodes, views, out, n)
+                    z += 1
+                elif t < until and t == soonest:
+                    q, i = arrived, pairs[arrived] >> 32
+                    arrived += 1
+                    if nodes[i].asks > 0:
+                        if gather(i, base[i], held[q], waits[q], layers, copy, nodes):
+                            answers = conclude(
+                                i, layers, t + nodes[i].late, horizon, sampled, strict, base, copy, cell, nodes, sums,
+                                answered_at, client, brought, answers,
+                            )  # fmt: skip
+                    elif nodes[i].fell < times[q]:
+                        for layer in range(layers):
+                            if held[q, layer] > copy[base[i] + layer]:
+                                n = become(
+                                    base[i] + layer, t, held[q, layer], horizon, sampled, strict, copy, since, cell,
+                                    fresh, sums, begin, end, who, left, n,
+                                )  # fmt: skip
+                                if viewed[i] < viewed[i + 1]:
+                                    n = look(i, layer, t, horizon, sampled, strict, copies, views, out, n)
+                    if listing and lists[q, 0] >= 0 and receive_list(i, need, handed, length, lacking, lists[q]):
+                        # From here on every poll asks whom it should; what was held before may be wrong.
+                        n = forget(t, floor, which, horizon, sampled, strict, copies, nodes, out, n)
+                        held[arrived:answered] = -np.inf
+                elif next_answer < until and next_answer == soonest:
+                    q, t, i, j = answered, next_answer, pairs[answered] >> 32, pairs[answered] & NODE
+                    answered += 1
+                    wait = -1.0 if j == NOBODY else admitted(t, i, j, horizon, nodes)
+                    silent = wait < 0 or (pairs[q] & MUTE) != 0
+                    if strict:
+                        silent = silent or is_cut(side, spans, starts, ends, j, i, t)
+                    for layer in range(layers):
+                        held[q, layer] = -np.inf if silent else copy[base[j] + layer]
+                    if not silent and which[j] >= 0:
+                        new = min(upto(which[j], t, points, coming), horizon) if sampled else t
+                        held[q, layer_of[which[j]]] = new
+                    waits[q] = -1.0 if silent else wait
+                    if listing:
+                        lists[q, 0] = -1
+                        if wait >= 0 and register[i] >= 0 and j == upstream[i]:
+                            hand_over(i, register, latest, older, newer, lists[q])
+                elif next_ask < until:
+                    q, t, i, j = asked, next_ask, pairs[asked] >> 32, pairs[asked] & NODE
+                    asked += 1
+                    if listing and pairs[q] & RECENT:
+                        j = handed[i, j] if j < length[i] else NOBODY
+                        pairs[q] = i << 32 | j
+                    if strict and j != NOBODY:
+                        goes = sendable(t, i, pairs[q], horizon, nodes)
+                        if not goes or is_cut(side, spans, starts, ends, i, j, t):
+                            pairs[q] = i << 32 | NOBODY
+                else:
+                    break
+            trouble.turned[c] = z
+            pulled.reached[c], pulled.arrived[c] = answered - first, arrived - first
+        return n, answers
+
+    return one_pass
 
 
 @njit(cache=True)

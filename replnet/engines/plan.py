@@ -1,135 +1,378 @@
-"""A network as arrays: what `step` walks and `array` compiles, from one graph.
+"""What the engines know of a network: who can hear of which source, and what follows from that for a run.
 
-Every wake of every node is a point of one of its processes, and all that a
-replica or a client ever does is to ask some of its candidates:
-
-    downloads   candidates = upstreams, all of them unless `ask` says fewer
-    polls       candidates = the other members of its pool, or its peers; k of them
-    queries     candidates = the members of its pool, or the nodes it is linked to; k of them
-
-so a process is (node, law, candidates, how many). Node and process numbers
-follow the order of the graph; at equal instants the lower process goes first,
-updates before all.
+The columns themselves are those of its topology (network/topology.py). A source is known by its row: its place among
+the processes, where updates come first. At equal instants the lower process goes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.engines.outages import Faults, faults
-from replnet.laws.law import Law
-from replnet.laws.processes.streams import PURPOSES, Words, name_words
+from replnet.laws.law import Flags, Floats, Ints, Law
+from replnet.laws.processes.streams import PAST, Words, streams, uniforms
+from replnet.network.faults import Faults, faults
+from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, UPDATES, Clocks, Lists, Processes, Topology, View
 
 if TYPE_CHECKING:
     from replnet.network.network import Network
 
-Ints = npt.NDArray[np.int64]
-UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "downloads", "polls", "queries"))
+__all__ = ["DOWNLOADS", "POLLS", "QUERIES", "UPDATES", "Plan", "plan"]
 
 
-@dataclass(frozen=True)
-class Process:
-    """One process of one node, and whom it asks."""
-
-    node: int
-    purpose: int
-    law: Law
-    candidates: tuple[int, ...] | list[int]
-    ask: int
-    recent: bool = False
+MOST_CHOICES = 20  # of nodes to ask, at which a view has a look
+FEW_SOURCES = 32  # for which their networks are searched one by one
 
 
-@dataclass(frozen=True, eq=False)
+def plan(network: Network) -> Plan:
+    return Plan(network.topology)
+
+
+@final
+@dataclass(eq=False)
 class Plan:
-    """The processes of a network, its groups and who can hear of which source."""
+    """The processes of a network, its groups, and who can hear of which source."""
 
-    names: tuple[str, ...]
-    roles: tuple[str, ...]
-    processes: tuple[Process, ...]
-    groups: tuple[str, ...]
-    group: Ints  # of each node; -1 for sources
-    sources: tuple[int, ...]
-    reached: npt.NDArray[np.bool_]  # reached[s, i]: node i can hold a copy of the s-th source
-    hops: int  # the most steps that one of these copies takes at least
-    delays: dict[tuple[int, int], Law | float]  # one-way, by (upstream, downstream); absent: `delay`
-    delay: Law | float
-    faults: Faults = field(default_factory=Faults)
-    bandwidth: npt.NDArray[np.float64] | None = None  # of each node, inf where it has no limit; None: nobody has one
-    queue: int = 1000  # messages that may wait at a node with a limit
-    both: bool = False  # whether replicas spend bandwidth on answers to replicas
+    topology: Topology
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.topology.names
+
+    @property
+    def size(self) -> int:
+        return self.topology.size
+
+    @property
+    def processes(self) -> Processes:
+        return self.topology.processes
+
+    @property
+    def clocks(self) -> Clocks:
+        return self.topology.clocks
+
+    @property
+    def lists(self) -> Lists:
+        return self.topology.lists
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.topology.groups
+
+    @property
+    def group(self) -> Ints:
+        return self.topology.group
+
+    @property
+    def clients(self) -> Flags:
+        return self.topology.clients
+
+    @property
+    def bandwidth(self) -> Floats | None:
+        return self.topology.bandwidth
+
+    @property
+    def delay(self) -> Law | float:
+        return self.topology.delay
+
+    @property
+    def delays(self) -> dict[tuple[int, int], Law | float]:
+        return self.topology.delays
+
+    @property
+    def queue(self) -> int:
+        """Messages that may wait at a node with a limit."""
+        return int(self.topology.about.get("queue", 1000))
+
+    @property
+    def both(self) -> bool:
+        """Whether replicas spend bandwidth on answers to replicas."""
+        return self.topology.about.get("charge") == "both"
 
     @cached_property
-    def laws(self) -> tuple[Law, ...]:
-        return tuple(dict.fromkeys(p.law for p in self.processes))
+    def faults(self) -> Faults:
+        return faults(self.topology)
 
     @cached_property
-    def which(self) -> Ints:
-        number = {law: g for g, law in enumerate(self.laws)}
-        return np.array([number[p.law] for p in self.processes], np.int64)
+    def sources(self) -> Ints:
+        """The node of every row of sources."""
+        return np.asarray(self.processes.node[self.processes.purpose == UPDATES])
+
+    @property
+    def asking(self) -> Ints:
+        """The processes that are no updates, which come behind these."""
+        return np.arange(self.sources.size, self.processes.node.size)
 
     @cached_property
-    def purpose(self) -> Ints:
-        return np.array([p.purpose for p in self.processes], np.int64)
+    def rates(self) -> Floats:
+        """Wakes of every process per unit of time."""
+        return np.asarray(self.clocks.rate[self.processes.clock] / self.processes.turns)
+
+    def law(self, process: int) -> Law:
+        """The shape of its intervals; of a replica that takes turns, of those of all."""
+        law: Law = self.topology.laws[self.clocks.law[self.processes.clock[process]]]
+        return law
+
+    def stretch(self, rows: Ints) -> Floats:
+        """How much longer the intervals of these sources are than those of their laws; inf for what never changes."""
+        clock = self.processes.clock[rows]
+        shapes = np.array([law.rate for law in self.topology.laws])[self.clocks.law[clock]]
+        with np.errstate(divide="ignore"):
+            return np.asarray(shapes / self.clocks.rate[clock])
+
+    def candidates(self, process: int) -> Ints:
+        return self.lists.of(int(self.processes.candidates[process]))
 
     @cached_property
-    def node(self) -> Ints:
-        return np.array([p.node for p in self.processes], np.int64)
+    def _by_node(self) -> Lists:
+        node = self.processes.node
+        order = np.argsort(node, kind="stable")
+        return Lists(np.searchsorted(node[order], np.arange(self.size + 1)), order)
+
+    def of_node(self, node: int) -> Ints:
+        """The processes of a node."""
+        return self._by_node.of(node)
 
     @cached_property
-    def stream_names(self) -> Words:
-        """A word per process, the same for all processes of a node."""
-        return name_words(self.names)[self.node]
+    def standing(self) -> Ints:
+        """Where the node of every process stands among its own candidates, or past the end of these."""
+        p, lists = self.processes, self.lists
+        found, where = lists.sizes[p.candidates], np.zeros(self.size, np.int64)
+        pooled = np.flatnonzero(p.candidates < len(self.topology.pools))
+        pooled = pooled[np.argsort(p.candidates[pooled], kind="stable")]
+        for mine in np.split(pooled, np.flatnonzero(np.diff(p.candidates[pooled])) + 1):
+            if mine.size:
+                members = self.candidates(int(mine[0]))
+                where[members] = np.arange(members.size) - members.size
+                found[mine] += where[p.node[mine]]
+                where[members] = 0
+        return found
 
     @cached_property
-    def clients(self) -> npt.NDArray[np.bool_]:
-        return np.array([role == "client" for role in self.roles])
+    def listed(self) -> dict[int, int]:
+        """Nodes of whom upstreams keep lists of recent contacts, and the pool of theirs."""
+        found: dict[int, int] = {}
+        for q in np.flatnonzero(self.processes.recent).tolist():
+            pool = int(self.processes.candidates[q])
+            for member in self.candidates(q).tolist() if pool not in found.values() else ():
+                found.setdefault(member, pool)
+        return found
 
     @cached_property
-    def counted(self) -> npt.NDArray[np.bool_]:
-        """counted[s, i]: node i counts for the s-th source, because it can hear of it.
+    def needs(self) -> Ints:
+        """How long a list of contacts every node waits for: k, or all who share its upstream if they are fewer."""
+        p, need, home = self.processes, np.zeros(self.size, np.int64), self.homes
+        for q in np.flatnonzero(p.recent).tolist():
+            node, members = int(p.node[q]), self.candidates(q)
+            need[node] = min(int(p.ask[q]), int((home[members] == home[node]).sum()) - int(node in members))
+        return need
+
+    @cached_property
+    def heard(self) -> Lists:
+        """Per node, the rows of the sources of which it can hold a copy."""
+        if self.sources.size <= FEW_SOURCES:
+            node, row = self._searched()
+        else:
+            node, row = self._closure()
+        order = np.lexsort((row, node))
+        return Lists(np.searchsorted(node[order], np.arange(self.size + 1)), row[order])
+
+    @cached_property
+    def _ways(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Who asks which list, and who is in it: (asker, list) and (member, list) pairs.
+
+        Of its recent contacts a node asks those alone who share its upstream.
+        """
+        p, lists = self.processes, self.lists
+        some = np.flatnonzero((p.ask > 0) & ~p.recent)
+        asker, asked = p.node[some], p.candidates[some]
+        sizes, number = lists.sizes, np.arange(lists.begin.size - 1)
+        member, of = lists.members, np.repeat(number, sizes)
+        if p.recent.any():
+            home = self.homes
+            for q in np.flatnonzero(p.recent & (p.ask > 0)).tolist():
+                alike = self.candidates(q)
+                alike = alike[home[alike] == home[p.node[q]]]
+                number = of.max(initial=lists.begin.size - 2) + 1
+                asker, asked = np.append(asker, p.node[q]), np.append(asked, number)
+                member, of = np.concatenate([member, alike]), np.concatenate([of, np.full(alike.size, number)])
+        return asker, asked, member, of
+
+    @cached_property
+    def homes(self) -> Ints:
+        """The first upstream of every node, -1 without one."""
+        p, home = self.processes, np.full(self.size, -1)
+        some = np.flatnonzero((p.purpose == DOWNLOADS) & (self.lists.sizes[p.candidates] > 0))
+        home[p.node[some]] = self.lists.members[self.lists.begin[p.candidates[some]]]
+        return home
+
+    @property
+    def _links(self) -> Any:
+        """A graph from nodes to the lists that they are in, and from lists to those who ask them."""
+        from scipy.sparse import csr_array
+
+        asker, asked, member, of = self._ways
+        n, lists = self.size, int(max(asked.max(initial=-1), of.max(initial=-1))) + 1
+        begin, end = np.concatenate([member, n + asked]), np.concatenate([n + of, asker])
+        return csr_array((np.ones(begin.size, np.int8), (begin, end)), shape=(n + lists, n + lists))
+
+    def _searched(self) -> tuple[Ints, Ints]:
+        """All (node, row) pairs, source by source."""
+        from scipy.sparse.csgraph import breadth_first_order
+
+        links, found = self._links, []
+        for row, source in enumerate(self.sources.tolist()):
+            there = breadth_first_order(links, source, return_predecessors=False).astype(np.int64)
+            there = there[(there < self.size) & (there != source)]
+            found.append((there, np.full(there.size, row)))
+        return np.concatenate([node for node, _ in found]), np.concatenate([row for _, row in found])
+
+    def _closure(self) -> tuple[Ints, Ints]:
+        """The same of many sources at once: what members have, those who ask them get, until nobody gets more."""
+        from scipy.sparse import csr_array
+
+        links, rows = self._links, self.sources.size
+        held, before = csr_array((np.ones(rows), (self.sources, np.arange(rows))), shape=(links.shape[0], rows)), -1
+        while held.nnz != before:
+            before = held.nnz
+            held = held + links.T @ held
+            held.data[:] = 1.0
+        node, row = (ends.astype(np.int64) for ends in held.nonzero())
+        there = (node < self.size) & (node != self.sources[row])
+        return node[there], row[there]
+
+    @cached_property
+    def hops(self) -> int:
+        """The most steps that a copy takes from its source, each on the shortest way."""
+        from scipy.sparse.csgraph import dijkstra
+
+        steps = dijkstra(self._links, indices=self.sources, unweighted=True)[:, : self.size] / 2
+        return int(steps[np.isfinite(steps)].max(initial=0))
+
+    @cached_property
+    def reached(self) -> Flags:
+        """reached[s, i]: node i can hold a copy of the s-th source; for networks of few."""
+        found = np.zeros((self.sources.size, self.size), np.bool_)
+        found[self.heard.members, np.repeat(np.arange(self.size), self.heard.sizes)] = True
+        return found
+
+    @cached_property
+    def counted(self) -> Lists:
+        """Per node, the sources for which it counts: those of which it can hear.
 
         One that hears of none counts for the first, and is never fresh.
         """
-        counted = self.reached.copy()
-        counted[0] |= ~self.reached.any(axis=0)
-        counted[:, list(self.sources)] = False
-        return counted
+        deaf = (self.heard.sizes == 0) & (self.group >= 0)
+        begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.heard.sizes + deaf)])
+        rows = np.zeros(begin[-1], np.int64)
+        rows[np.repeat(~deaf, np.diff(begin))] = self.heard.members
+        return Lists(begin, rows)
 
     @cached_property
-    def copies(self) -> Ints:
-        """How many copies a group stands for: one per replica and source that counts."""
-        return np.asarray(self.copies_of.sum(axis=0))
+    def cells(self) -> tuple[Ints, Ints]:
+        """What is added up is added up per cell: a source and a group. The row of one and the number of the other."""
+        width = max(len(self.groups), 1)
+        keys = [self.counted.members * width + self._group_of_counted]
+        for view, *_ in self.views:
+            rows = np.concatenate([self.heard.of(i) for i in view.nodes.tolist()])
+            keys.append(rows * width + self.groups.index(view.group))
+        return np.divmod(np.unique(np.concatenate(keys)), width)
+
+    @property
+    def _group_of_counted(self) -> Ints:
+        return np.asarray(np.repeat(self.group, self.counted.sizes))
+
+    def cell(self, rows: Ints, groups: Ints) -> Ints:
+        """The numbers of cells, where there is one."""
+        (known, of), width = self.cells, max(len(self.groups), 1)
+        return np.searchsorted(known * width + of, rows * width + groups)
 
     @cached_property
-    def copies_of(self) -> Ints:
-        """The same source by source, a row for each."""
-        held = np.flatnonzero((self.group >= 0) & ~self.clients)
-        found = [np.bincount(self.group[held], counted, len(self.groups)) for counted in self.counted[:, held]]
-        return np.array(found).astype(np.int64)
+    def hears(self) -> Flags:
+        """Of every group, whether anyone in it can hear of a source."""
+        found = np.bincount(self.group[(self.group >= 0) & (self.heard.sizes > 0)], minlength=len(self.groups)) > 0
+        for view in self.topology.views:
+            found[self.groups.index(view.group)] |= bool(self.heard.sizes[view.nodes].any())
+        return np.asarray(found)
+
+    def members(self, group: int) -> Ints:
+        """The nodes of a group, or the choices of a view (numbers past all nodes)."""
+        nodes = np.flatnonzero(self.group == group)
+        chosen = [first + np.arange(n) for view, first, n in self.views if self.groups[group] == view.group]
+        return np.concatenate([nodes, *chosen])
+
+    @cached_property
+    def views(self) -> list[tuple[View, int, int]]:
+        """Views, each with the number of its first choice, past all nodes, and how many choices it has a look at."""
+        counts = [min(comb(view.nodes.size, view.ask), MOST_CHOICES) for view in self.topology.views]
+        first = self.size + np.cumsum([0, *counts])
+        return list(zip(self.topology.views, first.tolist(), counts, strict=False))
+
+    @property
+    def everyone(self) -> int:
+        """Nodes, and the choices of views after them."""
+        return self.size + sum(count for *_, count in self.views)
+
+    def chosen(self, run: Words) -> list[Ints]:
+        """The nodes of every choice of all views: every choice there is, or some that are drawn."""
+        found: list[Ints] = []
+        for view, _, count in self.views:
+            m = view.nodes.size
+            if comb(m, view.ask) <= MOST_CHOICES:
+                found += [view.nodes[list(some)] for some in combinations(range(m), view.ask)]
+            else:
+                chance = streams(run, np.zeros(1, np.uint64), np.full(1, DOWNLOADS), PAST)
+                order = np.argsort(uniforms(chance, np.arange(count * m)).reshape(-1, m), axis=1)
+                found += list(view.nodes[order[:, : view.ask]])
+        return found
+
+    @cached_property
+    def copies(self) -> Floats:
+        """How many copies every cell stands for; 0 where it is one of clients."""
+        held = np.repeat(~self.clients, self.counted.sizes)
+        cells = self.cell(self.counted.members[held], self._group_of_counted[held])
+        found = np.bincount(cells, minlength=self.cells[0].size).astype(float)
+        for view, _, count in self.views:
+            found[self.cells[1] == self.groups.index(view.group)] += count
+        return found
+
+    @cached_property
+    def weight(self) -> Floats:
+        """What the source of every cell counts."""
+        rows, weights = self.cells[0], self.topology.weights
+        return np.ones(rows.size) if weights is None else weights[rows] * weights.size
 
     @cached_property
     def parts(self) -> dict[str, tuple[int, int]]:
-        """`GROUP of SOURCE`, with the numbers of both, of groups that can hear of several sources."""
-        heard = [np.flatnonzero(self.reached[:, self.group == g].any(axis=1)).tolist() for g in range(len(self.groups))]
-        return {
-            f"{self.groups[g]} of {self.names[self.sources[row]]}": (g, row)
-            for g, rows in enumerate(heard)
-            if len(rows) > 1
-            for row in rows
-        }
+        """`GROUP of SOURCE`, with the number of one and the row of the other, of groups that can hear of several."""
+        rows, groups = self.cells
+        several = np.bincount(groups, minlength=len(self.groups)) > 1
+        found = np.flatnonzero(several[groups]) if self.topology.weights is None else np.empty(0, np.int64)
+        found = found[np.lexsort((rows[found], groups[found]))]
+        named = [(self.names[self.sources[rows[c]]], int(groups[c]), int(rows[c])) for c in found.tolist()]
+        return {f"{self.groups[g]} of {source}": (g, row) for source, g, row in named}
+
+    @cached_property
+    def shown(self) -> dict[str, tuple[int, int]]:
+        """Parts that have a row in every table."""
+        return {name: (self.groups.index(group), row) for name, (group, row) in self.topology.parts.items()}
 
     @cached_property
     def rows(self) -> dict[str, tuple[int, int]]:
         """What tables may have rows of, in order: every group, which has -1 for a source, and then its parts."""
         groups = {name: (g, -1) for g, name in enumerate(self.groups)}
         found = self.parts | groups  # who calls a group as a part is called gets the group
-        return dict(sorted(found.items(), key=lambda row: row[1]))
+        return dict(sorted(found.items(), key=lambda row: row[1])) | self.shown
+
+    @property
+    def own_rows(self) -> dict[str, tuple[int, int]]:
+        """Those of every table."""
+        return {name: one for name, one in self.rows.items() if one[1] < 0} | self.shown
 
     @property
     def constant_delay(self) -> float | None:
@@ -139,7 +382,7 @@ class Plan:
     @cached_property
     def recent(self) -> bool:
         """Whether anyone polls the latest contacts of its upstream."""
-        return any(p.recent for p in self.processes)
+        return bool(self.processes.recent.any())
 
     @property
     def strict(self) -> bool:
@@ -147,149 +390,82 @@ class Plan:
         return bool(self.faults) or self.bandwidth is not None
 
     @property
-    def swept(self) -> bool:
+    def forgetful(self) -> bool:
         """Whether an update makes everything stale that was unknown before it, and nothing else about it matters."""
         return not self.recent and not self.faults.empties
 
     @cached_property
     def slowest(self) -> float:
         """The longest mean interval between the downloads, or the polls, of a replica."""
-        return max((p.law.mean for p in self.processes if p.purpose in (DOWNLOADS, POLLS)), default=0.0)
+        pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS)) & (self.rates > 0)
+        return float(1 / self.rates[pulls].min()) if pulls.any() else 0.0
 
     @cached_property
     def quiet(self) -> float:
         """The longest mean time between the pulls of a replica, downloads and polls together."""
-        often: dict[int, float] = {}
-        for p in self.processes:
-            if p.purpose in (DOWNLOADS, POLLS):
-                often[p.node] = often.get(p.node, 0.0) + p.law.rate
-        return 1 / min(often.values()) if often else 0.0
+        pulls = np.isin(self.processes.purpose, (DOWNLOADS, POLLS))
+        often = np.bincount(self.processes.node[pulls], self.rates[pulls], self.size)
+        return float(1 / often[often > 0].min()) if often.any() else 0.0
 
     @cached_property
-    def asking(self) -> float:
+    def pulls(self) -> float:
         """Pulls per unit of time."""
-        return float(sum(p.law.rate * p.ask for p in self.processes))
-
-    @cached_property
-    def direct(self) -> Ints:
-        """Downloads of replicas that ask one source and nobody else: (process, node, source) rows."""
-        if self.constant_delay is None or self.recent or self.strict:
-            # The delay of that download is not at hand, or it may have failed; and lists of contacts have a start
-            # that forgets copies.
-            return np.empty((0, 3), np.int64)
-        pollers = {p.node for p in self.processes if p.purpose == POLLS}
-        rows = [
-            (q, p.node, p.candidates[0])
-            for q, p in enumerate(self.processes)
-            if p.purpose == DOWNLOADS and p.node not in pollers
-            if len(p.candidates) == 1 and p.candidates[0] in self.sources
-        ]
-        return np.array(rows, np.int64).reshape(-1, 3)
+        return float(self.rates @ self.processes.ask)
 
     @cached_property
     def rate(self) -> float:
         """Events per unit of time."""
-        return float(sum(p.law.rate for p in self.processes))
+        return float(self.rates.sum())
 
+    @cached_property
+    def direct(self) -> tuple[Ints, Ints, Ints]:
+        """Copies whose age is that of one process: of replicas that ask sources alone, and always all of a list.
 
-def plan(network: Network) -> Plan:
-    if network.kind == "aggregate":
-        raise ValueError("engine: many sources are emulated by array alone (engine: array)")
-    graph = network.graph
-    names = tuple(graph)
-    number = {name: i for i, name in enumerate(names)}
-    roles = tuple(graph.nodes[name]["role"] for name in names)
-    pools = {pool: [number[name] for name in members] for pool, members in graph.graph.get("pools", {}).items()}
-    processes = [p for name in names for p in _processes(graph, name, number, pools)]
-    processes.sort(key=lambda p: p.purpose != UPDATES)
-    sources = tuple(p.node for p in processes if p.purpose == UPDATES)
-    labels = [
-        graph.nodes[name].get("group") if role != "source" else None for name, role in zip(names, roles, strict=True)
-    ]
-    groups = tuple(dict.fromkeys(str(label) for label in labels if label is not None))
-    place = {label: g for g, label in enumerate(groups)}
-    delays = {(number[a], number[b]): d for a, b, d in graph.edges(data="delay") if d is not None}
-    reached, hops = _reached(len(names), processes, sources)
-    return Plan(
-        names=names,
-        roles=roles,
-        processes=tuple(processes),
-        groups=groups,
-        group=np.array([-1 if label is None else place[str(label)] for label in labels], np.int64),
-        sources=sources,
-        reached=reached,
-        hops=hops,
-        delays=delays,
-        delay=graph.graph.get("delay") or 0.0,
-        faults=faults(graph, number),
-        bandwidth=_bandwidth(graph),
-        queue=graph.graph.get("queue", 1000),
-        both=graph.graph.get("charge") == "both",
-    )
+        Their processes, nodes and rows.
+        """
+        none = np.empty(0, np.int64)
+        if self.constant_delay is None or self.recent or self.strict:
+            # The delay of that download is not at hand, or it may have failed; and lists of contacts have a start
+            # that forgets copies.
+            return none, none, none
+        p, lists, asking = self.processes, self.lists, self.asking
+        row = np.full(self.size, -1)
+        row[self.sources] = np.arange(self.sources.size)
+        of_source = np.concatenate([np.zeros(1, np.int64), np.cumsum(row[lists.members] >= 0)])
+        plain = (of_source[lists.begin[1:]] - of_source[lists.begin[:-1]] == lists.sizes)[p.candidates[asking]]
+        plain &= (p.ask[asking] == lists.sizes[p.candidates[asking]]) & (p.purpose[asking] == DOWNLOADS)
+        other = np.zeros(self.size, np.bool_)
+        other[p.node[asking[~plain]]] = True
+        some = asking[plain & ~other[p.node[asking]]]
+        sizes = lists.sizes[p.candidates[some]]
+        at = np.arange(int(sizes.sum())) + np.repeat(lists.begin[p.candidates[some]] - np.cumsum(sizes) + sizes, sizes)
+        return np.repeat(some, sizes), np.repeat(p.node[some], sizes), row[lists.members[at]]
 
+    @cached_property
+    def never(self) -> tuple[Ints, Ints]:
+        """Copies that never come, as nobody ever asks their source: replicas and rows."""
+        p, lists = self.processes, self.lists
+        often, asked = self.rates > 0, np.zeros(lists.begin.size - 1, np.bool_)
+        asked[p.candidates[often & (p.ask > 0)]] = True
+        there = np.zeros(self.size, np.bool_)
+        there[lists.members[np.repeat(asked, lists.sizes)]] = True
+        node, row = np.repeat(np.arange(self.size), self.heard.sizes), self.heard.members
+        some = ~there[self.sources[row]] & ~self.clients[node]
+        return node[some], row[some]
 
-def _bandwidth(graph: Any) -> npt.NDArray[np.float64] | None:
-    limits = np.array([about.get("bandwidth", np.inf) for _, about in graph.nodes(data=True)])
-    return limits if np.isfinite(limits).any() else None
+    @cached_property
+    def fetching(self) -> tuple[Ints, Ints]:
+        """Clocks at whose instants one source is downloaded and nothing else, and the rows of these."""
+        p, lists = self.processes, self.lists
+        some = np.flatnonzero((p.purpose == DOWNLOADS) & (lists.sizes[p.candidates] == 1))
+        row = np.full(self.size, -1)
+        row[self.sources] = np.arange(self.sources.size)
+        row = row[lists.members[lists.begin[p.candidates[some]]]]
+        clock, first = np.unique(p.clock[some[row >= 0]], return_index=True)
+        return clock, row[row >= 0][first]
 
-
-def _processes(graph: Any, name: str, number: dict[str, int], pools: dict[str, list[int]]) -> Iterator[Process]:
-    about, i = graph.nodes[name], number[name]
-
-    def linked(kind: str) -> list[int]:
-        return [number[a] for a, link in graph.pred[name].items() if link.get("kind") == kind]
-
-    if about["role"] == "source":
-        yield Process(i, UPDATES, about["updates"], (), 0)
-    if about.get("downloads") is not None:
-        upstreams = linked("download")
-        yield Process(i, DOWNLOADS, about["downloads"], upstreams, _at_most(about.get("ask"), upstreams))
-    if about.get("polls") is not None:
-        others = pools[about["pool"]] if about.get("pool") else linked("peer")
-        recent = about.get("select", "random") == "recent"
-        yield Process(i, POLLS, about["polls"], others, about.get("peers", 1), recent)
-    if about.get("queries") is not None:
-        asked = pools[about["pool"]] if about.get("pool") else linked("query")
-        yield Process(i, QUERIES, about["queries"], asked, _at_most(about.get("ask"), asked))
-
-
-def _at_most(ask: int | None, candidates: list[int]) -> int:
-    return len(candidates) if ask is None else min(ask, len(candidates))
-
-
-def _ways(processes: list[Process]) -> Iterator[tuple[int, Sequence[int]]]:
-    """Everyone who asks, and whom it may ever ask: of its recent contacts those alone who share its upstream."""
-    home = {p.node: p.candidates[0] for p in processes if p.purpose == DOWNLOADS and p.candidates}
-    shared: dict[int, dict[int | None, list[int]]] = {}
-    for p in processes:
-        if p.recent and id(p.candidates) not in shared:
-            by_home = shared[id(p.candidates)] = {}
-            for i in p.candidates:
-                by_home.setdefault(home.get(i), []).append(i)
-        yield p.node, shared[id(p.candidates)].get(home[p.node], ()) if p.recent else p.candidates
-
-
-def _reached(n: int, processes: list[Process], sources: tuple[int, ...]) -> tuple[npt.NDArray[np.bool_], int]:
-    """Who can hold a copy of which source, being connected to it by some chain of asking; the most steps of these."""
-    ways = list(_ways(processes))
-    links = [(c, node) for node, asked in ways if len(asked) <= 8 for c in asked]
-    upstream, downstream = np.array(links, np.int64).reshape(-1, 2).T
-    # Members of a pool share one list, so a pool of m costs m and not m^2.
-    users: dict[int, list[int]] = {}
-    for node, asked in ways:
-        if len(asked) > 8:
-            users.setdefault(id(asked), []).append(node)
-    shared = {id(asked): asked for _, asked in ways if id(asked) in users}
-    lists = {key: np.array(members) for key, members in shared.items()}
-    reached, hops = np.zeros((len(sources), n), np.bool_), 0
-    for seen, source in zip(reached, sources, strict=True):
-        seen[source], steps, count = True, 0, 0
-        while count != (count := int(seen.sum())):
-            before, steps = seen.copy(), steps + 1
-            seen[downstream[before[upstream]]] = True
-            for key, members in lists.items():
-                if before[members].any():
-                    seen[users[key]] = True
-        hops = max(hops, steps - 1)
-        seen[source] = False
-    return reached, hops
+    @property
+    def known(self) -> bool:
+        """Whether all copies are direct and nothing takes time, so that no past need be replayed."""
+        held = int(self.heard.sizes[~self.clients].sum())
+        return self.delay == 0 and not self.delays and self.direct[0].size == held

@@ -7,36 +7,42 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from replnet.compiler import njit
-from replnet.engines.passes import GONE, MUTE, RECENT, Pulled
+from replnet.engines.passes import GONE, MUTE, NODE, RECENT, Pulled
+from replnet.laws.law import Ints
 from replnet.laws.processes.kernels import word
-from replnet.laws.processes.renewal import Window
-from replnet.laws.processes.scratch import Ints, Scratch
+from replnet.laws.processes.renewal import Scratch, Window
 from replnet.laws.processes.streams import Streams
 
 SLICE = 1 << 17  # pulls sorted at once: writing all over more memory than the cache holds costs several times the sort
 
 
 class Losses(NamedTuple):
-    """Messages that get lost: shares between sides, and a stream per process that asks."""
+    """Messages that get lost: shares between sides, and a stream per asker."""
 
     share: Any
-    side: Any  # per share and node, bits of the two sides
+    side: Any  # per share and place, bits of the two sides
     key: Any
     gamma: Any
 
 
 class Askers(NamedTuple):
-    """Per process that asks: who wakes and among whom it chooses."""
+    """Who wakes by which row of a window, and among whom it chooses; replications side by side."""
 
-    node: Any
+    row: Any
+    process: Any
+    place: Any
     component: Any
     pulls: Any  # how many are asked at a wake
+    whole: Any  # how many its process asks, here and in other components
     recent: Any  # whether they come from the list that the upstream hands over
+    turns: Any  # only every so manieth wake is its own,
+    phase: Any  # with this rest
     begin: Any  # candidates are listed[begin : begin + size], each plus `shift`
     size: Any
     own: Any  # where the asker stands in that list, or size
     shift: Any
     listed: Any
+    numbers: Any  # of these candidates, among all of the process
 
 
 @njit(cache=True, inline="always")
@@ -78,37 +84,48 @@ def lost(losses, p, pull, i, j):
     return flags
 
 
-@njit(cache=True)
-def absent(points, offset, begun, ended, spans, first, purpose, counts):
-    """Takes off counts, by purpose, the wakes of nodes that are down: process p over spans first[p] to first[p + 1]."""
-    for p in range(offset.size):
-        j, last = offset[p] + begun[p], offset[p] + ended[p]
-        for z in range(first[p], first[p + 1]):
-            while j < last and points[j] < spans[z, 0]:
-                j += 1
-            while j < last and points[j] < spans[z, 1]:
-                j += 1
-                counts[purpose[p]] -= 1
+@njit(cache=True, inline="always")
+def start(serial, turns, phase):
+    """The first wake from number `serial` on that has this rest."""
+    return (phase - serial) % turns
 
 
 @njit(cache=True)
-def sizes(first, last, pulls, component, out):
+def absent(points, offset, begun, ended, serial, row, turns, phase, spans, first, counts):
+    """Counts the wakes of every process at which its node is down: p over spans first[p] to first[p + 1]."""
+    for p in range(row.size):
+        if first[p] == first[p + 1]:
+            continue
+        w, z = row[p], first[p]
+        for j in range(offset[w] + begun[w] + start(serial[w], turns[p], phase[p]), offset[w] + ended[w], turns[p]):
+            while z < first[p + 1] and spans[z, 1] <= points[j]:
+                z += 1
+            if z < first[p + 1] and spans[z, 0] <= points[j]:
+                counts[p] += 1
+
+
+@njit(cache=True)
+def sizes(first, last, serial, askers, out):
     """out[c]: how many pulls a window has of component c."""
     out[:] = 0
-    for p in range(pulls.size):
-        out[component[p]] += (last[p] - first[p]) * pulls[p]
+    for p in range(askers.row.size):
+        w, m = askers.row[p], askers.turns[p]
+        wakes = last[w] - first[w]
+        if m > 1:
+            wakes = max(0, (wakes - start(serial[w], m, askers.phase[p]) + m - 1) // m)
+        out[askers.component[p]] += wakes * askers.pulls[p]
 
 
 @njit(cache=True)
-def buckets(window, pulls, component, bucket, scale, begin, kept, head):
+def buckets(begins, window, askers, bucket, scale, begin, kept, head):
     """head[b]: where the pulls of bucket b begin; component c has those from bucket[c] on, scale[c] in unit time."""
-    start, points, offset, first, last = window
+    points, offset, first, last, serial = window
     head[:] = 0
-    for p in range(pulls.size):
-        o, c = offset[p], component[p]
-        base, per, k = bucket[c], scale[c], pulls[p]
-        for j in range(o + first[p], o + last[p]):
-            head[np.int64((points[j] - start) * per) + base] += k
+    for p in range(askers.row.size):
+        w, c, m = askers.row[p], askers.component[p], askers.turns[p]
+        o, base, per, k = offset[w], bucket[c], scale[c], askers.pulls[p]
+        for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
+            head[np.int64((points[j] - begins) * per) + base] += k
     for c in range(kept.size):
         place = begin[c] + kept[c]
         for b in range(bucket[c], bucket[c + 1]):
@@ -118,28 +135,22 @@ def buckets(window, pulls, component, bucket, scale, begin, kept, head):
 
 
 @njit(cache=True)
-def scatter(window, serial, askers, key, gamma, losses, bucket, scale, head, times, pairs, chosen):
+def scatter(begins, window, askers, key, gamma, losses, bucket, scale, head, times, pairs, chosen):
     """Write every pull, as (time, who << 32 | asked), into its bucket; then head[b] is where bucket b ends."""
-    lossy = losses.share.size > 0
-    start, points, offset, first, last = window
-    for p in range(askers.pulls.size):
-        k, n, me, begin = askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
-        base, per = bucket[askers.component[p]], scale[askers.component[p]]
-        o, who, shift, recent, listed = (
-            offset[p],
-            askers.node[p] << 32,
-            askers.shift[p],
-            askers.recent[p],
-            askers.listed,
-        )
+    lossy, listed = losses.share.size > 0, askers.listed
+    points, offset, first, last, serial = window
+    for p in range(askers.row.size):
+        w, k, n, me, begin = askers.row[p], askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
+        base, per, m = bucket[askers.component[p]], scale[askers.component[p]], askers.turns[p]
+        o, who, shift, recent = offset[w], askers.place[p] << 32, askers.shift[p], askers.recent[p]
         others = n - 1 if me < n else n
         single, one_of_many = others == 1 and k == 1, k == 1 and not recent and not lossy
-        for j in range(o + first[p], o + last[p]):
+        for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
             t = points[j]
-            b = np.int64((t - start) * per) + base
+            b = np.int64((t - begins) * per) + base
             z = head[b]
             head[b] = z + k
-            wake = serial[p] + j - o - first[p]
+            wake = serial[w] + j - o - first[w]
             if one_of_many:
                 c = 0 if single else below(word(key[p], gamma[p], wake), others)
                 times[z] = t
@@ -152,7 +163,9 @@ def scatter(window, serial, askers, key, gamma, losses, bucket, scale, head, tim
                 times[z + q] = t
                 asked = RECENT | q if recent else listed[begin + c + (c >= me)] + shift
                 if lossy:
-                    asked |= lost(losses, p, wake * k + q, askers.node[p], asked)
+                    number = q if askers.whole[p] == k else askers.numbers[begin + c]
+                    pull = wake * askers.whole[p] + number
+                    asked |= lost(losses, p, pull, askers.place[p], asked & NODE)
                 pairs[z + q] = who | asked
 
 
@@ -211,10 +224,10 @@ class Pulls:
         self.now = Pulled(np.zeros(components + 1, np.int64), zero, zero, np.empty(0), none, zero.copy(), zero.copy())
 
     def add(self, window: Window, rows: slice) -> Pulled:
-        """All pulls of a window, by a bucket sort within each component; `rows` of the window are those that ask."""
-        old, askers = self.now, self._askers
+        """All pulls of a window, by a bucket sort within each component; `rows` of the window are those of who asks."""
+        old = self.now
         kept, waiting = self.kept, self.waiting
-        sizes(window.first[rows], window.last[rows], askers.pulls, askers.component, self._new)
+        sizes(window.first[rows], window.last[rows], window.serial[rows], self._askers, self._new)
         begin = np.concatenate([[0], np.cumsum(kept + self._new)])
         before = old.times[waiting], old.pairs[waiting]
         times = self._scratch.floats("pull times", int(begin[-1]))
@@ -238,29 +251,20 @@ class Pulls:
         return runs(self.now.begin[:-1] + self.now.arrived, self.kept)
 
     def _sort(self, window: Window, rows: slice, begin: Ints, kept: Ints, times: Any, pairs: Any) -> None:
-        askers, fine = self._askers, int(self._new.max()) <= SLICE
-        instants = window.start, window.points, window.offset[rows], window.first[rows], window.last[rows]
-        number = self._new if fine else np.maximum(-(-self._new // SLICE) * 2, 1)
+        fine = int(self._new.max()) <= SLICE
+        own = window.points, window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
+        # Who asks nobody wakes in a bucket as well.
+        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 2, 1)
         bucket = np.concatenate([[0], np.cumsum(number)])
         length = window.end - window.start
         # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.
         scale, head = number * (1 - 1e-12) / length, self._scratch.ints("head", int(bucket[-1]))
-        buckets(instants, askers.pulls, askers.component, bucket, scale, begin, kept, head)
+        buckets(window.start, own, self._askers, bucket, scale, begin, kept, head)
         into = (times, pairs)
         if not fine:
             into = self._scratch.floats("loose times", times.size), self._scratch.ints("loose pairs", times.size)
-        scatter(
-            instants,
-            window.serial[rows],
-            askers,
-            *self._choices,
-            self._losses,
-            bucket,
-            scale,
-            head,
-            *into,
-            self._chosen,
-        )
+        by = (self._askers, *self._choices, self._losses)
+        scatter(window.start, own, *by, bucket, scale, head, *into, self._chosen)
         if not fine:
             room = self._scratch.ints("fine", int(np.diff(head, prepend=0).max()) + 1)
             refine(window.start, length, bucket, head, begin, kept, *into, room, times, pairs)

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 
@@ -38,23 +37,26 @@ from replnet.engines.lines import settling
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
 from replnet.laws.law import OLDEST
 from replnet.laws.processes.renewal import MOST
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 MOST_EVENTS = 10_000_000
 TOGETHER = 1e-6  # chance of two ages beyond floats that makes no difference
 MOST_WHEN_STRICT = 300_000  # where pulls fail, some copies may never come, and no past proves anything
 RARELY, PATIENCE = 1e-4, 16.0
 MOST_IN_DOUBT = 30_000  # pulls to wait for what may never come: a second or two for the slower engine
+MOST_DATED = {"array": 1e6, "step": 1e4}  # pulls of a past that is looked up for dates, if the path has fewer
 SURELY = 8  # times the first depth that is tried, which any network is worth
 
 
 def require_order(plan: Plan) -> None:
     """Refuse laws of which floats cannot tell whether an update or a download came first."""
     with np.errstate(all="ignore"):
-        beyond = {law: float(np.nan_to_num(law.age.tail(OLDEST))) for law in plan.laws}
+        beyond = {law: float(np.nan_to_num(law.age.tail(OLDEST))) for law in plan.topology.laws}
+    clocks = plan.clocks
+    moving = (clocks.schedule < 0) & (clocks.rate > 0)
     updates, pulls = (
-        max((p.law for p in plan.processes if (p.purpose == UPDATES) is updating), key=beyond.__getitem__, default=None)
-        for updating in (True, False)
+        max((plan.topology.laws[g] for g in np.unique(clocks.law[moving & mine])), key=beyond.__getitem__, default=None)
+        for mine in (clocks.purpose == UPDATES, clocks.purpose != UPDATES)
     )
     if updates and pulls and beyond[updates] * beyond[pulls] > TOGETHER:
         wrong = f"the ages of {updates} and of {pulls} are both beyond {OLDEST:g}, which leaves open who came first"
@@ -63,15 +65,18 @@ def require_order(plan: Plan) -> None:
 
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int = 1) -> Iterator[float]:
     """Depths to try in turn; `update_age` is the largest over the sources, `sets` of nodes are run side by side."""
-    quiet, asking = plan.quiet, plan.asking
+    if plan.known:
+        yield 0.0
+        return
+    quiet, asking = plan.quiet, plan.pulls
     enough = update_age + 2 * delay
     most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / (sets * asking) if asking else 0.0
     most = min(most, MOST / (sets * plan.rate))
     lines = float(settling(plan).max())
     enough = max(enough, lines)
     # Of exponential waits the longest of n is on average log(n) of their mean.
-    depth = max((4 + math.log(sets * max(len(plan.names), 1))) * quiet + 4 * delay, lines)
-    sweeps = sampled and plan.swept
+    depth = max((4 + math.log(sets * max(plan.size, 1))) * quiet + 4 * delay, lines)
+    sweeps = sampled and plan.forgetful
     most = min(most, max(deepest(plan), SURELY * depth, enough if sweeps else 0.0))
     while True:
         reach = min(depth, most)
@@ -86,22 +91,24 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
 
 def deepest(plan: Plan) -> float:
     """(3), as far as that can be paid for."""
-    return min(patience(plan), MOST_IN_DOUBT / max(plan.asking, 1e-300)) if plan.strict or plan.recent else math.inf
+    return min(patience(plan), MOST_IN_DOUBT / max(plan.pulls, 1e-300)) if plan.strict or plan.recent else math.inf
 
 
-@lru_cache(maxsize=8)
 def patience(plan: Plan) -> float:
     """(3); infinite where every pull brings what is asked for."""
     if not (plan.strict or plan.recent):
         return math.inf
-    pulls = [p for p in plan.processes if p.purpose in (DOWNLOADS, POLLS) and p.ask]
+    p, sizes = plan.processes, plan.lists.sizes
+    pulls = np.flatnonzero(np.isin(p.purpose, (DOWNLOADS, POLLS)) & (p.ask > 0) & (plan.rates > 0))
     # A schedule has no past.
     faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
     random = [(fault.up, fault.down) for fault in faults if fault.up and fault.down]
-    longest = max((float(law.age.isf(RARELY)) for law in {p.law for p in pulls}), default=0.0)
+    own = np.unique(np.column_stack([plan.clocks.law[p.clock[pulls]], plan.stretch(pulls)]), axis=0)
+    laws = plan.topology.laws
+    longest = max((float(laws[int(g)].age.isf(RARELY)) * stretch for g, stretch in own.tolist()), default=0.0)
     longest += max((float(down.age.isf(RARELY)) for _, down in random), default=0.0)
     between = plan.slowest + max((up.mean + down.mean for up, down in random), default=0.0)
-    right = min((p.ask / len(p.candidates) for p in pulls if p.candidates), default=1.0)
+    right = float((p.ask[pulls] / np.maximum(sizes[p.candidates[pulls]], 1)).min(initial=1.0))
     # Both ends are to be up, and both ways to be open.
     up = math.prod((up.mean / (up.mean + down.mean)) ** 2 for up, down in random)
     arriving = math.prod((1 - (way.fault.lose or 0.0)) ** 2 for way in plan.faults.losses)
@@ -113,11 +120,30 @@ def _room(plan: Plan) -> float:
     """About the least share of pulls for which there is room in the lines of both ends."""
     if plan.bandwidth is None:
         return 1.0
-    offered, asked = np.zeros(len(plan.names)), dict[int, float]()
-    lists = {id(p.candidates): p.candidates for p in plan.processes if p.candidates}
-    for p in plan.processes:
-        offered[p.node] += p.ask * p.law.rate
-        asked[id(p.candidates)] = asked.get(id(p.candidates), 0.0) + p.ask * p.law.rate
-    for which, members in lists.items():
-        offered[list(members)] += asked[which] / len(members)
+    p, lists = plan.processes, plan.lists
+    offered = np.bincount(p.node, p.ask * plan.rates, plan.size)
+    asked = np.bincount(p.candidates, p.ask * plan.rates, lists.begin.size - 1)
+    share = np.repeat(asked / np.maximum(lists.sizes, 1), lists.sizes)
+    offered += np.bincount(lists.members, share, plan.size)
     return float((1 + offered / plan.bandwidth).max() ** -2)
+
+
+def further(plan: Plan, depth: float, horizon: float, engine: str, measured: bool) -> Iterator[float]:
+    """How far back a path begins that is to know when all copies left: at first as it would without.
+
+    To measure freshness it is enough that a copy is stale for sure; to know when it left its source may
+    take longer, and gets about as long as the path itself. With limited bandwidth, lines may then differ a little, as
+    they depend on where the path began; a log alone is no reason for that.
+    """
+    yield depth
+    most = horizon
+    if measured:
+        most = min(max(horizon, MOST_DATED[engine] / max(plan.pulls, 1e-300)), deepest(plan))
+        if plan.bandwidth is None:
+            depth = max(depth, 4 * plan.quiet)
+            yield depth
+    elif plan.bandwidth is not None:
+        return
+    while depth > 0 and (depth < most if measured else 2 * depth <= most):
+        depth *= 2
+        yield depth

@@ -1,60 +1,26 @@
 """The `step` engine: the nodes themselves, one event at a time, in virtual time.
 
 It is the readable reference: the same planned instants and choices as `array`,
-but walked by the state machines of `network.nodes`, which exchange messages.
+but walked by the state machines of `network.nodes`, which exchange messages (runner.py).
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable
-from itertools import count
-from typing import Any, NamedTuple, final
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.engines import record
-from replnet.engines.hazards import Hazards
-from replnet.engines.lines import LineState, load, settling
-from replnet.engines.outages import DOWN
-from replnet.engines.path import Path
-from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
-from replnet.engines.record import NO_ONE, Keep, Scribe, undecided
-from replnet.engines.start import depths
-from replnet.engines.tally import OLDEST, Tally
-from replnet.engines.wiring import Delays, Instants, Wiring, renewals
-from replnet.laws.law import Law
-from replnet.laws.processes.renewal import Renewals
-from replnet.laws.processes.streams import PURPOSES, seed_words
-from replnet.network.messages import Answer, Command, Copies, Mark, Message, NodeId, Pull, Reply, Send, Silence, Wake
-from replnet.network.nodes import Memory, Replica, memory
-
-Floats = npt.NDArray[np.float64]
-
-# At one instant: who goes down or comes back, what changes sources, what reaches a node, what reads one, who wakes.
-TURN, UPDATE, REPLY, PULL, WAKE = range(5)
-
-
-class Event(NamedTuple):
-    """Ordered by instant, then rank, then process (for wakes), then as it came up."""
-
-    at: float
-    rank: int
-    process: int
-    serial: int
-    node: NodeId
-    what: Any  # a purpose, or (message, exchange, serial), or (DOWN or UP, whether the copy is lost)
-
-
-class Exchange(NamedTuple):
-    """A pull and what is to come of it."""
-
-    asker: NodeId
-    asked: NodeId
-    sent: float
-    query: int
-    mute: bool  # the reply gets lost
+from replnet.engines.lines import load, settling
+from replnet.engines.outages import Hazards
+from replnet.engines.plan import Plan
+from replnet.engines.runner import Agenda, Instants, Parcel, Runner, clockwork, phases
+from replnet.engines.start import depths, further
+from replnet.engines.tally import UNKNOWN, Path, Task, rates
+from replnet.engines.watcher import Watcher
+from replnet.laws.law import Floats, Law
+from replnet.laws.processes.streams import seed_words
+from replnet.network.nodes import Copies, Replica, Reply
 
 
 class Lateness(NamedTuple):
@@ -64,41 +30,35 @@ class Lateness(NamedTuple):
     replies: tuple[float, ...]
 
 
-def run_path(
-    plan: Plan, seed: int, replication: int, horizon: float, sampled: bool, late: Lateness | None = None
-) -> Path:
+def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
+    """What runs some replications; one after another."""
+    return lambda some: [run_path(task, replication) for replication in some], 1
+
+
+def run_path(task: Task, replication: int = 0, late: Lateness | None = None) -> Path:
     """One replication over [0, horizon), in which messages may be `late`."""
-    walk = to_zero(plan, seed, replication, horizon, sampled)
-    unproven = walk.unproven()
+    walk = to_zero(task, replication)
     if late is not None:
         walk.slow_down(late)
-    walk.until(horizon)
-    return walk.path(unproven)
+    return walk.path()
 
 
-def record_path(plan: Plan, seed: int, replication: int, horizon: float, keep: Keep, looks: Iterable[float]) -> None:
-    """The same once more, with every event handed to `keep`; `looks` are how far back to begin, in turn (record.py)."""
-    walk, scribe = to_zero(plan, seed, replication, horizon, False, looks), Scribe(keep)
-    walk.log(scribe)
-    walk.until(horizon)
-    scribe.hand_on()
-
-
-def to_zero(
-    plan: Plan, seed: int, replication: int, horizon: float, sampled: bool, looks: Iterable[float] = ()
-) -> Walk:
+def to_zero(task: Task, replication: int) -> Walk:
     """A walk whose past is over: its state at time zero is the stationary one, or as near as it gets."""
-    oldest = float(_renewals(plan, seed, replication).age[: len(plan.sources)].max())
-    for depth in looks or depths(plan, oldest, longest(plan), sampled):
-        walk = Walk(plan, seed, replication, depth, horizon, sampled)
-        walk.until(0.0)
-        if walk.unproven() == 0:
+    plan, run = task.plan, seed_words(task.seed, replication)
+    ages = clockwork(plan, run, np.arange(plan.sources.size)).age
+    oldest = float(np.max(ages, where=np.isfinite(ages), initial=0.0))
+    for depth in depths(plan, oldest, longest(plan), task.sampled):
+        walk = Walk(task, replication, depth)
+        if walk.unproven == 0:
             break
+    if task.dated and walk.unproven == 0:
+        proven = walk.depth
+        for depth in further(plan, proven, task.horizon, "step", bool(task.questions)):
+            walk = walk if depth <= proven else Walk(task, replication, depth)
+            if not walk.undated:
+                break
     return walk
-
-
-def _renewals(plan: Plan, seed: int, replication: int) -> Renewals:
-    return renewals(plan, seed_words(seed, replication), range(len(plan.processes)))
 
 
 def longest(plan: Plan) -> float:
@@ -106,281 +66,128 @@ def longest(plan: Plan) -> float:
     return max(float(d.isf(1e-9)) if isinstance(d, Law) else d for d in (plan.delay, *plan.delays.values()))
 
 
-class Present(NamedTuple):
-    """All that the past has left behind at some instant."""
-
-    memories: dict[NodeId, Memory]
-    under_way: list[tuple[float, NodeId, NodeId, Message, Mark]]  # arrival, to, from, message, mark
-    said: dict[tuple[NodeId, NodeId], int]  # how many messages have gone from one to another, less one
-    ages: Floats  # of every process at time zero
-    lines: LineState | None
-
-
 @final
 class Walk:
-    """Nodes, the events to come, and the tally of what happens."""
+    """All nodes of a replication, walked from -depth to time zero, and then on."""
 
-    def __init__(self, plan: Plan, seed: int, replication: int, depth: float, horizon: float, sampled: bool) -> None:
-        self._plan, self.depth, self._horizon, self._sampled = plan, depth, horizon, sampled
-        run, past = seed_words(seed, replication), _renewals(plan, seed, replication)
-        self._ages, instants, wiring = past.age, Instants(past, depth), Wiring(plan, run)
-        self._events: list[Event] = []
-        self._serial, self._counts, self._delays = count(), [0, 0, 0, 0], Delays(plan, run)
-        self._number, self._process = wiring.number, wiring.process
-        self._nodes = {name: wiring.node(name, instants.of, instants.before.__getitem__) for name in plan.names}
-        self._wakes = [-before for before in instants.before]  # the number of the next one, by process
-        self._hazards = Hazards(plan, run, -depth, horizon)
-        for at, turn, i, empties in self._hazards.outages.turns:
-            self._push(at, TURN, 0, plan.names[i], (turn, empties))
-        self._tally = Tally(plan, depth, horizon, sampled, self._ages)
-        self._lacking = {name for name in plan.names if self._needs(name)}
-        self._scribe: Scribe | None = None
-        self._late: list[tuple[float, float]] = [(0.0, 0.0)] * len(plan.names)  # of pulls and replies, by who asks
-        self._forgotten = 0
+    def __init__(self, task: Task, replication: int, depth: float) -> None:
+        plan, everyone = task.plan, np.arange(task.plan.size)
+        self._task, self._plan, self.depth = task, plan, depth
+        self._run, self._agenda = seed_words(task.seed, replication), Agenda()
+        instants = Instants(plan, self._run, np.arange(plan.processes.node.size), depth)
+        self._ages, self._clocks = instants.clocks.age, instants.clocks
+        # Stale to who counts what is fresh, and as old as the start to who asks when copies left.
+        self.unknown = UNKNOWN if task.sampled and not task.dated else -depth
+        keep = task.keep(replication) if task.keep else None
+        self.watcher = Watcher(task, self._run, everyone, -depth, self.unknown, keep=keep)
+        hazards = Hazards(plan, self._run, -depth, task.horizon) if plan.strict else None
+        coming = lambda q: (instants.of(q), instants.before(q))  # noqa: E731
+        self.runner = Runner(plan, self._run, everyone, coming, self._agenda, self.watcher, hazards)
+        self.runner.told = self._told
+        self.runner.expect(-np.inf, np.inf)
+        self._lacking = set(np.flatnonzero(plan.needs).tolist())
+        self._known = self._recall()
         self._forget(-depth)
-        self._recall()
-        for name, node in self._nodes.items():
-            self._do(name, -depth, node.start())
+        self.runner.start(-depth)
+        self.until(0.0)
+        old = self._old()
+        self.undated, self.unproven = bool(old), self._unproven(old)
+        self.watcher.open({i: node.copies for i, node in self._replicas()})
 
-    def _needs(self, name: NodeId) -> int:
-        """How long a list of contacts this node waits for: k, or all who share its upstream if they are fewer."""
-        at = self._process.get((name, POLLS))
-        if at is None or not self._plan.processes[at].recent:
-            return 0
-        process = self._plan.processes[at]
-        homes = {p.node: p.candidates[0] for p in self._plan.processes if p.purpose == DOWNLOADS and p.candidates}
-        shared = [i for i in process.candidates if i != process.node and homes.get(i) == homes.get(process.node)]
-        return min(process.ask, len(shared))
+    def _replicas(self) -> Iterator[tuple[int, Replica]]:
+        return ((i, node) for i, node in self.runner.nodes.items() if isinstance(node, Replica))
+
+    def _recall(self) -> dict[tuple[int, int], float]:
+        """Copies whose age is plain from the start, by (node, row): the last download before came from the source."""
+        process, node, row = self._plan.direct
+        delay, number = self._plan.constant_delay, np.ones(self._ages.size, np.int64)
+        turns, phase = self._plan.processes.turns[process], phases(self._plan, self._run, process)
+        number[process] = turns - phase
+        ages = self._clocks.before(number)[process] if (turns > 1).any() else self._ages[process]
+        pairs = zip(node.tolist(), row.tolist(), ages.tolist(), strict=True)
+        never = ((*pair, np.inf) for pair in zip(*map(np.ndarray.tolist, self._plan.never), strict=True))
+        return {(i, s): (delay or 0.0) - age for i, s, age in (*pairs, *never) if age > self.depth}
 
     def _forget(self, now: float) -> None:
-        """Nothing is known of what replicas hold: stale to the sampled estimator, as old as the start to the other."""
-        for i, name in enumerate(self._plan.names):
-            node = self._nodes[name]
-            if isinstance(node, Replica):
-                reached: list[int] = np.flatnonzero(self._plan.reached[:, i]).tolist()
-                oldest = OLDEST if self._sampled else -self.depth
-                node.copies = {self._plan.names[self._plan.sources[row]]: oldest for row in reached}
-                self._tally.copies(i, now, node.copies)
+        """Nothing is known of what replicas hold, but of what is recalled."""
+        for i, node in self._replicas():
+            rows = self._plan.heard.of(i).tolist()
+            sources = self._plan.sources[rows].tolist()
+            node.copies = {s: self._known.get((i, row), self.unknown) for row, s in zip(rows, sources, strict=True)}
+            self.watcher.holds(now, i, node.copies)
 
-    def _recall(self) -> None:
-        """Copies whose age is plain from the start: their only download before it came straight from a source."""
-        for q, i, source in self._plan.direct.tolist():
-            if self._ages[q] > self.depth:
-                node = self._nodes[self._plan.names[i]]
-                assert isinstance(node, Replica)
-                assert not isinstance(self._plan.delay, Law)
-                node.copies = {self._plan.names[source]: self._plan.delay - self._ages[q]}
-                self._tally.copies(i, -self.depth, node.copies)
+    def _told(self, now: float, i: int) -> None:
+        """A replica was handed a list of contacts.
+
+        After the last list is complete, every poll asks whom it should; what came before may be wrong.
+        """
+        node = self.runner.nodes[i]
+        if i in self._lacking and isinstance(node, Replica) and len(node.contacts) >= self._plan.needs[i]:
+            self._lacking.discard(i)
+            if not self._lacking:
+                self._agenda.change(0, _without_copies)
+                self._forget(now)
 
     def slow_down(self, late: Lateness) -> None:
         """From now on messages take longer."""
         by_group = list(zip(*late, strict=True))
-        self._late = [by_group[g] for g in self._plan.group]
-
-    def log(self, scribe: Scribe) -> None:
-        """Write down all that happens from time zero on, beginning with what there is."""
-        self._scribe, self._undecided = scribe, undecided(self._plan)
-        self._counts_for = [np.flatnonzero(column).tolist() for column in self._plan.counted.T]
-        for row, source in enumerate(self._plan.sources):
-            scribe.note(0.0, record.START, source, left=-self._ages[row], source=source)
-        for i, node in enumerate(self._nodes.values()):
-            if isinstance(node, Replica):
-                self._note_copies(0.0, record.START, i, node.copies)
-
-    def _note(self, now: float, event: int, i: int, peer: int = NO_ONE, source: int = NO_ONE) -> None:
-        if self._scribe:
-            self._scribe.note(now, event, i, peer, source=source)
-
-    def _note_copies(self, now: float, event: int, i: int, copies: Copies, peer: int = NO_ONE) -> None:
-        """A row per source for which the node counts."""
-        if self._scribe:
-            for row in self._counts_for[i]:
-                source = self._plan.sources[row]
-                left = copies.get(self._plan.names[source], np.nan)
-                self._scribe.note(now, event, i, peer, -np.inf if left == -self.depth else left, source)
+        self.runner.late = [by_group[g] for g in self._plan.group]
 
     def until(self, end: float) -> None:
-        while self._events[0].at < end:
-            at, rank, _, _, name, what = heapq.heappop(self._events)
-            if rank == TURN:
-                self._turn(name, at, *what)
-            elif rank == PULL:
-                self._ask(at, *what)
-            elif rank == REPLY:
-                self._reply(at, *what)
-            else:
-                self._wake(name, at, what)
+        while self._agenda.next_at < end:
+            event = self._agenda.pop()
+            self.runner.happen(event[0], event)
 
-    def _push(self, at: float, rank: int, process: int, node: NodeId, what: Any) -> None:
-        heapq.heappush(self._events, Event(at, rank, process, next(self._serial), node, what))
+    def _old(self) -> list[tuple[int, int]]:
+        """Copies, by (row, node), that may be from before the replayed past."""
+        held = [(row, i, left) for i, node in self._replicas() for row, left in self._rows_of(node.copies)]
+        return [(row, i) for row, i, left in held if left <= -self.depth and (i, row) not in self._known]
 
-    def _turn(self, name: NodeId, now: float, turn: int, empties: bool) -> None:
-        """A node goes down, or comes back."""
-        i, node = self._number[name], self._nodes[name]
-        if lines := self._hazards.lines:
-            (lines.down if turn == DOWN else lines.up)(i, now)
-        if isinstance(node, Replica):
-            if turn == DOWN:
-                self._tally.leave(i, now)
-                if empties:
-                    node.lose()
-            else:
-                self._tally.copies(i, now, node.copies)
+    def _rows_of(self, copies: Copies) -> list[tuple[int, float]]:
+        rows = {int(s): row for row, s in enumerate(self._plan.sources)}
+        return [(rows[int(s)], left) for s, left in copies.items()]
 
-    def _wake(self, name: NodeId, now: float, purpose: str) -> None:
-        i, code = self._number[name], PURPOSES[purpose]
-        q = self._process[name, code]
-        wake, self._wakes[q] = self._wakes[q], self._wakes[q] + 1
-        commands = self._nodes[name].on_wake(now, purpose)
-        if purpose == "updates":
-            self._tally.update(i, now)
-            self._note(now, UPDATES, i, source=i)
-        elif self._hazards.outages.down(i, now):
-            commands = [command for command in commands if isinstance(command, Wake)]
-            self._counts[code] -= now >= 0
-        self._counts[code] += now >= 0
-        self._do(name, now, commands, q, wake)
-
-    def _do(self, name: NodeId, now: float, commands: list[Command], q: int = 0, wake: int = 0) -> None:
-        """`commands` of a node; pulls among them come from this wake of this process."""
-        pull = wake * self._plan.processes[q].ask
-        for command in commands:
-            match command:
-                case Wake(at, purpose):
-                    rank = UPDATE if purpose == "updates" else WAKE
-                    self._push(at, rank, self._process[name, PURPOSES[purpose]], name, purpose)
-                case Send(to, Pull() as message):
-                    self._pull(name, to, now, message, q, pull)
-                    pull += 1
-                case Answer(copies):
-                    self._tally.answer(self._number[name], now, copies)
-                    self._note_copies(now, record.ANSWER, self._number[name], copies)
-
-    def _pull(self, asker: NodeId, asked: NodeId, now: float, message: Pull, q: int, pull: int) -> None:
-        i, j = self._number[asker], self._number[asked]
-        goes, mute = self._hazards.goes(q, pull, i, j, now)
-        exchange = Exchange(asker, asked, now, message.query, mute)
-        delay = self._delays.of(asker, asked) + self._late[i][0]
-        if not goes:
-            if self._scribe and not self._undecided[q]:
-                self._note(now, record.FAILED, i)
-            self._fail(now + delay, exchange)
-            return
-        self._note(now, self._plan.processes[q].purpose, i, j)
-        if delay == 0:
-            self._ask(now, message, exchange, next(self._serial))
-        else:
-            self._push(now + delay, PULL, 0, asked, (message, exchange, next(self._serial)))
-
-    def _ask(self, now: float, message: Pull, exchange: Exchange, serial: int) -> None:
-        """A pull has come."""
-        asker, asked = exchange.asker, exchange.asked
-        i, j = self._number[asker], self._number[asked]
-        wait = self._hazards.wait(j, i, now)
-        if wait is None:
-            self._fail(now, exchange)
-            return
-        (command,) = self._nodes[asked].on_message(now, asker, message)
-        assert isinstance(command, Send)
-        if self._hazards.returns(j, i, now, exchange.mute):
-            self._return(now, wait, command.message, exchange)
-        else:
-            self._fail(now, exchange)
-
-    def _fail(self, now: float, exchange: Exchange) -> None:
-        """No reply will come; clients come to know when it would have come."""
-        if self._plan.clients[self._number[exchange.asker]]:
-            self._return(now, 0.0, Silence(exchange.query), exchange)
-
-    def _return(self, now: float, wait: float, message: Message, exchange: Exchange) -> None:
-        serial, late = next(self._serial), self._late[self._number[exchange.asker]][1]
-        delay = self._delays.of(exchange.asked, exchange.asker) + wait + late
-        if delay == 0:
-            self._reply(now, message, exchange, serial)
-        else:
-            self._push(now + delay, REPLY, 0, exchange.asker, (message, exchange, serial))
-
-    def _reply(self, now: float, message: Message, exchange: Exchange, serial: int) -> None:
-        """What came of a pull."""
-        to, sender = exchange.asker, exchange.asked
-        if self._hazards.outages.went_down(self._number[to], exchange.sent, now):
-            return
-        node, message = self._nodes[to], self._remembered(message, serial)
-        if isinstance(message, Reply):
-            self._note_copies(now, record.REPLY, self._number[to], message.copies, self._number[sender])
-        self._do(to, now, node.on_message(now, sender, message))
-        if isinstance(node, Replica):
-            self._tally.copies(self._number[to], now, node.copies)
-            if to in self._lacking and len(node.contacts) >= self._needs(to):
-                self._complete(to, now)
-
-    def _remembered(self, message: Message, serial: int) -> Message:
-        """Without copies if it is from before everything was forgotten."""
-        if isinstance(message, Reply) and serial < self._forgotten:
-            return Reply({}, message.query, message.contacts)
-        return message
-
-    def _complete(self, name: NodeId, now: float) -> None:
-        """After the last list is complete, every poll asks whom it should; what came before may be wrong."""
-        self._lacking.discard(name)
-        if self._lacking:
-            return
-        self._forgotten = next(self._serial)
-        self._forget(now)
-
-    def unproven(self) -> int:
+    def _unproven(self, old: list[tuple[int, int]]) -> int:
         """How many copies may differ from the stationary ones (start.py)."""
-        swept = self._sampled and self._plan.swept
-        known = {(i, source) for q, i, source in self._plan.direct.tolist() if self._ages[q] > self.depth}
         unproven = int(np.count_nonzero(settling(self._plan) > self.depth))
-        for row, source in enumerate(self._plan.sources):
-            if swept and self.depth >= self._ages[row] + 2 * longest(self._plan):
-                continue
-            held = self._held(row)
-            unknown = sum(
-                1
-                for i in np.flatnonzero(self._plan.reached[row] & ~self._plan.clients)
-                if -np.inf < held[i] <= -self.depth and (i, source) not in known
-            )
-            unproven += max(unknown, len(self._lacking))
+        for row in range(self._plan.sources.size):
+            swept = self._task.sampled and self._plan.forgetful
+            if not (swept and self.depth >= self._ages[row] + 2 * longest(self._plan)):
+                unproven += max(sum(of == row for of, _ in old), len(self._lacking))
         return unproven
 
-    def present(self) -> Present:
-        """What other engines need in order to go on from here."""
-        under_way = [
-            (
-                event.at,
-                event.node,
-                exchange.asker if event.rank == PULL else exchange.asked,
-                self._remembered(message, serial),
-                float(exchange.mute) if event.rank == PULL else exchange.sent,
-            )
-            for event in sorted(self._events)
-            if event.rank in (PULL, REPLY)
-            for message, exchange, serial in [event.what]
-        ]
-        memories = {name: memory(node) for name, node in self._nodes.items()}
-        lines = self._hazards.lines
-        return Present(memories, under_way, self._delays.said, self._ages, lines.state if lines else None)
-
-    def _held(self, row: int) -> Any:
-        """When what every node holds of a source left it; -inf where it holds nothing."""
-        source = self._plan.names[self._plan.sources[row]]
-        copies = (n.copies if isinstance(n, Replica) else {} for n in self._nodes.values())
-        return np.array([c.get(source, -np.inf) for c in copies])
-
-    def path(self, unproven: int) -> Path:
-        fresh, answers, good, shares, apart = self._tally.totals()
-        if lines := self._hazards.lines:
-            shares |= load(self._plan, lines.totals(self._horizon), self._horizon)
+    def path(self) -> Path:
+        """What is seen up to the horizon."""
+        task, plan = self._task, self._plan
+        self.until(task.horizon)
+        tally = self.watcher.tally
+        tally.sums, together = self.watcher.sums(task.horizon)
+        self.watcher.finish()
+        shares = tally.shares(0, task.rows) | together
+        if self.runner.hazards and (lines := self.runner.hazards.lines):
+            shares |= load(plan, lines.totals(task.horizon), task.horizon)
+        shares |= rates(plan, self.watcher.downloads, task.horizon)
+        updates, downloads, polls, queries = self.watcher.counts
         return Path(
-            fresh=fresh,
-            answers=answers,
-            good=good,
-            counts=(self._counts[0], self._counts[1], self._counts[2], self._counts[3]),
-            copies=np.array([self._held(row) for row in range(len(self._plan.sources))]),
-            depth=self.depth,
-            unproven=unproven,
             shares=shares,
-            of_sources=apart,
+            counts=(updates, downloads, polls, queries),
+            depth=self.depth,
+            unproven=self.unproven,
+            undated=tally.undated(0, task.rows),
+            copies=self._left(),
         )
+
+    def _left(self) -> Floats:
+        """What every node holds at the end, a row per source; -inf where it holds nothing."""
+        found = np.full((self._plan.sources.size, self._plan.size), -np.inf)
+        for i, node in self._replicas():
+            for row, left in self._rows_of(node.copies):
+                found[row, i] = left
+        return found
+
+
+def _without_copies(parcel: Parcel) -> Parcel:
+    message = parcel.message
+    if not isinstance(message, Reply):
+        return parcel
+    return parcel._replace(message=Reply({}, message.query, message.contacts))

@@ -1,100 +1,405 @@
-"""How long copies were fresh, from what the nodes of `step` and `live` report as it happens.
+"""What a path amounts to: its stretches and answers added up, source by source and group by group.
 
-Two ways of counting the same time, per copy and source, with S the instant at
-which the copy left the source:
+A stretch is (slot, begin, end, left): from begin to end a node was up and held what had left its source at `left`.
+Two ways of counting how much of it was fresh, and of an answer at t that brought what left at S:
 
-    sampled        from t on, until the first update after S                 (1)
-    conditional    between two changes, F(t2 - S) - F(t1 - S), where F is the
-                   integrated tail of the update age                         (2)
+    sampled        up to u(S), the first update after S;   if t < u(S)                                (1)
+    conditional    F(end - S) - F(begin - S), F the integrated tail of the update age;  P(age > t - S)   (2)
 
-A node that is down, or has no copy of a source that it can hear of, counts
-neither as fresh nor as stale: freshness is the share of the time in which there
-is a copy.
+A node that is down, or has no copy of a source that it can hear of, counts neither as fresh nor as stale: freshness is
+the share of the time in which there is a copy. Where a node can hear of several sources it counts once for each.
+So does what lies behind (measure/staleness.py), but for copies that are from before the replayed past, so that nobody
+knows by how much: they are left out and counted, and as far as freshness goes they are stale.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
 import numpy as np
-import numpy.typing as npt
 
-from replnet.engines.path import Shares, answered, of_sources, there
+from replnet.engines.passes import add_up
 from replnet.engines.plan import Plan
-from replnet.network.messages import Copies
+from replnet.engines.pulls import runs
+from replnet.laws.law import Flags, Floats, Ints, Law
+from replnet.laws.processes.clockwork import Clockwork
+from replnet.laws.processes.renewal import used
+from replnet.laws.processes.streams import Words
+from replnet.measure.staleness import Answers, Question, Stretches, Updates
 
-Floats = npt.NDArray[np.float64]
+Share = tuple[float, float]
+"""An amount, and the whole of which it is a share."""
+Shares = dict[tuple[str, str], Share]
 
-OLDEST = -np.finfo(float).max  # of a copy of which nothing is known, but that there is one
+if TYPE_CHECKING:
+    from replnet.engines.log import Keep
+
+UNKNOWN = -np.finfo(float).max  # in the place of the instant at which a copy left its source
+MOST_UPDATES = 1e7  # of the past of a path; older copies count as unknown
+MOST_OF_ONE = 1e5  # of one source, however many there are
+CHUNK = 15_000  # stretches at a time, as of intervals that are drawn (renewal.py)
 
 
+@final
+@dataclass(frozen=True)
+class Task:
+    """What all replications of a run have in common, whichever engine makes them."""
+
+    plan: Plan
+    seed: int
+    horizon: float
+    sampled: bool = True
+    questions: Mapping[str, Question] = field(default_factory=dict)  # by metric, what is asked besides freshness
+    names: Mapping[str, tuple[int, int]] | None = None  # the groups and parts that are asked about; None: the groups
+    keep: Callable[[int], Keep] | None = None  # takes the log of a replication
+
+    @property
+    def rows(self) -> Mapping[str, tuple[int, int]]:
+        return self.plan.own_rows if self.names is None else self.names
+
+    @property
+    def dated(self) -> bool:
+        """Whether it matters when copies left their sources, and not only until when they are fresh."""
+        return self.sampled and bool(self.questions or self.keep or self.plan.topology.together)
+
+
+@final
+@dataclass(frozen=True)
+class Path:
+    """What one path of a network yields, whichever engine made it."""
+
+    shares: Shares  # by (group or part, metric); freshness among them
+    counts: tuple[int, int, int, int]  # updates, downloads, polls, queries in [0, horizon)
+    depth: float = 0.0  # how far back the start was looked up
+    unproven: int = 0  # copies at time zero that may differ from the stationary ones
+    undated: dict[str, float] = field(default_factory=dict)  # by group or part, the share whose age nobody knows
+    copies: Floats | None = None  # what every node holds at the end, a row per source, in networks of few
+
+
+@final
+@dataclass(eq=False)
+class Sums:
+    """What is added up, by cell (Plan.cells); what counts for nothing is in one past all of them."""
+
+    fresh: Floats  # time
+    absent: Floats
+    good: Floats  # answers
+    brought: Ints  # answers that brought a copy, where some do not
+    ended: Ints
+    whole: Floats  # time, or answers, that could be looked into,
+    stale: Floats
+    undated: Floats  # and that could not
+    costs: dict[str, Floats]  # by metric
+
+    @classmethod
+    def zero(cls, cells: int, metrics: Iterable[str] = ()) -> Sums:
+        fresh, absent, good, whole, stale, undated = np.zeros((6, cells + 1))
+        brought, ended = np.zeros((2, cells + 1), np.int64)
+        costs = {name: np.zeros(cells + 1) for name in metrics}
+        return cls(fresh, absent, good, brought, ended, whole, stale, undated, costs)
+
+    def plus(self, other: Sums) -> Sums:
+        added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-1]}
+        return Sums(**added, costs={name: cost + other.costs[name] for name, cost in self.costs.items()})
+
+
+@final
 class Tally:
-    """Totals per source and group over [0, horizon)."""
+    """Sums over [0, horizon) of one path, or of several side by side, as stretches come in.
 
-    def __init__(self, plan: Plan, depth: float, horizon: float, sampled: bool, ages: Floats) -> None:
-        self._plan, self._depth, self._horizon, self._sampled = plan, depth, horizon, sampled
-        self._row = {plan.names[s]: row for row, s in enumerate(plan.sources)}
-        self._laws = [plan.processes[row].law.age for row in range(len(plan.sources))]
-        self._left = np.where(plan.reached, OLDEST if sampled else -depth, -np.inf)
-        self._since = np.full_like(self._left, -depth)
-        self._updated = -ages[: len(plan.sources)]
-        shape = len(plan.sources), len(plan.groups)
-        self._fresh, self._absent, self._good = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._ended, self._answers = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    Rows and cells of the r-th path are those of the plan and r times as many further on.
+    """
 
-    def update(self, source: int, now: float) -> None:
-        row = self._row[self._plan.names[source]]
-        if self._sampled:
-            for node in np.flatnonzero(self._left[row] >= self._updated[row]):
-                self._close(row, int(node), now)
-        self._updated[row] = now
+    def __init__(
+        self, task: Task, ages: Floats, runs: Sequence[Words], questions: Mapping[str, Question] | None = None
+    ) -> None:
+        """`ages` of the last updates before time zero, of all paths; `runs` are their words."""
+        self._plan, self._horizon, self._sampled, self._runs = task.plan, task.horizon, task.sampled, runs
+        self._questions = questions or {}
+        self.paths = len(runs)
+        self.sums = Sums.zero(self._plan.cells[0].size * self.paths, self._questions)
+        # All updates from `known` on are at hand: at first the last one before time zero.
+        self._known, there = -ages, np.isfinite(ages)
+        self._updates = Updates(-ages[there], np.append(0, np.cumsum(there)))
+        self._upto, self._waiting = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
+        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who had a fresh copy from when to when
+        if self._plan.topology.together and self._sampled:
+            self.spans = []
 
-    def copies(self, node: int, now: float, copies: Copies) -> None:
-        for source, row in self._row.items():
-            left = copies.get(source, -np.inf)
-            if self._plan.reached[row, node] and left != self._left[row, node]:
-                self._close(row, node, now)
-                self._left[row, node] = left
+    def changed(self, new: Updates, upto: float, oldest: Floats) -> None:
+        """All updates up to some instant; of these before `oldest` of its row none matters any more but to answers."""
+        old, rows, oldest = self._updates, self._known.size, np.minimum(oldest, self._upto)
+        for row, _, _, left in self._waiting:
+            np.minimum.at(oldest, row[left > UNKNOWN], left[left > UNKNOWN])
+        keep = old.points >= oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
+        kept = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
+        self._known = np.maximum(self._known, oldest)
+        self._updates, self._upto = _merged(Updates(old.points[keep], np.append(0, np.cumsum(kept))), new), upto
+        waiting, self._waiting = self._waiting, []
+        for answers in waiting:
+            self.answered(*answers)
 
-    def leave(self, node: int, now: float) -> None:
-        """It goes down."""
-        self.copies(node, now, {})
-
-    def _close(self, row: int, node: int, now: float) -> None:
-        """Account for the time since the last change of this copy."""
-        begin, end, left = max(self._since[row, node], 0.0), max(now, 0.0), self._left[row, node]
-        self._since[row, node] = now
-        group = self._plan.group[node]
-        if self._plan.reached[row, node] and left == -np.inf:
-            self._absent[row, group] += end - begin
-        elif not self._sampled:
-            if self._plan.reached[row, node]:
-                law = self._laws[row]
-                self._fresh[row, group] += law.integrated_tail(end - left) - law.integrated_tail(begin - left)
-        elif left >= self._updated[row]:
-            self._fresh[row, group] += end - begin
-
-    def answer(self, client: int, now: float, copies: Copies) -> None:
-        if now < 0:
+    def stretches(self, row: Ints, cell: Ints, who: Ints, begin: Floats, end: Floats, left: Floats) -> None:
+        """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf if it never came."""
+        if not self._sampled:
+            length = end - begin
+            cell, (row, begin, end, left) = self._decided(self.sums.fresh, left, cell, length, row, begin, end, left)
+            for law, stretch, some in self._by_law(row):
+                a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
+                add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
             return
-        group = self._plan.group[client]
-        for source, row in self._row.items():
-            if not self._plan.counted[row, client]:
-                continue
-            self._ended[row, group] += 1
-            if self._plan.strict and source not in copies:
-                continue
-            self._answers[row, group] += 1
-            if source in copies:
-                left, law = copies[source], self._laws[row]
-                self._good[row, group] += left >= self._updated[row] if self._sampled else law.tail(now - left)
+        lasting = Stretches(row, begin, end, left, self._updates)
+        until = np.where(self._never(row, left), begin, lasting.fresh_until)
+        self.sums.fresh += np.bincount(cell, until - begin, self.sums.fresh.size)
+        if self.spans is not None:
+            path = row // self._plan.sources.size
+            # What comes in may lie in memory that the next window uses again.
+            self.spans.append((who + path * self._plan.everyone, begin.copy(), until))
+        if self._questions:
+            cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
+            lasting = Stretches(row, begin, end, left, self._since(row, left))
+            self._add(lasting, lasting.length, cell)
 
-    def totals(self) -> tuple[Floats, npt.NDArray[np.int64], Floats, Shares, Shares]:
-        """Freshness of copies, answers and good answers, per group; what else there is; and all that by source."""
-        for row in range(len(self._row)):
-            for node in np.flatnonzero(self._plan.group >= 0):
-                if not self._plan.clients[node]:
-                    self._close(row, int(node), self._horizon)
-        plan, answers = self._plan, self._answers.sum(axis=0)
-        fresh, shares = there(plan, self._fresh.sum(axis=0), self._absent.sum(axis=0), self._horizon)
-        shares |= answered(plan, answers, self._ended.sum(axis=0))
-        apart = of_sources(plan, self._fresh, self._absent, self._answers, self._good, self._horizon)
-        return fresh, answers, self._good.sum(axis=0), shares, apart
+    def answered(self, row: Ints, cell: Ints, at: Floats, left: Floats) -> None:
+        """Queries that came to their end; `left` is NaN where they brought nothing.
+
+        Some wait in line beyond the updates that are known.
+        """
+        if self._sampled and (late := at > self._upto).any():
+            self._waiting.append((row[late], cell[late], at[late], left[late]))
+            row, cell, at, left = row[~late], cell[~late], at[~late], left[~late]
+        n, brought = self.sums.fresh.size, ~np.isnan(left)
+        self.sums.ended += np.bincount(cell, minlength=n)
+        self.sums.brought += np.bincount(cell[brought], minlength=n)
+        row, cell, at, left = row[brought], cell[brought], at[brought], left[brought]
+        if not self._sampled:
+            cell, (row, at, left) = self._decided(self.sums.good, left, cell, np.ones(cell.size), row, at, left)
+            for law, stretch, some in self._by_law(row):
+                add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
+            return
+        got = Answers(row, at, left, self._updates)
+        self.sums.good += np.bincount(cell, (got.stale == 0) & ~self._never(row, left), n)
+        if self._questions:
+            mine = ~self._with_copies[cell]
+            row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
+            cell, (row, at, left) = self._dated(left, cell, np.ones(cell.size), row, at, left)
+            self._add(Answers(row, at, left, self._since(row, left)), np.ones(cell.size), cell)
+
+    @cached_property
+    def _with_copies(self) -> Flags:
+        """Cells of groups that have copies, in which answers do not count; who belongs to nothing does not matter."""
+        groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
+        return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
+
+    def _never(self, row: Ints, left: Floats) -> Flags:
+        """What never came of a source that changes: stale, though the first update that it misses may be forgotten."""
+        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
+
+    def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
+        """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""
+        still = self._rates[columns[0]] == 0
+        if not (sure := still | np.isneginf(left)).any():
+            return cell, list(columns)
+        add_up(wholes[still], cell[still], sums)
+        return cell[~sure], [column[~sure] for column in columns]
+
+    def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
+        """The law of the age of the updates, and how much longer than its intervals those of each source are."""
+        laws, number, stretch = self._ages
+        for g, law in enumerate(laws):
+            mine = np.flatnonzero(number[row] == g) if len(laws) > 1 else np.arange(row.size)
+            for q in range(0, mine.size, CHUNK):
+                some = mine[q : q + CHUNK]
+                yield law, stretch[row[some]], some
+
+    @cached_property
+    def _ages(self) -> tuple[list[Law], Ints, Floats]:
+        """The laws of the ages of updates, and of every row the number of its own and how much that is stretched."""
+        plan, rows = self._plan, np.arange(self._plan.sources.size)
+        which = plan.clocks.law[plan.processes.clock[rows]]
+        kinds, number = used(which)
+        laws = [plan.topology.laws[g].age for g in kinds.tolist()]
+        return laws, np.tile(number, self.paths), np.tile(plan.stretch(rows), self.paths)
+
+    def _dated(self, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
+        """Without what nobody knows the age of, which is counted, and without what never came, which costs the most."""
+        if not (left < self._oldest[columns[0]]).any():
+            return cell, list(columns)
+        never = np.isneginf(left)
+        self.sums.undated += np.bincount(
+            cell, wholes * ((left < self._oldest[columns[0]]) & ~never), self.sums.fresh.size
+        )
+        lost = np.bincount(cell, wholes * (never & (self._rates[columns[0]] > 0)), self.sums.fresh.size)
+        kept = np.bincount(cell, wholes * never, self.sums.fresh.size)
+        self.sums.whole += kept
+        self.sums.stale += lost
+        for name, question in self._questions.items():
+            missed = kept if question.about == "data" else lost
+            self.sums.costs[name] += np.where(missed > 0, missed, 0.0) * np.where(missed > 0, question.limit, 0.0)
+        some = left >= self._oldest[columns[0]]
+        return cell[some], [column[some] for column in columns]
+
+    @cached_property
+    def _oldest(self) -> Floats:
+        """By row, from when on copies are looked into."""
+        most = max(MOST_OF_ONE, MOST_UPDATES / self._plan.sources.size)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.maximum(-most / self._rates, UNKNOWN / 2))
+
+    @cached_property
+    def _rates(self) -> Floats:
+        """How often the source of every row changes."""
+        return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
+
+    def _since(self, row: Ints, left: Floats) -> Updates:
+        """The updates after the oldest of these copies, looked up in the past where it is from there."""
+        oldest = self._known.copy()
+        np.minimum.at(oldest, row, left)
+        short = np.flatnonzero(oldest < self._known)
+        if short.size:
+            assert (self._known[short] <= 0).all(), "an update that mattered is gone"
+            earlier = past_updates(self._plan, self._runs, short, -oldest[short])
+            # Of what is looked up together some is older than was asked for, and would be looked up again.
+            low, high = (np.repeat(one[short], np.diff(earlier.begin)) for one in (oldest, self._known))
+            keep = (low <= earlier.points) & (earlier.points < high)
+            kept = np.add.reduceat(np.append(keep, False), earlier.begin[:-1]) * (np.diff(earlier.begin) > 0)
+            sizes = np.zeros(self._known.size, np.int64)
+            sizes[short] = kept
+            self._updates = _merged(Updates(earlier.points[keep], np.append(0, np.cumsum(sizes))), self._updates)
+            self._known[short] = oldest[short]
+        return self._updates
+
+    def _add(self, measured: Stretches | Answers, wholes: Floats, cell: Ints) -> None:
+        n = self.sums.fresh.size
+        self.sums.whole += np.bincount(cell, wholes, n)
+        if any(question.over == "stale" for question in self._questions.values()):
+            self.sums.stale += np.bincount(cell, measured.stale, n)
+        for name, question in self._questions.items():
+            self.sums.costs[name] += np.bincount(cell, measured.cost(question), n)
+
+    def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
+        """Of the r-th path, by the names of groups and parts (Plan.rows)."""
+        cells = self._plan.cells[0].size
+        found = shares(self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells))
+        return found | self.together(r, names, np.ones(self._plan.everyone, np.bool_), 0.0, self._horizon)
+
+    def together(self, r: int, names: Mapping[str, tuple[int, int]], own: Flags, since: float, until: float) -> Shares:
+        """For how long whoever is in a group, of its `own`, had a fresh copy of any source, and of all."""
+        found = Shares()
+        for name, (g, row) in names.items() if self.spans is not None else ():
+            members = self._plan.members(g)
+            if row < 0 and not self._plan.clients[members[members < self._plan.size]].any():
+                found |= self._together(r, name, members[own[members]], since, until)
+        return found
+
+    def undated(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+        """The share of copy-time, or of answers, that had to be left out, where there is some."""
+        cells, found = self._plan.cells[0].size, dict[str, float]()
+        mine = slice(r * cells, (r + 1) * cells)
+        for name, (g, row) in names.items() if self.sums.undated.any() else ():
+            weight = _weight(self._plan, g, row)
+            lost = float((weight * self.sums.undated[mine]).sum())
+            found |= {name: lost / (lost + float((weight * self.sums.whole[mine]).sum()))} if lost else {}
+        return found
+
+    def _together(self, r: int, name: str, members: Ints, begin: float, end: float) -> Shares:
+        assert self.spans is not None
+        nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
+        who, since, until = (np.concatenate(part) for part in zip(nobody, *self.spans, strict=True))
+        count = self._plan.sources.size
+        some = every = 0.0
+        for member in (members + r * self._plan.everyone).tolist():
+            mine = np.flatnonzero(who == member)
+            at = np.concatenate([[begin], since[mine], until[mine], [end]])
+            step = np.concatenate([[0], np.ones(mine.size, np.int64), -np.ones(mine.size, np.int64), [0]])
+            order = np.argsort(at, kind="stable")
+            fresh, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
+            some, every = some + float(lasts[fresh > 0].sum()), every + float(lasts[fresh == count].sum())
+        whole = (end - begin) * members.size
+        return {(name, "any_fresh"): (some, whole), (name, "all_fresh"): (every, whole)}
+
+
+def shares(
+    plan: Plan,
+    sums: Sums,
+    horizon: float,
+    names: Mapping[str, tuple[int, int]],
+    questions: Mapping[str, Question],
+    mine: slice = slice(-1),
+    degraded: bool = False,
+) -> Shares:
+    """What sums amount to, by the names of groups and parts; `mine` are the cells of one path.
+
+    Only answers that bring a copy count where pulls may come to nothing, or where hosts were lost.
+    """
+    copies = np.bincount(plan.cells[1], plan.copies, len(plan.groups)) > 0
+    strict = plan.strict or degraded
+    asking = set(plan.group[plan.clients].tolist()) if strict else set()
+    held = horizon * plan.copies
+    there, answers, found = held - sums.absent[mine], (sums.brought if strict else sums.ended)[mine], Shares()
+    for name, (g, row) in names.items():
+        weight = _weight(plan, g, row)
+        part, whole = (sums.fresh[mine], there) if copies[g] else (sums.good[mine], answers)
+        found[name, "freshness"] = float((weight * part).sum()), float((weight * whole).sum())
+        if copies[g] and row < 0 and (plan.faults.crashes or degraded):
+            found[name, "availability"] = float((weight * there).sum()), float((weight * held).sum())
+        if g in asking and row < 0:
+            found[name, "answered"] = float((weight * answers).sum()), float((weight * sums.ended[mine]).sum())
+        counts = weight > 0  # what does not count may cost without end
+        for metric, question in questions.items() if plan.hears[g] and name not in plan.shown else ():
+            of = (sums.costs[metric], sums.whole, sums.stale)
+            cost, all_of_it, stale = (float(weight[counts] @ one[mine][counts]) for one in of)
+            over = {"time": (cost, all_of_it), "stale": (cost, stale), "rest": (all_of_it - cost, all_of_it)}
+            found[name, metric] = over[question.over]
+    return found
+
+
+def _weight(plan: Plan, g: int, row: int) -> Floats:
+    """What cells count for a group, or for a group and a source."""
+    rows, groups = plan.cells
+    return np.asarray(plan.weight * (groups == g) * ((rows == row) | (row < 0)))
+
+
+def past_updates(plan: Plan, runs: Sequence[Words], rows: Ints, depth: Floats) -> Updates:
+    """The updates of some sources of some paths before time zero, back to beyond so far ago, in lots about as deep."""
+    run, clock = np.concatenate(runs), plan.processes.clock[rows % plan.sources.size]
+    clocks, none = plan.clocks, np.zeros(1, np.uint64)
+    lot = np.log2(np.maximum(depth * clocks.rate[clock], 1.0)).astype(np.int64)
+    found = np.empty(rows.size, object)
+    for which in np.unique(lot).tolist():
+        some = np.flatnonzero(lot == which)
+        own, names = clock[some], run[rows[some] // plan.sources.size] + clocks.word[clock[some]]
+        made = Clockwork(plan.topology.laws, clocks.law[own], clocks.rate[own], none, names, clocks.purpose[own])
+        past = made.past(float(depth[some].max()))
+        for at, row in enumerate(some.tolist()):
+            found[row] = past.of(at)
+    sizes = np.array([of.size for of in found], np.int64)
+    return Updates(np.concatenate([np.empty(0), *found]), np.append(0, np.cumsum(sizes)))
+
+
+def download_rates(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Shares:
+    """Of sources that have rows of their own, from how many instants each clock had."""
+    if not plan.shown:
+        return {}
+    known, row = plan.fetching
+    count = np.zeros(plan.clocks.rate.size)
+    count[clocks] = spent
+    return rates(plan, np.bincount(row, count[known], plan.sources.size).astype(float), horizon)
+
+
+def rates(plan: Plan, downloads: Floats, horizon: float) -> Shares:
+    """The same from how many downloads every source had."""
+    return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown.items()}
+
+
+def _merged(first: Updates, then: Updates) -> Updates:
+    """Row by row, what comes first and what comes then."""
+    sizes, more = np.diff(first.begin), np.diff(then.begin)
+    begin = np.append(0, np.cumsum(sizes + more))
+    points = np.empty(int(begin[-1]))
+    points[runs(begin[:-1], sizes)] = first.points
+    points[runs(begin[:-1] + sizes, more)] = then.points
+    return Updates(points, begin)

@@ -78,19 +78,17 @@ def keep_changes(d, held, before, times, values):
 
 
 @njit(cache=True)
-def tree_pass(window, rows, trees, layers, horizon, copies, begin, size, times, values, rank, held):
-    """One window; processes from `rows` on are those that ask, as the trees number them.
+def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank, held):
+    """One window; its rows from `asks` on are those of who asks.
 
-    The changes of node i: values[b] before the first, values[b + 1 + c] after the c-th, which was
+    The changes of place i: values[b] before the first, values[b + 1 + c] after the c-th, which was
     at times[b + c], where b = begin[i]; size[i] of them. `rank` and `held` are room for a replica's pulls.
     """
     points, offset, first, last = window
-    copy, cell, fresh = copies.copy[0], copies.cell[0], copies.fresh
-    for c in range(layers.begin.size - 1):
-        z = layers.begin[c]
-        source, row, room = layers.source[z], layers.row[z], 0
-        if row < 0:
+    for c in range(sources.begin.size - 1):
+        if sources.begin[c] == sources.begin[c + 1]:
             continue  # nothing ever comes
+        source, row, room = sources.place[sources.begin[c]], sources.row[sources.begin[c]], 0
         begin[source], size[source] = 0, last[row] - first[row]
         for q in range(size[source] + 1):  # and the one after
             at = points[offset[row] + first[row] + q]
@@ -99,7 +97,7 @@ def tree_pass(window, rows, trees, layers, horizon, copies, begin, size, times, 
         room = size[source] + 1
         for o in range(trees.begin[c], trees.begin[c + 1]):
             p = trees.order[o]
-            i, u, w = trees.node[p], trees.upstream[p], rows + p
+            i, u, w = trees.place[p], trees.upstream[p], asks + trees.row[p]
             d = points[offset[w] + first[w] : offset[w] + last[w]]
             b, n = begin[u], d.size
             ranks(times[b : b + size[u]], d, rank)

@@ -1,6 +1,6 @@
 """A real replica from its two recorded histories: what it had, what models say, and which of their assumptions fail.
 
-Measured is the path itself, without a model (`measure.replay`). Over the same window,
+Measured is the path itself, without a model (`replay`). Over the same window,
 
     renewal laws     Staleness eq. 36, 42, 54 with the recorded intervals of both                     (1)
     Poisson          the same with exponential updates of the same rate
@@ -23,26 +23,22 @@ what intervals of one length would give, polls come at least 1 / (2 E[w]) a unit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import missing_updates, source_penalty, staleness
 from replnet.histories.fitting import FEWEST as FEWEST_TO_FIT
-from replnet.histories.fitting import Sample, fit, p_value
+from replnet.histories.fitting import Sample, Tail, fit, p_value, tail_index
 from replnet.histories.history import History, beat, correlated, correlation, drift, resolution, rhythm, tied
-from replnet.histories.replay import Path, Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
-from replnet.histories.tails import Tail, tail_index
+from replnet.histories.replay import Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
 from replnet.laws import Empirical, Exponential, Law
+from replnet.laws.law import Floats, coarse, commensurable
 from replnet.measure.estimate import Estimate, ratio
-from replnet.study.caveats import coarse, commensurable
-
-Floats = NDArray[np.float64]
 
 BATCHES = 32
 LEVEL = 0.01  # of every check: how often it calls a sound history unsound
@@ -50,15 +46,9 @@ FEWEST = 10  # updates, and downloads, in the window
 BOTH = ("updates", "downloads")
 PER_BATCH = 2  # cycles of update and download below which batches say little
 
-
-@final
-@dataclass(frozen=True)
-class Measure:
-    """One metric of the path, and what every model says of it."""
-
-    metric: str
-    measured: Estimate
-    predicted: dict[str, float]
+RECORDED = "downloads: recorded even if nothing changed"
+AGES, UPDATES_ASTA, DOWNLOADS_ASTA = "ages independent", "updates see time averages", "downloads see time averages"
+PHASES, POISSON = "no phase-lock", "updates: Poisson"
 
 
 @final
@@ -81,7 +71,8 @@ class Audit:
     end: float
     updates: int
     downloads: int
-    measures: tuple[Measure, ...]
+    measured: dict[str, Estimate]  # by metric
+    predicted: dict[str, dict[str, float]]  # by metric, and by model
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
     conclusion: str
@@ -108,13 +99,23 @@ def audit(
         *alone("updates", inside[0], updates.dated, rng),
         *alone("downloads", inside[1], downloads.dated, rng),
         *_together(u, d, start, end, rng),
+        _phases(*(np.diff(times) for times in inside)),
         _memoryless(inside[0], rng),
     )
     tails = [tail_index(np.diff(times), rng) for times in inside]
-    rows = measures(u, d, start, end, _doubt(inside, tails))
-    notes = (*_notes(updates, downloads, start, end), *_heavy(tails))
-    sizes, wait = (inside[0].size, inside[1].size), float(waits(u, d, start, end).mean())
-    return Audit(start, end, *sizes, rows, checks, notes, _conclusion(checks), wait, conditional(u, d, start, end))
+    return Audit(
+        start=start,
+        end=end,
+        updates=inside[0].size,
+        downloads=inside[1].size,
+        measured=measures(u, d, start, end, _doubt(inside, tails)),
+        predicted=predictions(u, d, start, end),
+        checks=checks,
+        notes=(*_notes(updates, downloads, start, end), *_heavy(tails)),
+        conclusion=_conclusion({one.assumption for one in checks if one.holds is False}),
+        wait=float(waits(u, d, start, end).mean()),
+        ages=conditional(u, d, start, end),
+    )
 
 
 def window(updates: History, downloads: History, since: float | None, until: float | None) -> tuple[float, float]:
@@ -130,24 +131,18 @@ def window(updates: History, downloads: History, since: float | None, until: flo
     return start, end
 
 
-def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> tuple[Measure, ...]:
-    cuts = np.linspace(start, end, BATCHES + 1)
-    paths = [replay(u, d, float(low), float(high)) for low, high in pairwise(cuts)]
-    wholes: dict[str, tuple[Callable[[Path], float], Callable[[Path], float]]] = {
-        "staleness": (lambda one: one.stale, lambda one: one.length),
-        "lag": (lambda one: one.lag, lambda one: one.length),
-        "lag while stale": (lambda one: one.lag, lambda one: one.stale),
-        "missing updates": (lambda one: one.missing, lambda one: one.length),
-    }
-    models = _models(u, d, start, end)
-    found = []
-    for metric, (amount, whole) in wholes.items():
-        amounts, parts = np.array([amount(p) for p in paths]), np.array([whole(p) for p in paths])
-        first = ratio(amounts, parts)
-        reason = doubt or _linked(amounts - first.value * parts)
-        said = {name: values[metric] for name, values in models.items() if metric in values}
-        found.append(Measure(metric, ratio(amounts, parts, doubt=reason), said))
-    return tuple(found)
+def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict[str, Estimate]:
+    """What the replica had, by metric; `doubt` says why there are no intervals, or nothing."""
+    cuts = np.linspace(start, end, BATCHES + 1).tolist()
+    stale, lag, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
+    lengths = np.diff(cuts)
+    amounts = {"staleness": (stale, lengths), "lag": (lag, lengths), "lag while stale": (lag, stale),
+               "missing updates": (missing, lengths)}  # fmt: skip
+    found = {}
+    for metric, (amount, whole) in amounts.items():
+        residual = amount - ratio(amount, whole).value * whole
+        found[metric] = ratio(amount, whole, doubt=doubt or _linked(residual))
+    return found
 
 
 def _linked(residual: Floats) -> str:
@@ -167,18 +162,18 @@ def _doubt(inside: list[Floats], tails: list[Tail | None]) -> str:
     return ""
 
 
-def _models(u: Floats, d: Floats, start: float, end: float) -> dict[str, dict[str, float]]:
-    """(1), (3) and Poisson."""
+def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dict[str, float]]:
+    """What (1), (3) and Poisson say, by metric and model."""
     own, polls = (Empirical(np.diff(times[(times >= start) & (times <= end)])) for times in (u, d))
-    waited = waits(u, d, start, end)
     models = {
         "renewal laws": _by_laws(own, polls),
-        "unseen polls": _by_waits(own, waited),
+        "unseen polls": _by_waits(own, waits(u, d, start, end)),
         "Poisson": _by_laws(Exponential(rate=own.rate), polls),
     }
-    for values in models.values():
-        values["lag while stale"] = values["lag"] / values["staleness"] if values["staleness"] else math.nan
-    return models
+    for said in models.values():
+        said["lag while stale"] = said["lag"] / said["staleness"] if said["staleness"] else math.nan
+    metrics = ("staleness", "lag", "lag while stale", "missing updates")
+    return {metric: {model: said[metric] for model, said in models.items()} for metric in metrics}
 
 
 def _by_laws(updates: Law, downloads: Law) -> dict[str, float]:
@@ -200,6 +195,9 @@ def _by_waits(updates: Law, waited: Floats) -> dict[str, float]:
     }
 
 
+# What is assumed
+
+
 def alone(what: str, times: Floats, dated: bool, rng: np.random.Generator) -> Iterator[Check]:
     """What one history shows by itself."""
     gaps, step = np.diff(times), resolution(times)
@@ -216,27 +214,21 @@ def alone(what: str, times: Floats, dated: bool, rng: np.random.Generator) -> It
 
 def _together(u: Floats, d: Floats, start: float, end: float, rng: np.random.Generator) -> Iterator[Check]:
     """What both show of one another; downloads turned around against the updates stand for independence."""
-
-    def chance_of(statistic: Statistic, small: bool) -> tuple[float, Floats, float]:
+    polls = np.count_nonzero((d >= start) & (d <= end)) - 1
+    statistics: tuple[tuple[str, Statistic, str], ...] = (
+        (RECORDED, empty, f"{{:.0f}} of {polls} intervals between downloads saw no update, {{:.0f}} if independent"),
+        (AGES, dependence, "P(A_D <= x, A_U <= y) off the product by {:.3f}, {:.3f} if independent"),
+        (UPDATES_ASTA, not_asta,
+         "ages of downloads at updates off those at any time by {:.3f}, {:.3f} if independent"),
+        (DOWNLOADS_ASTA, lambda u, d, start, end: not_asta(d, u, start, end),
+         "ages of updates at downloads off those at any time by {:.3f}, {:.3f} if independent"),
+    )  # fmt: skip
+    for assumption, statistic, words in statistics:
         seen, others = turned(statistic, u, d, start, end, rng)
-        beyond = int(np.count_nonzero(others <= seen if small else others >= seen))
-        return seen, others, (beyond + 1) / (others.size + 1)
-
-    none, others, chance = chance_of(empty, True)
-    here = [times[(times >= start) & (times <= end)] for times in (u, d)]
-    polls = here[1].size - 1
-    words = f"{none:.0f} of {polls} intervals between downloads saw no update, {others.mean():.0f} if independent"
-    yield Check("downloads: recorded even if nothing changed", chance > LEVEL, chance, words)
-    seen, others, chance = chance_of(dependence, False)
-    words = f"P(A_D <= x, A_U <= y) off the product by {seen:.3f}, {others.mean():.3f} if independent"
-    yield Check("ages independent", chance > LEVEL, chance, words)
-    seen, others, chance = chance_of(not_asta, False)
-    words = f"ages of downloads at updates off those at any time by {seen:.3f}, {others.mean():.3f} if independent"
-    yield Check("updates see time averages", chance > LEVEL, chance, words)
-    seen, others, chance = chance_of(lambda u, d, start, end: not_asta(d, u, start, end), False)
-    words = f"ages of updates at downloads off those at any time by {seen:.3f}, {others.mean():.3f} if independent"
-    yield Check("downloads see time averages", chance > LEVEL, chance, words)
-    yield _phases(np.diff(here[0]), np.diff(here[1]))
+        # Too few empty intervals are suspicious, and too large differences.
+        beyond = np.count_nonzero(others <= seen if assumption == RECORDED else others >= seen)
+        chance = (int(beyond) + 1) / (others.size + 1)
+        yield Check(assumption, chance > LEVEL, chance, words.format(seen, others.mean()))
 
 
 def _phases(updates: Floats, downloads: Floats) -> Check:
@@ -247,7 +239,7 @@ def _phases(updates: Floats, downloads: Floats) -> Check:
         for what, span in zip(BOTH, spans, strict=True)
     )
     first, second = spans
-    return Check("no phase-lock", first is None or second is None or not commensurable(first, second), math.nan, words)
+    return Check(PHASES, first is None or second is None or not commensurable(first, second), math.nan, words)
 
 
 def _span(gaps: Floats) -> float | None:
@@ -256,23 +248,26 @@ def _span(gaps: Floats) -> float | None:
     if coarse(law):
         return law.span
     kept = beat(gaps)
-    return kept.period if kept else None
+    return kept["period"] if kept else None
 
 
 def _memoryless(times: Floats, rng: np.random.Generator) -> Check:
-    gaps = np.diff(times)
-    step = resolution(times)
+    """Whether updates are Poisson."""
+    gaps, step = np.diff(times), resolution(times)
     if gaps.size < FEWEST_TO_FIT or not np.any(tied(gaps, step)):
-        return Check("updates: Poisson", False if gaps.size >= FEWEST_TO_FIT else None, math.nan, "no spread to test")
+        return Check(POISSON, False if gaps.size >= FEWEST_TO_FIT else None, math.nan, "no spread to test")
     sample = Sample.of(gaps, step)
     found = fit("exponential", sample)
     chance = p_value(found, sample, rng)
     words = f"intervals off exponential by {found.distance:.3f}, deviation {gaps.std() / gaps.mean():.2f} of the mean"
-    return Check("updates: Poisson", chance > LEVEL, chance, words)
+    return Check(POISSON, chance > LEVEL, chance, words)
+
+
+# What is said
 
 
 def _notes(updates: History, downloads: History, start: float, end: float) -> Iterator[str]:
-    for history, what in ((updates, "updates"), (downloads, "downloads")):
+    for history, what in zip((updates, downloads), BOTH, strict=True):
         share = history.times.size - np.unique(history.times).size
         if share:
             yield f"{share} {what} came in the same instant as another, and count as one with it"
@@ -284,7 +279,7 @@ def _notes(updates: History, downloads: History, start: float, end: float) -> It
         yield f"{before} updates before the first download are not counted"
 
 
-def _heavy(tails: list[Tail | None]) -> Iterator[str]:
+def _heavy(tails: Iterable[Tail | None]) -> Iterator[str]:
     """Tails that may or may not spoil intervals: 95 % became 60 % in emulation at Pareto 1.4."""
     for what, tail in zip(BOTH, tails, strict=True):
         if tail is not None and "cannot be excluded" in tail.verdict:
@@ -292,25 +287,19 @@ def _heavy(tails: list[Tail | None]) -> Iterator[str]:
             yield f"{what}: {tail.verdict} ({wide}); 95 % intervals may cover much less"
 
 
-def _conclusion(checks: tuple[Check, ...]) -> str:
-    failed = {one.assumption for one in checks if one.holds is False}
-    drifts = [what for what in BOTH if f"{what}: no drift" in failed]
-    words = _justified(failed)
-    if drifts:
-        words += (
-            f"; {' and '.join(drifts)} drift, so averages mix times that differ: audit them one by one, since and until"
-        )
-    return words
-
-
-def _justified(failed: set[str]) -> str:
-    if "downloads: recorded even if nothing changed" in failed:
-        return (
+def _conclusion(failed: set[str]) -> str:
+    """Which models are justified where these assumptions fail."""
+    if RECORDED in failed:
+        words = (
             "polls that found nothing were not recorded: the laws of recorded downloads predict nothing, "
             "unseen polls do if they come independently of the updates"
         )
-    if failed & {"ages independent", "updates see time averages", "downloads see time averages", "no phase-lock"}:
-        return "ages depend on one another: no formula is justified, only what was measured"
-    if "updates: Poisson" in failed:
-        return "ages are independent: the renewal laws are justified, the Poisson formula is not"
-    return "ages are independent: the renewal laws are justified, and so is the Poisson formula"
+    elif failed & {AGES, UPDATES_ASTA, DOWNLOADS_ASTA, PHASES}:
+        words = "ages depend on one another: no formula is justified, only what was measured"
+    else:
+        too = "the Poisson formula is not" if POISSON in failed else "and so is the Poisson formula"
+        words = f"ages are independent: the renewal laws are justified, {too}"
+    drifts = " and ".join(what for what in BOTH if f"{what}: no drift" in failed)
+    if drifts:
+        words += f"; {drifts} drift, so averages mix times that differ: audit them one by one, since and until"
+    return words

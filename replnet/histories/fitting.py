@@ -1,4 +1,4 @@
-"""Laws fitted to recorded intervals by maximum likelihood, and how good the fits are.
+"""Laws fitted to recorded intervals by maximum likelihood, how good the fits are, and how heavy the tail is.
 
 With n intervals x of mean m, in units of m where that matters, L the logarithm of the
 likelihood and k the number of parameters,
@@ -17,6 +17,21 @@ interval between two events of one instant has no likelihood under a continuous 
 The Kolmogorov distance is the largest between the fitted and the empirical F. The
 parameters came from the same data, so its law is found by fitting again to samples
 of the fitted law, of the same size; this takes the intervals as independent        (5)
+
+Where P(X > x) falls as a power x^-alpha in the end, what intervals have beyond a high
+threshold follows
+
+    P(X - x0 > y | X > x0) = (1 + y / s)^-alpha,                                                      (6)
+
+the Pareto law of this package, whatever the law below x0 (Pickands 1975); alpha grows
+without bound where the tail is exponential or lighter. x0 is the upper decile, and
+alpha the likeliest. Its interval is taken over samples put together from blocks of
+consecutive intervals, so that correlation over less than a block is felt      (7)
+
+A lognormal tail looks like a power for a long way. It is fitted beyond x0 as well, and
+compared by Vuong's z, normal where both are as good, above zero for the power (8)
+
+The mean is infinite for alpha <= 1, the variance for alpha <= 2.
 """
 
 from __future__ import annotations
@@ -24,14 +39,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from functools import partial
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replnet.laws import Exponential, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
-
-Floats = NDArray[np.float64]
+from replnet.laws.law import Floats
 
 FEWEST = 10  # intervals to fit to
 SAMPLES = 99  # of (5)
@@ -45,6 +59,15 @@ SETTLED, ROUNDS = 1e-10, 3000  # of (4): growth of L per interval, and steps
 DIFFERENT = 1.05  # ratio of rates below which two phases are one
 GAIN = 1e-3  # of L over that of an exponential, below which phases are not worth having
 
+BEYOND = 0.1  # of the intervals, beyond the threshold
+FEWEST_BEYOND = 20  # intervals beyond it
+RESAMPLES = 199
+CONFIDENCE = 0.95
+CLEAR = 2.0  # standard deviations of (8)
+GRID = np.geomspace(1e-4, 1e4, 80)  # of mean excess / s; below it the tail is exponential
+PILED = 0.01  # of the threshold: an s below it is the jitter of intervals that pile up there, not a tail
+LIGHT = 1e3  # an alpha that is as good as infinite
+
 
 class NoFitError(ValueError):
     """The likelihood has no maximum in this family."""
@@ -57,37 +80,10 @@ class Fit:
 
     family: str
     law: Law
-    parameters: int
     log_likelihood: float
+    aic: float
     distance: float  # Kolmogorov's, between fitted and empirical F
-
-    @property
-    def aic(self) -> float:
-        return 2 * self.parameters - 2 * self.log_likelihood
-
-
-@final
-@dataclass(frozen=True)
-class Fits:
-    """Fits from the best AIC to the worst, and why a family is not among them."""
-
-    best: tuple[Fit, ...]
-    left_out: dict[str, str]
-
-    def of(self, family: str) -> Fit | None:
-        return next((fit for fit in self.best if fit.family == family), None)
-
-
-def fit_laws(intervals: Floats) -> Fits:
-    """Every family fitted to `intervals`, which are above zero."""
-    sample = Sample.of(intervals)
-    fits, left_out = [], {}
-    for family in FAMILIES:
-        try:
-            fits.append(fit(family, sample))
-        except NoFitError as error:
-            left_out[family] = str(error)
-    return Fits(tuple(sorted(fits, key=lambda one: one.aic)), left_out)
+    p_value: float | None = None  # (5), where it was asked for
 
 
 @final
@@ -120,6 +116,17 @@ class Sample:
         """Whether the step of the record shows in the distribution."""
         return self.step > VISIBLE * self.mean
 
+    @property
+    def n(self) -> float:
+        return float(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        return self.average(self.values)
+
+    def average(self, of: Floats) -> float:
+        return float(self.counts @ of) / self.n
+
     def like(self, law: Law, rng: np.random.Generator) -> Sample:
         """As many intervals of `law`, written as this record is."""
         drawn = np.asarray(law.draw(rng.standard_exponential(int(self.n))))
@@ -134,16 +141,16 @@ class Sample:
             drawn *= scale / drawn.mean()
         return Sample.of(gaps, self.step)
 
-    @property
-    def n(self) -> float:
-        return float(self.counts.sum())
 
-    def average(self, of: Floats) -> float:
-        return float(self.counts @ of) / self.n
-
-    @property
-    def mean(self) -> float:
-        return self.average(self.values)
+def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
+    """Every family fitted to `intervals`, which are above zero: from the best AIC to the worst; and who is left out."""
+    sample, fits, left_out = Sample.of(intervals), [], {}
+    for family in FAMILIES:
+        try:
+            fits.append(fit(family, sample))
+        except NoFitError as error:
+            left_out[family] = str(error)
+    return sorted(fits, key=lambda one: one.aic), left_out
 
 
 def fit(family: str, sample: Sample) -> Fit:
@@ -151,7 +158,7 @@ def fit(family: str, sample: Sample) -> Fit:
     estimate, parameters = FAMILIES[family]
     law = estimate(sample)
     likelihood = float(sample.counts @ log_density(law, sample.values))
-    return Fit(family, law, parameters, likelihood, distance(law, sample))
+    return Fit(family, law, likelihood, 2 * parameters - 2 * likelihood, distance(law, sample))
 
 
 def distance(law: Law, sample: Sample) -> float:
@@ -178,10 +185,11 @@ def p_value(found: Fit, sample: Sample, rng: np.random.Generator) -> float:
     for drawn in range(1, SAMPLES + 1):
         again = sample.like(found.law, rng)
         try:
-            further += fit(found.family, again).distance >= found.distance
+            other = fit(found.family, again)
         except NoFitError:
             # At the edge of its family; the nearest law there is the exponential.
-            further += fit("exponential", again).distance >= found.distance
+            other = fit("exponential", again)
+        further += other.distance >= found.distance
         if further == 10:
             return further / drawn
     return (further + 1) / (SAMPLES + 1)
@@ -252,37 +260,27 @@ def _weibull(sample: Sample) -> Law:
     return Weibull(shape, scale=float(sample.values[-1]) * sample.average(np.exp(shape * logs)) ** (1 / shape))
 
 
-def pareto_profile(sample: Sample, scale: float) -> tuple[float, float]:
-    """(3) at one scale: alpha and L."""
-    inner = sample.average(np.log1p(sample.values / scale))
-    alpha = 1 / inner
-    return alpha, sample.n * (math.log(alpha / scale) - (alpha + 1) * inner)
-
-
 def _pareto(sample: Sample) -> Law:
     """(3), on a grid and then between its neighbours: L may have a second, lower maximum."""
     from scipy.optimize import minimize_scalar
 
+    def profile(log_scale: float) -> tuple[float, float]:
+        """alpha and -L at one scale."""
+        scale = math.exp(log_scale)
+        inner = sample.average(np.log1p(sample.values / scale))
+        alpha = 1 / inner
+        return alpha, -sample.n * (math.log(alpha / scale) - (alpha + 1) * inner)
+
     grid = np.linspace(math.log(float(sample.values[0]) / 10), math.log(sample.mean * FLATTEST), 200)
-    place = int(np.argmax([pareto_profile(sample, math.exp(s))[1] for s in grid]))
+    place = int(np.argmin([profile(s)[1] for s in grid]))
     if place == grid.size - 1:
         raise NoFitError("the tail is no heavier than exponential")
     between = (grid[max(place - 1, 0)], grid[place + 1])
-    best = minimize_scalar(
-        lambda s: -pareto_profile(sample, math.exp(s))[1], bounds=between, method="bounded", options={"xatol": 1e-10}
-    )
-    scale = math.exp(best.x)
-    return Pareto(pareto_profile(sample, scale)[0], scale=scale)
+    best = minimize_scalar(lambda s: profile(s)[1], bounds=between, method="bounded", options={"xatol": 1e-10})
+    return Pareto(profile(best.x)[0], scale=math.exp(best.x))
 
 
-def _phases(count: int) -> Callable[[Sample], Law]:
-    def estimate(sample: Sample) -> Law:
-        return _mixture(sample, count)
-
-    return estimate
-
-
-def _mixture(sample: Sample, phases: int) -> Law:
+def _hyperexponential(sample: Sample, phases: int) -> Law:
     """(4), from rates that spread over the intervals evenly in their logarithm."""
     x, share = sample.values / sample.mean, sample.counts / sample.n
     upto = np.cumsum(share)
@@ -307,12 +305,116 @@ def _mixture(sample: Sample, phases: int) -> Law:
     return Hyperexponential(weights.tolist(), (rates / sample.mean).tolist())
 
 
-FAMILIES: dict[str, tuple[Callable[[Sample], Any], int]] = {
+FAMILIES: dict[str, tuple[Callable[[Sample], Law], int]] = {
     "exponential": (_exponential, 1),
     "gamma": (_gamma, 2),
     "weibull": (_weibull, 2),
     "lognormal": (_lognormal, 2),
     "pareto": (_pareto, 2),
-    "hyperexponential 2": (_phases(2), 3),
-    "hyperexponential 3": (_phases(3), 5),
+    "hyperexponential 2": (partial(_hyperexponential, phases=2), 3),
+    "hyperexponential 3": (partial(_hyperexponential, phases=3), 5),
 }
+
+
+# The tail
+
+
+@final
+@dataclass(frozen=True)
+class Tail:
+    """Intervals beyond `start` fall as a power `alpha`, if they are a power at all."""
+
+    alpha: float  # infinite where the tail is no heavier than exponential
+    low: float  # of the interval (7) for alpha
+    high: float
+    start: float
+    points: int  # intervals beyond it
+    power_against_lognormal: float  # z of (8)
+    verdict: str  # what the index says about moments
+
+
+def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
+    """The tail of `intervals` in the order they came in.
+
+    None where fewer than FEWEST_BEYOND lie beyond the threshold, or pile up at it as those of a clock do.
+    """
+    n = intervals.size
+    if int(n * BEYOND) < FEWEST_BEYOND:
+        return None
+    start, beyond = _beyond(intervals)
+    if beyond.size < FEWEST_BEYOND:
+        return None
+    alpha, scale = _likeliest(beyond)
+    if scale < PILED * start:
+        return None
+    block = math.ceil(n ** (1 / 3))
+    starts = rng.integers(0, n - block + 1, size=(RESAMPLES, math.ceil(n / block)))
+    places = (starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :n]
+    again = [_likeliest(_beyond(intervals[row])[1])[0] for row in places]
+    low, high = np.quantile(again, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
+    power = _against_lognormal_tail(start, beyond, alpha, scale)
+    return Tail(alpha, float(low), float(high), start, beyond.size, power, _verdict(low, high, power))
+
+
+def _verdict(low: float, high: float, power: float) -> str:
+    if low > 2:
+        return "finite variance"
+    if power < -CLEAR:
+        return "a lognormal tail is likelier than a power: all moments are finite, the variance is large"
+    if high <= 1:
+        claim = "infinite mean"
+    elif high <= 2:
+        claim = "infinite variance" + (", and an infinite mean cannot be excluded" if low <= 1 else "")
+    else:
+        claim = f"an infinite {'mean' if low <= 1 else 'variance'} cannot be excluded"
+    return claim if power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
+
+
+def _beyond(intervals: Floats) -> tuple[float, Floats]:
+    start = float(np.quantile(intervals, 1 - BEYOND))
+    return start, intervals[intervals > start] - start
+
+
+def _likeliest(excess: Floats) -> tuple[float, float]:
+    """alpha and s of (6); infinite alpha stands for an exponential of mean s."""
+    mean = float(excess.mean())
+    inner = np.log1p(GRID[:, None] * (excess / mean)).mean(axis=1)
+    likelihood = np.log(GRID / inner) - inner  # per interval, up to a constant
+    place = int(np.argmax(likelihood))
+    if place == 0 or 1 / inner[place] > LIGHT:
+        return math.inf, mean
+    near = np.clip(place, 1, GRID.size - 2)
+    left, middle, right = likelihood[near - 1 : near + 2]
+    bend = left - 2 * middle + right
+    # To the top of the parabola through the three best points.
+    step = float(np.clip((left - right) / (2 * bend), -1, 1)) if bend < 0 else 0.0
+    ratio = float(GRID[near] * (GRID[1] / GRID[0]) ** step)
+    return 1 / float(np.log1p(ratio * excess / mean).mean()), mean / ratio
+
+
+def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: float) -> float:
+    """(8), each tail at its likeliest."""
+    power = Exponential(mean=scale) if math.isinf(alpha) else Pareto(alpha, scale=scale)
+    gaps = log_density(power, excess) - _lognormal_tail(start, excess)
+    deviation = float(gaps.std())
+    return float(gaps.sum()) / (deviation * math.sqrt(excess.size)) if deviation > 0 else 0.0
+
+
+def _lognormal_tail(start: float, excess: Floats) -> Floats:
+    """Log density of the likeliest lognormal beyond `start`, at every excess."""
+    from scipy.optimize import minimize
+    from scipy.special import log_ndtr
+
+    z = np.log1p(excess / start)
+
+    def density(at: Floats) -> Floats:
+        # By how many deviations the centre lies below the start, and the logarithm of one deviation.
+        below, sigma = float(at[0]), math.exp(float(at[1]))
+        inside = -((z / sigma + below) ** 2) / 2 - math.log(sigma * math.sqrt(2 * math.pi))
+        return np.asarray(inside - log_ndtr(-below) - z - math.log(start))
+
+    middle = math.log(float(z.mean()))
+    bounds = [(-10.0, 30.0), (middle - 5, middle + 5)]
+    tries = [np.array([0.0, middle]), np.array([10.0, middle + math.log(10)])]
+    found = [minimize(lambda at: -float(density(at).mean()), one, bounds=bounds, method="Nelder-Mead") for one in tries]
+    return density(min(found, key=lambda one: one.fun).x)

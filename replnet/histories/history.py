@@ -31,6 +31,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from replnet.text.errors import FieldError
+
 Floats = NDArray[np.float64]
 
 DATED = 1e8  # seconds since 1970: what is later is a date, not a count from some zero
@@ -55,16 +57,16 @@ class History:
     def __post_init__(self) -> None:
         times = np.asarray(self.times)
         if times.ndim != 1 or times.dtype.kind not in "iuf":
-            raise ValueError(f"{self.name}: not a plain list of numbers (the instants of events, in ascending order)")
+            raise FieldError(self.name, "not a plain list of numbers", "the instants of events, in ascending order")
         times = times.astype(float)
         bad = np.flatnonzero(~np.isfinite(times))
         if bad.size:
-            raise ValueError(f"{self.name}: event {bad[0] + 1} is at {times[bad[0]]} (a finite instant)")
+            raise FieldError(self.name, f"event {bad[0] + 1} is at {times[bad[0]]}", "a finite instant")
         back = np.flatnonzero(np.diff(times) < 0)
         if back.size:
-            raise ValueError(f"{self.name}: event {back[0] + 2} is earlier than the one before it (ascending order)")
+            raise FieldError(self.name, f"event {back[0] + 2} is earlier than the one before it", "ascending order")
         if times.size < 2 or times[0] == times[-1]:
-            raise ValueError(f"{self.name}: events at {min(times.size, 1)} instant (at least 2 instants)")
+            raise FieldError(self.name, f"events at {min(times.size, 1)} instant", "at least 2 instants")
         times.setflags(write=False)
         object.__setattr__(self, "times", times)
 
@@ -183,7 +185,7 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
     """The busiest hour over the average one, and the chance (4) of as uneven a day without a rhythm."""
     days, row = np.unique((times // DAY).astype(np.int64), return_inverse=True)
     hour = (times % DAY // 3600).astype(np.int64)
-    total = np.bincount(hour, minlength=24)
+    total = hourly(times)
     seen = float(total @ total)
     larger = 0
     for _ in range(TURNS):
@@ -192,19 +194,11 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
     return float(total.max() / total.mean()), (larger + 1) / (TURNS + 1)
 
 
-@final
-@dataclass(frozen=True)
-class Beat:
-    """Intervals that are whole multiples of `period`, give or take `jitter` (standard deviation)."""
+def beat(intervals: Floats) -> dict[str, float] | None:
+    """The longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
 
-    period: float
-    jitter: float
-
-
-def beat(intervals: Floats) -> Beat | None:
-    """The longest period of which intervals are multiples, the median interval or one of the calendar; or None.
-
-    A long period hides short intervals, so at least half of them must exceed half of it.
+    It is the median interval or a period of the calendar; None if intervals keep no beat. A long period hides short
+    intervals, so at least half of them must exceed half of it.
     """
     median = float(np.median(intervals))
     found = None
@@ -213,7 +207,8 @@ def beat(intervals: Floats) -> Beat | None:
             continue
         length = min(abs(complex(np.exp(2j * np.pi * (intervals % period) / period).mean())), 1.0)
         if length >= BEATEN:
-            found = Beat(period, period * math.sqrt(-2 * math.log(length)) / (2 * math.pi))
+            jitter = period * math.sqrt(-2 * math.log(length)) / (2 * math.pi)
+            found = {"period": period, "jitter": jitter}
     return found
 
 

@@ -17,53 +17,35 @@ statistic as large as the one seen is the chance of that under independent ages 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from replnet.laws.law import Floats
+
 Statistic = Callable[[Floats, Floats, float, float], float]  # of updates and downloads over a window
 
 TURNS = 199
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are compared
 
 
-@final
-@dataclass(frozen=True)
-class Path:
-    """Integrals over a window: time stale, time since the copy became stale, and updates missing."""
-
-    length: float
-    stale: float
-    lag: float
-    missing: float
-
-
-def replay(updates: Floats, downloads: Floats, start: float, end: float) -> Path:
-    """(1) to (3) over [start, end], which begins at or after the first download."""
+def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[float, float, float]:
+    """(1), (2) and (3) over [start, end], which begins at or after the first download."""
     first = int(np.searchsorted(downloads, start, side="right")) - 1
     assert first >= 0, "no copy at the start"
     assert end > start
     made = downloads[first : np.searchsorted(downloads, end, side="left")]
     until = np.append(made[1:], end)
-    following = np.searchsorted(updates, made, side="right")
-    since = np.append(updates, np.inf)[following]
+    since = np.append(updates, np.inf)[np.searchsorted(updates, made, side="right")]
     late = since < until
     until, since = until[late], since[late]
     begins = np.maximum(since, start)
     stale = until - begins
     # The copy there was at the start may have been stale before; that part of its lag is still felt.
     lag = stale * (until - since + begins - since) / 2
-    return Path(end - start, float(stale.sum()), float(lag.sum()), _missed(updates, downloads, made[0], start, end))
-
-
-def _missed(updates: Floats, downloads: Floats, copied: float, start: float, end: float) -> float:
-    """(3)."""
-    missed = updates[np.searchsorted(updates, copied, side="right") : np.searchsorted(updates, end, side="left")]
+    missed = updates[np.searchsorted(updates, made[0], side="right") : np.searchsorted(updates, end, side="left")]
     caught = np.append(downloads, np.inf)[np.searchsorted(downloads, missed, side="left")]
-    return float(np.maximum(np.minimum(caught, end) - np.maximum(missed, start), 0.0).sum())
+    missing = np.maximum(np.minimum(caught, end) - np.maximum(missed, start), 0.0)
+    return float(stale.sum()), float(lag.sum()), float(missing.sum())
 
 
 def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:
@@ -83,13 +65,21 @@ def empty(updates: Floats, downloads: Floats, start: float, end: float) -> float
     return float(np.count_nonzero(np.diff(np.searchsorted(updates, inside, side="right")) == 0))
 
 
+def _stretches(cuts: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    """Where the stretches of the window begin and end that ascending `cuts` divide it into."""
+    inside = cuts[(cuts > start) & (cuts < end)]
+    return np.append(start, inside), np.append(inside, end)
+
+
+def _last(times: Floats, at: Floats) -> Floats:
+    """The last of `times` at or before every instant."""
+    return times[np.searchsorted(times, at, side="right") - 1]
+
+
 def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: Floats, y: Floats) -> Floats:
     """The share of [start, end] in which A_D <= x[i] and A_U <= y[j], exactly; both histories begin by `start`."""
-    inside = np.concatenate([updates, downloads])
-    cuts = np.unique(inside[(inside > start) & (inside < end)])
-    low, high = np.append(start, cuts), np.append(cuts, end)
-    last_update = updates[np.searchsorted(updates, low, side="right") - 1]
-    last_download = downloads[np.searchsorted(downloads, low, side="right") - 1]
+    low, high = _stretches(np.union1d(updates, downloads), start, end)
+    last_update, last_download = _last(updates, low), _last(downloads, low)
     shares = np.empty((x.size, y.size))
     for i, most in enumerate(x):
         upto = np.minimum(high, last_download + most)
@@ -100,18 +90,12 @@ def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: 
 
 def age_quantiles(times: Floats, start: float, end: float) -> Floats:
     """Quantiles at LEVELS of the age of one history over the window, where its tail is a polygon."""
-    cuts = times[(times > start) & (times < end)]
-    low, high = np.append(start, cuts), np.append(cuts, end)
-    last = times[np.searchsorted(times, low, side="right") - 1]
+    low, high = _stretches(times, start, end)
+    last = _last(times, low)
     ends = np.sort(np.concatenate([low - last, high - last]))
-    covered = _covered(low - last, high - last, ends)
+    # Time with age below each of them: the sum over stretches of ages (low, high) of what of them lies below.
+    covered = _sums_below(np.sort(low - last), ends) - _sums_below(np.sort(high - last), ends)
     return np.asarray(np.interp(LEVELS * covered[-1], covered, ends))
-
-
-def _covered(low: Floats, high: Floats, x: Floats) -> Floats:
-    """Time with age below each x: the sum over stretches of ages (low, high) of what of them lies below."""
-    from_low = _sums_below(np.sort(low), x)
-    return from_low - _sums_below(np.sort(high), x)
 
 
 def _sums_below(points: Floats, x: Floats) -> Floats:
@@ -120,17 +104,21 @@ def _sums_below(points: Floats, x: Floats) -> Floats:
     return np.asarray(count * x - np.append(0.0, np.cumsum(points))[count])
 
 
+def _joint_ages(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    """`age_shares` at the quantiles of both ages and at infinity, and the quantiles of A_D."""
+    x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
+    return age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf)), x
+
+
 def dependence(updates: Floats, downloads: Floats, start: float, end: float) -> float:
     """The largest difference between P(A_D <= x, A_U <= y) and the product of their shares (Staleness eq. 30)."""
-    x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
-    joint = age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf))
+    joint, _ = _joint_ages(updates, downloads, start, end)
     return float(np.abs(joint[:-1, :-1] - joint[:-1, -1:] * joint[-1:, :-1]).max())
 
 
 def conditional(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
     """P(A_D <= x | A_U in a class) with x at LEVELS of A_D, a column for each class of A_U between LEVELS; and x."""
-    x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
-    joint = age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf))
+    joint, x = _joint_ages(updates, downloads, start, end)
     classes = np.diff(joint, axis=1, prepend=0.0)
     return np.asarray(classes[:-1] / classes[-1]), x
 
@@ -142,11 +130,6 @@ def not_asta(updates: Floats, downloads: Floats, start: float, end: float) -> fl
     seen = inside - downloads[np.searchsorted(downloads, inside, side="left") - 1]
     shares = np.searchsorted(np.sort(seen), x, side="right") / max(inside.size, 1)
     return float(np.abs(shares - LEVELS).max())
-
-
-def staleness(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """(1) as a share."""
-    return replay(updates, downloads, start, end).stale / (end - start)
 
 
 def turned(

@@ -1,61 +1,157 @@
-"""Everything that one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula."""
+"""What one recorded history says: its laws, tail, correlation and rhythm, and the price of the Poisson formula.
+
+The price is that of Staleness VI-B, Fig. 9(d), 10. A replica downloads every T, at rate
+lambda = 1 / T. With mu the rate of the updates, the staleness is
+
+    measured     the share of the record after an update and before the next download, by replaying it    (1)
+    empirical    1 - lambda integral from 0 to T of P(A_U > x), with A_U from the recorded intervals      (2)
+    Poisson      1 - lambda (1 - exp(-mu / lambda)) / mu                                                  (3)
+
+(1) depends on the phase of the first download, so it is replayed for PHASES of them.
+The mean over all phases is (2) but for the ends of the record, as an even phase makes
+the ages independent; what one phase is off by is what phase-lock, rhythm and drift do.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replnet.ages.information_age import direct
+from replnet.ages.roots import rate_for
 from replnet.histories.audit import Check, alone
-from replnet.histories.fitting import Fits, Sample, fit_laws, p_value
-from replnet.histories.history import Beat, History, beat, correlation, decay, hourly, resolution
-from replnet.histories.tails import Tail, tail_index
-from replnet.histories.waste import TARGETS, Need, Point, curve, needs
+from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
+from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
+from replnet.histories.replay import replay
+from replnet.laws import Constant, Empirical, Exponential, Law
+from replnet.laws.law import Floats
 
-Floats = NDArray[np.float64]
+Row = dict[str, float]
 
 LAGS = 200
+PHASES = 16
+WIDEST = 30.0  # either side of the update rate
+RATES = 13  # of downloads, for which staleness is told
+FEWEST = 10  # downloads in a record, at the lowest rate
+CLOSE = 1e-3  # relative, of a rate found by replaying
+TARGETS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Study:
+class TraceFit:
     """One history, looked at from all sides."""
 
     history: History
-    fits: Fits
-    chances: dict[str, float]  # of the best fit and of the exponential
+    fits: list[Fit]  # the best first; it and the exponential have a p-value
+    left_out: dict[str, str]  # why no law of a family fits
     tail: Tail | None
-    rho: Floats  # correlation of intervals by lag, from 1
-    exponent: float  # b of rho(h) = c h^-b, NaN where there is none to see
+    correlation: Floats  # rho of intervals by lag, from 1
+    correlation_exponent: float  # b of rho(h) = c h^-b, NaN where there is none to see
     hours: NDArray[np.int64] | None  # events in each hour of the day
-    kept: Beat | None
-    checks: tuple[Check, ...]
-    points: tuple[Point, ...]
-    needs: tuple[Need, ...]
-
-    @property
-    def hurst(self) -> float:
-        """1 - b / 2: above one half, correlation that never quite dies."""
-        return 1 - self.exponent / 2
+    beat: dict[str, float] | None
+    checks: list[Check]
+    staleness: list[Row]  # under constant downloads of many rates
+    needs: list[Row]
 
 
-def study(history: History, targets: Iterable[float] = TARGETS, seed: int = 1) -> Study:
+def fit_trace(history: History, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
     """The laws of the intervals of `history`, and what they leave out."""
     gaps, rng = history.intervals, np.random.default_rng(seed)
     asked = needs(history, targets)  # first, as it refuses targets
     try:
-        fits, sample = fit_laws(gaps), Sample.of(gaps, resolution(history.times))
+        (fits, left_out), sample = fit_laws(gaps), Sample.of(gaps, resolution(history.times))
     except ValueError as error:
         raise ValueError(f"{history.name}: {error}") from None
-    tested = dict.fromkeys([fits.best[0].family, "exponential"])
-    chances = {fit.family: p_value(fit, sample, rng) for fit in fits.best if fit.family in tested}
+    tested = (fits[0].family, "exponential")
     rho = correlation(gaps, min(LAGS, gaps.size // 4))
-    return Study(
-        history, fits, chances, tail_index(gaps, rng), rho, decay(rho, gaps.size),
-        hourly(history.times) if history.dated else None, beat(gaps),
-        tuple(alone("updates", np.unique(history.times), history.dated, rng)), curve(history), asked,
-    )  # fmt: skip
+    return TraceFit(
+        history=history,
+        fits=[replace(fit, p_value=p_value(fit, sample, rng)) if fit.family in tested else fit for fit in fits],
+        left_out=left_out,
+        tail=tail_index(gaps, rng),
+        correlation=rho,
+        correlation_exponent=decay(rho, gaps.size),
+        hours=hourly(history.times) if history.dated else None,
+        beat=beat(gaps),
+        checks=list(alone("updates", np.unique(history.times), history.dated, rng)),
+        staleness=curve(history),
+        needs=asked,
+    )
+
+
+def curve(updates: History, rates: Iterable[float] | None = None) -> list[Row]:
+    """Staleness by (1), its best and its worst phase, by (2) and by (3), over rates of constant downloads.
+
+    Unless given, rates spread evenly in logarithms about the update rate, as far down as the record is long.
+    """
+    empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
+    if rates is None:
+        lowest = max(updates.rate / WIDEST, FEWEST / (updates.end - updates.start))
+        rates = np.geomspace(lowest, updates.rate * WIDEST, RATES).tolist()
+    found = []
+    for rate in rates:
+        shares = replays(updates, rate)
+        measured = {"measured": float(shares.mean()), "low": float(shares.min()), "high": float(shares.max())}
+        found.append({"rate": rate, **measured, "empirical": _stale(rate, empirical), "poisson": _stale(rate, poisson)})
+    return found
+
+
+def needs(updates: History, targets: Iterable[float] = TARGETS) -> list[Row]:
+    """The rates of constant downloads that (1), (2) and (3) say keep a copy stale for at most a `target` of the time.
+
+    And the `waste`: how many times too many downloads the Poisson formula asks for.
+    """
+    empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
+    found = []
+    for target in targets:
+        if not 0 < target < 1:
+            raise ValueError(f"target: {target:g} is no staleness to aim at (above 0 and below 1)")
+        by_record, by_poisson = (
+            rate_for(1 - target, lambda rate, law=law: 1 - _stale(rate, law), start=updates.rate)  # type: ignore[misc]
+            for law in (empirical, poisson)
+        )
+        asked = {"measured": _replayed_rate(updates, target), "empirical": by_record, "poisson": by_poisson}
+        found.append({"target": target, **asked, "waste": by_poisson / by_record})
+    return found
+
+
+def replays(updates: History, rate: float) -> Floats:
+    """(1) for every phase."""
+    period, length = 1 / rate, updates.end - updates.start
+    every = np.asarray(updates.start + period * np.arange(-1, math.ceil(length / period) + 1), dtype=float)
+    stale = [
+        replay(updates.times, every + period * phase / PHASES, updates.start, updates.end)[0] for phase in range(PHASES)
+    ]
+    return np.array(stale) / length
+
+
+def _replayed_rate(updates: History, target: float) -> float:
+    """By doubling and halving from the update rate; NaN where it lies beyond what the record can tell."""
+
+    def stale(rate: float) -> float:
+        return float(replays(updates, rate).mean())
+
+    low = high = updates.rate
+    lowest, highest = 2 / (updates.end - updates.start), updates.rate * 1e3
+    while stale(low) <= target:
+        low, high = low / 2, low
+        if low < lowest:
+            return math.nan
+    while stale(high) > target:
+        low, high = high, high * 2
+        if high > highest:
+            return math.nan
+    while high > low * (1 + CLOSE):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if stale(middle) > target else (low, middle)
+    return high
+
+
+def _stale(rate: float, law: Law) -> float:
+    return 1 - direct(Constant(rate=rate)).freshness(law).value

@@ -1,109 +1,181 @@
 """Event times from what records them, as the plain CSV that `trace(file=...)` and `replnet audit` read.
 
 Sources: CSV, text or Parquet with a column of times; JSON, as a list of times, of objects
-with one, or as MediaWiki's API answers; MediaWiki's XML dumps (`mediawiki`); and the
-history of a path in a git repository. Times are ISO 8601 dates, whose offsets count, or
-numbers, which are seconds since 1970 unless their size or `unit` says otherwise.
+with one, or as MediaWiki's API answers; MediaWiki's XML dumps; and the history of a path in
+a git repository. Times are ISO 8601 dates, whose offsets count, or numbers, which are seconds
+since 1970 unless their size or `unit` says otherwise. Dumps hold millions of pages; they are
+read as a stream, packed or not, and no further than the page that is asked for.
+
+The configuration of a repository, which nobody vouches for, can name programs that git starts: a transport that
+fetches what a partial clone lacks, a monitor of its files, a checker of signatures, a filter of differences. So git
+reads the commits from an empty repository of our own, which borrows nothing but the other's objects. There it knows
+of no remote that could be asked for a missing object either, in versions that do not know GIT_NO_LAZY_FETCH yet.
 """
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import json
+import lzma
 import math
+import os
+import shutil
+import subprocess
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO, final
+from tempfile import TemporaryDirectory
+from typing import IO, Any, TextIO
+from xml.etree.ElementTree import Element, ParseError, iterparse
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replnet.histories.git_history import GitError, commit_times
 from replnet.histories.history import History
-from replnet.histories.mediawiki import API_KEYS, pick, revisions_of_api, revisions_of_dump
+from replnet.laws.law import Floats
 from replnet.laws.trace import TIME_COLUMNS, read_times
+from replnet.text.errors import FieldError
 
-Floats = NDArray[np.float64]
+KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # of the caller's environment
+HARMLESS = {
+    "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "",  # none
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+}
+UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
+INCOMPLETE = ("bad object", "bad tree object", "unable to read", "could not read", "failed to traverse")
+
+
+def commit_times(repository: Path, path: str) -> list[int]:
+    """Committer dates of what changed `path` on the branch that is checked out, in seconds since 1970, latest first.
+
+    A side branch counts once, when it was merged.
+    """
+    # Git starts no program for these two questions, and reads no object.
+    where = _git(
+        repository, {}, "rev-parse", "--path-format=absolute", "--show-object-format",
+        "--git-path", "objects", "--git-path", "shallow", "--show-cdup",
+    )  # fmt: skip
+    form, objects, shallow, *up = where.removesuffix("\n").split("\n")
+    if len(up) > 1:
+        raise FieldError(str(repository), "lies in a folder whose name has a line break", "a folder with a plain name")
+    head = _git(repository, {}, "rev-parse", "--quiet", "--verify", "HEAD", silent="does not have any commits")
+    with TemporaryDirectory(prefix="replnet-git-") as scratch:
+        own = Path(scratch) / "empty.git"
+        _git(repository, UNCONFIGURED, "init", "-q", "--bare", "--template=", f"--object-format={form}", str(own))
+        if Path(shallow).is_file():
+            # Where a shallow clone ends, its first commit is one that has no parents.
+            shutil.copyfile(shallow, own / "shallow")
+        top = repository.joinpath(*up).resolve()  # of the work tree, or the folder itself where there is none
+        ours = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(top), "GIT_OBJECT_DIRECTORY": objects}
+        said = _git(
+            repository, UNCONFIGURED | ours, "--literal-pathspecs", "log", "--first-parent", "--format=%ct",
+            "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", head.strip(), "--", path,
+        )  # fmt: skip
+    return [int(stamp) for stamp in said.split()]
+
+
+def _git(repository: Path, more: dict[str, str], *arguments: str, silent: str = "") -> str:
+    """What git prints; `silent` says what is wrong where it fails without a word."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in KEPT}
+    command = ["git", "-C", str(repository), "-c", "protocol.allow=never", "-c", "core.fsmonitor=false", *arguments]
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, stdin=subprocess.DEVNULL,
+            env={**kept, **HARMLESS, **more},
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise FieldError(str(repository), "git is not installed", "git on the PATH") from None
+    if run.returncode:
+        said = (run.stderr.strip().splitlines() or [silent or f"git ended with {run.returncode}"])[0]
+        said, right = said.removeprefix("fatal: ").removeprefix("error: "), "a git repository with commits"
+        if any(words in said.lower() for words in INCOMPLETE):
+            said = f"lacks objects that its commits name: {said}"
+            right = (
+                "a complete clone: nothing is fetched for one that is partial, which `git fetch --refetch` makes whole"
+            )
+        raise FieldError(str(repository), said, right)
+    return run.stdout
+
+
 Entry = tuple[str, object]  # where it stands, and the time as it is written there
+Page = tuple[str, Sequence[object]]  # title, and the timestamps of its revisions
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SIZES = (("ns", 1e17), ("us", 1e14), ("ms", 1e11))  # of times since 1970, from 1973 on
 KINDS = ("csv", "parquet", "json", "xml", "git")
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".xml": "xml"}
-PACKED = (".gz", ".bz2", ".xz")
-
-
-class TraceError(ValueError):
-    """A record that cannot be read: where, what is wrong, what would be right."""
-
-    def __init__(self, place: object, wrong: str, right: str) -> None:
-        super().__init__(f"{place}: {wrong} ({right})")
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Imported:
-    """Event times in seconds, or in the record's own unit, ascending; and what had to be done to them."""
-
-    times: Floats
-    notes: tuple[str, ...]
-
-    def write(self, to: TextIO) -> None:
-        """One column with a header; whole seconds as whole numbers."""
-        to.write("timestamp\n")
-        to.writelines(f"{time:.0f}\n" if time == math.floor(time) else f"{time!r}\n" for time in self.times.tolist())
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+API_KEYS = {"query", "batchcomplete", "continue"}
+SHOWN = 5  # titles in a message
 
 
 def import_trace(
     source: Path, *, kind: str | None = None, column: str | None = None, unit: str | None = None,
     path: str | None = None, page: str | None = None,
-) -> Imported:  # fmt: skip
-    """The events recorded in `source`, whose kind its name tells.
+) -> tuple[Floats, list[str]]:  # fmt: skip
+    """The events recorded in `source`, whose kind its name tells: times in ascending order, and what was done to them.
 
-    `column` names the times in CSV and Parquet; `path` is a path in a git repository, `page` a title in a dump.
+    Times are in seconds, or in the record's own unit. `column` names the times in CSV and Parquet; `path` is a path
+    in a git repository, `page` a title in a dump.
     """
     if not source.exists():
-        raise TraceError(source, "does not exist", "a file of event times, or a git repository")
+        raise FieldError(str(source), "does not exist", "a file of event times, or a git repository")
     kind = kind or _kind(source)
     if source.is_dir() and kind != "git":
-        raise TraceError(source, "is a directory", "a file, or a git repository with --path")
+        raise FieldError(str(source), "is a directory", "a file, or a git repository with --path")
     if (path is not None) != (kind == "git"):
-        raise TraceError(source, "needs a path" if kind == "git" else "has no paths", "--path FILE of a git repository")
+        wrong = "needs a path" if kind == "git" else "has no paths"
+        raise FieldError(str(source), wrong, "--path FILE of a git repository")
     if page is not None and kind not in ("xml", "json"):
-        raise TraceError(source, "has no pages", "--page TITLE of a MediaWiki export")
+        raise FieldError(str(source), "has no pages", "--page TITLE of a MediaWiki export")
     readers: dict[str, Callable[[], Iterable[Entry]]] = {
         "csv": lambda: _of_csv(source, column),
         "parquet": lambda: _of_parquet(source, column),
         "json": lambda: _of_json(source, page),
-        "xml": lambda: revisions_of_dump(source, page),
+        "xml": lambda: _of_dump(source, page),
         "git": lambda: _of_git(source, str(path)),
     }
     try:
         entries = list(readers[kind]())
     except UnicodeDecodeError:
-        raise TraceError(source, "is not text", f"one of the kinds {', '.join(KINDS)}") from None
+        raise FieldError(str(source), "is not text", f"one of the kinds {', '.join(KINDS)}") from None
     except OSError as error:
-        raise TraceError(source, f"cannot be read: {error.strerror or error}", "a readable file") from None
-    return _ordered(source, *_seconds(source, entries, unit))
+        raise FieldError(str(source), f"cannot be read: {error.strerror or error}", "a readable file") from None
+    return _ordered(str(source), *_numbers(str(source), entries, unit))
+
+
+def write_times(times: Floats, to: TextIO) -> None:
+    """One column with a header; whole seconds as whole numbers."""
+    to.write("timestamp\n")
+    to.writelines(f"{time:.0f}\n" if time == math.floor(time) else f"{time!r}\n" for time in times.tolist())
+
+
+def recorded(file: Path) -> History:
+    """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads."""
+    return History(read_times(file), str(file))
 
 
 def _kind(source: Path) -> str:
     if source.is_dir():
         return "git"
     endings = [ending.lower() for ending in source.suffixes]
-    if endings and endings[-1] in PACKED:
+    if endings and endings[-1] in OPENERS:
         endings.pop()
     return ENDINGS.get(endings[-1] if endings else "", "csv")
 
 
-def _seconds(source: Path, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
+def _numbers(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
     """All entries as numbers of one unit."""
     if not entries:
-        raise TraceError(source, "has no events", "2 or more")
-    numbers, zones, notes = [], dict[bool, str](), []
-    dates = 0
+        raise FieldError(source, "has no events", "2 or more")
+    numbers, zones, dates = [], dict[bool, str](), 0
     for place, written in entries:
         time, zoned = read_time(place, written)
         if zoned is not None:
@@ -111,22 +183,21 @@ def _seconds(source: Path, entries: Sequence[Entry], unit: str | None) -> tuple[
             zones.setdefault(zoned, place)
         numbers.append(time)
     if len(zones) == 2:
-        raise TraceError(zones[False], "a date without a zone", f"an offset or Z, as at {zones[True]}")
+        raise FieldError(zones[False], "a date without a zone", f"an offset or Z, as at {zones[True]}")
     if dates and dates < len(entries):
-        raise TraceError(source, f"{dates} dates among {len(entries) - dates} numbers", "one or the other")
-    if False in zones:
-        notes.append("dates have no zone: taken as UTC")
+        raise FieldError(source, f"{dates} dates among {len(entries) - dates} numbers", "one or the other")
     times = np.array(numbers)
     if dates:
-        return times, notes
+        return times, ["dates have no zone: taken as UTC"] if False in zones else []
+    if unit is not None:
+        return times * UNITS[unit], []
     middle = float(np.median(np.abs(times)))
-    guessed = unit or next((name for name, size in SIZES if middle >= size), "s")
-    if guessed != "s" and unit is None:
-        notes.append(f"times are taken as {guessed} since 1970, by their size")
+    guessed = next((name for name, size in SIZES if middle >= size), "s")
+    notes = [] if guessed == "s" else [f"times are taken as {guessed} since 1970, by their size"]
     return times * UNITS[guessed], notes
 
 
-def _ordered(source: Path, times: Floats, notes: list[str]) -> Imported:
+def _ordered(source: str, times: Floats, notes: list[str]) -> tuple[Floats, list[str]]:
     back = int(np.count_nonzero(np.diff(times) < 0))
     if back and back < times.size - 1 and not np.all(np.diff(times) <= 0):
         notes.append(f"out of order: {back}, sorted")
@@ -134,15 +205,10 @@ def _ordered(source: Path, times: Floats, notes: list[str]) -> Imported:
     same = int(np.count_nonzero(np.diff(times) == 0))
     if same == times.size - 1:
         wrong = "has 1 event" if times.size == 1 else f"has {times.size} events of one instant"
-        raise TraceError(source, wrong, "events at 2 or more instants")
+        raise FieldError(source, wrong, "events at 2 or more instants")
     if same:
         notes.append(f"in the same instant as another: {same}, kept")
-    return Imported(times, tuple(notes))
-
-
-def recorded(file: Path) -> History:
-    """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads."""
-    return History(read_times(file)[1], str(file))
+    return times, notes
 
 
 def read_time(place: str, written: object) -> tuple[float, bool | None]:
@@ -150,10 +216,10 @@ def read_time(place: str, written: object) -> tuple[float, bool | None]:
     right = "a number, or an ISO 8601 date such as 2024-05-01T12:00:00Z"
     if isinstance(written, datetime):
         if written != written:  # what pandas has for no time
-            raise TraceError(place, "no time", right)
+            raise FieldError(place, "no time", right)
         return (written if written.tzinfo else written.replace(tzinfo=UTC)).timestamp(), written.tzinfo is not None
     if isinstance(written, bool) or not isinstance(written, (int, float, str)):
-        raise TraceError(place, f"{str(written)[:40]!r} is not a time", right)
+        raise FieldError(place, f"{str(written)[:40]!r} is not a time", right)
     try:
         time = float(written)
     except OverflowError:
@@ -162,10 +228,13 @@ def read_time(place: str, written: object) -> tuple[float, bool | None]:
         try:
             return read_time(place, datetime.fromisoformat(str(written).strip()))
         except ValueError:
-            raise TraceError(place, f"{str(written).strip()[:40]!r} is not a time", right) from None
+            raise FieldError(place, f"{str(written).strip()[:40]!r} is not a time", right) from None
     if not math.isfinite(time):
-        raise TraceError(place, f"{written} is not a time", right)
+        raise FieldError(place, f"{written} is not a time", right)
     return time, None
+
+
+# Tables
 
 
 def _of_csv(source: Path, column: str | None) -> Iterator[Entry]:
@@ -177,21 +246,21 @@ def _of_csv(source: Path, column: str | None) -> Iterator[Entry]:
             return
         mark = next((mark for mark in ",;\t" if mark in first[1]), ",")
         names = [name.strip() for name in next(csv.reader([first[1]], delimiter=mark))]
-        at, headed = _column(source, names, column)
+        at, headed = _column(str(source), names, column)
         if not headed:
             yield f"{source}:{first[0]}", names[at]
         for n, line in kept:
             row = next(csv.reader([line], delimiter=mark))
             if at >= len(row):
-                raise TraceError(f"{source}:{n}", f"has {len(row)} columns", f"at least {at + 1}")
+                raise FieldError(f"{source}:{n}", f"has {len(row)} columns", f"at least {at + 1}")
             yield f"{source}:{n}", row[at]
 
 
-def _column(source: Path, names: list[str], column: str | None) -> tuple[int, bool]:
+def _column(source: str, names: list[str], column: str | None) -> tuple[int, bool]:
     """Where the times stand, and whether the first line is a header."""
     if column is not None:
         if column not in names:
-            raise TraceError(source, f"has no column {column!r}", "one of " + ", ".join(names))
+            raise FieldError(source, f"has no column {column!r}", "one of " + ", ".join(names))
         return names.index(column), True
     lowered = [name.lower() for name in names]
     known = next((lowered.index(name) for name in TIME_COLUMNS if name in lowered), None)
@@ -199,7 +268,7 @@ def _column(source: Path, names: list[str], column: str | None) -> tuple[int, bo
         return known, True
     try:
         read_time("", names[0])
-    except TraceError:
+    except FieldError:
         # A first line of words is a header; one that begins like a number is a bad time.
         return 0, bool(names[0]) and names[0][0].isalpha()
     return 0, False
@@ -211,13 +280,14 @@ def _of_parquet(source: Path, column: str | None) -> Iterator[Entry]:
 
         table = pd.read_parquet(source, engine="pyarrow")
     except ImportError:
-        raise TraceError(source, "needs pyarrow to be read", "pip install pyarrow, or write CSV") from None
+        raise FieldError(str(source), "needs pyarrow to be read", "pip install pyarrow, or write CSV") from None
     except ValueError as error:  # what pyarrow raises is one
-        raise TraceError(source, f"is not Parquet: {str(error).splitlines()[0][:80]}", "a Parquet file") from None
+        wrong = f"is not Parquet: {str(error).splitlines()[0][:80]}"
+        raise FieldError(str(source), wrong, "a Parquet file") from None
     names = [str(name) for name in table.columns]
     if not names:
-        raise TraceError(source, "has no columns", "a column of times")
-    at, _ = _column(source, names, column)
+        raise FieldError(str(source), "has no columns", "a column of times")
+    at, _ = _column(str(source), names, column)
     values = table.iloc[:, at].astype(object).tolist()
     yield from ((f"{source}: row {row}", value) for row, value in enumerate(values, 1))
 
@@ -229,40 +299,123 @@ def _of_json(source: Path, page: str | None) -> Iterator[Entry]:
     try:
         data = json.loads(text)
     except RecursionError:
-        raise TraceError(source, "is nested too deeply", "a list of times") from None
+        raise FieldError(str(source), "is nested too deeply", "a list of times") from None
     except json.JSONDecodeError as error:
         try:
             data = [json.loads(line) for line in text.splitlines() if line.strip()]
         except json.JSONDecodeError:
-            raise TraceError(f"{source}:{error.lineno}", f"is not JSON: {error.msg}", "a list of times") from None
+            raise FieldError(f"{source}:{error.lineno}", f"is not JSON: {error.msg}", "a list of times") from None
     answers = data if isinstance(data, list) else [data]
     if any(isinstance(one, dict) and API_KEYS & one.keys() for one in answers):
-        yield from pick(source, revisions_of_api(source, answers), page)
+        yield from _of_api(source, answers, page)
         return
     if page is not None:
-        raise TraceError(source, "has no pages", "--page TITLE of a MediaWiki export")
+        raise FieldError(str(source), "has no pages", "--page TITLE of a MediaWiki export")
     if not isinstance(data, list):
-        raise TraceError(source, "is not a list", "a list of times, or an answer of MediaWiki's API")
-    for place, one in enumerate(data, 1):
-        yield f"{source}: entry {place}", _member(source, place, one) if isinstance(one, dict) else one
+        raise FieldError(str(source), "is not a list", "a list of times, or an answer of MediaWiki's API")
+    for entry, one in enumerate(data, 1):
+        place = f"{source}: entry {entry}"
+        yield place, _member(place, one) if isinstance(one, dict) else one
 
 
-def _member(source: Path, place: int, one: dict[str, Any]) -> object:
+def _member(place: str, one: dict[str, Any]) -> object:
     lowered = {str(name).lower(): value for name, value in one.items()}
     known = next((name for name in TIME_COLUMNS if name in lowered), None)
     if known is None:
-        raise TraceError(f"{source}: entry {place}", "has no time", "one of the keys " + ", ".join(TIME_COLUMNS))
+        raise FieldError(place, "has no time", "one of the keys " + ", ".join(TIME_COLUMNS))
     return lowered[known]
 
 
 def _of_git(repository: Path, path: str) -> Iterator[Entry]:
     if "\0" in path:
-        raise TraceError(repository, f"{path!r} is not a path", "a path in the repository")
-    try:
-        stamps = commit_times(repository, path)
-    except GitError as error:
-        raise TraceError(repository, error.wrong, error.right) from None
+        raise FieldError(str(repository), f"{path!r} is not a path", "a path in the repository")
+    stamps = commit_times(repository, path)
     if not stamps:
-        raise TraceError(repository, f"no commit changed {path}", "a path as `git log -- PATH` knows it")
+        raise FieldError(str(repository), f"no commit changed {path}", "a path as `git log -- PATH` knows it")
     # Latest first, as git prints them.
     yield from ((f"{repository}: commit {place}", stamp) for place, stamp in enumerate(reversed(stamps), 1))
+
+
+# Pages of a MediaWiki
+
+
+def _of_dump(source: Path, page: str | None) -> Iterator[Entry]:
+    """Timestamps of the revisions of `page`, or of the only page there is."""
+    try:
+        with OPENERS.get(source.suffix.lower(), Path.open)(source, "rb") as file:
+            revisions = _revisions(source, _pages(file), page)
+    except ParseError as error:
+        line, column = error.position
+        raise FieldError(f"{source}:{line}:{column + 1}", f"is not XML: {error}", "a dump of MediaWiki") from None
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, UnicodeError) as error:
+        raise FieldError(str(source), f"is damaged: {error}", "a whole file") from None
+    yield from revisions
+
+
+def _pages(file: IO[bytes]) -> Iterator[Page]:
+    """Title and timestamps of every page; elements are dropped as soon as they end, so memory does not grow."""
+    path: list[Element] = []
+    title, stamps = "", list[object]()
+    for event, element in iterparse(file, events=("start", "end")):
+        if event == "start":
+            path.append(element)
+            continue
+        path.pop()
+        name, parent = _name(element), _name(path[-1]) if path else ""
+        if name == "title" and parent == "page":
+            title = element.text or ""
+        elif name == "timestamp" and parent == "revision":
+            stamps.append(element.text or "")
+        elif name == "page":
+            yield title, stamps
+            title, stamps = "", []
+        if path:
+            path[-1].remove(element)
+
+
+def _name(element: Element) -> str:
+    """Without the namespace, which differs from version to version."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def _of_api(source: Path, answers: list[Any], page: str | None) -> list[Entry]:
+    """The revisions of a page in answers to prop=revisions, of either format version."""
+    pages: dict[str, list[object]] = {}
+    for answer in answers:
+        query = answer.get("query") if isinstance(answer, dict) else None
+        listed = query.get("pages", []) if isinstance(query, dict) else []
+        for one in listed.values() if isinstance(listed, dict) else listed:
+            stamps = pages.setdefault(str(one.get("title", one.get("pageid"))), [])
+            for revision in one.get("revisions", []):
+                if "timestamp" not in revision:
+                    wrong = f"revision {len(stamps) + 1} of {one.get('title')!r} has no timestamp"
+                    raise FieldError(str(source), wrong, "answers to rvprop=timestamp")
+                stamps.append(revision["timestamp"])
+    if page is not None and page not in pages:
+        raise _no_page(source, page, list(pages)[:SHOWN])
+    return _revisions(source, pages.items(), page)
+
+
+def _revisions(source: Path, pages: Iterable[Page], page: str | None) -> list[Entry]:
+    """The revisions of `page`, or of the only one; pages behind it are not asked for."""
+    kept: Page | None = None
+    others = deque[str](maxlen=SHOWN)
+    for title, stamps in pages:
+        if page is not None and title != page:
+            others.append(title)
+            continue
+        if kept is not None:
+            wrong = f"holds several pages, such as {kept[0]!r} and {title!r}"
+            raise FieldError(str(source), wrong, "one of them by --page")
+        kept = title, stamps
+        if page is not None:
+            break
+    if kept is None:
+        raise _no_page(source, page, others)
+    return [(f"{source}: revision {place}", stamp) for place, stamp in enumerate(kept[1], 1)]
+
+
+def _no_page(source: Path, page: str | None, others: Iterable[str]) -> FieldError:
+    there = ", ".join(map(repr, others))
+    right = f"there is {there}" if there else "a dump or an answer with revisions"
+    return FieldError(str(source), f"has no page{'' if page is None else f' {page!r}'}", right)

@@ -1,33 +1,196 @@
-"""Laws on listed values: a lattice, and the intervals of a record."""
+"""Laws on finitely many values: a lattice, the intervals of a record, and their ages.
+
+With values v_0 < v_1 < ... of weight w_i, and sums over v_i > x,
+
+    tail(x) = sum w_i / W        excess(x) = sum w_i (v_i - x) / W          (1)
+
+The age mixes uniforms on (0, v_i) with weights w_i v_i, so its tail is excess / mean,
+a polygon with corners at the values, and its excess
+
+    sum w_i (v_i - x)^2 / (2 W mean).                                      (2)
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replnet.laws.steps import Discrete, Steps
-from replnet.text.checks import LARGEST, SMALLEST, FieldError, many
+from replnet.laws.law import Array, Floats, Ints, Law, family
+from replnet.laws.numeric import Age
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, many
 from replnet.text.grammar import listed, number
 
+MOST_BREAKS = 256
+CROWDED = 4  # values in one cell of the index beyond which bisection is quicker
 FINEST = 10**6  # lattices finer than a millionth of the longest interval count as none
 MOST_FRACTIONS = 10_000
 SHORT = 200  # intervals that are printed in full
 
 
+class Discrete(Law):
+    """A law on finitely many values, in ascending order, by their weights.
+
+    Element i of the sums of (1) and (2) is over values from i on (`beyond`), or over those before i.
+    """
+
+    values: Floats
+    weights: Floats
+
+    def _hold(self, values: ArrayLike, weights: ArrayLike) -> None:
+        self._set(values=np.asarray(values, dtype=float), weights=np.asarray(weights, dtype=float))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Discrete)
+            and type(other) is type(self)
+            and np.array_equal(self.values, other.values)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.total, self.mean, self.second_moment))
+
+    @cached_property
+    def count_beyond(self) -> Floats:
+        return _from(self.weights)
+
+    @cached_property
+    def count_before(self) -> Floats:
+        return _up_to(self.weights)
+
+    @cached_property
+    def sum_beyond(self) -> Floats:
+        return _from(self.weights * self.values)
+
+    @cached_property
+    def sum_before(self) -> Floats:
+        return _up_to(self.weights * self.values)
+
+    @cached_property
+    def squares_beyond(self) -> Floats:
+        return _from(self.weights * self.values**2)
+
+    @cached_property
+    def squares_before(self) -> Floats:
+        return _up_to(self.weights * self.values**2)
+
+    @cached_property
+    def cubes(self) -> float:
+        return float(_from(self.weights * self.values**3)[0])
+
+    @property
+    def total(self) -> float:
+        """W of (1)."""
+        return float(self.count_beyond[0])
+
+    @property
+    def mean(self) -> float:
+        return float(self.sum_beyond[0]) / self.total
+
+    @property
+    def second_moment(self) -> float:
+        return float(self.squares_beyond[0]) / self.total
+
+    def tail(self, x: Array) -> Array:
+        return self.count_beyond[self.above(x)] / self.total
+
+    def cdf(self, x: Array) -> Array:
+        return self.count_before[self.above(x)] / self.total
+
+    def above(self, x: Array) -> Array:
+        """The number of the first value above x."""
+        return np.searchsorted(self.values, x, side="right")
+
+    def isf(self, q: Array) -> Array:
+        q = np.asarray(q, dtype=float)
+        tails = self.count_beyond[1:] / self.total
+        place = np.minimum(np.searchsorted(-tails, -q), tails.size - 1)
+        return np.where(q < 1, self.values[place], 0.0)[()]
+
+    @cached_property
+    def hazards(self) -> Floats:
+        """-log tail at each value; infinite at the last."""
+        before, beyond = self.count_before[1:] / self.total, self.count_beyond[1:] / self.total
+        with np.errstate(divide="ignore"):
+            return np.where(before < 0.5, -np.log1p(-np.minimum(before, 0.5)), -np.log(beyond))
+
+    @cached_property
+    def _index(self) -> Ints | None:
+        """For cells of equal probability, the first value whose hazard reaches the cell; None if cells are crowded."""
+        cells = 4 * self.values.size
+        first = np.searchsorted(self.hazards, -np.log1p(-np.arange(cells) / cells))
+        return first if np.diff(first).max(initial=0) <= CROWDED else None
+
+    def _place(self, e: Floats) -> Ints:
+        """The number of the first value whose hazard is at least e."""
+        if self._index is None:
+            return np.searchsorted(self.hazards, e)
+        cell = (-np.expm1(-e) * self._index.size).astype(np.int64)
+        # One cell back, for a hazard that rounds across its edge.
+        place = self._index.take(cell - 1, mode="clip")
+        while (short := self.hazards.take(place) < e).any():
+            place = place + short
+        return place
+
+    def solve(self, e: Array) -> Array:
+        e = np.asarray(e, dtype=float)
+        return self.values[self._place(e.reshape(-1))].reshape(e.shape)[()]
+
+    def covering(self, age: Array, e: Array) -> Array:
+        age = np.asarray(age, dtype=float)
+        place = self._place(np.atleast_1d(self.hazard(age) + e))
+        # However small e is, the interval ends after the age.
+        place = np.maximum(place.reshape(np.broadcast(age, e).shape), self.above(age))
+        return np.maximum(self.values[np.minimum(place, self.values.size - 1)], age)[()]
+
+    def excess(self, x: Array) -> Array:
+        x, place = np.asarray(x, dtype=float), self.above(x)
+        with np.errstate(invalid="ignore"):
+            beyond = (self.sum_beyond[place] - x * self.count_beyond[place]) / self.total
+        return np.where(place < self.values.size, np.maximum(beyond, 0.0), 0.0)[()]
+
+    def integrated_tail(self, x: Array) -> Array:
+        x, place = np.minimum(x, self.values[-1]), self.above(x)
+        return (self.sum_before[place] + x * self.count_beyond[place]) / self.total
+
+    @property
+    def age(self) -> StepAge:
+        return StepAge(self)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        # Past some hundreds, the jumps are so small that quadrature sees a smooth
+        # tail, and would spend its time on the breaks; these are evenly spread.
+        values = self.values
+        if values.size > MOST_BREAKS:
+            values = np.unique(self.isf(np.linspace(0, 1, MOST_BREAKS + 1)[:-1]))
+        return tuple(values.tolist())
+
+    @property
+    def span(self) -> float | None:
+        return common_step(self.values)
+
+
+def _from(terms: Floats) -> Floats:
+    """Sums from each term to the last, and 0 for none; long doubles keep a million terms exact enough."""
+    return np.append(np.cumsum(terms[::-1].astype(np.longdouble))[::-1], 0.0).astype(float)
+
+
+def _up_to(terms: Floats) -> Floats:
+    return np.append(0.0, np.cumsum(terms.astype(np.longdouble))).astype(float)
+
+
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@family("lattice(values=[1, 2], weights=[3, 1])")
 class Lattice(Discrete):
     """The listed values, in proportion to their weights."""
-
-    values: tuple[float, ...]
-    weights: tuple[float, ...]
-    steps: Steps = field(compare=False)
 
     def __init__(self, values: Sequence[float], weights: Sequence[float] | None = None) -> None:
         values = many("values", values)
@@ -37,22 +200,16 @@ class Lattice(Discrete):
         merged: dict[float, float] = {}
         for value, weight in sorted(zip(values, weights, strict=True)):
             merged[value] = merged.get(value, 0.0) + weight
-        object.__setattr__(self, "values", tuple(merged))
         even = len(set(merged.values())) == 1
-        object.__setattr__(self, "weights", (1.0,) * len(merged) if even else tuple(merged.values()))
-        object.__setattr__(self, "steps", Steps(self.values, self.weights))
+        self._hold(list(merged), [1.0] * len(merged) if even else list(merged.values()))
 
     def __str__(self) -> str:
-        weights = "" if set(self.weights) == {1.0} else f", weights={listed(self.weights)}"
+        weights = "" if (self.weights == 1).all() else f", weights={listed(self.weights)}"
         return f"lattice(values={listed(self.values)}{weights})"
-
-    @property
-    def span(self) -> float | None:
-        return common_step(self.values)
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+@family("empirical(intervals=[0.5, 1, 3])")
 class Empirical(Discrete):
     """The intervals of a record, each as likely as any other.
 
@@ -60,45 +217,29 @@ class Empirical(Discrete):
     apart, and ages do not depend on them. So `rate` counts instants with an event, not events.
     """
 
-    steps: Steps
     text: str  # what made it, if not a list: trace(file=...)
 
     def __init__(self, intervals: ArrayLike) -> None:
-        values, counts = np.unique(_checked(intervals), return_counts=True)
-        object.__setattr__(self, "steps", Steps(values, counts))
-        object.__setattr__(self, "text", "")
+        self._hold(*np.unique(_checked(intervals), return_counts=True))
+        self._set(text="")
 
     @classmethod
     def recorded(cls, intervals: ArrayLike, text: str) -> Empirical:
         """The law of `intervals`, which writes itself as `text`."""
         law = cls(intervals)
-        object.__setattr__(law, "text", text)
+        law._set(text=text)
         return law
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Empirical)
-            and np.array_equal(self.steps.values, other.steps.values)
-            and np.array_equal(self.steps.weights, other.steps.weights)
-        )
-
-    def __hash__(self) -> int:
-        return hash((Empirical, self.steps.total, self.mean, self.second_moment))
 
     def __str__(self) -> str:
         """Reads back as the same law, except a long list, which is only described."""
         if self.text:
             return self.text
-        if self.steps.total > SHORT:
-            return f"empirical(intervals=[... {self.steps.total:.0f} of mean {number(self.mean)}])"
-        return f"empirical(intervals={listed(np.repeat(self.steps.values, self.steps.weights.astype(int)))})"
-
-    @property
-    def span(self) -> float | None:
-        return common_step(self.steps.values)
+        if self.total > SHORT:
+            return f"empirical(intervals=[... {self.total:.0f} of mean {number(self.mean)}])"
+        return f"empirical(intervals={listed(np.repeat(self.values, self.weights.astype(int)))})"
 
 
-def _checked(intervals: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _checked(intervals: ArrayLike) -> Floats:
     """The intervals above zero, as an array."""
     if isinstance(intervals, (str, bytes)):
         raise FieldError("intervals", f"{intervals!r} is not a list", "a list such as [1, 2.5]")
@@ -117,6 +258,42 @@ def _checked(intervals: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64
     if not values.size:
         raise FieldError("intervals", "no interval is above 0", "at least one number above 0")
     return values
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class StepAge(Age):
+    """The age of a law on finitely many values, whose tail is a polygon: a mixture of uniforms."""
+
+    law: Discrete
+
+    @property
+    def second_moment(self) -> float:
+        return self.law.cubes / self.law.total / (3 * self.law.mean)
+
+    def solve(self, e: Array) -> Array:
+        """On the side of the polygon that e falls on, from its left corner for short ages, its right for long."""
+        of, e = self.law, np.asarray(e, dtype=float)
+        side = np.minimum(np.searchsorted(self.hazard(of.values), e), of.values.size - 1)
+        covered, left = -np.expm1(-e) * of.mean * of.total, np.exp(-e) * of.mean * of.total
+        short, long = covered - of.sum_before[side], of.sum_beyond[side] - left
+        low = np.append(0.0, of.values)[side]
+        return np.clip(np.where(e < 0.7, short, long) / of.count_beyond[side], low, of.values[side])[()]
+
+    def draw(self, e: Array) -> Array:
+        return Law.draw(self, e)
+
+    def excess(self, x: Array) -> Array:
+        of, x = self.law, np.minimum(x, self.law.values[-1])
+        place = of.above(x)
+        squares = of.squares_beyond[place] - x * (2 * of.sum_beyond[place] - x * of.count_beyond[place])
+        return np.maximum(squares, 0.0) / (2 * of.total * of.mean)
+
+    def integrated_tail(self, x: Array) -> Array:
+        of, x = self.law, np.minimum(x, self.law.values[-1])
+        place = of.above(x)
+        squares = of.squares_before[place] + x * (2 * of.sum_beyond[place] - x * of.count_beyond[place])
+        return squares / (2 * of.total * of.mean)
 
 
 def common_step(values: ArrayLike) -> float | None:

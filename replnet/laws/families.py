@@ -1,34 +1,29 @@
-"""The families with closed forms for everything, the age included."""
+"""The families with closed forms for nearly everything, the age included."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
 
-from replnet.laws.law import Array, Law
-from replnet.laws.spelling import spelled
-from replnet.text.checks import FieldError, finite, one_of, positive, scale_of
-from replnet.text.grammar import number
+from replnet.laws.law import Array, Given, Law, family, text_of
+from replnet.laws.numeric import Age, Numerical
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, finite, many, positive, scale_of
 
 STEEP = 1e4  # an alpha from which on rounding of 1 + x / scale shows in its power
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@family("exponential(rate=2)")
 class Exponential(Law):
     """P(X > x) = exp(-rate x): memoryless, so its age is itself."""
 
     scale: float
 
-    def __init__(self, *, rate: float | None = None, mean: float | None = None) -> None:
-        name, value = one_of(rate=rate, mean=mean)
-        object.__setattr__(self, "scale", 1 / value if name == "rate" else value)
-
-    def __str__(self) -> str:
-        return spelled(self, rate=1 / self.scale, mean=self.scale)
+    def __init__(self, *, rate: Given = None, mean: Given = None) -> None:
+        self._set(scale=scale_of(1.0, rate=rate, mean=mean))
 
     @property
     def mean(self) -> float:
@@ -41,18 +36,14 @@ class Exponential(Law):
     def tail(self, x: Array) -> Array:
         return np.exp(-np.asarray(x) / self.scale)
 
-    def isf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return -self.scale * np.log(q)
+    def cdf(self, x: Array) -> Array:
+        return -np.expm1(-np.asarray(x) / self.scale)
 
     def excess(self, x: Array) -> Array:
         return self.scale * self.tail(x)
 
     def integrated_tail(self, x: Array) -> Array:
-        return -self.scale * np.expm1(-np.asarray(x) / self.scale)
-
-    def cdf(self, x: Array) -> Array:
-        return -np.expm1(-np.asarray(x) / self.scale)
+        return self.scale * self.cdf(x)
 
     def hazard(self, x: Array) -> Array:
         return np.asarray(x) / self.scale
@@ -69,18 +60,17 @@ class Exponential(Law):
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@family("constant(period=2)")
 class Constant(Law):
     """Every interval is `period`; the age is uniform."""
 
     period: float
 
-    def __init__(self, *, period: float | None = None, rate: float | None = None, mean: float | None = None) -> None:
-        name, value = one_of(period=period, rate=rate, mean=mean)
-        object.__setattr__(self, "period", 1 / value if name == "rate" else value)
+    def __init__(self, *, period: Given = None, rate: Given = None, mean: Given = None) -> None:
+        self._set(period=scale_of(1.0, period=period, rate=rate, mean=mean))
 
     def __str__(self) -> str:
-        return spelled(self, rate=1 / self.period, period=self.period)
+        return text_of(self, "rate", "period")
 
     @property
     def mean(self) -> float:
@@ -119,7 +109,7 @@ class Constant(Law):
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@family("pareto(alpha=3, rate=2)")
 class Pareto(Law):
     """P(X > x) = (1 + x / scale) ** -alpha, a power tail that starts at zero.
 
@@ -129,18 +119,12 @@ class Pareto(Law):
     alpha: float
     scale: float
 
-    def __init__(
-        self, alpha: float, *, rate: float | None = None, mean: float | None = None, scale: float | None = None
-    ) -> None:
+    def __init__(self, alpha: float, *, rate: Given = None, mean: Given = None, scale: Given = None) -> None:
         alpha = positive("alpha", alpha)
         if alpha <= 1 and scale is None:
             raise FieldError("alpha", f"{alpha:g} gives an infinite mean", "alpha above 1")
         unit_mean = 1 / (alpha - 1) if alpha > 1 else math.inf
-        object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "scale", scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
-
-    def __str__(self) -> str:
-        return spelled(self, {"alpha": self.alpha}, rate=self.rate, mean=self.mean, scale=self.scale)
+        self._set(alpha=alpha, scale=scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
 
     @property
     def mean(self) -> float:
@@ -161,11 +145,6 @@ class Pareto(Law):
     def cdf(self, x: Array) -> Array:
         return -np.expm1(-self.hazard(x))
 
-    def isf(self, q: Array) -> Array:
-        # expm1 and log keep full precision where the interval is short.
-        with np.errstate(divide="ignore"):
-            return self.scale * np.expm1(-np.log(q) / self.alpha)
-
     def excess(self, x: Array) -> Array:
         if self.alpha <= 1:
             return np.full_like(np.asarray(x, dtype=float), math.inf)
@@ -183,6 +162,7 @@ class Pareto(Law):
         return self.alpha * np.log1p(np.asarray(x) / self.scale)
 
     def solve(self, e: Array) -> Array:
+        # expm1 and log1p keep full precision where the interval is short.
         return self.scale * np.expm1(np.asarray(e) / self.alpha)
 
     def covering(self, age: Array, e: Array) -> Array:
@@ -195,7 +175,7 @@ class Pareto(Law):
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@family("uniform(low=0, high=1)")
 class Uniform(Law):
     """Evenly spread between low and high."""
 
@@ -208,11 +188,7 @@ class Uniform(Law):
             raise FieldError("low", f"{low:g} is negative", "0 or more")
         if high <= low:
             raise FieldError("high", f"{high:g} is not above low = {low:g}", "a number above low")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-
-    def __str__(self) -> str:
-        return f"uniform(low={number(self.low)}, high={number(self.high)})"
+        self._set(low=low, high=high)
 
     @property
     def mean(self) -> float:
@@ -249,11 +225,65 @@ class Uniform(Law):
         return np.maximum(start - (self.high - start) * np.expm1(-np.asarray(e, order="C")), age)
 
     @property
-    def age(self) -> Law:
-        from replnet.laws.numeric import Age
-
+    def age(self) -> Age:
         return Age(self)
 
     @property
     def breaks(self) -> tuple[float, ...]:
         return (self.low, self.high) if self.low > 0 else (self.high,)
+
+
+@final
+@family("hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])")
+class Hyperexponential(Numerical):
+    """Exponential at a rate chosen anew for each interval; weights count relative to their sum.
+
+    Its age mixes the same rates, each weighted by the time it takes.
+    """
+
+    weights: tuple[float, ...]
+    rates: tuple[float, ...]
+
+    def __init__(self, weights: Sequence[float], rates: Sequence[float]) -> None:
+        weights, rates = many("weights", weights), many("rates", rates)
+        if len(weights) != len(rates):
+            raise FieldError("rates", f"{len(rates)} rates for {len(weights)} weights", "one rate per weight")
+        self._set(weights=weights, rates=rates)
+
+    def _mixed(self, part: Array) -> Array:
+        """The average of `part`, whose last axis runs over the rates."""
+        # Term by term: a dot product rounds by the length of the array.
+        total = sum(self.weights)
+        return sum(weight / total * part[..., place] for place, weight in enumerate(self.weights))
+
+    def _decay(self, x: Array) -> Array:
+        return np.asarray(x, dtype=float)[..., None] * np.array(self.rates)
+
+    @property
+    def mean(self) -> float:
+        return float(self._mixed(1 / np.array(self.rates)))
+
+    @property
+    def second_moment(self) -> float:
+        return float(self._mixed(2 / np.array(self.rates) ** 2))
+
+    def tail(self, x: Array) -> Array:
+        return self._mixed(np.exp(-self._decay(x)))
+
+    def cdf(self, x: Array) -> Array:
+        return self._mixed(-np.expm1(-self._decay(x)))
+
+    def excess(self, x: Array) -> Array:
+        return self._mixed(np.exp(-self._decay(x)) / np.array(self.rates))
+
+    def integrated_tail(self, x: Array) -> Array:
+        return self._mixed(-np.expm1(-self._decay(x)) / np.array(self.rates))
+
+    @property
+    def age(self) -> Hyperexponential:
+        times = [weight / rate for weight, rate in zip(self.weights, self.rates, strict=True)]
+        if not SMALLEST <= min(times) <= max(times) <= LARGEST:
+            # Only their ratios count, and a power of two keeps the digits.
+            unit = -math.frexp(max(times))[1]
+            times = [max(math.ldexp(time, unit), SMALLEST) for time in times]
+        return Hyperexponential(times, self.rates)

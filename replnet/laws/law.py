@@ -25,15 +25,28 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
+from replnet.text.grammar import listed, number
 
 OLDEST = 1e300
+FELT = 0.01  # of the mean: spans above it
+FINEST = 10_000  # denominator of the ratio of two spans beyond which no path is long enough to tell
+EXACT = 1e-12  # relative, of that ratio
 
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Given = float | None  # an argument that stands for the same as others, such as rate, mean and scale
+Maker = TypeVar("Maker", bound="Callable[..., Law]")
 
 
 class Law(ABC):
@@ -140,3 +153,88 @@ class Law(ABC):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _set(self, **values: object) -> None:
+        """Give a new law its fields, which stay as they are from then on."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def coarse(law: Law) -> bool:
+    """On a lattice whose step is felt: a record in whole seconds with hours between its events is not."""
+    return law.span is not None and law.span > FELT * law.mean
+
+
+def span_ratio(a: float, b: float) -> Fraction | None:
+    """a / b as a fraction of small numbers, if it is one up to rounding."""
+    found = Fraction(a / b).limit_denominator(FINEST)
+    return found if abs(float(found) * b - a) <= EXACT * a else None
+
+
+def commensurable(a: float, b: float) -> bool:
+    """Processes on lattices of these spans keep their phases."""
+    return span_ratio(a, b) is not None
+
+
+def special() -> Any:
+    """The special functions of SciPy, which few laws need and which take a while to load."""
+    from scipy import special
+
+    return special
+
+
+FAMILIES: dict[str, tuple[Callable[..., Law], str]] = {}
+"""By name, what makes laws that users write, and an example; every module of laws adds its own."""
+
+
+def family(example: str) -> Callable[[Maker], Maker]:
+    """Marks a class of laws, or a function that makes some, as what users write like `example`.
+
+    A class becomes frozen, its laws equal where their fields are, and written with the names of these. If its
+    constructor takes other arguments by name alone (rate=, mean=, ...), one of them stands for the last field.
+    """
+
+    def register(maker: Maker) -> Maker:
+        made: Any = maker
+        if isinstance(maker, type):
+            made = dataclass(frozen=True, init=False, repr=False, eq=made.__eq__ is object.__eq__)(made)
+            if made.__str__ is object.__str__:
+                made.__str__ = text_of
+        FAMILIES[example.split("(")[0]] = made, example
+        return made  # type: ignore[no-any-return]
+
+    return register
+
+
+def choices_of(law: Law) -> tuple[str, ...]:
+    """The arguments, such as rate and mean, of which one stands for the last field of a law."""
+    return tuple(type(law).__init__.__kwdefaults__ or ())
+
+
+def fields_of(law: Law) -> dict[str, Any]:
+    """What a law of a `family` is made of, in order."""
+    return {field.name: getattr(law, field.name) for field in fields(law)}  # type: ignore[arg-type]
+
+
+def text_of(law: Law, *choices: str) -> str:
+    """The shortest text that gives exactly this law back, with one of `choices`, or of what its constructor takes."""
+    shape, choices = fields_of(law), choices or choices_of(law)
+    if not choices:
+        return _text(law, shape)
+    shape.popitem()
+    values = [(name, getattr(law, name)) for name in choices]
+    ways = [{**shape, name: number} for name, value in values for number in (float(f"{value:.15g}"), value)]
+    exact = [way for way in ways if _gives(law, way)] or ways[-1:]
+    return min((_text(law, way) for way in exact), key=len)
+
+
+def _gives(law: Law, arguments: Mapping[str, Any]) -> bool:
+    try:
+        return type(law)(**arguments) == law
+    except ValueError:  # these arguments do not reach so far, as with the rate of an infinite mean
+        return False
+
+
+def _text(law: Law, arguments: Mapping[str, Any]) -> str:
+    values = (f"{name}={listed(a) if isinstance(a, tuple) else number(a)}" for name, a in arguments.items())
+    return f"{type(law).__name__.lower()}({', '.join(values)})"

@@ -1,4 +1,4 @@
-"""The age of any law, by quadrature and inversion.
+"""Laws without formulas of their own: the age of any law, and the quadrature that it needs.
 
 With X the interval and A its age,
 
@@ -7,25 +7,79 @@ With X the interval and A its age,
 
 and the age's own excess is an integral of an excess. Both sides of (1) are used, each
 where it is small, so neither short nor long ages lose digits that X's law has.
+
+The integral of a decreasing function f, from x to infinity and from 0 to x: the half line is
+cut into panels: octaves, the bends of f, and ever shorter panels towards the end of a bounded
+support. On each, f is a Chebyshev polynomial of degree 16, and the panel is halved until
+
+    the polynomial is off by less than 1e-14 of the panel's own integral, and      (3)
+    what lies beyond the panel is at least a thousandth of it,                     (4)
+
+so both integrals keep about 12 digits relative to themselves, far out too, because
+sums run from the far end. Past the last panel f has either vanished or is a power
+x^-a, as laws with heavy tails become; then the integral beyond x is x f(x) / (a - 1),
+infinite for a <= 1.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
 import numpy as np
 
-from replnet.laws.integral import TailIntegral
-from replnet.laws.inversion import solved
-from replnet.laws.law import Array, Law
+from replnet.laws.inversion import interpolate, invert
+from replnet.laws.law import Array, Floats, Law
+
+DEGREE = 16
+SMALLEST, LARGEST = -140, 200  # octaves either side of `around`; powers up to x^-4 have not vanished there
+VANISHED = 1e-290  # of f(0)
+NOISE = 1e-10  # errors below this that halving does not help are rounding in f
+MOST_PANELS = 3000
+
+_ORDERS = np.arange(DEGREE + 1)
+_NODES = np.cos(np.pi * _ORDERS / DEGREE)
+_FIT = np.linalg.inv(np.polynomial.chebyshev.chebvander(_NODES, DEGREE))
+_OVER = np.where(
+    _ORDERS % 2 == 0, 2 / (1 - np.where(_ORDERS == 1, 2, _ORDERS) ** 2.0), 0.0
+)  # integral of T_j over [-1, 1]
 
 
-@final
+class Numerical(Law):
+    """A law that is known by its tail and the integrals of it; all else is found by search and quadrature."""
+
+    __slots__ = ()
+
+    @property
+    def around(self) -> float:
+        """How long its intervals are, as to the order of magnitude."""
+        return self.mean
+
+    @property
+    def end(self) -> float:
+        """Where its support ends."""
+        return math.inf
+
+    def solve(self, e: Array) -> Array:
+        return invert(self, e, around=self.around, end=self.end)
+
+    def draw(self, e: Array) -> Array:
+        return interpolate(self, e)
+
+    @property
+    def second_moment(self) -> float:
+        return 2 * float(excess_integral(self).beyond(0.0))
+
+    @property
+    def age(self) -> Law:
+        return Age(self)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Age(Law):
+class Age(Numerical):
     """The time since the last event of a stationary renewal process with intervals of `law`."""
 
     law: Law
@@ -35,6 +89,14 @@ class Age(Law):
 
     def __str__(self) -> str:
         return f"age({self.law})"
+
+    @property
+    def around(self) -> float:
+        return self.law.mean
+
+    @property
+    def end(self) -> float:
+        return float(self.law.isf(0.0))
 
     @property
     def mean(self) -> float:
@@ -50,14 +112,6 @@ class Age(Law):
     def cdf(self, x: Array) -> Array:
         return self.law.rate * self.law.integrated_tail(x)
 
-    def solve(self, e: Array) -> Array:
-        return solved(self, e, around=self.law.mean, end=float(self.law.isf(0.0)))
-
-    def draw(self, e: Array) -> Array:
-        from replnet.laws.draw_tables import interpolated
-
-        return interpolated(self, e)
-
     def excess(self, x: Array) -> Array:
         if math.isinf(self.mean):
             return np.full_like(np.asarray(x, dtype=float), math.inf)[()]
@@ -65,10 +119,6 @@ class Age(Law):
 
     def integrated_tail(self, x: Array) -> Array:
         return self.law.rate * excess_integral(self.law).before(x)
-
-    @property
-    def age(self) -> Age:
-        return Age(self)
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -79,3 +129,111 @@ class Age(Law):
 def excess_integral(law: Law) -> TailIntegral:
     """The integrals of the law's excess."""
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))
+
+
+@final
+class TailIntegral:
+    """The two integrals of `f` as functions of x, for an f that changes at about `around`."""
+
+    def __init__(
+        self, f: Callable[[Array], Array], *, around: float, bends: Iterable[float] = (), end: float = math.inf
+    ) -> None:
+        with np.errstate(all="ignore"):
+            self._edges, self._fit = _refined(f, _first_edges(f, around, bends, end))
+            self._last = float(self._edges[-1])
+            near, height = float(f(self._last / 2)), float(f(self._last))
+        # The a of f ~ x^-a at the last edge, and f there; no height where f has vanished.
+        self._power, self._height = (math.log2(near / height), height) if height > VANISHED else (math.inf, 0.0)
+        self._half = np.diff(self._edges) / 2
+        self._own = np.asarray(self._fit @ _OVER * self._half)
+        # By order and panel, the integral from the panel's left edge.
+        self._left = np.polynomial.chebyshev.chebint(self._fit.T, lbnd=-1) * self._half
+        outside = self._height * self._last / (self._power - 1) if self._power > 1 else 0.0
+        # From the small end of each sum to the large one.
+        self._beyond = np.cumsum(np.append(outside, self._own[::-1]))[::-1]
+        self._before = np.append(0.0, np.cumsum(self._own))
+
+    def beyond(self, x: Array) -> Array:
+        """Integral of f from x to infinity."""
+        x = np.asarray(x, dtype=float)
+        if self._power <= 1:
+            return np.full_like(x, math.inf)[()]
+        panel, left = self._located(x)
+        inside = self._beyond[panel + 1] + (self._own[panel] - left)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            far = self._beyond[-1] * np.power(x / self._last, 1 - self._power) if self._height else 0 * inside
+        return np.where(x >= self._last, far, np.maximum(inside, 0.0))[()]
+
+    def before(self, x: Array) -> Array:
+        """Integral of f from 0 to x."""
+        x = np.asarray(x, dtype=float)
+        panel, left = self._located(x)
+        return np.where(x >= self._last, self._before[-1] + self._far_before(x), self._before[panel] + left)[()]
+
+    def weighted(self) -> float:
+        """Integral of x f(x) over the half line."""
+        if self._height and self._power <= 2 + 1e-9:
+            return math.inf
+        low, width = self._edges[:-1], np.diff(self._edges)
+        x = low[:, None] + width[:, None] * (_NODES + 1) / 2
+        f = np.polynomial.chebyshev.chebval(_NODES, self._fit.T)
+        inside = float(np.sum((x * f) @ _FIT.T @ _OVER * self._half))
+        return inside + (self._height * self._last**2 / (self._power - 2) if self._height else 0.0)
+
+    def _far_before(self, x: Array) -> Array:
+        """Integral of f from the last panel to x."""
+        if not self._height:
+            return 0.0
+        growth = np.log(np.maximum(x / self._last, 1.0))
+        if abs(self._power - 1) < 1e-9:
+            return self._height * self._last * growth
+        return self._height * self._last * np.expm1((1 - self._power) * growth) / (1 - self._power)
+
+    def _located(self, x: Array) -> tuple[Array, Array]:
+        """The panel of each x, and the integral from its left edge to x."""
+        panel = np.clip(np.searchsorted(self._edges, x, side="right") - 1, 0, self._half.size - 1)
+        place = np.clip((x - self._edges[panel]) / self._half[panel] - 1, -1.0, 1.0)
+        total, older = np.zeros_like(place), np.zeros_like(place)
+        for order in range(DEGREE + 1, 0, -1):  # Clenshaw's recurrence
+            total, older = self._left[order][panel] + 2 * place * total - older, total
+        return panel, self._left[0][panel] + place * total - older
+
+
+def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[float], end: float) -> Floats:
+    """Zero, octaves up to where f vanishes, bends, and panels graded towards the end of the support."""
+    octaves = np.ldexp(around, np.arange(SMALLEST, LARGEST + 1))
+    octaves = octaves[np.isfinite(octaves) & (octaves < end)]
+    edges = np.concatenate(([0.0], octaves, [bend for bend in bends if 0 < bend < end]))
+    if math.isfinite(end):
+        edges = np.append(edges, end - end * np.ldexp(1.0, -np.arange(1, 52)))
+        return np.unique(np.append(edges, end))
+    edges = np.unique(edges)
+    return edges[: max(2, 1 + int(np.searchsorted(-f(edges), -VANISHED * f(0.0), side="left")))]
+
+
+def _refined(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, Floats]:
+    """Edges and Chebyshev coefficients of panels that meet (3) and (4), as far as the digits of f allow."""
+    fit = _fitted(f, edges[:-1], edges[1:])
+    before = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
+    while edges.size < MOST_PANELS:
+        width = np.diff(edges)
+        own = fit @ _OVER * width / 2
+        beyond = np.cumsum(own[::-1])[::-1] - own
+        error = np.abs(fit[:, -3:]).max(axis=1) * width / np.abs(own)
+        noise = (error < NOISE) & (error > 0.7 * before)
+        coarse = ((error > 1e-14) & ~noise) | ((beyond < 1e-3 * own) & (beyond > 0))
+        coarse &= width > 1e-13 * edges[1:]
+        if not coarse.any():
+            break
+        low, high = edges[:-1][coarse], edges[1:][coarse]
+        middle = (low + high) / 2
+        order = np.argsort(np.concatenate((edges[:-1][~coarse], low, middle)), kind="stable")
+        fit = np.concatenate((fit[~coarse], _fitted(f, low, middle), _fitted(f, middle, high)))[order]
+        before = np.concatenate((before[~coarse], error[coarse], error[coarse]))[order]
+        edges = np.unique(np.concatenate((edges, middle)))
+    return edges, fit
+
+
+def _fitted(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
+    x = low[:, None] + (high - low)[:, None] * (_NODES + 1) / 2
+    return np.asarray(f(x) @ _FIT.T)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
 
-from replnet.laws.integral import TailIntegral
-from replnet.laws.inversion import solved
-from replnet.laws.law import Array, Law
-from replnet.text.checks import FieldError, finite, positive
+from replnet.laws.law import Array, family
+from replnet.laws.numeric import Numerical, TailIntegral
+from replnet.text.errors import FieldError, finite, positive
 from replnet.text.grammar import number
 
 MEAN_ERROR = 1e-8  # a larger gap between SciPy's mean and its survival function means one of them is wrong
@@ -24,8 +22,8 @@ FAR, OCTAVES = 1e-12, 100
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Scipy(Law):
+@family("scipy(name=invgauss, mu=0.5)")
+class Scipy(Numerical):
     """The scipy.stats distribution `name` with its shape parameters, loc and scale."""
 
     name: str
@@ -36,15 +34,12 @@ class Scipy(Law):
     def __init__(self, name: str, *, loc: float = 0.0, scale: float = 1.0, **shapes: float) -> None:
         wanted = _shapes_of(_distribution(name))
         for unknown in shapes.keys() - set(wanted):
-            raise FieldError(
-                unknown, f"{name} has no such parameter", f"allowed: {', '.join([*wanted, 'loc', 'scale'])}"
-            )
+            right = f"allowed: {', '.join([*wanted, 'loc', 'scale'])}"
+            raise FieldError(unknown, f"{name} has no such parameter", right)
         for missing in (shape for shape in wanted if shape not in shapes):
             raise FieldError(missing, "missing", f"{name} needs {', '.join(wanted)}")
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "shapes", tuple((shape, finite(shape, shapes[shape])) for shape in wanted))
-        object.__setattr__(self, "loc", finite("loc", loc))
-        object.__setattr__(self, "scale", positive("scale", scale))
+        given = tuple((shape, finite(shape, shapes[shape])) for shape in wanted)
+        self._set(name=name, shapes=given, loc=finite("loc", loc), scale=positive("scale", scale))
         self._check()
 
     @classmethod
@@ -52,9 +47,8 @@ class Scipy(Law):
         """The law of a frozen distribution such as scipy.stats.invgauss(0.5, scale=2)."""
         distribution: Any = getattr(frozen, "dist", None)
         if not hasattr(distribution, "_parse_args"):
-            raise FieldError(
-                "frozen", f"{frozen!r} is not a frozen distribution", "scipy.stats.invgauss(0.5) or similar"
-            )
+            wrong = f"{frozen!r} is not a frozen distribution"
+            raise FieldError("frozen", wrong, "scipy.stats.invgauss(0.5) or similar")
         shapes, loc, scale = distribution._parse_args(*frozen.args, **frozen.kwds)
         named = dict(zip(_shapes_of(_distribution(distribution.name)), map(float, shapes), strict=True))
         return cls(distribution.name, loc=float(loc), scale=float(scale), **named)
@@ -87,12 +81,20 @@ class Scipy(Law):
         return f"scipy(name={self.name}{arguments})"
 
     @property
+    def end(self) -> float:
+        return float(_frozen(self).support()[1])
+
+    @property
     def mean(self) -> float:
         return float(_integral(self).beyond(0.0))
 
-    @property
+    @cached_property
     def second_moment(self) -> float:
-        return _second_moment(self)
+        """SciPy's own, which knows tails that its survival function rounds away; else by quadrature."""
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mean, variance = (float(moment) for moment in _frozen(self).stats("mv"))
+        return 2 * _integral(self).weighted() if math.isnan(variance) else variance + mean**2
 
     def tail(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -104,25 +106,11 @@ class Scipy(Law):
         with np.errstate(all="ignore"):
             return _frozen(self).cdf(x)
 
-    def solve(self, e: Array) -> Array:
-        return solved(self, e, around=self.mean, end=float(_frozen(self).support()[1]))
-
-    def draw(self, e: Array) -> Array:
-        from replnet.laws.draw_tables import interpolated
-
-        return interpolated(self, e)
-
     def excess(self, x: Array) -> Array:
         return _integral(self).beyond(x)
 
     def integrated_tail(self, x: Array) -> Array:
         return _integral(self).before(x)
-
-    @property
-    def age(self) -> Law:
-        from replnet.laws.numeric import Age
-
-        return Age(self)
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -152,16 +140,6 @@ def _frozen(law: Scipy) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _second_moment(law: Scipy) -> float:
-    """SciPy's own, which knows tails that its survival function rounds away; else by quadrature."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mean, variance = (float(moment) for moment in _frozen(law).stats("mv"))
-    return 2 * _integral(law).weighted() if math.isnan(variance) else variance + mean**2
-
-
-@lru_cache(maxsize=256)
 def _integral(law: Scipy) -> TailIntegral:
     """The integrals of the tail."""
-    end = float(_frozen(law).support()[1])
-    return TailIntegral(law.tail, around=float(_frozen(law).mean()), bends=law.breaks, end=end)
+    return TailIntegral(law.tail, around=float(_frozen(law).mean()), bends=law.breaks, end=law.end)

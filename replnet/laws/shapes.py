@@ -7,38 +7,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import final
 
 import numpy as np
 
-from replnet.laws.law import Array, Law
-from replnet.laws.spelling import spelled
-from replnet.text.checks import FieldError, positive, scale_of
+from replnet.laws.law import Array, Given, Law, family, special
+from replnet.laws.numeric import Age, Numerical
+from replnet.text.errors import FieldError, positive, scale_of
 
 SURE = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
 FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@family("weibull(shape=0.6, rate=2)")
 class Weibull(Law):
     """P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above."""
 
     shape: float
     scale: float
 
-    def __init__(
-        self, shape: float, *, rate: float | None = None, mean: float | None = None, scale: float | None = None
-    ) -> None:
+    def __init__(self, shape: float, *, rate: Given = None, mean: Given = None, scale: Given = None) -> None:
         shape = positive("shape", shape)
-        unit_mean = _finite("shape", shape, lambda: math.gamma(1 + 1 / shape), "0.025 or more")
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "scale", scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
-
-    def __str__(self) -> str:
-        return spelled(self, {"shape": self.shape}, rate=self.rate, mean=self.mean, scale=self.scale)
+        unit_mean = _spread("shape", shape, _or_infinite(math.gamma, 1 + 1 / shape), "0.025 or more")
+        self._set(shape=shape, scale=scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
 
     @property
     def mean(self) -> float:
@@ -46,7 +39,7 @@ class Weibull(Law):
 
     @property
     def second_moment(self) -> float:
-        return _or_infinite(lambda: self.scale**2 * math.gamma(1 + 2 / self.shape))
+        return self.scale**2 * _or_infinite(math.gamma, 1 + 2 / self.shape)
 
     def tail(self, x: Array) -> Array:
         return np.exp(-self.hazard(x))
@@ -62,40 +55,29 @@ class Weibull(Law):
         return self.scale * np.power(e, 1 / self.shape)
 
     def excess(self, x: Array) -> Array:
-        from scipy.special import gammaincc
-
         hazard = self.hazard(x)
-        return np.where(hazard < SURE, self.mean - x, self.mean * gammaincc(1 / self.shape, hazard))[()]
+        return np.where(hazard < SURE, self.mean - x, self.mean * special().gammaincc(1 / self.shape, hazard))[()]
 
     def integrated_tail(self, x: Array) -> Array:
-        from scipy.special import gammainc
-
         hazard = self.hazard(x)
-        return np.where(hazard < SURE, x, self.mean * gammainc(1 / self.shape, hazard))[()]
+        return np.where(hazard < SURE, x, self.mean * special().gammainc(1 / self.shape, hazard))[()]
 
     @property
-    def age(self) -> Law:
-        from replnet.laws.numeric import Age
-
+    def age(self) -> Age:
         return Age(self)
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Gamma(Law):
+@family("gamma(shape=2, rate=2)")
+class Gamma(Numerical):
     """A sum of `shape` exponential stages of mean `scale`, for any shape above zero."""
 
     shape: float
     scale: float
 
-    def __init__(
-        self, shape: float, *, rate: float | None = None, mean: float | None = None, scale: float | None = None
-    ) -> None:
-        object.__setattr__(self, "shape", positive("shape", shape))
-        object.__setattr__(self, "scale", scale_of(self.shape, rate=rate, mean=mean, scale=scale))
-
-    def __str__(self) -> str:
-        return spelled(self, {"shape": self.shape}, rate=self.rate, mean=self.mean, scale=self.scale)
+    def __init__(self, shape: float, *, rate: Given = None, mean: Given = None, scale: Given = None) -> None:
+        shape = positive("shape", shape)
+        self._set(shape=shape, scale=scale_of(shape, rate=rate, mean=mean, scale=scale))
 
     @property
     def mean(self) -> float:
@@ -106,58 +88,36 @@ class Gamma(Law):
         return self.shape * (self.shape + 1) * self.scale**2
 
     def tail(self, x: Array) -> Array:
-        from scipy.special import gammaincc
-
-        return gammaincc(self.shape, np.asarray(x) / self.scale)
+        return special().gammaincc(self.shape, np.asarray(x) / self.scale)
 
     def cdf(self, x: Array) -> Array:
-        from scipy.special import gammainc
-
-        return gammainc(self.shape, np.asarray(x) / self.scale)
+        return special().gammainc(self.shape, np.asarray(x) / self.scale)
 
     def isf(self, q: Array) -> Array:
-        from scipy.special import gammainccinv
-
-        return self.scale * gammainccinv(self.shape, q)
+        return self.scale * special().gammainccinv(self.shape, q)
 
     def solve(self, e: Array) -> Array:
-        from scipy.special import gammainccinv, gammaincinv
-
         e = np.asarray(e, dtype=float)
         # -expm1(-e) is exact where exp(-e) rounds to 1.
-        short = gammaincinv(self.shape, -np.expm1(-np.minimum(e, 1.0)))
-        return self.scale * np.where(e < 0.5, short, gammainccinv(self.shape, np.exp(-e)))[()]
-
-    def draw(self, e: Array) -> Array:
-        from replnet.laws.draw_tables import interpolated
-
-        return interpolated(self, e)
+        short = special().gammaincinv(self.shape, -np.expm1(-np.minimum(e, 1.0)))
+        return self.scale * np.where(e < 0.5, short, special().gammainccinv(self.shape, np.exp(-e)))[()]
 
     def excess(self, x: Array) -> Array:
         # Q(shape + 1, z) = Q(shape, z) + z^shape exp(-z) / Gamma(shape + 1), which
         # leaves one difference of order 1 / z instead of two of order 1.
-        from scipy.special import gammaincc, gammaln, xlogy
-
         z = np.asarray(x, dtype=float) / self.scale
-        edge = np.exp(xlogy(self.shape, z) - z - gammaln(self.shape))
-        return self.scale * np.maximum((self.shape - z) * gammaincc(self.shape, z) + edge, 0.0)
+        edge = np.exp(special().xlogy(self.shape, z) - z - special().gammaln(self.shape))
+        return self.scale * np.maximum((self.shape - z) * special().gammaincc(self.shape, z) + edge, 0.0)
 
     def integrated_tail(self, x: Array) -> Array:
-        from scipy.special import gammainc
-
         x = np.asarray(x, dtype=float)
         with np.errstate(invalid="ignore"):
-            whole = self.mean * gammainc(self.shape + 1, x / self.scale) + x * self.tail(x)
+            whole = self.mean * special().gammainc(self.shape + 1, x / self.scale) + x * self.tail(x)
         return np.where(np.isinf(x), self.mean, whole)[()]
 
-    @property
-    def age(self) -> Law:
-        from replnet.laws.numeric import Age
 
-        return Age(self)
-
-
-def erlang(stages: int, *, rate: float | None = None, mean: float | None = None) -> Gamma:
+@family("erlang(stages=3, rate=2)")
+def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
     """A sum of `stages` equal exponentials; rate and mean are those of the sum."""
     if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
         raise FieldError("stages", f"{stages!r} is not a number of stages", "a whole number from 1")
@@ -165,23 +125,17 @@ def erlang(stages: int, *, rate: float | None = None, mean: float | None = None)
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Lognormal(Law):
+@family("lognormal(sigma=1, rate=2)")
+class Lognormal(Numerical):
     """X = scale * exp(sigma * N) with N standard normal; scale is the median."""
 
     sigma: float
     scale: float
 
-    def __init__(
-        self, sigma: float, *, rate: float | None = None, mean: float | None = None, scale: float | None = None
-    ) -> None:
+    def __init__(self, sigma: float, *, rate: Given = None, mean: Given = None, scale: Given = None) -> None:
         sigma = positive("sigma", sigma)
-        unit_mean = _finite("sigma", sigma, lambda: math.exp(sigma**2 / 2), "15 or less")
-        object.__setattr__(self, "sigma", sigma)
-        object.__setattr__(self, "scale", scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
-
-    def __str__(self) -> str:
-        return spelled(self, {"sigma": self.sigma}, rate=self.rate, mean=self.mean, scale=self.scale)
+        unit_mean = _spread("sigma", sigma, _or_infinite(math.exp, sigma**2 / 2), "15 or less")
+        self._set(sigma=sigma, scale=scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
 
     @property
     def mean(self) -> float:
@@ -189,7 +143,7 @@ class Lognormal(Law):
 
     @property
     def second_moment(self) -> float:
-        return _or_infinite(lambda: self.scale**2 * math.exp(2 * self.sigma**2))
+        return self.scale**2 * _or_infinite(math.exp, 2 * self.sigma**2)
 
     def _normal(self, x: Array) -> Array:
         """The N that makes X = x."""
@@ -197,65 +151,39 @@ class Lognormal(Law):
             return np.log(np.asarray(x) / self.scale) / self.sigma
 
     def tail(self, x: Array) -> Array:
-        from scipy.special import ndtr
-
-        return ndtr(-self._normal(x))
+        return special().ndtr(-self._normal(x))
 
     def cdf(self, x: Array) -> Array:
-        from scipy.special import ndtr
-
-        return ndtr(self._normal(x))
+        return special().ndtr(self._normal(x))
 
     def hazard(self, x: Array) -> Array:
-        from scipy.special import log_ndtr
-
-        return -log_ndtr(-self._normal(x))
+        return -special().log_ndtr(-self._normal(x))
 
     def solve(self, e: Array) -> Array:
-        from scipy.special import ndtri_exp
-
-        return self.scale * np.exp(-self.sigma * ndtri_exp(-np.asarray(e, dtype=float)))
-
-    def draw(self, e: Array) -> Array:
-        from replnet.laws.draw_tables import interpolated
-
-        return interpolated(self, e)
+        return self.scale * np.exp(-self.sigma * special().ndtri_exp(-np.asarray(e, dtype=float)))
 
     def excess(self, x: Array) -> Array:
-        from scipy.special import ndtr
-
         x = np.asarray(x, dtype=float)
-        normal = self._normal(x)
         with np.errstate(invalid="ignore"):
-            beyond = self.mean * ndtr(self.sigma - normal) - x * ndtr(-normal)
+            beyond = self.mean * special().ndtr(self.sigma - self._normal(x)) - x * self.tail(x)
         return np.where(np.isinf(x), 0.0, np.maximum(beyond, 0.0))[()]
 
     def integrated_tail(self, x: Array) -> Array:
-        from scipy.special import ndtr
-
         x = np.asarray(x, dtype=float)
-        normal = self._normal(x)
         with np.errstate(invalid="ignore"):
-            whole = self.mean * ndtr(normal - self.sigma) + x * ndtr(-normal)
+            whole = self.mean * special().ndtr(self._normal(x) - self.sigma) + x * self.tail(x)
         return np.where(np.isinf(x), self.mean, whole)[()]
 
-    @property
-    def age(self) -> Law:
-        from replnet.laws.numeric import Age
 
-        return Age(self)
-
-
-def _finite(field: str, value: float, compute: Callable[[], float], right: str) -> float:
-    """`compute()`, the mean at scale 1, or a refusal of the shape that puts it worlds away from the scale."""
-    result = _or_infinite(compute)
-    if result > FARTHEST:
+def _spread(field: str, value: float, unit_mean: float, right: str) -> float:
+    """The mean at scale 1, unless this shape puts it worlds away from the scale."""
+    if unit_mean > FARTHEST:
         raise FieldError(field, f"{value:g} spreads over more than {FARTHEST:g} times the scale", right)
-    return result
+    return unit_mean
 
 
-def _or_infinite(compute: Callable[[], float]) -> float:
+def _or_infinite(function: Callable[[float], float], x: float) -> float:
     try:
-        return compute()
+        return function(x)
     except OverflowError:
         return math.inf

@@ -1,6 +1,6 @@
 """The text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python.
 
-By the grammar of `syntax`. A text is quoted, or bare where it is one word. Names ignore case.
+By the LAW of `grammar`. A text is quoted, or bare where it is one word. Names ignore case.
 """
 
 from __future__ import annotations
@@ -8,27 +8,20 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from replnet.laws.discrete import Empirical, Lattice
-from replnet.laws.families import Constant, Exponential, Pareto, Uniform
-from replnet.laws.guarded import admitted
-from replnet.laws.law import Law
-from replnet.laws.mixtures import Hyperexponential
-from replnet.laws.processes.diurnal import diurnal
-from replnet.laws.processes.gaussian import correlated, longrange
-from replnet.laws.processes.modulated import modulated
-from replnet.laws.processes.order import shuffled
-from replnet.laws.processes.pattern import alternating
-from replnet.laws.processes.superposition import superposition
+from replnet.laws.discrete import Discrete, Lattice
+from replnet.laws.families import Hyperexponential, Uniform
+from replnet.laws.guarded import Guarded, admit
+from replnet.laws.law import FAMILIES, Law, choices_of, family, fields_of
 from replnet.laws.scipy_law import Scipy
-from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
-from replnet.laws.trace import trace
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
+from replnet.text.overrides import call_of, with_parameter
 
 PLUGINS = "replnet.laws"
 NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
@@ -36,36 +29,12 @@ NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
 Maker = Callable[..., Law]
 
 
+@family("age(weibull(shape=0.6, rate=2))")
 def age(law: Law) -> Law:
     """The age of `law`, for processes that are given by it."""
-    law = admitted("law", law, "age(weibull(shape=0.6, rate=2))")
+    law = admit("law", law, "age(weibull(shape=0.6, rate=2))")
     law.require_finite_mean()
     return law.age
-
-
-FAMILIES: dict[str, tuple[Maker, str]] = {
-    "exponential": (Exponential, "exponential(rate=2)"),
-    "constant": (Constant, "constant(period=2)"),
-    "pareto": (Pareto, "pareto(alpha=3, rate=2)"),
-    "uniform": (Uniform, "uniform(low=0, high=1)"),
-    "weibull": (Weibull, "weibull(shape=0.6, rate=2)"),
-    "gamma": (Gamma, "gamma(shape=2, rate=2)"),
-    "erlang": (erlang, "erlang(stages=3, rate=2)"),
-    "lognormal": (Lognormal, "lognormal(sigma=1, rate=2)"),
-    "hyperexponential": (Hyperexponential, "hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])"),
-    "lattice": (Lattice, "lattice(values=[1, 2], weights=[3, 1])"),
-    "empirical": (Empirical, "empirical(intervals=[0.5, 1, 3])"),
-    "trace": (trace, "trace(file=updates.csv)"),
-    "scipy": (Scipy, "scipy(name=invgauss, mu=0.5)"),
-    "age": (age, "age(weibull(shape=0.6, rate=2))"),
-    "alternating": (alternating, "alternating(values=[1, 3])"),
-    "correlated": (correlated, "correlated(law=pareto(alpha=3, rate=2), rho=0.9)"),
-    "longrange": (longrange, "longrange(law=pareto(alpha=3, rate=2), hurst=0.8)"),
-    "modulated": (modulated, "modulated(rates=[10, 1], means=[1, 5])"),
-    "diurnal": (diurnal, "diurnal(rate=10, swing=0.8, period=24)"),
-    "superposition": (superposition, "superposition(law=pareto(alpha=3, rate=2), count=20)"),
-    "shuffled": (shuffled, "shuffled(alternating(values=[1, 3]))"),
-}
 
 
 def law(source: object, *, folder: Path | None = None) -> Law:
@@ -76,19 +45,46 @@ def law(source: object, *, folder: Path | None = None) -> Law:
     return _law(source, folder)
 
 
+def at_rate(shape: Law | str, rate: float) -> Law:
+    """A law of this shape with so many events per unit of time; a text is a law without its rate, such as pareto(3)."""
+    if isinstance(shape, str):
+        call = call_of(shape)
+        # What is no call is no family either, and `law` says why.
+        return law(shape if call is None else with_parameter(call, "rate", repr(float(rate))))
+    stretch = shape.rate / rate
+    match shape:
+        case _ if stretch == 1:
+            return shape
+        case Uniform(low=low, high=high):
+            return Uniform(low * stretch, high * stretch)
+        case Hyperexponential():
+            return Hyperexponential(shape.weights, [one / stretch for one in shape.rates])
+        case Guarded(law=guarded):
+            return Guarded(at_rate(guarded, rate))
+        case Scipy(name=name, loc=loc, scale=scale):
+            return Scipy(name, loc=loc * stretch, scale=scale * stretch, **dict(shape.shapes))
+        case Discrete():
+            return Lattice((shape.values * stretch).tolist(), shape.weights.tolist())
+        case _ if "rate" in choices_of(shape):
+            *kept, _ = fields_of(shape).items()
+            maker: Maker = type(shape)
+            return maker(**dict(kept), rate=rate)
+    raise FieldError("law", f"{shape} cannot be stretched to rate {rate:g}", "a law whose scale is a parameter")
+
+
 def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
     if isinstance(source, Law):
-        return admitted("law", source)
+        return admit("law", source)
     if isinstance(source, str):
-        return _parsed(source, folder)
+        return _from_text(source, folder)
     if isinstance(source, Mapping):
-        return _mapped(source, folder, depth)
+        return _from_mapping(source, folder, depth)
     if isinstance(source, Real) and not isinstance(source, bool):
         raise FieldError("law", f"{source} is a number, not a law", NUMBER_HINT.format(source))
     raise FieldError("law", f"{source!r} is not a law", "text such as exponential(rate=2)")
 
 
-def _mapped(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
+def _from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
     """A law from {family: {argument: value}}, {family: [values]} or {family: null}."""
     if depth > LAW.deepest:
         raise FieldError("law", "nested too deeply", f"at most {LAW.deepest} levels")
@@ -101,43 +97,41 @@ def _mapped(source: Mapping[Any, Any], folder: Path | None, depth: int) -> Law:
 
     if arguments is None or isinstance(arguments, Mapping):
         named = {str(name): nested(value) for name, value in (arguments or {}).items()}
-        return _made(str(family), [], named, folder)
+        return _make(str(family), [], named, folder)
     if isinstance(arguments, Sequence) and not isinstance(arguments, (str, bytes)):
-        return _made(str(family), [nested(value) for value in arguments], {}, folder)
+        return _make(str(family), [nested(value) for value in arguments], {}, folder)
     raise FieldError(str(family), f"{arguments!r} names no argument", "{pareto: {alpha: 3, rate: 2}}")
 
 
-def _made(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
+def _make(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
     """The law of `family` with these arguments, or a refusal that names the argument."""
     name = family.lower()
     maker, example = FAMILIES[name] if name in FAMILIES else (_plugin(name), name + "(...)")
-    arguments = _bound(name, maker, example, positional, named)
-    if maker is trace and folder is not None and isinstance(arguments["file"], str):
-        arguments["file"] = folder / arguments["file"]
+    arguments = _arguments(name, maker, example, positional, named)
     if name in FAMILIES:
-        _understand(arguments, folder)
-        if maker is not Scipy:
-            return maker(**arguments)
+        _read_laws(arguments, folder)
     try:
-        made = maker(**arguments)
+        return admit("law", maker(**arguments))
     except FieldError:
         raise
     except Exception as error:  # whatever a stranger's constructor raises
         raise FieldError(name, f"{type(error).__name__}: {error}", "see its package") from error
-    return admitted("law", made)
 
 
-def _understand(arguments: dict[str, Any], folder: Path | None) -> None:
-    """Laws among the arguments of a family may be texts or mappings too."""
-    if isinstance(arguments.get("law"), (str, Mapping)):
-        arguments["law"] = _law(arguments["law"], folder)
-    if isinstance(arguments.get("laws"), (list, tuple)):
-        arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in arguments["laws"]]
+def _read_laws(arguments: dict[str, Any], folder: Path | None) -> None:
+    """Laws among the arguments of a family may be texts or mappings too, and files count from the folder."""
+    inner, several, file = (arguments.get(name) for name in ("law", "laws", "file"))
+    if isinstance(inner, (str, Mapping)):
+        arguments["law"] = _law(inner, folder)
+    if isinstance(several, (list, tuple)):
+        arguments["laws"] = [_law(one, folder) if isinstance(one, (str, Mapping)) else one for one in several]
+    if isinstance(file, str) and folder is not None:
+        arguments["file"] = folder / file
 
 
-def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+def _arguments(name: str, maker: Maker, example: str, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments by name, as far as the family's signature tells whether they are right."""
-    parameters = inspect.signature(maker).parameters.values()
+    parameters = _parameters(maker)
     allowed = [one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
     orderly = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     anything = any(one.kind is one.VAR_KEYWORD for one in parameters)
@@ -155,6 +149,11 @@ def _bound(name: str, maker: Maker, example: str, positional: list[Any], named: 
         if one.name in allowed and one.name not in arguments and one.default is one.empty:
             raise FieldError(one.name, "missing", example)
     return arguments
+
+
+@cache
+def _parameters(maker: Maker) -> list[inspect.Parameter]:
+    return list(inspect.signature(maker).parameters.values())
 
 
 def _plugin(name: str) -> Maker:
@@ -183,7 +182,7 @@ def _plugin(name: str) -> Maker:
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
-def _parsed(text: str, folder: Path | None) -> Law:
+def _from_text(text: str, folder: Path | None) -> Law:
     try:
         tree = parse(text, LAW)
     except FieldError as error:
@@ -191,18 +190,18 @@ def _parsed(text: str, folder: Path | None) -> Law:
         raise FieldError("law", error.wrong, error.right + records) from None
     value = _value(tree, folder)
     # A bare name: making it says which arguments are missing.
-    return _made(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
+    return _make(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
 
 
 def _value(node: Node, folder: Path | None) -> Any:
     if node.kind == "call":
-        return _called(node, folder)
+        return _call(node, folder)
     if node.kind == "list":
         return [_value(part, folder) for part in node.parts]
-    return node.value if node.kind == "text" else _plain(node.value)
+    return node.value if node.kind == "text" else _word(node.value)
 
 
-def _called(call: Node, folder: Path | None) -> Law:
+def _call(call: Node, folder: Path | None) -> Law:
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for part in call.parts:
@@ -214,10 +213,10 @@ def _called(call: Node, folder: Path | None) -> Law:
             raise FieldError(part.value, "given twice", "once")
         else:
             named[part.value] = _value(part.parts[0], folder)
-    return _made(call.value, positional, named, folder)
+    return _make(call.value, positional, named, folder)
 
 
-def _plain(word: str) -> Any:
+def _word(word: str) -> Any:
     """A word as a number where it is one."""
     if word.lower() in _WORDS:
         return _WORDS[word.lower()]

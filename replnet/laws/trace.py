@@ -8,80 +8,66 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replnet.laws.discrete import Empirical
-from replnet.laws.law import Law
-from replnet.laws.processes.order import Ordered
-from replnet.laws.processes.pattern import Cycle
-from replnet.text.checks import FieldError
-from replnet.text.grammar import number
+from replnet.laws.law import Floats, Law, family
+from replnet.laws.processes.sequences import Cycle
+from replnet.text.errors import FieldError
+from replnet.text.grammar import number, quoted
 
 TIME_COLUMNS = ("timestamp", "time", "date", "datetime", "instant")
 Line = tuple[int, str]  # its number in the file, from 1
 
 
+@family("trace(file=updates.csv)")
 def trace(file: str | Path, *, column: str | int | None = None, order: str = "shuffled") -> Law:
     """The intervals between the events recorded in `file`, each as likely as any other, or as they follow one another.
 
     `column` is a header's name or a number from 1; without it, the column called timestamp, time or
     date, else the first. With `order` "recorded" the record is played over and over, from anywhere in it.
     """
-    path = _path(file)
+    if not isinstance(file, (str, Path)) or not str(file):
+        raise FieldError("file", f"{file!r} is not a file name", "a path such as data/updates.csv")
     if order not in ("shuffled", "recorded"):
         raise FieldError("order", f"{order!r} is no order", "shuffled or recorded")
-    _, times = read_times(path, column)
-    intervals = np.diff(times)
+    path = Path(file)
+    intervals = np.diff(read_times(path, column))
     if not intervals.any():
         raise FieldError("file", f"{path} has fewer than 2 instants with an event", "2 or more")
-    text = _text(str(path), column)
-    law = Empirical.recorded(intervals, text)
+    said = "" if column is None else f", column={number(column) if isinstance(column, int) else quoted(column)}"
+    law = Empirical.recorded(intervals, f"trace(file={quoted(str(path))}{said})")
     if order == "shuffled":
         return law
-    return Ordered(Cycle(intervals[intervals > 0], law, f"{text[:-1]}, order=recorded)"))
+    return Cycle(law, f"{law.text[:-1]}, order=recorded)", intervals[intervals > 0])
 
 
-def read_times(path: Path, column: str | int | None = None) -> tuple[list[int], NDArray[np.float64]]:
-    """The event times in `path` in ascending order, and the line of each."""
-    numbered = list(_entries(path, column))
-    lines = [line for line, _ in numbered]
-    times = _numbers(path, numbered)
+def read_times(path: Path, column: str | int | None = None) -> Floats:
+    """The event times in `path`, which ascend there."""
+    entries = _entries(path, column)
+    times = _numbers(path, entries)
     if times.size < 2:
         raise FieldError("file", f"{path} has {times.size} event{'s'[: times.size != 1]}", "2 or more")
     back = np.flatnonzero(np.diff(times) < 0)
     if back.size:
-        raise FieldError("file", f"{path}:{lines[back[0] + 1]}: earlier than the event before it", "times in order")
-    return lines, times
-
-
-def _path(file: object) -> Path:
-    if not isinstance(file, (str, Path)) or not str(file):
-        raise FieldError("file", f"{file!r} is not a file name", "a path such as data/updates.csv")
-    return Path(file)
-
-
-def _text(file: str, column: str | int | None) -> str:
-    quoted = '"' + file.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if column is None:
-        return f"trace(file={quoted})"
-    return f"trace(file={quoted}, column={number(column) if isinstance(column, int) else chr(34) + column + chr(34)})"
+        line, _ = entries[back[0] + 1]
+        raise FieldError("file", f"{path}:{line}: earlier than the event before it", "times in order")
+    return times
 
 
 def _read(path: Path) -> str:
     try:
-        if path.is_dir():
-            raise FieldError("file", f"{path} is a directory", "a file of event times")
         if not path.is_file():
-            raise FieldError("file", f"{path} does not exist", "a file of event times")
+            wrong = "is a directory" if path.is_dir() else "does not exist"
+            raise FieldError("file", f"{path} {wrong}", "a file of event times")
         content = path.read_bytes()
+    except FieldError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, FieldError):
-            raise
         raise FieldError("file", f"{path} cannot be read: {error}", "a readable file") from None
     try:
         if b"\0" in content:
@@ -91,26 +77,25 @@ def _read(path: Path) -> str:
         raise FieldError("file", f"{path} is not text", "event times, one to a line, or CSV") from None
 
 
-def _entries(path: Path, column: str | int | None) -> Iterator[Line]:
+def _entries(path: Path, column: str | int | None) -> list[Line]:
     """The text of each event's time."""
     lines = _read(path).splitlines()
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     if not kept:
-        return
+        return []
     mark = next((mark for mark in ",;\t" if mark in kept[0][1]), None)
     if mark is None and column is None:
-        yield from kept[_is_header(kept[0][1]) :]
-        return
+        return kept[_is_header(kept[0][1]) :]
     rows = csv.reader((line for _, line in kept), delimiter=mark or ",")
-    place = -1
-    for (line, _), row in zip(kept, rows, strict=False):
-        if place < 0:
-            place = _column(path, [name.strip() for name in row], column)
-            if isinstance(column, str) or _is_header(row[place]):
-                continue
+    first = next(rows)
+    place = _column(path, [name.strip() for name in first], column)
+    headed = isinstance(column, str) or _is_header(first[place])
+    found = []
+    for (line, _), row in islice(zip(kept, chain([first], rows), strict=False), headed, None):
         if place >= len(row):
             raise FieldError("file", f"{path}:{line}: has {len(row)} columns", f"at least {place + 1}")
-        yield line, row[place]
+        found.append((line, row[place]))
+    return found
 
 
 def _column(path: Path, first: list[str], column: str | int | None) -> int:
@@ -133,7 +118,7 @@ def _is_header(text: str) -> bool:
     return bool(text.strip()) and _time(text) is None and text.lstrip()[0] not in "0123456789+-."
 
 
-def _numbers(path: Path, entries: list[Line]) -> NDArray[np.float64]:
+def _numbers(path: Path, entries: list[Line]) -> Floats:
     try:
         times = np.array([text for _, text in entries], dtype=float)
         if np.isfinite(times).all():
@@ -145,9 +130,8 @@ def _numbers(path: Path, entries: list[Line]) -> NDArray[np.float64]:
     for line, text in entries:
         time = _time(text)
         if time is None:
-            raise FieldError(
-                "file", f"{path}:{line}: {text.strip()[:40]!r} is not a time", "a number or an ISO 8601 date"
-            )
+            wrong = f"{path}:{line}: {text.strip()[:40]!r} is not a time"
+            raise FieldError("file", wrong, "a number or an ISO 8601 date")
         values.append(time)
     return np.array(values, dtype=float)
 

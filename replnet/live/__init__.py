@@ -5,38 +5,29 @@ The driver's side:
     driver          paths of a network, one per replication, all at once
     ray_cluster     Ray: the one module of the engine that knows it
     placement       which host runs which node
-    latency_probe   what messages between two hosts cost, measured
-    speed           how fast model time may pass, and whether a run has kept up
-    host_part       what every host is told of a run
-    supervisor      a run as the driver sees it: who has seen what, who is lost, who is back
-    gather          from what the hosts have seen to the result
+    time_scale      how fast model time may pass, what messages cost, and whether a run has kept up
+    supervisor      a run as it goes on: what its hosts have seen, which of them are lost, and which are back
     result          what a run yields, and the words in which it ends otherwise
 
 A host's side:
 
     actor           what runs inside the process of a host
     host            some nodes in every replication, and the order in which things happen to them
-    agenda          the events that a host waits for
-    shard           the nodes of one replication: what they do, and what is seen of it
-    ledger          how long their copies were fresh, and how good answers were
-    observations    what a host has seen, as it is handed on
-    outbox          what a host sends to others and gets from them
+    batches         what hosts send one another, as bytes, numbered, each taken once
+
+Both sides:
+
+    clocks          one clock for all hosts, and who stood still
+    quantiles       mean, largest and quantiles of many values in little memory
 
 Many independent jobs:
 
     pool            here or on Ray workers
-
-Both sides:
-
-    wire            batches of messages as bytes, numbered, each taken once
-    clocks          one clock for all hosts, and who stood still
-    quantiles       mean, largest and quantiles of many values in little memory
 """
 
 from __future__ import annotations
 
 from replnet.live.driver import run_live
-from replnet.live.observations import LogRow
 from replnet.live.ray_cluster import ray_meanwhile
 from replnet.live.result import Glimpse, Live, LiveLost, Outage, Unreachable
 from replnet.live.supervisor import Log, Watch
@@ -46,7 +37,6 @@ __all__ = [
     "Live",
     "LiveLost",
     "Log",
-    "LogRow",
     "Outage",
     "Unreachable",
     "Watch",

@@ -11,17 +11,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, final
 
-from replnet.engines.plan import Plan
+from replnet.engines.tally import Task
 from replnet.live.clocks import Heartbeat, machine
-from replnet.live.host import Host
-from replnet.live.host_part import Part
-from replnet.live.latency_probe import Bounced, Bouncer
-from replnet.live.observations import Finished, LogRow, Report
-from replnet.live.speed import GAP
+from replnet.live.host import Assignment, Host, Logged, Report
+from replnet.live.time_scale import GAP, Echo, Echoed
 
 NAP = 0.2  # seconds after which a thread looks up whether it is to end
 REPORT = 0.1  # seconds between reports
@@ -34,12 +31,16 @@ What: TypeAlias = bytes | Callable[[], None]
 @final
 @dataclass(frozen=True)
 class Status:
-    """How a host is doing."""
+    """How a host is doing, and at the end of a run how it did."""
 
     done: bool  # no wake is left and no query is open
     idle: bool  # no wake is left
     report: bytes  # of a Report, pickled when it was true; empty if there is none yet
-    rows: list[LogRow]  # up to that report, since the last time
+    rows: list[Logged]  # of the log up to that report, since the last time
+    left: list[list[tuple[int, int, float]]] = field(default_factory=list)  # what its nodes hold at the end
+    busy: float = 0.0  # share of the time in which its loop worked
+    cpu: float = 0.0  # CPUs that its process used
+    stood: list[tuple[float, float]] = field(default_factory=list)  # still, from when in model time, for seconds
 
 
 @final
@@ -51,12 +52,12 @@ class HostActor:
         self._thread: threading.Thread | None = None
         self._over, self._failed = threading.Event(), ""
         self._peers: list[Any] = []
-        self._bouncer = Bouncer(self._send)
+        self._echo = Echo(self._send)
         self._host: Host | None = None
         self._zero, self._scale = float("inf"), 1.0
         self._busy = self._cpu = self._wall = 0.0
         self._stood: list[tuple[float, float]] = []
-        self._report, self._rows, self._reported = b"", list[LogRow](), threading.Lock()
+        self._report, self._rows, self._reporting = b"", list[Logged](), threading.Lock()
 
     def hello(self) -> tuple[str, str, int]:
         """Its machine since when, the name of that, and its process there."""
@@ -75,20 +76,21 @@ class HostActor:
     def _send(self, host: int, batch: bytes) -> None:
         self._peers[host](batch)
 
-    def bounce(self, me: int, to: int, size: int, seconds: float) -> None:
-        self._bouncer.start(me, to, size, seconds)
-
-    def bouncing(self) -> None:
+    def echo(self) -> None:
         """Send back what comes, until a run begins."""
-        self._run(self._bounce)
+        self._run(self._echoing)
 
-    def bounced(self) -> Bounced:
-        return self._bouncer.result()
+    def measure(self, me: int, to: int, size: int, seconds: float) -> None:
+        """What messages to another host cost, by its echo."""
+        self._echo.start(me, to, size, seconds)
 
-    def prepare(self, plan: Plan, part: Part) -> float:
+    def measured(self) -> Echoed:
+        return self._echo.result()
+
+    def prepare(self, task: Task, given: Assignment) -> float:
         """Make the nodes; returns how many seconds that took."""
         begun = time.monotonic()
-        self._host, self._since = Host(plan, part, self._model_time, self._send), part.since
+        self._host, self._since = Host(task, given, self._model_time, self._send), given.since
         # The nodes stay: looking through all of them for garbage would stop everything for a while, again and again.
         gc.collect()
         gc.freeze()
@@ -101,7 +103,7 @@ class HostActor:
         """
         self._end()
         assert self._host is not None
-        self._host.post.gap = GAP / scale
+        self._host.mailbox.gap = GAP / scale
         self._zero, self._scale = zero, scale
         for host, incarnation in enumerate(met):
             if incarnation:
@@ -114,7 +116,7 @@ class HostActor:
 
     def _replace(self, host: int, incarnation: int, peer: Any) -> None:
         assert self._host is not None
-        if not self._host.post.knows(host, incarnation):
+        if not self._host.mailbox.knows(host, incarnation):
             self._peers[host] = _to(peer)
             self._host.meet(host, incarnation)
 
@@ -127,16 +129,17 @@ class HostActor:
         if self._failed:
             raise RuntimeError(self._failed)
         assert self._host is not None
-        with self._reported:
+        with self._reporting:
             report, rows, self._rows = self._report, self._rows, []
         return Status(self._host.done, self._host.idle, report, rows)
 
-    def finish(self) -> Finished:
+    def finish(self) -> Status:
         self._end()
         host, elapsed = self._host, max(self._wall, 1e-9)
         assert host is not None
-        rows = self._rows + host.rows()
-        return Finished(host.report(), host.left(), rows, self._busy / elapsed, self._cpu / elapsed, self._stood)
+        report, rows = pickle.dumps(host.report(), protocol=5), self._rows + host.rows()
+        busy, cpu = self._busy / elapsed, self._cpu / elapsed
+        return Status(host.done, host.idle, report, rows, host.left(), busy, cpu, self._stood)
 
     def _model_time(self) -> float:
         return (time.monotonic() - self._zero) / self._scale
@@ -157,11 +160,11 @@ class HostActor:
         if self._thread is not None:
             self._thread.join(10)
 
-    def _bounce(self) -> None:
+    def _echoing(self) -> None:
         while not self._over.is_set():
             for what in self._coming(NAP):
                 assert isinstance(what, bytes)
-                self._bouncer.receive(what)
+                self._echo.receive(what)
 
     def _live(self) -> None:
         assert self._host is not None
@@ -182,15 +185,15 @@ class HostActor:
             self._busy += now - begun
             for what in self._coming(min(self._zero + due * self._scale - now, NAP)):
                 if isinstance(what, bytes):
-                    host.receive(what)
+                    host.mailbox.receive(what)
                 else:
                     what()
         self._wall, self._cpu = time.monotonic() - start, time.process_time() - cpu
 
-    def _take_down(self, report: Report, rows: list[LogRow]) -> None:
+    def _take_down(self, report: Report, rows: list[Logged]) -> None:
         """Keep it for whoever asks next."""
         pickled = pickle.dumps(report, protocol=5)
-        with self._reported:
+        with self._reporting:
             self._report = pickled
             self._rows += rows
 

@@ -8,37 +8,36 @@ by themselves. The driver only looks on, and gathers what the hosts have seen.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Literal, final
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
 
 import numpy as np
 
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.plan import Plan
 from replnet.engines.step import Walk, to_zero
+from replnet.engines.tally import Path, Task
+from replnet.laws.law import Floats
 from replnet.laws.processes.streams import seed_words
-from replnet.live import latency_probe, ray_cluster
-from replnet.live.clocks import Offset, machine
-from replnet.live.gather import gather
-from replnet.live.host_part import Part, parts
+from replnet.live import ray_cluster
+from replnet.live.clocks import Offset, Standstill, machine
+from replnet.live.host import Assignment, Tallied, amounts, assignments, total
 from replnet.live.placement import place, traffic, work_of
-from replnet.live.result import Live
-from replnet.live.speed import Costs, default_scale
-from replnet.live.supervisor import Log, Lookout, Seat, Watch, clock_offset
+from replnet.live.quantiles import merged
+from replnet.live.result import HostSummary, Live, Summary
+from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
+from replnet.live.time_scale import FEW, MANY, Costs, HostPace, costs, default_scale, judge
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
-BOUNCING = 0.15  # seconds per calibration
+CALIBRATING = 0.15  # seconds
 PAIRS = 4  # of hosts that calibrate at once
 HANDLED = 3000  # wakes and messages in virtual time, for their cost
 
 
 def run_live(
-    plan: Plan,
-    seed: int,
-    horizon: float,
+    task: Task,
     *,
     replications: int = 1,
-    sampled: bool = True,
     hosts: Literal["per-node"] | int | None = None,
     time_scale: float | None = None,
     address: str | None = None,
@@ -52,7 +51,7 @@ def run_live(
     what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
     Unreachable if there is no Ray to run on.
     """
-    begun = time.monotonic()
+    begun, plan, horizon = time.monotonic(), task.plan, task.horizon
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
         raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
     if replications < 1:
@@ -62,28 +61,37 @@ def run_live(
     with ray_cluster.joined(address):
         at = place(plan, _how_many(plan, hosts))
         with ray_cluster.started(max(at) + 1) as actors:
-            walks = [to_zero(plan, seed, r, horizon, sampled) for r in range(replications)]  # while processes start
-            starts = [(walk.depth, walk.unproven()) for walk in walks]
-            run = {"seed": seed, "horizon": horizon, "sampled": sampled, "logged": log is not None}
-            setting = _Setting(plan, at, actors, replications)
-            seats = setting.seats(parts(plan, at, [walk.present() for walk in walks], run))
-            costs = setting.costs(walks[0]) if time_scale is None else None
-            scale = setting.scale(costs) if costs else time_scale
+            task = replace(task, names=_seen_by_one(plan, at))
+            walks = [to_zero(task, r) for r in range(replications)]  # while processes start
+            starts = [(walk.depth, walk.unproven) for walk in walks]
+            start = _Start(task, at, actors, replications)
+            presents = [(walk.runner.present, walk.unknown) for walk in walks]
+            states = start.states(assignments(task, at, presents, log is not None))
+            costs = start.costs(walks[0]) if time_scale is None else None
+            scale = start.scale(costs) if costs else time_scale
             assert scale is not None
-            kills = planned_kills(plan, at, seed, horizon) if replications == 1 else []
-            lookout = Lookout(plan, actors, seats, setting.begin(seats, scale), scale, horizon, kills)
-            lookout.run(watch, log)
-            found = gather(plan, lookout, starts, scale, lookout.now * scale, costs)
-    return Live(total_seconds=time.monotonic() - begun, **found)
+            kills = planned_kills(task, at) if replications == 1 else []
+            run = Supervisor(task, actors, states, start.begin(states, scale), scale, kills)
+            run.run(watch, log)
+            found = gathered(task, run, starts, scale, run.now * scale)
+    rate = costs.rate if costs else None
+    return Live(**found, rate_measured=rate, total_seconds=time.monotonic() - begun)
 
 
-def planned_kills(plan: Plan, at: tuple[int, ...], seed: int, horizon: float) -> list[tuple[float, int]]:
+def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
+    """The groups of which there is something to be seen: who looks at several nodes at once sees those of one host."""
+    hosts = np.array(at)
+    split = {view.group for view in plan.topology.views if np.unique(hosts[view.nodes]).size > 1}
+    return {name: where for name, where in plan.own_rows.items() if plan.groups[where[0]] not in split}
+
+
+def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
     """When which process is to be killed: that of a node which is to crash and lose its copy, and is alone in it."""
-    turns = Outages(plan.names, plan.faults, seed_words(seed, 0), 0.0, horizon).turns
+    turns = Outages(task.plan, seed_words(task.seed, 0), 0.0, task.horizon).turns
     return [
         (when, at[node])
         for when, turn, node, empties in turns
-        if turn == DOWN and empties and at.count(at[node]) == 1 and 0 < when < horizon
+        if turn == DOWN and empties and at.count(at[node]) == 1 and 0 < when < task.horizon
     ]
 
 
@@ -98,54 +106,130 @@ def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
 
 @final
 @dataclass(frozen=True)
-class _Setting:
+class _Start:
     """A run up to time zero."""
 
-    plan: Plan
+    task: Task
     at: tuple[int, ...]
     hosts: ray_cluster.Hosts
     replications: int
 
-    def seats(self, given: list[Part]) -> list[Seat]:
+    def states(self, given: list[Assignment]) -> list[HostState]:
         """All processes there, their clocks compared with this one, their nodes made."""
         hello = self.hosts.call("hello", patience=ray_cluster.START)
         here, offsets = machine(), list[Offset]()
         for host, (boot, *_) in enumerate(hello):
             offsets.append(Offset() if boot == here and here else clock_offset(self.hosts, host))
         self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
-        plan = self.hosts.share(self.plan)
-        made_in = self.hosts.call("prepare", [(plan, part) for part in given], ray_cluster.START)
+        task = self.hosts.share(self.task)
+        made_in = self.hosts.call("prepare", [(task, one) for one in given], ray_cluster.START)
         names = [name for _, name, _ in hello]
-        return [Seat(*about) for about in zip(given, made_in, names, offsets, strict=True)]
+        return [HostState(*about) for about in zip(given, made_in, names, offsets, strict=True)]
 
     def costs(self, walk: Walk) -> Costs:
         """Of messages between neighbouring hosts; a lone host talks to itself."""
         n = len(self.hosts)
         pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
         found = []
-        self.hosts.call("bouncing")
-        for size in (latency_probe.FEW, latency_probe.MANY):
-            self.hosts.some("bounce", {a: (a, b, size, BOUNCING) for a, b in pairs})
-            time.sleep(BOUNCING + 0.02)
-            found.append(self.hosts.some("bounced", {a: () for a, _ in pairs}))
-        carried = latency_probe.costs(*found)
+        self.hosts.call("echo")
+        for size in (FEW, MANY):
+            self.hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
+            time.sleep(CALIBRATING + 0.02)
+            found.append(self.hosts.some("measured", {a: () for a, _ in pairs}))
+        carried = costs(*found)
         return Costs(carried.message + self._handling(walk), carried.batch, carried.latency)
 
     def _handling(self, walk: Walk) -> float:
         """CPU seconds per wake or message inside a host: those of `step`, which handles the same ones."""
         begun = time.thread_time()
-        walk.until(HANDLED / work_of(self.plan).sum())
+        walk.until(HANDLED / work_of(self.task.plan).sum())
         return (time.thread_time() - begun) / HANDLED
 
     def scale(self, costs: Costs) -> float:
-        work = np.bincount(self.at, work_of(self.plan)).astype(float) * self.replications
-        return default_scale(
-            self.plan, costs, work, traffic(self.plan, self.at) * self.replications, ray_cluster.cpus()
-        )
+        work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
+        between = traffic(self.task.plan, self.at) * self.replications
+        return default_scale(self.task.plan, costs, work, between, ray_cluster.cpus())
 
-    def begin(self, seats: list[Seat], scale: float) -> float:
+    def begin(self, states: list[HostState], scale: float) -> float:
         """Returns when time zero will be."""
-        zero = time.monotonic() + 0.2 + 0.01 * len(seats)
+        zero = time.monotonic() + 0.2 + 0.01 * len(states)
         met = self.hosts.incarnations
-        self.hosts.call("begin", [(zero + seat.offset.seconds, scale, met) for seat in seats])
+        self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
         return zero
+
+
+def gathered(
+    task: Task, run: Supervisor, starts: list[tuple[float, int]], scale: float, seconds: float
+) -> dict[str, Any]:
+    """What the hosts of a run have seen, by the names of Live; `starts`: depths, and how many copies are unproven."""
+    plan, states, horizon = task.plan, run.states, run.horizon
+    reports = [report for state in states for report in state.reports]
+    seen = [report.statistics for report in reports]
+    tallied = [list(of) for of in zip(*(report.tallied for report in reports), strict=True)]
+    late = [merged([of.late[g] for of in seen]) for g in range(len(plan.groups))]
+    hosts, stood = [_summary(state) for state in states], [_standstills(plan, state) for state in states]
+    paces = [HostPace(h.slip.mean, h.busy, h.said / seconds, still) for h, still in zip(hosts, stood, strict=True)]
+    why, advised = judge(plan, scale, paces, seconds, run.unfinished)
+    return {
+        "horizon": horizon,
+        "paths": tuple(
+            _path(task, of, _left(plan, states, r), *starts[r], bool(run.outages), horizon)
+            for r, of in enumerate(tallied)
+        ),
+        "delays": Summary.of(merged([spread for of in seen for spread in of.delays])),
+        "late": merged(late).mean,
+        "group_late": tuple(spread.mean for spread in late),
+        "responses": Summary.of(merged([of.responses for of in seen])),
+        "unanswered": sum(one.unanswered for of in tallied for one in of),
+        "messages": sum(of.said for of in seen),
+        "crossed": sum(of.crossed for of in seen),
+        "batches": sum(of.batches for of in seen),
+        "batches_missing": max(sum(of.batches - of.taken for of in seen), 0),
+        "duplicates": sum(of.repeated for of in seen),
+        "seconds": seconds,
+        "time_scale": scale,
+        "hosts": tuple(hosts),
+        "faithful": not why,
+        "why": why,
+        "advised": advised,
+        "lost": run.outages,
+        "stood": (*run.stood, *(one for still in stood for one in still)),
+        "cut_short": run.cut_short,
+    }
+
+
+def _path(
+    task: Task, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool, horizon: float
+) -> Path:
+    updates, downloads, polls, queries = total([of.counts for of in found]).tolist()
+    shares = amounts(task, found, horizon, degraded)
+    return Path(shares, (updates, downloads, polls, queries), depth, unproven, copies=copies)
+
+
+def _left(plan: Plan, states: list[HostState], replication: int) -> Floats:
+    """What every node holds at the end, a row per source; -inf where it holds nothing or is not there."""
+    copies = np.full((plan.sources.size, plan.size), -np.inf)
+    for state in states:
+        for row, node, left in state.finished.left[replication] if state.finished else []:
+            copies[row, node] = left
+    return copies
+
+
+def _summary(state: HostState) -> HostSummary:
+    seen, end = [report.statistics for report in state.reports], state.finished
+    return HostSummary(
+        nodes=state.given.at.count(state.given.me),
+        machine=state.machine,
+        slip=Summary.of(merged([of.slip for of in seen])),
+        busy=end.busy if end else 0.0,
+        cpu=end.cpu if end else 0.0,
+        said=sum(of.said for of in seen),
+        batches=sum(of.batches for of in seen),
+        offset=state.offset,
+    )
+
+
+def _standstills(plan: Plan, state: HostState) -> list[Standstill]:
+    me = state.given.me
+    nodes = tuple(name for name, host in zip(plan.names, state.given.at, strict=True) if host == me)
+    return [Standstill(f"host {me}", *when, nodes) for when in (state.finished.stood if state.finished else [])]

@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan
-
-Floats = npt.NDArray[np.float64]
+from replnet.engines.plan import Plan
+from replnet.laws.law import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:
@@ -35,7 +33,7 @@ def lined_up(plan: Plan) -> list[int]:
     """All nodes, each soon after one that it asks."""
     below = _Below(plan)
     seen, line = set[int](), list[int]()
-    for first in chain(plan.sources, range(len(plan.names))):
+    for first in chain(plan.sources.tolist(), range(plan.size)):
         waiting = [first]
         while waiting:
             node = waiting.pop()
@@ -52,16 +50,14 @@ class _Below:
     def __init__(self, plan: Plan) -> None:
         self._lists: dict[int, list[int]] = {}  # node: the lists that it is on
         self._users: dict[int, list[int]] = {}  # list: who asks its members
-        for purpose in (DOWNLOADS, POLLS, QUERIES):
-            for p in plan.processes:
-                if p.purpose == purpose:
-                    self._add(id(p.candidates), p.candidates, p.node)
-
-    def _add(self, key: int, candidates: list[int] | tuple[int, ...], user: int) -> None:
-        if key not in self._users:
-            for node in candidates:
-                self._lists.setdefault(node, []).append(key)
-        self._users.setdefault(key, []).append(user)
+        p = plan.processes
+        for q in np.argsort(p.purpose, kind="stable").tolist():
+            if p.ask[q]:
+                among = int(p.candidates[q])
+                if among not in self._users:
+                    for node in plan.candidates(q).tolist():
+                        self._lists.setdefault(node, []).append(among)
+                self._users.setdefault(among, []).append(int(p.node[q]))
 
     def of(self, node: int) -> Iterator[int]:
         for key in self._lists.get(node, []):
@@ -70,30 +66,18 @@ class _Below:
 
 def work_of(plan: Plan) -> Floats:
     """Wakes and messages that a node handles per unit of time."""
-    work, shares = np.zeros(len(plan.names)), dict[int, float]()
-    for p in plan.processes:
-        work[p.node] += p.law.rate * (1 + 2 * p.ask)
-        if p.ask:
-            shares[id(p.candidates)] = shares.get(id(p.candidates), 0.0) + 2 * p.law.rate * p.ask / len(p.candidates)
-    for p in plan.processes:
-        share = shares.pop(id(p.candidates), 0.0)
-        if share:
-            work[list(p.candidates)] += share
-    return work
+    p, lists = plan.processes, plan.lists
+    asked = np.bincount(p.candidates, 2 * plan.rates * p.ask, lists.begin.size - 1) / np.maximum(lists.sizes, 1)
+    work = np.bincount(p.node, plan.rates * (1 + 2 * p.ask), plan.size)
+    return np.asarray(work + np.bincount(lists.members, np.repeat(asked, lists.sizes), plan.size))
 
 
 def traffic(plan: Plan, at: tuple[int, ...]) -> Floats:
     """Messages per unit of time from host to host; what stays within one is on the diagonal."""
-    hosts, of = max(at) + 1, np.array(at)
-    between = np.zeros((hosts, hosts))
-    members: dict[int, Floats] = {}
-    for p in plan.processes:
-        if not p.ask:
-            continue
-        if id(p.candidates) not in members:
-            asked = np.bincount(of[list(p.candidates)], minlength=hosts)
-            members[id(p.candidates)] = asked / len(p.candidates)
-        pulls = p.law.rate * p.ask * members[id(p.candidates)]
-        between[of[p.node]] += pulls
-        between[:, of[p.node]] += pulls
-    return between
+    p, lists, hosts, of = plan.processes, plan.lists, max(at) + 1, np.array(at)
+    number = np.repeat(np.arange(lists.begin.size - 1), lists.sizes)
+    there = np.bincount(number * hosts + of[lists.members], minlength=(lists.begin.size - 1) * hosts)
+    shares = there.reshape(-1, hosts) / np.maximum(lists.sizes, 1)[:, None]
+    pulls, between = (plan.rates * p.ask)[:, None] * shares[p.candidates], np.zeros((hosts, hosts))
+    np.add.at(between, of[p.node], pulls)
+    return between + between.T

@@ -7,6 +7,7 @@ any number of values is small, and two of them add up.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -52,3 +53,10 @@ class Spread:
             if rank <= 0:
                 return min(math.exp((bucket + 0.5) / PER_E), self.largest)
         return self.largest
+
+
+def merged(spreads: Iterable[Spread]) -> Spread:
+    whole = Spread()
+    for spread in spreads:
+        whole.merge(spread)
+    return whole

@@ -94,7 +94,7 @@ def _private_files() -> Iterator[None]:
 
 @contextmanager
 def noted() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event and interrupts nothing in the block, unless it comes twice."""
+    """Ctrl-C, or SIGTERM where that means the same, interrupts nothing in the block unless it comes twice."""
     came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield came
@@ -102,13 +102,18 @@ def noted() -> Iterator[threading.Event]:
 
     def note(number: int, frame: Any) -> None:
         came.set()
-        signal.signal(signal.SIGINT, before)
+        again()
 
-    before = signal.signal(signal.SIGINT, note)
+    def again() -> None:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    ends = (one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is signal.default_int_handler)
+    before = {one: signal.signal(one, note) for one in ends}
     try:
         yield came
     finally:
-        signal.signal(signal.SIGINT, before)
+        again()
 
 
 @contextmanager

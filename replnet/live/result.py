@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-import numpy.typing as npt
-
-from replnet.engines.path import Path
+from replnet.engines.tally import Path
+from replnet.laws.law import Floats
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.quantiles import Spread
-
-Floats = npt.NDArray[np.float64]
 
 
 class LiveLost(RuntimeError):  # noqa: N818
@@ -46,7 +42,7 @@ class Summary:
 
 @final
 @dataclass(frozen=True)
-class HostSeen:
+class HostSummary:
     """How one host did. Instants and slips in model time."""
 
     nodes: int
@@ -97,9 +93,7 @@ class Live:
     """Paths on the wall clock, all at once. Delays, responses and slips are in units of model time."""
 
     horizon: float  # of every path: earlier than planned if the run was cut short
-    paths: tuple[Path, ...]  # by replication; `good`: answers that were fresh when they came
-    present: Floats  # by replication and group: the share of copy-time that counts, 1 unless hosts were lost
-    good_when_due: Floats  # the same: answers that were fresh for the instant at which the query was due
+    paths: tuple[Path, ...]  # by replication
     delays: Summary  # of replies: arrival minus the instant at which the upstream answered
     late: float  # the mean by which replies took longer than the network says
     group_late: tuple[float, ...]  # the same by the group that asked; 0 where nobody did
@@ -113,7 +107,7 @@ class Live:
     seconds: float  # from time zero to the end of the run
     total_seconds: float  # with start and end
     time_scale: float  # seconds per unit of model time
-    hosts: tuple[HostSeen, ...]
+    hosts: tuple[HostSummary, ...]
     faithful: bool
     why: str  # it is not
     advised: float | None  # a time scale that would do

@@ -1,4 +1,4 @@
-"""A run from time zero to its end, as the driver sees it: who has seen what so far, who is lost, who is back.
+"""A run from time zero to its end: what its hosts have seen so far, which of them are lost, and which are back.
 
 Every host hands over what it has seen up to some instant, again and again. One
 that dies or falls silent is counted up to its last report, and another process
@@ -21,13 +21,12 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.plan import Plan
 from replnet.engines.step import longest
+from replnet.engines.tally import Task
 from replnet.live import ray_cluster
 from replnet.live.actor import Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
-from replnet.live.host_part import Part
-from replnet.live.observations import Finished, LogRow, Report, Tallied, total
+from replnet.live.host import Assignment, Logged, Report, amounts, total
 from replnet.live.result import Glimpse, LiveLost, Outage
 
 LOOK = 0.2  # seconds between looks at the hosts
@@ -36,39 +35,39 @@ AGAIN = 25.0  # seconds for another process to take the place of one that was lo
 MARGIN = 0.1  # seconds from when it is told of its nodes to when they go live, besides the time to make them
 MOST_LOSSES = 5  # of one host
 CUT = 0.5  # seconds from when a run is cut short to its end, so that all hosts hear of it before
-KNOCK = 5.0  # seconds between looks at Ray itself
+CHECK = 5.0  # seconds between looks at Ray itself
 PLANNED = "was killed as planned"
 
 Watch: TypeAlias = Callable[[Glimpse], None]
-Log: TypeAlias = Callable[[list[LogRow]], None]
-Birth: TypeAlias = Generator[tuple[Any, ...], Any, None]
+Log: TypeAlias = Callable[[list[Logged]], None]
+Restart: TypeAlias = Generator[tuple[Any, ...], Any, None]
 """Asks questions of a new process (method and arguments), gets the answers."""
 
 
 @final
 @dataclass
-class Seat:
+class HostState:
     """One host of a run, whichever process it is at present."""
 
-    part: Part
+    given: Assignment
     made_in: float  # seconds
     machine: str
     offset: Offset
     up: bool = True
-    birth: Birth | None = None
+    restart: Restart | None = None
     ref: Any = None  # the question that is open
     patience: float = np.inf  # when it counts as unanswered
     give_up: float = np.inf  # when it is too late for another process
     status: Status | None = None
     past: list[Report] = field(default_factory=list)  # of incarnations that are over
     latest: Report | None = None
-    finished: Finished | None = None
+    finished: Status | None = None
     outages: list[Outage] = field(default_factory=list)
     killed: bool = False  # as planned, and not heard of since
 
     @property
     def heard(self) -> float:
-        return self.latest.upto if self.latest else self.part.since
+        return self.latest.upto if self.latest else self.given.since
 
     @property
     def reports(self) -> list[Report]:
@@ -83,34 +82,27 @@ class Seat:
         self.outages.append(outage)
         self.past, self.latest, self.status, self.up = self.reports, None, None, False
 
-    def back(self, part: Part) -> None:
-        self.outages[-1] = replace(self.outages[-1], back=part.since)
-        self.part, self.up, self.birth = part, True, None
-
-
-def tallied(seats: list[Seat]) -> list[list[Tallied]]:
-    """By replication, from every incarnation of every host."""
-    reports = [report for seat in seats for report in seat.reports]
-    return [list(of) for of in zip(*(report.tallied for report in reports), strict=True)]
+    def back(self, given: Assignment) -> None:
+        self.outages[-1] = replace(self.outages[-1], back=given.since)
+        self.given, self.up, self.restart = given, True, None
 
 
 @final
-class Lookout:
+class Supervisor:
     def __init__(
         self,
-        plan: Plan,
+        task: Task,
         hosts: ray_cluster.Hosts,
-        seats: list[Seat],
+        states: list[HostState],
         zero: float,
         scale: float,
-        horizon: float,
         kills: Iterable[tuple[float, int]] = (),
     ) -> None:
         """`zero` by this process's clock; `scale` in seconds per unit of time; `kills`: when to kill which host."""
-        self._plan, self._hosts, self._zero, self._scale = plan, hosts, zero, scale
-        self.seats, self.horizon = seats, horizon
+        self._task, self._hosts, self._zero, self._scale = task, hosts, zero, scale
+        self.states, self.horizon = states, task.horizon
         self.cut_short = self.unfinished = ""
-        self._knocked = self._awake = time.monotonic()
+        self._checked = self._awake = time.monotonic()
         self._kills = deque(sorted(kills))
         self._heart, self.stood = Heartbeat(time.monotonic, time.process_time, zero), list[Standstill]()
 
@@ -120,7 +112,7 @@ class Lookout:
 
     @property
     def outages(self) -> tuple[Outage, ...]:
-        return tuple(sorted((outage for seat in self.seats for outage in seat.outages), key=lambda o: o.heard))
+        return tuple(sorted((outage for state in self.states for outage in state.outages), key=lambda o: o.heard))
 
     def run(self, watch: Watch | None, log: Log | None) -> None:
         """Until all is done, or the time for it is over, or Ctrl-C has cut it short."""
@@ -139,9 +131,9 @@ class Lookout:
         still = self._heart.beat()
         if not still:
             return False
-        for seat in self.seats:
-            seat.patience += still
-            seat.give_up += still
+        for state in self.states:
+            state.patience += still
+            state.give_up += still
         self._awake = time.monotonic()
         # A process that dies later than its node was to would lose what the node has learnt since.
         missed = [kill for kill in self._kills if kill[0] <= self.now]
@@ -155,9 +147,9 @@ class Lookout:
         now, end = time.monotonic(), self._zero + self.horizon * self._scale
         if now < end:
             return False
-        up = [seat.status for seat in self.seats if seat.up]
+        up = [state.status for state in self.states if state.up]
         more = 0.25 * self.horizon * self._scale
-        grace = GRACE + min(2 * longest(self._plan) * self._scale, more)
+        grace = GRACE + min(2 * longest(self._task.plan) * self._scale, more)
         idle = all(status is not None and status.idle for status in up)
         if idle and (now >= end + grace or all(status is not None and status.done for status in up)):
             return True
@@ -170,106 +162,106 @@ class Lookout:
         begun = time.monotonic()
         left = self._zero + self.horizon * self._scale - begun
         until = begun + (min(LOOK, left) if left > 0 else 0.02)
-        for seat in self.seats:
-            if seat.up and seat.ref is None:
-                self._ask(seat, begun + ray_cluster.ANSWER, "status")
-        asked = {seat.ref: seat for seat in self.seats if seat.ref is not None}
+        for state in self.states:
+            if state.up and state.ref is None:
+                self._ask(state, begun + ray_cluster.ANSWER, "status")
+        asked = {state.ref: state for state in self.states if state.ref is not None}
         for ref in self._hosts.ready(list(asked), until - begun):
             self._hear(asked[ref], log)
         self._beat()
-        for seat in self.seats:
-            if seat.ref is not None and time.monotonic() > seat.patience:
-                self._lose(seat, f"did not answer for {ray_cluster.ANSWER:g} s")
-        if begun - self._knocked > KNOCK:
-            self._knock()
+        for state in self.states:
+            if state.ref is not None and time.monotonic() > state.patience:
+                self._lose(state, f"did not answer for {ray_cluster.ANSWER:g} s")
+        if begun - self._checked > CHECK:
+            self._check_ray()
         time.sleep(max(until - time.monotonic(), 0.0))
 
     def _kill(self) -> None:
         """What is planned to crash, does."""
         self._beat()
         while self._kills and self._kills[0][0] <= self.now:
-            seat = self.seats[self._kills.popleft()[1]]
-            if seat.up:
-                seat.killed = True
-                self._hosts.end(seat.part.me)
+            state = self.states[self._kills.popleft()[1]]
+            if state.up:
+                state.killed = True
+                self._hosts.end(state.given.me)
 
-    def _knock(self) -> None:
-        self._knocked = time.monotonic()
+    def _check_ray(self) -> None:
+        self._checked = time.monotonic()
         if gone := ray_cluster.gone():
             raise LiveLost((gone,), self.now)
 
-    def _ask(self, seat: Seat, patience: float, method: str, *what: Any) -> None:
-        seat.ref, seat.patience = self._hosts.ask(seat.part.me, method, *what), patience
+    def _ask(self, state: HostState, patience: float, method: str, *what: Any) -> None:
+        state.ref, state.patience = self._hosts.ask(state.given.me, method, *what), patience
 
-    def _hear(self, seat: Seat, log: Log | None) -> None:
-        ref, seat.ref = seat.ref, None
+    def _hear(self, state: HostState, log: Log | None) -> None:
+        ref, state.ref = state.ref, None
         try:
             answer = self._hosts.answer(ref)
         except ray_cluster.Lost as why:
-            self._lose(seat, str(why))
+            self._lose(state, str(why))
             return
         except ray_cluster.Failed as why:
-            raise LiveLost((f"host {seat.part.me} of {len(self.seats)} {why}",), self.now) from why
-        if seat.birth is not None:
-            self._go_on(seat, answer)
+            raise LiveLost((f"host {state.given.me} of {len(self.states)} {why}",), self.now) from why
+        if state.restart is not None:
+            self._go_on(state, answer)
             return
-        seat.take(answer)
+        state.take(answer)
         if log is not None and answer.rows:
             log(answer.rows)
 
-    def _lose(self, seat: Seat, why: str) -> None:
+    def _lose(self, state: HostState, why: str) -> None:
         """A process is lost: the one that ran, or the one that was to replace it."""
-        seat.ref = seat.birth = None
-        me = seat.part.me
-        if seat.up:
+        state.ref = state.restart = None
+        me = state.given.me
+        if state.up:
             if self.now < 0:
-                raise LiveLost((f"host {me} of {len(self.seats)} {why}",))
-            planned, seat.killed = seat.killed, False
-            seat.lose(self._outage(seat, PLANNED if planned else why))
-            seat.give_up = time.monotonic() + AGAIN
-        self._knock()
+                raise LiveLost((f"host {me} of {len(self.states)} {why}",))
+            planned, state.killed = state.killed, False
+            state.lose(self._outage(state, PLANNED if planned else why))
+            state.give_up = time.monotonic() + AGAIN
+        self._check_ray()
         if self.now >= self.horizon or self.cut_short:
             return
-        if sum(outage.why != PLANNED for outage in seat.outages) > MOST_LOSSES:
-            self._cut(f"host {me} was lost {len(seat.outages)} times")
-        elif time.monotonic() > seat.give_up:
+        if sum(outage.why != PLANNED for outage in state.outages) > MOST_LOSSES:
+            self._cut(f"host {me} was lost {len(state.outages)} times")
+        elif time.monotonic() > state.give_up:
             self._cut(f"host {me} {why}, and no other process took its place within {AGAIN:g} s")
         else:
-            seat.birth = self._born_again(seat)
-            self._go_on(seat, None)
+            state.restart = self._restarting(state)
+            self._go_on(state, None)
 
-    def _outage(self, seat: Seat, why: str) -> Outage:
-        me = seat.part.me
-        nodes = tuple(name for name, host in zip(self._plan.names, seat.part.at, strict=True) if host == me)
-        return Outage(me, nodes, why, seat.heard)
+    def _outage(self, state: HostState, why: str) -> Outage:
+        me = state.given.me
+        nodes = tuple(name for name, host in zip(self._task.plan.names, state.given.at, strict=True) if host == me)
+        return Outage(me, nodes, why, state.heard)
 
-    def _go_on(self, seat: Seat, answer: Any) -> None:
-        assert seat.birth is not None
+    def _go_on(self, state: HostState, answer: Any) -> None:
+        assert state.restart is not None
         try:
-            method, *what = seat.birth.send(answer)
+            method, *what = state.restart.send(answer)
         except StopIteration:
             return
         # A process that was killed while it started may never answer: rather another one than all the patience.
-        self._ask(seat, min(seat.give_up, time.monotonic() + ray_cluster.ANSWER), method, *what)
+        self._ask(state, min(state.give_up, time.monotonic() + ray_cluster.ANSWER), method, *what)
 
-    def _born_again(self, seat: Seat) -> Birth:
+    def _restarting(self, state: HostState) -> Restart:
         """The next incarnation of a host, up to where it runs and all know of it."""
-        hosts, me = self._hosts, seat.part.me
+        hosts, me = self._hosts, state.given.me
         hosts.replace(me)
-        boot, seat.machine, _ = yield ("hello",)
-        seat.offset = Offset() if boot == machine() and boot else clock_offset(hosts, me)
+        boot, state.machine, _ = yield ("hello",)
+        state.offset = Offset() if boot == machine() and boot else clock_offset(hosts, me)
         yield "meet", hosts.peers()
-        since = self.now + (MARGIN + 2 * seat.made_in) / self._scale
+        since = self.now + (MARGIN + 2 * state.made_in) / self._scale
         if since >= self.horizon:
             return
-        part = replace(seat.part.reborn(hosts.incarnations[me], since), horizon=self.horizon)
-        yield "prepare", hosts.share(self._plan), part
-        yield "begin", self._zero + seat.offset.seconds, self._scale, hosts.incarnations
-        # Those that are about to be born again hear of it too, or they would write to its predecessor.
-        for other in self.seats:
-            if other is not seat:
-                hosts.ask(other.part.me, "replaced", me, part.incarnation, hosts.peers()[me])
-        seat.back(part)
+        given = state.given.restarted(hosts.incarnations[me], since, self.horizon)
+        yield "prepare", hosts.share(self._task), given
+        yield "begin", self._zero + state.offset.seconds, self._scale, hosts.incarnations
+        # Those that are about to begin anew hear of it too, or they would write to its predecessor.
+        for other in self.states:
+            if other is not state:
+                hosts.ask(other.given.me, "replaced", me, given.incarnation, hosts.peers()[me])
+        state.back(given)
 
     def _cut(self, why: str) -> None:
         """End soon, at one instant for all."""
@@ -277,43 +269,46 @@ class Lookout:
         if at >= self.horizon:
             return
         self.horizon, self.cut_short = at, f"{why} at t = {at:.4g}"
-        for seat in self.seats:
-            if seat.up:
-                self._hosts.ask(seat.part.me, "cut", at)
+        for state in self.states:
+            if state.up:
+                self._hosts.ask(state.given.me, "cut", at)
             else:
-                seat.ref = seat.birth = None
+                state.ref = state.restart = None
 
     def _finish(self, log: Log | None) -> None:
         """The last of what the hosts have seen; one that is lost even now is counted up to its latest report."""
-        asked = {self._hosts.ask(seat.part.me, "finish"): seat for seat in self.seats if seat.up}
+        asked = {self._hosts.ask(state.given.me, "finish"): state for state in self.states if state.up}
         ready = self._hosts.ready(list(asked), 2 * ray_cluster.ANSWER)
         if self._beat():
             ready = self._hosts.ready(list(asked), 2 * ray_cluster.ANSWER)
-        for ref, seat in asked.items():
+        for ref, state in asked.items():
             try:
                 if ref not in ready:
                     raise ray_cluster.Lost("did not answer at the end")
-                seat.finished = self._hosts.answer(ref)
+                state.finished = self._hosts.answer(ref)
             except (ray_cluster.Lost, ray_cluster.Failed) as why:
-                if seat.heard < self.horizon:
-                    seat.lose(self._outage(seat, str(why)))
+                if state.heard < self.horizon:
+                    state.lose(self._outage(state, str(why)))
                 continue
-            seat.latest = seat.finished.report
-            if log is not None and seat.finished.rows:
-                log(seat.finished.rows)
-        if not any(seat.reports for seat in self.seats):
+            state.latest = pickle.loads(state.finished.report)
+            if log is not None and state.finished.rows:
+                log(state.finished.rows)
+        if not any(state.reports for state in self.states):
             raise LiveLost(tuple(str(outage) for outage in self.outages), self.now)
 
     def _glimpse(self) -> Glimpse:
-        reports = [report for seat in self.seats for report in seat.reports]
-        found = [t for report in reports for t in report.tallied]
+        reports = [report for state in self.states for report in state.reports]
+        found = [of for report in reports for of in report.tallied]
         now = min(max(self.now, 0.0), self.horizon)
-        groups, counts, shares = self._plan.groups, (0, 0, 0, 0), np.full(len(self._plan.groups), np.nan)
+        groups, counts, shares = self._task.plan.groups, (0, 0, 0, 0), np.full(len(self._task.plan.groups), np.nan)
         if found:
-            counts = tuple(total([t.counts for t in found]).tolist())
+            counts = tuple(total([of.counts for of in found]).tolist())
+            made = amounts(self._task, found, now * len(found), degraded=True)
+            pairs = np.array([made.get((group, "freshness"), (0.0, 0.0)) for group in groups])
             with np.errstate(invalid="ignore", divide="ignore"):
-                shares = total([t.fresh for t in found]) / total([t.present for t in found])
-        said, slip = sum(report.said for report in reports), max((r.slip.mean for r in reports), default=0.0)
+                shares = pairs[:, 0] / pairs[:, 1]
+        said = sum(report.statistics.said for report in reports)
+        slip = max((report.statistics.slip.mean for report in reports), default=0.0)
         return Glimpse(now, self.horizon, groups, shares, counts, said, slip, self.outages, tuple(self.stood))
 
 

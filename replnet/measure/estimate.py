@@ -30,9 +30,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from replnet.laws.law import Floats
 
 FEWEST = 30  # replications under an interval; fewer leave Student's law too sensitive to skewness
 
@@ -41,6 +40,7 @@ FEWEST = 30  # replications under an interval; fewer leave Student's law too sen
 class Estimate:
     """A measured value; `error` is its standard error, NaN where `doubt` says why there is none.
 
+    What was chosen because of measurements rather than measured itself has no replications either.
     `skew` is the skewness of what replications add to it.
     """
 
@@ -82,7 +82,7 @@ class Estimate:
     @property
     def _tilt(self) -> float:
         """a of (2); so small a one changes nothing but the rounding."""
-        a = self.skew / math.sqrt(self.replications)
+        a = self.skew / math.sqrt(self.replications) if self.skew else 0.0
         return a if abs(a) > 1e-6 else 0.0
 
 

@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from replnet.laws.law import Floats
 
 BANDS = 16
 

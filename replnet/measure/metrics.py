@@ -36,15 +36,12 @@ from replnet.ages import penalties
 from replnet.ages.half_line import exists, half_line
 from replnet.ages.information_age import InformationAge, direct
 from replnet.ages.prediction import Basis, Prediction, mean
-from replnet.ages.weights import Power, Threshold, Weight, weight
+from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
 from replnet.laws.law import Law
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.staleness import About, Question
-from replnet.text.checks import FieldError
-from replnet.text.errors import shown, suggestion
+from replnet.text.errors import FieldError, shown, suggestion
 from replnet.text.grammar import argument, number
-
-ONE, AGE = Power(0.0), Power(1.0)
 
 Predict = Callable[[InformationAge, Law], Prediction]
 
@@ -66,7 +63,7 @@ class Metric:
     def doubt(self, laws: Iterable[Law]) -> str:
         """Why its interval could not be trusted where these laws of intervals are behind a copy, by (1) and (2)."""
         order = 2 if self.question.about in ("every", "count") else 1
-        low, high = self.weight.order(order), self.weight.order(order + 1)
+        low, high = self.weight.orders[order - 1 : order + 1]
         for law in dict.fromkeys(laws):
             if not exists(half_line(direct(law)), lambda x: np.asarray(low(x)) * np.asarray(high(x)), 0):
                 return f"no interval: infinite variance of {self.name} under {law}"
@@ -96,7 +93,14 @@ def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> P
 
 
 def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None) -> Metric:
-    return Metric(name, Question(about, by, by.integral, "stale" if whole else "time"), by, basis, predict, whole)
+    return Metric(
+        name,
+        Question(about, by, by.integral, "stale" if whole else "time", by.limit if about == "first" else math.inf),
+        by,
+        basis,
+        predict,
+        whole,
+    )
 
 
 PLAIN = {
@@ -147,8 +151,8 @@ def _currency(text: str, inside: str) -> Metric:
         lag = math.nan
     if not 0 <= lag < math.inf:  # NaN is not either
         raise FieldError("measure", f"{shown(text)} has no lag of 0 or more", CALLS["currency"])
-    late = Threshold(lag)
-    question = Question("first", late, late.integral, "rest")
+    late = threshold(lag)
+    question = Question("first", late, late.integral, "rest", late.limit)
     name, basis = f"currency({number(lag)})", penalties.CURRENCY
     return Metric(name, question, late, basis, lambda copy, law: penalties.currency(copy, law, lag))
 
@@ -159,7 +163,11 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
     except FieldError as error:
         raise FieldError("measure", f"{shown(text)}: {error.wrong}", error.right) from None
     if name == "source_penalty":
-        question, basis, predict = Question("first", by, by.integral), penalties.SOURCE, penalties.source_penalty
+        question, basis, predict = (
+            Question("first", by, by.integral, "time", by.limit),
+            penalties.SOURCE,
+            penalties.source_penalty,
+        )
     else:
         question, basis, predict = Question("every", by, by.integral), penalties.UPDATE, penalties.update_penalty
     return Metric(f"{name}({by})", question, by, basis, lambda copy, law: predict(copy, law, by))

@@ -133,7 +133,7 @@ class Row:
             "group": self.group,
             "metric": self.metric,
             **{name: found.get(name) for name in numbers},
-            "replications": estimate.replications if estimate else None,
+            "replications": (estimate.replications or None) if estimate else None,
             "doubt": estimate.doubt if estimate else "",
             **self.data(("predicted", "kind", "source", "accuracy", "note")),
         }
@@ -146,12 +146,9 @@ class Row:
         prediction = Prediction(
             number("predicted"), record["kind"], record["source"], accuracy=record["accuracy"] or 0.0
         )
-        estimate = None
-        if record["replications"] is not None:
-            skew = record.get("skew") or 0.0
-            estimate = Estimate(
-                number("measured"), number("error"), record["replications"], doubt=record["doubt"], skew=skew
-            )
+        estimate, count, skew = None, record["replications"], record.get("skew") or 0.0
+        if count is not None or record["measured"] is not None:
+            estimate = Estimate(number("measured"), number("error"), count or 0, doubt=record["doubt"], skew=skew)
         return cls(record["group"], record["metric"], prediction, estimate, record["note"])
 
 

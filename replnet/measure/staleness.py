@@ -10,21 +10,22 @@ and l the last of them, over a stretch [a, b) in which S stays the same
                                                of the updates                                    (4)
     data      integral of t - S              = ((b - S)^2 - (a - S)^2) / 2                       (5)
 
-where w2 is the integral of w. An answer at t costs what stands under these integrals.
+where w2 is the integral of w. An answer at t costs what stands under these integrals. A copy that is
+older than anything (S = -inf) misses every update and costs what w says at infinity.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from replnet.laws.law import Floats, Ints
+
 Cost = Callable[[Floats], Floats]
 About = Literal["first", "every", "count", "last", "data"]
 Over = Literal["time", "stale", "rest"]
@@ -45,37 +46,64 @@ class Question:
     w: Cost
     w2: Cost
     over: Over = "time"
+    limit: float = math.inf  # the cost of a copy that is infinitely old
+
+
+class Updates(NamedTuple):
+    """Instants at which sources change, those of row s at points[begin[s] : begin[s + 1]], ascending."""
+
+    points: Floats
+    begin: Ints
+
+    @classmethod
+    def of(cls, points: Floats) -> Updates:
+        """Of one source."""
+        return cls(points, np.array([0, points.size]))
+
+    def after(self, row: Ints, place: Ints) -> Floats:
+        """The update at a place; infinite where it lies beyond those of its row."""
+        found = np.append(self.points, np.inf)[place]
+        return np.where(place < self.begin[row + 1], found, np.inf)
+
+    def places(self, row: Ints, instants: Floats, right: bool) -> Ints:
+        """How many are before each instant, or with `right` not after it; counted from the first of all rows."""
+        from replnet.measure.staleness_kernels import places
+
+        found = np.empty(instants.size, np.int64)
+        places(self.points, self.begin, row, instants, right, found)
+        return found
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Times in which copies stayed as they were, beside all `updates` of their source after the oldest of them."""
+    """Times in which copies stayed as they were, beside all updates of their sources after the oldest of them."""
 
+    row: Ints
     begin: Floats
     end: Floats
     left: Floats
-    updates: Floats  # ascending
+    updates: Updates
 
     @cached_property
     def _first(self) -> Ints:
         """The place of the first update that is missed."""
-        return _places(self.updates, self.left, right=True)
+        return self.updates.places(self.row, self.left, right=True)
 
     @cached_property
     def _before(self) -> Ints:
-        """How many updates there are so far at the begin, and no fewer than are not missed."""
-        return np.maximum(_places(self.updates, self.begin, right=True), self._first)
+        """The place after all updates so far at the begin, and no less than the first that is missed."""
+        return np.maximum(self.updates.places(self.row, self.begin, right=True), self._first)
 
     @cached_property
     def _upto(self) -> Ints:
-        """How many updates there are before the end, and no fewer than at the begin."""
-        return np.maximum(_places(self.updates, self.end, right=False), self._before)
+        """The place after all updates before the end, and no less than at the begin."""
+        return np.maximum(self.updates.places(self.row, self.end, right=False), self._before)
 
     @cached_property
     def _late(self) -> tuple[Ints, Floats, Floats, Floats]:
         """The stretches that become stale: their places, f, max(a, f) and b."""
-        since = np.append(self.updates, np.inf)[self._first]
+        since = self.updates.after(self.row, self._first)
         late = np.flatnonzero(since < self.end)
         since = since[late]
         return late, since, np.maximum(self.begin[late], since), self.end[late]
@@ -90,6 +118,14 @@ class Stretches:
         late, _, begin, end = self._late
         return self._spread(late, end - begin)
 
+    @property
+    def fresh_until(self) -> Floats:
+        """When each becomes stale, or its end."""
+        late, _, begin, _ = self._late
+        found = self.end.copy()
+        found[late] = begin
+        return found
+
     def cost(self, question: Question) -> Floats:
         """Of every stretch."""
         match question.about:
@@ -97,14 +133,14 @@ class Stretches:
                 late, since, begin, end = self._late
                 return self._spread(late, question.w2(end - since) - question.w2(begin - since))
             case "every":
-                return _every(
-                    question.w2, self.updates, (self.begin, self.end), (self._first, self._before, self._upto)
-                )
+                places = (self._first, self._before, self._upto)
+                return _every(question.w2, self.updates.points, (self.begin, self.end), places)
             case "count":
                 return self._count()
             case "last":
                 late, _, begin, end = self._late
-                return self._spread(late, self._updates_age(end) - self._updates_age(begin))
+                row = self.row[late]
+                return self._spread(late, self._updates_age(row, end) - self._updates_age(row, begin))
             case "data":
                 return self.length * (self.end + self.begin - 2 * self.left) / 2
 
@@ -115,38 +151,42 @@ class Stretches:
 
     def _count(self) -> Floats:
         """(3)"""
-        if not self.updates.size:
-            return np.zeros(self.begin.size)
-        origin = self.updates[0]
-        sums = np.append(0.0, np.cumsum(self.updates - origin))
+        points, begins = self.updates
+        origin = np.append(points, 0.0)[begins[:-1]]
+        since = points - np.repeat(origin, np.diff(begins))
+        sums = np.append(0.0, np.cumsum(since))
         before, upto = self._before, self._upto
-        inside = (upto - before) * (self.end - origin) - (sums[upto] - sums[before])
+        inside = (upto - before) * (self.end - origin[self.row]) - (sums[upto] - sums[before])
         return np.asarray((before - self._first) * self.length + inside)
 
-    def _updates_age(self, t: Floats) -> Floats:
+    def _updates_age(self, row: Ints, t: Floats) -> Floats:
         """P of (4) from the first update to every t after it."""
-        squares = np.append(0.0, np.cumsum(np.diff(self.updates) ** 2 / 2))
-        last = _places(self.updates, t, right=True) - 1
-        return np.asarray(squares[last] + (t - self.updates[last]) ** 2 / 2)
+        points = self.updates.points
+        gaps = np.diff(points, prepend=0.0)
+        gaps[self.updates.begin[:-1][self.updates.begin[:-1] < points.size]] = 0.0
+        squares = np.cumsum(gaps**2 / 2)
+        last = self.updates.places(row, t, right=True) - 1
+        return np.asarray(squares[last] + (t - points[last]) ** 2 / 2)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Instants at which clients got a copy, beside all `updates` of its source after the oldest of them."""
+    """Instants at which clients got a copy, beside all updates of its source after the oldest of them."""
 
+    row: Ints
     at: Floats
     left: Floats
-    updates: Floats  # ascending
+    updates: Updates
 
     @cached_property
     def _first(self) -> Ints:
-        return _places(self.updates, self.left, right=True)
+        return self.updates.places(self.row, self.left, right=True)
 
     @cached_property
     def _upto(self) -> Ints:
-        """How many updates there are so far."""
-        return np.maximum(_places(self.updates, self.at, right=True), self._first)
+        """The place after all updates so far."""
+        return np.maximum(self.updates.places(self.row, self.at, right=True), self._first)
 
     @cached_property
     def stale(self) -> Floats:
@@ -155,17 +195,16 @@ class Answers:
     def cost(self, question: Question) -> Floats:
         """Of every answer."""
         late = np.flatnonzero(self.stale)
-        found = np.zeros(self.at.size)
+        found, points = np.zeros(self.at.size), self.updates.points
         match question.about:
             case "first":
-                found[late] = question.w(self.at[late] - self.updates[self._first[late]])
+                found[late] = question.w(self.at[late] - points[self._first[late]])
             case "every":
-                places = self._first, self._first, self._upto
-                found = _every(question.w, self.updates, (self.at, self.at), places)
+                found = _every(question.w, points, (self.at, self.at), (self._first, self._first, self._upto))
             case "count":
                 found[late] = self._upto[late] - self._first[late]
             case "last":
-                found[late] = self.at[late] - self.updates[self._upto[late] - 1]
+                found[late] = self.at[late] - points[self._upto[late] - 1]
             case "data":
                 found = self.at - self.left
         return found
@@ -185,15 +224,6 @@ def _every(cost: Cost, updates: Floats, span: tuple[Floats, Floats], places: tup
         missed(begin, end, updates, first, before, upto, late, early)
         add_up(cost(late), upto - first, 1.0, found[some])
         add_up(cost(early), before - first, -1.0, found[some])
-    return found
-
-
-def _places(updates: Floats, instants: Floats, right: bool) -> Ints:
-    """As np.searchsorted, and faster where instants are nearly in order."""
-    from replnet.measure.staleness_kernels import places
-
-    found = np.empty(instants.size, np.int64)
-    places(updates, instants, right, found)
     return found
 
 

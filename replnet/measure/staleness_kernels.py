@@ -6,15 +6,17 @@ from replnet.compiler import njit
 
 
 @njit(cache=True)
-def places(updates, instants, right, found):
-    """How many updates are before each instant, or with `right` not after it.
+def places(updates, begin, row, instants, right, found):
+    """The place in its row after all updates before each instant, or with `right` not after it.
 
     From the place of the instant before in steps that double, as neighbours are near.
     """
-    n, x = updates.size, 0
+    x, known = 0, -1
     for q in range(instants.size):
-        t = instants[q]
-        low, high, step = 0, n, 1
+        t, start, n = instants[q], begin[row[q]], begin[row[q] + 1]
+        if row[q] != known:
+            x, known = start, row[q]
+        low, high, step = start, n, 1
         if x < n and (updates[x] < t or (right and updates[x] == t)):
             low = x + 1
             while low + step < n and (updates[low + step] < t or (right and updates[low + step] == t)):
@@ -23,10 +25,10 @@ def places(updates, instants, right, found):
             high = min(low + step, n)
         else:
             high = x
-            while high - step > 0 and not (updates[high - step] < t or (right and updates[high - step] == t)):
+            while high - step > start and not (updates[high - step] < t or (right and updates[high - step] == t)):
                 high -= step
                 step *= 2
-            low = max(high - step, 0)
+            low = max(high - step, start)
         while low < high:
             middle = (low + high) // 2
             if updates[middle] < t or (right and updates[middle] == t):

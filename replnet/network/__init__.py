@@ -1,30 +1,28 @@
-"""Networks of sources, replicas and clients: specified by the user, checked, and built as graphs.
+"""Networks of sources, replicas and clients: specified by the user, checked, and built.
 
-In it:
+What users write:
 
-    aggregate      the specification of an aggregate: many sources, and replicas that keep copies of all of them
-    build          specifications to NetworkX graphs
-    common         what every network may say, whatever its kind
-    faults         what goes wrong in a network, and when: crashes, cuts and losses as users write them
-    fields         types of the fields of a specification: strict where pydantic would convert
-    graph_fields   networks that name their nodes and links
-    graph_file     graphs made elsewhere: GraphML
-    graph_import   A graph specification that reads its nodes and links from another file
-    memory_check   how much memory a network takes, and whether this machine has it
-    messages       what nodes say to one another, and what they ask of whoever runs them
-    network        A network: what the user specified, and the graph that it means
-    nodes          source, Replica and Client as state machines: told what happened, they answer with commands
+    specification  one model per kind of network, the fields as users write them
     parts          what the specifications of all kinds share
-    sources        the sources of an aggregate as arrays: how often each changes, in what shape, and what it counts
-    specification  specifications of networks: one model per kind, the fields as users write them
-    tiers          networks as tiers of one another
-    wiring         A graph specification made explicit: the role and laws of every node, the kind of every link
-    pictures       a folder of its own
+    aggregate      many sources, and replicas that keep copies of all of them
+    graph_fields   networks that name their nodes and links
+    graph_file     graphs made elsewhere: GraphML, node-link JSON and NetworkX objects
+    faults         what goes wrong, and when: crashes, cuts and losses
+
+What it means:
+
+    network        a network: its specification, its topology and NetworkX graph, built when first asked for
+    build          specifications to topologies, level by level
+    wiring         a graph specification made explicit: the role and laws of every node, the kind of every link
+    sources        an aggregate made ready: its sources as arrays, and how often and in what order each is downloaded
+    topology       a network in columns: its nodes in blocks that are alike, whom they ask, and when
+    nodes          source, replica and client as state machines, and what they say to one another
+    pictures       networks as text and as pictures
 """
 
 from replnet.network.network import Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single
+from replnet.text.documents import shipped, shipped_names
 from replnet.text.errors import InputError, Problem
-from replnet.text.shipped import shipped, shipped_names
 
 __all__ = [
     "InputError",

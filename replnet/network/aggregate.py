@@ -6,14 +6,14 @@ the allocation, when downloads happen the order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
-from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.network.fields import LAW_SCHEMA, Amount, Count, Name, PlainLaws, Shape, numbers, numbers_or_law
-from replnet.network.parts import Part
+from replnet.laws import Constant, Exponential, FieldError
+from replnet.laws.fields import Amount, Count, LawField, Part, PlainLaws, Shape, Sourced, misfits, numbers
+from replnet.network.parts import QUERIES, Whole
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
 
@@ -65,21 +65,12 @@ Allocate = Annotated[
         }
     ),
 ]
-Sourced = Annotated[
-    Any,
-    BeforeValidator(numbers_or_law),
-    PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
-    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
-]
 
 
-@final
-class Aggregate(Part):
-    """Many sources, and one replica or several that keep copies of all of them."""
+class AggregateShape(Part):
+    """Abstract: many sources, and one replica or several that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
-    name: Name | None = Field(None, description="a short name, for tables; the name of the file if left out")
-    title: str | None = Field(None, description="one line that says what the network is")
     sources: Count | None = Field(None, description="M, how many; left out where another field is a list of one each")
     updates: PlainLaws = Field(
         (POISSON,),
@@ -119,8 +110,8 @@ class Aggregate(Part):
     )
 
     @model_validator(mode="after")
-    def _fits(self) -> Aggregate:
-        faults = [*self._sizes(), *self._speeds(), *self._shares(), *self._solvable()]
+    def _fits(self) -> AggregateShape:
+        faults = [*misfits(self.sources, self._lists()), *self._speeds(), *self._shares(), *self._solvable()]
         if faults:
             raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
         return self
@@ -132,17 +123,6 @@ class Aggregate(Part):
         if lists["updates"] == 1:  # one law for all
             del lists["updates"]
         return lists
-
-    def _sizes(self) -> Iterator[tuple[str, str, str]]:
-        lists = self._lists()
-        if self.sources is None and not lists:
-            yield "sources", "missing", "how many there are, or lists of rates, weights or updates"
-            return
-        count = next(iter(lists.values())) if self.sources is None else self.sources
-        first = next(iter(lists), "sources") if self.sources is None else "sources"
-        for name, size in lists.items():
-            if size != count:
-                yield name, f"has {size:,} entries for {count:,} of {first}", "one per source"
 
     def _speeds(self) -> Iterator[tuple[str, str, str]]:
         if self.rates is None and "updates" not in self.model_fields_set:
@@ -207,3 +187,23 @@ class Aggregate(Part):
     def poisson(self) -> bool:
         """Whether all updates are Poisson processes."""
         return all(isinstance(law, Exponential) for law in self.updates)
+
+    @classmethod
+    def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        """Replicas per level, of which there is one."""
+        return (fields["replicas"],)
+
+
+@final
+class Aggregate(AggregateShape, Whole):
+    """Many sources, and one replica or several that keep copies of all of them."""
+
+    queries: LawField | None = Field(
+        None, description=f"{QUERIES}, which asks at those times; left out, it may ask at any time"
+    )
+
+    @model_serializer(mode="wrap")
+    def _said(self, all_of_it: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
+        """Without what is as in most networks, so that records of an aggregate keep their keys."""
+        usual = {name for name in ("delay", "queue", "charge", "faults") if name not in self.model_fields_set}
+        return {name: value for name, value in all_of_it(self).items() if name not in usual}

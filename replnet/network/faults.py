@@ -13,16 +13,20 @@ replication. A law makes the network stationary; a schedule does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.network.fields import Instant, PlainLawField, text
-from replnet.network.parts import Part
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.laws.fields import Instant, Part, PlainLawField, text
+from replnet.network.topology import ROLES as NODE_ROLES
+from replnet.network.topology import Topology
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
+ONE, OTHER = 1, 2  # bits of a side
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
 MOST_NAMED = 5
 FORMS = "crash: a node or group, cut: [one side, the other], or lose: a share of messages"
@@ -117,16 +121,84 @@ class Fault(Part):
             raise FieldsError([((name,), f"does not fit here: {why}", "leave it out") for name in sorted(names)])
 
 
-def named(who: tuple[str, ...], nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The nodes that some names stand for: a node, else a group, else a role."""
-    found: dict[str, None] = {}
+def struck(who: tuple[str, ...], topology: Topology) -> list[int]:
+    """The numbers of the nodes that some names stand for: a node, else a group, else a role."""
+    found: dict[int, None] = {}
     for name in who:
-        if name in nodes:
-            found[name] = None
+        if name in topology.number:
+            found[topology.number[name]] = None
             continue
-        group = [node for node, about in nodes.items() if about["group"] == name or about["role"] == ROLES.get(name)]
-        if not group:
-            words = dict.fromkeys([*ROLES, *(str(about["group"]) for about in nodes.values()), *nodes])
+        role = ROLES.get(name)
+        blocks = [block for block in topology.blocks if block.group == name or NODE_ROLES[block.role] == role]
+        if not blocks:
+            words = dict.fromkeys([*ROLES, *(block.group for block in topology.blocks), *topology.names])
             raise FieldError("faults", f"there is no node or group {name}", suggestion(name, words))
-        found.update(dict.fromkeys(group))
+        found.update(dict.fromkeys(i for block in blocks for i in block.nodes.tolist()))
     return list(found)
+
+
+@final
+@dataclass(frozen=True)
+class Crash:
+    """Nodes that go down, each by itself, and whether they lose their copy."""
+
+    fault: Fault
+    nodes: tuple[int, ...]
+
+    @property
+    def empties(self) -> bool:
+        return self.fault.copy_ != "kept"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Messages between two sides, in both directions, which a fault cuts or of which it loses a share."""
+
+    fault: Fault
+    side: npt.NDArray[np.uint8]  # of every node, ONE and OTHER
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Faults:
+    """What may go wrong in a network, by node number."""
+
+    crashes: tuple[Crash, ...] = ()
+    cuts: tuple[Way, ...] = ()
+    losses: tuple[Way, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.crashes or self.cuts or self.losses)
+
+    def arriving(self, a: int, b: int) -> float:
+        """The share of messages between two nodes that do not get lost."""
+        arrive = 1.0
+        for way in self.losses:
+            if across(int(way.side[a]), int(way.side[b])):
+                arrive *= 1.0 - (way.fault.lose or 0.0)
+        return arrive
+
+    @property
+    def empties(self) -> bool:
+        """Whether a replica may come to be without a copy."""
+        return any(crash.empties for crash in self.crashes)
+
+
+def faults(topology: Topology) -> Faults:
+    """The faults of a network, by the numbers of its nodes."""
+    crashes, cuts, losses = list[Crash](), list[Way](), list[Way]()
+    for fault in topology.about.get("faults", ()):
+        if fault.crash is not None:
+            crashes.append(Crash(fault, tuple(struck(fault.crash, topology))))
+            continue
+        side = np.zeros(topology.size, np.uint8)
+        for bit, who in zip((ONE, OTHER), fault.cut or fault.between or (None, None), strict=True):
+            side[struck(tuple(who), topology) if who else slice(None)] |= bit
+        (cuts if fault.cut else losses).append(Way(fault, side))
+    return Faults(tuple(crashes), tuple(cuts), tuple(losses))
+
+
+def across(a: int, b: int) -> bool:
+    """Whether these are on opposite sides."""
+    return bool((a & ONE and b & OTHER) or (a & OTHER and b & ONE))

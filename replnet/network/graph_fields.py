@@ -7,11 +7,9 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
-from replnet.network.common import Whole
-from replnet.network.fields import Bandwidth, Count, Delay, LawField, Name, Named
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
-from replnet.text.checks import FieldError
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.laws.fields import Bandwidth, Count, Delay, LawField, Name, Named, Part
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Whole
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
 EVERY = "*"  # every replica, at one end of a link

@@ -1,15 +1,20 @@
-"""Graphs made elsewhere: GraphML, node-link JSON and NetworkX objects as the plain data of a graph specification."""
+"""Graphs made elsewhere: GraphML, node-link JSON and NetworkX objects as the plain data of a graph specification.
+
+A specification may name a file of nodes and links beside what it says of them itself.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from replnet.network.graph_fields import Graph, NodeFields
-from replnet.text.documents import LARGEST_GRAPH, file_error, read_text, split_lines
+from replnet.network.specification import Spec, specification
+from replnet.text.documents import LARGEST_GRAPH, Document, Mark, Node, file_error, node_of, read_text, split_lines
 from replnet.text.errors import InputError, Problem, field_name, shown, suggestion
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
@@ -119,3 +124,43 @@ def _slip(key: str, hint: str) -> bool:
     """Whether one letter or two make the difference; other tools have names of their own."""
     meant = hint.removeprefix("did you mean ").removesuffix("?")
     return key[:1] == meant[:1] and key[-1:] == meant[-1:] and abs(len(key) - len(meant)) <= 2
+
+
+def with_file(document: Document) -> Spec:
+    """The specification with what its file holds written out, so that it stands on its own."""
+    # The fields themselves are checked first, the path among them.
+    own = specification(document.data, document)
+    assert isinstance(own, Graph)
+    assert own.file is not None
+    path = document.directory / own.file
+    try:
+        read = read_graph(path)
+    except InputError as error:
+        first = error.problems[0]
+        if first.field != "file" or first.line is not None:
+            raise
+        raise InputError([document.problem(("file",), f"{path} {first.wrong}", first.right)]) from None
+    whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
+    return specification(whole.data, whole)
+
+
+def merged(mine: Node, theirs: Node) -> Node:
+    """The specification on top of what its file holds."""
+    fields = {**_mapping(theirs), **_mapping(mine)}
+    del fields["file"]
+    nodes = _mapping(theirs.child("nodes"))
+    for name, node in _mapping(mine.child("nodes")).items():
+        nodes[name] = Node({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)
+    # Links of the specification come first, so that they keep their numbers in messages.
+    links = [*_items(mine.child("links")), *_items(theirs.child("links"))]
+    fields["nodes"] = Node(nodes, fields["nodes"].mark, fields["nodes"].key)
+    fields["links"] = Node(links, fields["links"].mark, fields["links"].key)
+    return Node(fields, mine.mark)
+
+
+def _mapping(node: Node | None) -> dict[str, Node]:
+    return dict(node.value) if node is not None and isinstance(node.value, dict) else {}
+
+
+def _items(node: Node | None) -> list[Node]:
+    return node.value if node is not None and isinstance(node.value, list) else []

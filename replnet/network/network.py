@@ -9,16 +9,13 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from replnet.network.aggregate import Aggregate
-from replnet.network.faults import named
-from replnet.network.graph_file import from_networkx
-from replnet.network.graph_import import with_file
+from replnet.network.faults import struck
+from replnet.network.graph_file import from_networkx, with_file
 from replnet.network.specification import Spec, specification
-from replnet.text.checks import FieldError
-from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml
-from replnet.text.errors import InputError, suggestion
+from replnet.network.topology import ROLES, Topology
+from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names
+from replnet.text.errors import FieldError, InputError, suggestion
 from replnet.text.overrides import override
-from replnet.text.shipped import shipped, shipped_names
 from replnet.text.validation import located
 
 MOST_INLINE = 200  # nodes drawn in a notebook
@@ -40,11 +37,16 @@ class Network:
         return self.spec.name or self.spec.kind
 
     @cached_property
-    def graph(self) -> Any:
-        """The networkx.DiGraph; edges point the way the data flows."""
+    def topology(self) -> Topology:
+        """What the specification means, in columns."""
         from replnet.network.build import build
 
         return build(self.spec)
+
+    @property
+    def graph(self) -> Any:
+        """The networkx.DiGraph; edges point the way the data flows."""
+        return self.topology.graph
 
     @property
     def sources(self) -> list[str]:
@@ -65,9 +67,7 @@ class Network:
     @property
     def size(self) -> int:
         """How many nodes there are."""
-        if isinstance(self.spec, Aggregate):
-            return self.spec.count + self.spec.replicas
-        return int(self.graph.number_of_nodes())
+        return self.topology.size
 
     def describe(self) -> str:
         """Groups, their laws and how much happens per unit of time."""
@@ -89,15 +89,13 @@ class Network:
 
     def checked(self, document: Document | None = None) -> Network:
         """Itself; what only the whole graph can tell is that every fault strikes someone."""
-        if isinstance(self.spec, Aggregate):
-            return self
         problems = []
         for at, fault in enumerate(self.spec.faults):
             for key, names in fault.struck():
                 try:
-                    struck = named(names, self.graph.nodes)
-                    if key == "crash" and any(self.graph.nodes[name]["role"] == "client" for name in struck):
+                    if key == "crash" and self.topology.clients[struck(names, self.topology)].any():
                         raise FieldError("", "clients do not crash", "sources and replicas")
+                    struck(names, self.topology)
                 except FieldError as error:
                     problems.append((("faults", at, key), error.wrong, error.right, False))
         if problems:
@@ -105,7 +103,8 @@ class Network:
         return self
 
     def _with_role(self, role: str) -> list[str]:
-        return [name for name, found in self.graph.nodes(data="role") if found == role]
+        blocks = [block for block in self.topology.blocks if ROLES[block.role] == role]
+        return [name for block in blocks for name in block.names]
 
     def __repr__(self) -> str:
         said = self.spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)

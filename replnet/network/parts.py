@@ -1,8 +1,13 @@
-"""What the specifications of all kinds share."""
+"""What the specifications of all kinds share, and what every whole network may say."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Literal
+
+from pydantic import Field
+
+from replnet.laws.fields import Bandwidth, Count, Delay, Name, Part
+from replnet.network.faults import Fault
 
 UPDATES = "the law of the times between updates of the source, such as exponential(rate=2)"
 DOWNLOADS = "the law of the times between downloads of a replica, such as exponential(rate=2)"
@@ -11,7 +16,19 @@ POLLS = "the law of the times between polls of a replica, such as exponential(ra
 BANDWIDTH = "what a node can send per unit of time; turns the service-rate model on"
 
 
-class Part(BaseModel):
-    """Abstract: a piece of a specification."""
+CHARGE = (
+    "what bandwidth is spent on: issued, a replica's own pulls and its answers to clients, and what a source answers; "
+    "both, its answers to other replicas as well"
+)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+
+class Whole(Part):
+    """Abstract: what every network may say."""
+
+    name: Name | None = Field(None, description="a short name, for tables; the name of the file if left out")
+    title: str | None = Field(None, description="one line that says what the network is")
+    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+    delay: Delay = Field(0.0, description="time a message takes one way, a number or a law; 0 if left out")
+    queue: Count = Field(1000, description="how many messages may wait at a node whose bandwidth is limited")
+    charge: Literal["issued", "both"] = Field("issued", description=CHARGE)
+    faults: tuple[Fault, ...] = Field((), description="what goes wrong: a list of crashes, cuts and losses")

@@ -1,20 +1,31 @@
-"""The sources of an aggregate as arrays: how often each changes, in what shape, and what it counts."""
+"""An aggregate made ready: its sources as arrays, how often each is downloaded and in what order, and its topology.
+
+Every replica has a process of its own for every source. What clients find is the freshest of the copies in `ask` of the
+replicas, at any time: a view, unless they ask at the instants of a process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from functools import cached_property
+from typing import cast, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws import Exponential, FieldError, Law
-from replnet.laws.processes.streams import GOLDEN, mix, name_words
-from replnet.network.aggregate import POISSON, Aggregate
+from replnet.laws import Constant, Exponential, FieldError, Law
+from replnet.laws.fields import dealt, listed
+from replnet.laws.law import Floats, Ints
+from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
+from replnet.laws.processes.streams import GOLDEN, Words, mix
+from replnet.network.aggregate import POISSON, Aggregate, AggregateShape, penalty_of
+from replnet.network.topology import DOWNLOADS, UPDATES, Each, Numbered, Topology, View
+from replnet.papers.allocation import Between, least, rates_by
+from replnet.papers.staleness import Kind
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+MOST_TOGETHER = 20  # sources that can be meant to be fresh all at once
+MOST_SHOWN = 10  # sources that have rows of their own
+CONSTANT = Constant(rate=1.0)
 
 
 @final
@@ -44,34 +55,162 @@ class Sources:
         return list(zip(self.shapes, np.split(order, ends[:-1]), strict=True))
 
 
-def sources(spec: Aggregate) -> Sources:
+def sources(spec: AggregateShape) -> Sources:
     """Those that a specification means."""
     # What is exponential differs in its rate alone.
     alike = [POISSON if isinstance(law, Exponential) else law for law in spec.updates]
     place = {shape: i for i, shape in enumerate(dict.fromkeys(alike))}
     which = np.array([place[shape] for shape in alike], np.int64)
     count = spec.count
-    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else _listed(spec.rates, count)
-    weights = np.ones(count) if spec.weights is None else _listed(spec.weights, count)
-    if isinstance(spec.weights, Law):
-        weights = weights[_shuffled(count)]
-    if not 0 < weights.sum() < np.inf:
-        raise FieldError("weights", f"add up to {weights.sum():g}", "a law, or a list, of which some count")
+    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else listed(spec.rates, count)
     return Sources(
         tuple(place),
         np.broadcast_to(which, (count,)) if which.size == 1 else which,
         np.ascontiguousarray(np.broadcast_to(rates, (count,))),
-        weights / weights.sum(),
+        dealt(np.ones(count) if spec.weights is None else spec.weights, count),
     )
 
 
-def _listed(given: Law | Sequence[float], count: int) -> Floats:
-    if isinstance(given, Law):
-        return np.asarray(given.quantile((np.arange(count) + 0.5) / count), dtype=float)
-    return np.array(given, dtype=float)
+def frequencies(spec: AggregateShape, of: Sources) -> Floats:
+    """Downloads of every source per unit of time, by all replicas together."""
+    if not isinstance(spec.allocate, str):
+        return np.array(spec.allocate)
+    assert spec.budget is not None
+    if spec.budget == 0:
+        return np.zeros(of.size)
+    between = "constant" if spec.constant else "exponential" if spec.order == "independent" else spec.order
+    given = (of.members(), of.rates, of.weights, spec.budget)
+    try:
+        if penalty := penalty_of(spec.allocate):
+            return least(*given, penalty[1], cast(Kind, penalty[0]))
+        return rates_by(spec.allocate, *given, cast(Between, between))
+    except FieldError as error:
+        raise FieldError("allocate", f"{spec.allocate}: {error.field}: {error.wrong}", error.right) from None
 
 
-def _shuffled(count: int) -> Ints:
-    """An order that is the same for everybody, as it belongs to the network and not to a run of it."""
-    words = mix(name_words(["weights"]) + np.arange(count, dtype=np.uint64) * GOLDEN)
-    return np.argsort(words, kind="stable")
+@final
+@dataclass(frozen=True, eq=False)
+class ManySources:
+    """What the specification of an aggregate amounts to."""
+
+    spec: AggregateShape
+    sources: Sources
+    frequencies: Floats  # downloads of each source per unit of time, all replicas together
+    group: str = "copies"
+
+    @classmethod
+    def of(cls, spec: AggregateShape, group: str = "copies") -> ManySources:
+        found = sources(spec)
+        return cls(spec, found, frequencies(spec, found), group)
+
+    @property
+    def size(self) -> int:
+        return self.sources.size
+
+    @property
+    def rate(self) -> float:
+        """Updates and downloads per unit of time."""
+        return float(self.sources.rates.sum() + self.frequencies.sum())
+
+    @property
+    def views(self) -> list[View]:
+        """The groups of rows: copies, those of one replica, and what clients find."""
+        spec, everyone = self.spec, np.arange(self.spec.replicas)
+        asked = isinstance(spec, Aggregate) and (spec.replicas > 1 or spec.queries is not None)
+        clients = [View("clients", everyone, spec.ask)] if asked else []
+        return [View(self.group, everyone, 1), *clients]
+
+    @property
+    def together(self) -> bool:
+        """Whether it is asked if any source is fresh, and if all are."""
+        return 1 < self.size <= MOST_TOGETHER
+
+    @property
+    def shown(self) -> int:
+        """How many sources have rows of their own."""
+        return self.size if self.size <= MOST_SHOWN else 0
+
+    @property
+    def downloads(self) -> Law:
+        """The shape of the intervals, where sources are downloaded independently of one another."""
+        return self.spec.downloads or CONSTANT
+
+    @property
+    def alike(self) -> bool:
+        """Whether all sources are downloaded equally often, so that there are rounds of them."""
+        return bool(self.frequencies[0] == self.frequencies.max() == self.frequencies.min() > 0)
+
+    @property
+    def slot(self) -> float:
+        return 1 / float(self.frequencies.sum())
+
+    @property
+    def apart(self) -> bool:
+        """Whether sources are downloaded independently of one another."""
+        own_rounds = self.spec.order == "fixed" and not self.alike
+        return self.spec.order == "independent" or own_rounds or not self.frequencies.any()
+
+    @cached_property
+    def round(self) -> Ints:
+        """The order of the carousel, over and over."""
+        from replnet.laws.processes.carousel import long_round
+
+        return long_round(self.frequencies)
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The order in which sources are downloaded, if not independently of one another."""
+        often = self.frequencies
+        if self.apart:
+            return None
+        match self.spec.order:
+            case "fixed":
+                return Round(np.arange(self.size), self.slot, self.size)
+            case "random":
+                return Shuffled(self.size, 1 / float(often[0])) if self.alike else Scattered(often)
+            case "purely random":
+                return Draws(often * self.slot, self.slot)
+        return Round(self.round, self.slot, self.size)
+
+    def laws(self) -> Iterator[Law]:
+        """The shapes of all processes that are renewal processes."""
+        yield from self.sources.shapes
+        if self.spec.order == "independent":
+            yield self.downloads
+
+
+def add_aggregate(
+    made: Topology, spec: AggregateShape, limit: dict[str, float], group: str = "copies", prefix: str = "replica "
+) -> Ints:
+    """Adds the sources and the replicas of an aggregate, and its clients; returns the numbers of the replicas."""
+    of, m = ManySources.of(spec, group), spec.replicas
+    first = made.add(Numbered("source ", of.size), "source", "sources", **limit)
+    replicas = made.add(Numbered(prefix, m), "replica", group, **limit)
+    made.link(np.repeat(first, m), np.tile(replicas, of.size))
+    made.weights, made.together, made.many = of.sources.weights, of.together, of
+    shapes, which = of.sources.shapes, np.asarray(of.sources.which)
+    made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, source_words(of.size)))
+    asked, who, rate = np.tile(first, m), np.repeat(replicas, of.size), of.frequencies
+    alone, turns = np.zeros(of.size, np.int64), m > 1 and spec.share == "turns"
+    if turns or m == 1:
+        words, clock, turn = source_words(of.size), np.tile(first, m), np.repeat(np.arange(m), of.size)
+        ways = Each(
+            who, DOWNLOADS, asked, (of.downloads,), alone, rate, words, of.schedule, clock, turn, m if turns else 1
+        )
+    else:
+        words = np.concatenate([source_words(of.size, replica) for replica in range(m)])
+        ways = Each(who, DOWNLOADS, asked, (of.downloads,), np.tile(alone, m), np.tile(rate / m, m), words)
+    made.each.append(ways)
+    made.parts = {f"source {i + 1}": (group, i) for i in range(of.shown)}
+    if isinstance(spec, Aggregate) and spec.queries is not None:
+        made.pools["replicas"] = replicas
+        made.add(["client 1"], "client", "clients", queries=spec.queries, ask=spec.ask, pool="replicas")
+    else:
+        made.views += [View(view.group, replicas[view.nodes], view.ask) for view in of.views[1:]]
+    return replicas
+
+
+def source_words(count: int, replica: int = 0) -> Words:
+    """A word per source, or per copy of it in one of several replicas."""
+    words = mix((np.arange(count) + 1).astype(np.uint64) * GOLDEN)
+    return mix(words + np.full(1, replica, np.uint64) * GOLDEN) if replica else words

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, final
 
-from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
+from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_validator
 
 from replnet.laws import FieldError, Law
-from replnet.network.aggregate import Aggregate
-from replnet.network.common import Whole
-from replnet.network.fields import (
+from replnet.laws.fields import (
     LARGEST,
     AtLeastTwo,
     Bandwidth,
@@ -24,12 +22,14 @@ from replnet.network.fields import (
     LastOrNumber,
     LawField,
     Laws,
+    Part,
 )
+from replnet.network.aggregate import Aggregate, AggregateShape
 from replnet.network.graph_fields import Graph
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Part
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Whole
 from replnet.text.documents import Document
 from replnet.text.errors import FieldsError
-from replnet.text.validation import one_of
+from replnet.text.validation import checked_by
 
 
 @final
@@ -203,7 +203,12 @@ class CooperativeTier(CooperativeShape, Below):
     """A cluster as a tier."""
 
 
-Tier = Annotated[SingleTier | CascadeTier | CooperativeTier, Field(discriminator="kind")]
+@final
+class AggregateTier(AggregateShape, Below):
+    """Many sources and the replicas that download from them, as the first tier."""
+
+
+Tier = Annotated[SingleTier | CascadeTier | CooperativeTier | AggregateTier, Field(discriminator="kind")]
 
 
 @final
@@ -221,9 +226,10 @@ class Compose(Whole):
     """Tiers below one another: clusters, trees and single replicas."""
 
     kind: Literal["compose"] = Field(description="compose: networks as tiers of one another")
-    updates: LawField = Field(description=UPDATES)
+    updates: LawField | None = Field(None, description=f"{UPDATES}; left out above an aggregate")
     tiers: tuple[Tier, ...] = Field(
-        description="from the top, a list of networks without updates", json_schema_extra={"minItems": 1}
+        description="from the top, a list of networks without updates; the first may be an aggregate, with its sources",
+        json_schema_extra={"minItems": 1},
     )
     clients: TierClients | None = Field(None, description="clients who ask replicas: tier, number, ask, queries")
 
@@ -232,6 +238,15 @@ class Compose(Whole):
     def _small_enough(cls, tiers: tuple[Any, ...]) -> tuple[Any, ...]:
         if not tiers:
             raise FieldError("", "is empty", "one tier or more")
+        faults: list[tuple[tuple[int | str, ...], str, str]] = [
+            ((place,), "is an aggregate, which has sources of its own", "as the first tier")
+            for place, tier in enumerate(tiers[1:], 1)
+            if isinstance(tier, AggregateTier)
+        ]
+        if isinstance(tiers[0], AggregateTier) and tiers[0].ask > 1:
+            faults.append(((0, "ask"), "does not fit a tier", "clients, who ask a tier"))
+        if faults:
+            raise FieldsError(faults)
         if sum(map(sum, tier_levels(tiers))) > LARGEST:
             raise FieldError("", f"have more than {LARGEST:,} replicas in all", "smaller tiers, or under: spread")
         return tiers
@@ -243,6 +258,15 @@ class Compose(Whole):
             sizes = tuple(levels[-1] for levels in tier_levels(info.data["tiers"]))
             _check_clients(sizes, clients.tier, clients.ask, "tier")
         return clients
+
+    @model_validator(mode="after")
+    def _one_kind_of_source(self) -> Compose:
+        own = isinstance(self.tiers[0], AggregateTier)
+        if own and self.updates is not None:
+            raise FieldsError([(("updates",), "are given, and the first tier has sources of its own", "left out")])
+        if not own and self.updates is None:
+            raise FieldsError([(("updates",), "missing", UPDATES)])
+        return self
 
 
 def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
@@ -272,7 +296,7 @@ KINDS: dict[str, type[Spec]] = {
 
 def specification(data: Mapping[str, Any], document: Document | None = None) -> Spec:
     """The checked specification that `data` describes; errors are placed in `document` if there is one."""
-    return one_of(KINDS, "kind", data, document)
+    return checked_by(KINDS, "kind", data, document)
 
 
 def schema() -> dict[str, Any]:

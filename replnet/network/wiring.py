@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, final
 
+import numpy as np
+
 from replnet.network.graph_fields import EVERY, Graph, LinkFields, NodeFields
+from replnet.network.topology import Topology
 from replnet.text.errors import FieldsError
 
 Fault = tuple[tuple[str | int, ...], str, str]
@@ -29,6 +33,18 @@ class Wiring:
     nodes: dict[str, dict[str, Any]]
     edges: dict[tuple[str, str], dict[str, Any]]
     pools: dict[str, list[str]]
+
+    def add_to(self, made: Topology) -> None:
+        number = {name: i for i, name in enumerate(self.nodes)}
+        for name, about in self.nodes.items():
+            made.add([name], **about)
+        # One after another, as what comes first is asked first.
+        for (kind, delay), some in groupby(self.edges.items(), lambda edge: (edge[1]["kind"], edge[1].get("delay"))):
+            upstream, downstream = np.array([(number[a], number[b]) for (a, b), _ in some], np.int64).T
+            made.link(upstream, downstream, kind, delay)
+        made.pools |= {
+            pool: np.array([number[name] for name in members], np.int64) for pool, members in self.pools.items()
+        }
 
 
 @final

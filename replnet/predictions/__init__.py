@@ -2,9 +2,9 @@
 
 In it:
 
-    allocation    the budget of an aggregate shared out among its sources, by the policy that its specification names
-    capacity      what limited bandwidth means for a network: service rates, lines, and messages that are turned away
-    many_sources  what the formulas say of an aggregate: means over its sources, and of all of them together
-    predict       from a network to formulas: the information age of every node, composed along its graph
+    predict       the information age of every node, composed along the graph of a network
+    pull_graph    who asks whom in a network, as formulas read it
+    many_sources  the copies of many sources at once, and all of them together
     presence      how often there is a copy, or an answer, where things go wrong
+    capacity      what limited bandwidth means: service rates, lines, and messages that are turned away
 """

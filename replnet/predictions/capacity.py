@@ -15,16 +15,14 @@ from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
-import numpy.typing as npt
 
 from replnet.ages.prediction import Basis, Prediction, unknown
 from replnet.ages.queueing import BURST, COUNTING, LONG, POLLACZEK_KHINCHINE, ebb, growth, needed
-from replnet.engines.outages import ONE, OTHER
-from replnet.engines.plan import DOWNLOADS, QUERIES, UPDATES, Ints, Plan, Process
 from replnet.laws.families import Exponential
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from replnet.laws.law import Flags, Floats, Ints
+from replnet.network.faults import ONE, OTHER
+from replnet.network.topology import DOWNLOADS, QUERIES, SOURCE
+from replnet.predictions.pull_graph import Asker, PullGraph
 
 OVERFLOWS = "lines that overflow now and then"
 UNSTEADY = "lines of nodes that crash, or that those ask who crash, are cut off or poll recent contacts"
@@ -49,7 +47,7 @@ class Messages:
         return sums
 
 
-class Askers(NamedTuple):
+class Alike(NamedTuple):
     """Processes that ask the same nodes in the same way."""
 
     candidates: int  # identity of their list
@@ -63,46 +61,47 @@ class Askers(NamedTuple):
 class Capacity:
     """Formulas for a plan with limits, group by group."""
 
-    def __init__(self, plan: Plan) -> None:
-        assert plan.bandwidth is not None
-        self._plan, self._limit, n = plan, plan.bandwidth, len(plan.names)
-        asking = [p for p in plan.processes if p.purpose != UPDATES and p.candidates and p.ask]
+    def __init__(self, graph: PullGraph) -> None:
+        assert graph.limits is not None
+        self._graph, self._limit, n = graph, graph.limits, graph.topology.size
+        self._queue = int(graph.topology.about.get("queue", 1000))
+        asking = [asker for asker in graph.askers if asker.ask]
         self._largest = max((p.ask for p in asking if p.purpose != QUERIES), default=1)
-        self._theta = needed(plan.queue, self._largest)
+        self._theta = needed(self._queue, self._largest)
         self._crashing = np.zeros(n, np.bool_)
-        for crash in plan.faults.crashes:
+        for crash in graph.faults.crashes:
             self._crashing[list(crash.nodes)] = True
-        timed = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
+        timed = [crash.fault for crash in graph.faults.crashes] + [cut.fault for cut in graph.faults.cuts]
         self._on_schedule = any(fault.at is not None for fault in timed)
-        self._ways = (*plan.faults.losses, *plan.faults.cuts)
+        self._ways = (*graph.faults.losses, *graph.faults.cuts)
         self._squares = np.zeros(n)  # of how many pulls go at once, per unit of time
-        self._lists = {id(p.candidates): np.array(p.candidates, np.int64) for p in asking}
+        self._lists = {p.among: p.candidates for p in asking}
         self._members = {key: frozenset(some.tolist()) for key, some in self._lists.items()}
         self._contacts: dict[tuple[int, int], int] = {}  # how many of a list download from a node and nowhere else
         self._own, self._by_replicas, self._by_clients = Messages(n), Messages(n), Messages(n)
         self._own.unsteady |= self._crashing
-        self._asked: dict[Askers, Floats] = {}
+        self._asked: dict[Alike, Floats] = {}
         self._count(asking)
-        charged = np.array([plan.both or role == "source" for role in plan.roles])
+        charged = (graph.topology.role == SOURCE) | (graph.topology.about.get("charge") == "both")
         over = ~self._roomy(self._own.plus(self._by_replicas, charged))
         for p in asking:
             if over[p.node]:  # who is not asked as often as it would be
-                self._by_replicas.unsteady[self._lists[id(p.candidates)]] = True
+                self._by_replicas.unsteady[self._lists[p.among]] = True
         self._exchange = self._own.plus(self._by_replicas, charged)
         self._all = self._exchange.plus(self._by_clients)
 
-    def _count(self, asking: list[Process]) -> None:
+    def _count(self, asking: list[Asker]) -> None:
         """Add up who asks whom."""
-        themselves: list[tuple[Askers, int, Floats]] = []
+        themselves: list[tuple[Alike, int, Floats]] = []
         for p in asking:
-            by_client, inside = p.purpose == QUERIES, p.node in self._members[id(p.candidates)]
+            by_client, inside = p.purpose == QUERIES, p.node in self._members[p.among]
             if not by_client:
                 self._spend(p)
             sides = tuple(int(way.side[p.node]) for way in self._ways)
             steady = not (p.recent or self._crashing[p.node])
-            group = int(self._plan.group[p.node]) if by_client else -1
-            key = Askers(id(p.candidates), group, sides, isinstance(p.law, Exponential), steady)
-            flow = self._flow(p, p.ask / (len(p.candidates) - inside), 1)
+            group = int(self._graph.topology.group[p.node]) if by_client else -1
+            key = Alike(p.among, group, sides, isinstance(p.law, Exponential), steady)
+            flow = self._flow(p, p.ask / (p.candidates.size - inside), 1)
             if p.recent:
                 flow[1:] = np.inf, 0.0
             self._asked[key] = self._asked.get(key, np.zeros(3)) + flow
@@ -113,19 +112,21 @@ class Capacity:
         for key, node, flow in themselves:
             self._arrive(key, -flow, np.array([node]))
 
-    def _spend(self, p: Process) -> None:
+    def _spend(self, p: Asker) -> None:
         own, law = self._own, p.law
+        assert law
         own.flow[:, p.node] += self._flow(p, 1.0, p.ask)
         own.rough[p.node] |= not isinstance(law, Exponential)
         own.unsteady[p.node] |= p.recent and not self._always_asks(p)
         self._squares[p.node] += law.rate * p.ask**2
 
-    def _flow(self, p: Process, share: float, n: int) -> Floats:
+    def _flow(self, p: Asker, share: float, n: int) -> Floats:
         """Of batches of n, of a share of the events."""
         law, theta = p.law, self._theta
+        assert law
         return np.array([law.rate * share * n, growth(law, share, n, theta), ebb(law, share, n, theta)])
 
-    def _arrive(self, key: Askers, flow: Floats, asked: Ints) -> None:
+    def _arrive(self, key: Alike, flow: Floats, asked: Ints) -> None:
         to = self._by_replicas if key.group < 0 else self._by_clients
         through, cut = self._through(key, asked)
         some = np.outer(flow, through)
@@ -135,7 +136,7 @@ class Capacity:
         to.rough[asked] |= not key.poisson
         to.unsteady[asked] |= cut | (not key.steady)
 
-    def _through(self, key: Askers, asked: Ints) -> tuple[Floats, Flags]:
+    def _through(self, key: Alike, asked: Ints) -> tuple[Floats, Flags]:
         """What share of their pulls gets there, and whether it is cut off at times."""
         through, cut = np.ones(asked.size), np.zeros(asked.size, np.bool_)
         for mine, way in zip(key.sides, self._ways, strict=True):
@@ -145,19 +146,19 @@ class Capacity:
             through *= 1 - struck * (way.fault.lose or 0.0)
         return through, cut
 
-    def _always_asks(self, p: Process) -> bool:
+    def _always_asks(self, p: Asker) -> bool:
         """Whether recent contacts are always as many as are polled."""
         upstreams = self._upstreams.get(p.node, [])
-        if len(upstreams) != 1 or self._plan.faults.crashes:
+        if len(upstreams) != 1 or self._graph.faults.crashes:
             return False
-        key = id(p.candidates), upstreams[0]
+        key = p.among, upstreams[0]
         if key not in self._contacts:
-            self._contacts[key] = sum(self._upstreams.get(i) == upstreams for i in p.candidates)
-        return self._contacts[key] - (p.node in self._members[id(p.candidates)]) >= p.ask
+            self._contacts[key] = sum(self._upstreams.get(i) == upstreams for i in p.candidates.tolist())
+        return self._contacts[key] - (p.node in self._members[p.among]) >= p.ask
 
     @cached_property
     def _upstreams(self) -> dict[int, list[int]]:
-        return {p.node: list(p.candidates) for p in self._plan.processes if p.purpose == DOWNLOADS}
+        return {p.node: p.candidates.tolist() for p in self._graph.askers if p.purpose == DOWNLOADS}
 
     def _roomy(self, messages: Messages) -> Flags:
         """Nodes where nothing is ever turned away (3)."""
@@ -179,7 +180,7 @@ class Capacity:
         node = over[0]
         others = f", and {len(over) - 1} more like it" if len(over) > 1 else ""
         asked, limit = self._all.flow[0][node], self._limit[node]
-        return f"{self._plan.names[node]} is asked for {asked:g} messages, its bandwidth is {limit:g}{others}"
+        return f"{self._graph.topology.names[node]} is asked for {asked:g} messages, its bandwidth is {limit:g}{others}"
 
     @property
     def turned_away(self) -> float:
@@ -192,15 +193,17 @@ class Capacity:
         own, squares = self._own.flow[0][over], self._squares[over]
         size = np.divide(squares, own, out=np.ones_like(own), where=own > 0)
         # Of M/D/1/K at a load of 1 it is about 1 / (2 K).
-        return float((size * np.where(self._exchange.rough[over], BURST, 1)).max()) / self._plan.queue
+        return float((size * np.where(self._exchange.rough[over], BURST, 1)).max()) / self._queue
 
     def formulas(self) -> dict[tuple[str, str], Prediction]:
         """By (group, metric)."""
         found: dict[tuple[str, str], Prediction] = {}
-        asks = {p.ask for p in self._plan.processes if p.purpose == QUERIES}
-        for g, group in enumerate(self._plan.groups):
-            members = np.flatnonzero(self._plan.group == g)
-            if self._plan.clients[members].any():
+        asks = {p.ask for p in self._graph.queries}
+        for g, group in enumerate(self._graph.topology.groups):
+            members = np.flatnonzero(self._graph.topology.group == g)
+            if not members.size:  # who only has a look sends nothing
+                continue
+            if self._graph.topology.clients[members].any():
                 asked, weights = self._asked_by(g)
                 found[group, "queueing_delay"] = self._wait(asked, weights)
                 found[group, "rejected"] = self._turned_away(asked, weights)
@@ -208,9 +211,9 @@ class Capacity:
                 if len(asks) <= 1:
                     found[group, "service_rate"] = self._service(members, next(iter(asks), 1))
                 found[group, "rejected"] = self._rejected(members)
-        for source in self._plan.sources:
+        for source in self._graph.sources:
             if np.isfinite(self._limit[source]):
-                found[self._plan.names[source], "rejected"] = self._rejected(np.array([source]))
+                found[self._graph.topology.names[source], "rejected"] = self._rejected(np.array([source]))
         return found
 
     def _asked_by(self, group: int) -> tuple[Ints, Floats]:
@@ -250,10 +253,10 @@ class Capacity:
 
     def _sources(self) -> str:
         """P2P eq. 30: what is downloaded from a source may not exceed its bandwidth."""
-        for source in self._plan.sources:
+        for source in self._graph.sources:
             asked, limit = self._by_replicas.flow[0][source], self._limit[source]
             if asked > limit * (1 + 1e-12):
-                name = self._plan.names[source]
+                name = self._graph.topology.names[source]
                 return f"{name} is asked {asked:g} times per unit of time, above its bandwidth of {limit:g}"
         return ""
 

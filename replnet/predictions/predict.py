@@ -8,88 +8,85 @@ row says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
-from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process, plan
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
-from replnet.measure.row import Row
-from replnet.network.network import Network
+from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, Topology
 from replnet.predictions.capacity import OVERFLOWS, Capacity
-from replnet.predictions.presence import available, churned, freshness_in_churn, presence, require_steady, successful
-from replnet.study.provenance import provenance
-from replnet.study.result import Predicted
+from replnet.predictions.presence import (
+    available,
+    churned,
+    freshness_in_churn,
+    presence,
+    require_steady,
+    successful,
+)
+from replnet.predictions.pull_graph import Asker, PullGraph
+from replnet.text.errors import FieldError
 
 if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
+MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
-def predict(network: Network, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
-    """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`."""
-    require_by(by)
-    if network.kind == "aggregate":
-        from replnet.study.aggregates.emulated import predict_aggregate
-
-        return predict_aggregate(network, measure)
-    found = formulas(plan(network), _asked(measure), by == "source")
-    rows = tuple(Row.of(key, formula) for key, formula in found.items())
-    return Predicted(network.data(), rows, provenance(network.data()))
-
-
-def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:
-    names = [measure] if isinstance(measure, str) else list(measure)
-    if not names:
-        return ()  # without loading what few ask for
-    from replnet.measure.metrics import metrics
-
-    return metrics(names)
-
-
-def require_by(by: str | None) -> None:
-    if by not in (None, "source"):
-        raise ValueError(f"by: {by!r} is nothing to have rows by (source)")
-
-
-def rows_by_source(network: Network) -> list[str]:
-    """The groups of a network, and what has rows beside them where they are asked for by source."""
-    return list(plan(network).rows)
-
-
 def formulas(
-    compiled: Plan, asked: Iterable[Metric] = (), by_source: bool = False
+    topology: Topology, asked: Iterable[Metric] = (), by_source: bool = False
 ) -> dict[tuple[str, str], Prediction]:
     """By (group, metric), in the order of the groups of a network, and then what else is asked for.
 
-    With `by_source` their parts (Plan.parts) follow the groups.
+    With `by_source` the parts of groups that can hear of several sources follow the groups.
     """
-    ages = [_Ages(compiled, row) for row in range(len(compiled.sources))]
-    rows = {name: one for name, one in compiled.rows.items() if by_source or one[1] < 0}
-    found = {(name, "freshness"): _of_group(compiled, ages, *one) for name, one in rows.items()}
-    found |= presence(compiled) if compiled.strict else {}
+    graph, asked = PullGraph(topology), tuple(asked)
+    many = topology.many
+    of_aggregate: dict[tuple[str, str], Prediction] = {}
+    if many is not None and not (graph.strict or topology.delay):
+        from replnet.predictions.many_sources import expected
+
+        of_aggregate = expected(many, asked)
+        if topology.clients.any():  # of answers there is nothing of this kind
+            none = (("clients", "any_fresh"), ("clients", "all_fresh"))
+            of_aggregate = {key: formula for key, formula in of_aggregate.items() if key not in none}
+    done = {group for group, _ in of_aggregate}
+    if len(graph.sources) > MOST_SOURCES and (rest := [group for group in topology.groups if group not in done]):
+        many_more = unknown(f"more than {MOST_SOURCES:,} sources with delays, limits, faults, or queries of their own")
+        return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), many_more)
+    try:
+        graph.updates, graph.askers  # noqa: B018  which need every law at its rate
+    except FieldError as error:
+        return of_aggregate | {(name, "freshness"): unknown(error) for name in topology.groups if name not in done}
+    ages = [_Ages(graph, row) for row in range(len(graph.sources))] if set(topology.groups) - done else []
+    rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows
+    rows = {name: one for name, one in rows.items() if name not in done} if ages else {}
+    found = {(name, "freshness"): _of_group(graph, ages, *one) for name, one in rows.items()}
+    found |= presence(graph) if graph.strict else {}
     beyond = {
-        (name, metric.name): _beyond(compiled, ages, *one, metric)
+        (name, metric.name): _beyond(graph, ages, *one, metric)
         for name, one in rows.items()
         for metric in asked
-        if compiled.reached[:, compiled.group == one[0]].any()
+        if np.any(graph.reached, axis=0)[topology.group == one[0]].any()
     }
-    if compiled.bandwidth is not None:
-        capacity = Capacity(compiled)
+    if graph.limits is not None and any(asker.law is None for asker in graph.askers):
+        found = dict.fromkeys(found, unknown("lines of nodes that download on a schedule, or in turns"))
+    elif graph.limits is not None:
+        capacity = Capacity(graph)
         if capacity.crowded or capacity.turned_away:
             why = capacity.crowded or OVERFLOWS
             beyond = dict.fromkeys(beyond, unknown(why))
         found = limited(found, capacity)
-    return found | beyond
+    return of_aggregate | found | beyond
 
 
 def limited(found: dict[tuple[str, str], Prediction], capacity: Capacity) -> dict[tuple[str, str], Prediction]:
@@ -107,11 +104,11 @@ def limited(found: dict[tuple[str, str], Prediction], capacity: Capacity) -> dic
     return found | own
 
 
-def _of_group(compiled: Plan, ages: list[_Ages], g: int, source: int) -> Prediction:
+def _of_group(graph: PullGraph, ages: list[_Ages], g: int, source: int) -> Prediction:
     """The mean over the copies of a group, or the answers to its clients, and over sources, or of one (-1: of all)."""
     parts: dict[Prediction, float] = {}
     try:
-        for i, row in _held(compiled.counted, compiled, g, source):
+        for i, row in graph.held(graph.counted, g, source):
             prediction = ages[row].freshness(i)
             parts[prediction] = parts.get(prediction, 0) + ages[row].share(i)
     except NoFormulaError as why:
@@ -119,19 +116,11 @@ def _of_group(compiled: Plan, ages: list[_Ages], g: int, source: int) -> Predict
     return mean(parts)
 
 
-def _held(of: Any, compiled: Plan, g: int, source: int) -> Iterator[tuple[int, int]]:
-    """Nodes of a group, each with the rows of sources that `of` has for it."""
-    members = (compiled.group == g).nonzero()[0]
-    rows = np.arange(len(compiled.sources)) if source < 0 else np.array([source])
-    which, row = of[np.ix_(rows, members)].T.nonzero()
-    return zip(members[which].tolist(), rows[row].tolist(), strict=True)
-
-
-def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metric) -> Prediction:
+def _beyond(graph: PullGraph, ages: list[_Ages], g: int, source: int, metric: Metric) -> Prediction:
     """The same of another metric, where there is a copy that could be behind."""
     parts: dict[tuple[InformationAge, Law], float] = {}
     try:
-        for i, row in _held(compiled.reached, compiled, g, source):
+        for i, row in graph.held(graph.reached, g, source):
             own, held = ages[row], ages[row].held(i)
             for age in held:
                 if not isinstance(age, Never):
@@ -144,63 +133,90 @@ def _beyond(compiled: Plan, ages: list[_Ages], g: int, source: int, metric: Metr
 class _Ages:
     """The age of every node's copy of one source."""
 
-    def __init__(self, compiled: Plan, row: int) -> None:
-        self._plan, self._row, self._source = compiled, row, compiled.sources[row]
-        self._updates = shuffled(compiled.processes[row].law)
-        self._of: dict[tuple[int, int], Process] = {(p.node, p.purpose): p for p in compiled.processes}
+    def __init__(self, graph: PullGraph, row: int) -> None:
+        self._graph, self._row, self._source = graph, row, graph.sources[row]
+        weights = graph.topology.weights
+        self._weight = 1.0 if weights is None else float(weights[row])
+        self._changes = graph.updates[row]
         self._known: dict[int, InformationAge | NoFormulaError] = {}
         self._same: dict[object, InformationAge] = {}
         self._predicted: dict[InformationAge, Prediction] = {}
         self._clusters: dict[int, frozenset[int]] = {}
 
     def freshness(self, node: int) -> Prediction:
-        queries = self._of.get((node, QUERIES))
-        if queries is None:
+        ages = self._several(node)
+        if ages is None:
             found = self._copy(node)
             return found if isinstance(found, Prediction) else self._fresh(found)
         parts: dict[Prediction, int] = {}
-        for age in self._answers(queries):
+        for age in ages:
             prediction = self._fresh(age)
             parts[prediction] = parts.get(prediction, 0) + 1
         return mean(parts)
 
     def share(self, node: int) -> float:
         """How much of what its group has is this node's: of the answers, or of the time with a copy."""
-        queries = self._of.get((node, QUERIES))
+        queries = self._graph.one(node, QUERIES)
         if queries is not None:
-            return queries.law.rate
-        return available(self._plan, self._of, node).value if self._plan.faults.crashes else 1.0
+            assert queries.law
+            return queries.law.rate * self._weight
+        if node >= self._graph.topology.size:
+            return self._weight
+        return (available(self._graph, node).value if self._graph.faults.crashes else 1.0) * self._weight
 
-    @property
+    @cached_property
     def updates(self) -> Law:
-        return self._updates
+        if self._changes is None:
+            raise NoFormulaError("sources that never change")
+        return shuffled(self._changes)
 
     def held(self, node: int) -> list[InformationAge]:
         """The age of a copy, or the ages that an answer to a client may have, all equally likely."""
-        queries = self._of.get((node, QUERIES))
-        if queries is not None:
-            return self._answers(queries)
+        ages = self._several(node)
+        if ages is not None:
+            return ages
         copy = self._copy(node)
         if isinstance(copy, Prediction):
             raise NoFormulaError("how far copies are behind that are kept through a crash")
         return [copy]
 
+    def _several(self, node: int) -> list[InformationAge] | None:
+        """The ages that who has a look at several replicas may find; None of those who have copies themselves."""
+        queries, past = self._graph.one(node, QUERIES), node - self._graph.topology.size
+        if past < 0:
+            return None if queries is None else self._answers(queries)
+        if self._graph.faults:
+            raise NoFormulaError("the freshest of several copies, of which some are missing at times")
+        view = self._graph.topology.views[past]
+        return self._chosen(view.nodes.tolist(), view.ask)
+
     def _copy(self, node: int) -> InformationAge | Prediction:
         """Of a replica, while it has a copy: its age, or only how fresh it is."""
-        crash = churned(self._plan, node)
+        crash = churned(self._graph, node)
         if crash is None:
             return self._age(node)
-        downloads = self._of.get((node, DOWNLOADS))
-        if downloads is None or (node, POLLS) in self._of:
+        downloads = self._downloads(node)
+        if downloads is None or self._graph.one(node, POLLS):
             raise NoFormulaError("nodes that crash and poll one another")
-        for upstream in downloads.candidates:
-            require_steady(self._plan, upstream)
-        found = freshness_in_churn(self._plan, crash, self._updates, downloads)
+        for upstream in downloads.candidates.tolist():
+            require_steady(self._graph, upstream)
+        found = freshness_in_churn(self._graph, crash, self.updates, downloads)
         return found if isinstance(found, Prediction) else self._share((crash, downloads.law), found)
+
+    def _downloads(self, node: int) -> Asker | None:
+        """How a replica comes by this source; of several processes the one that can bring it."""
+        every = self._graph.by(node, DOWNLOADS)
+        if len(every) < 2:
+            return next(iter(every), None)
+        there = self._graph.reached[self._row]
+        mine = [asker for asker in every if there[asker.candidates].any() or self._source in asker.candidates]
+        if len(mine) > 1:
+            raise NoFormulaError("copies that come by several processes of downloads")
+        return next(iter(mine), None)
 
     def _fresh(self, age: InformationAge) -> Prediction:
         if age not in self._predicted:
-            self._predicted[age] = age.freshness(self._updates)
+            self._predicted[age] = age.freshness(self.updates)
         return self._predicted[age]
 
     def _age(self, node: int) -> InformationAge:
@@ -221,8 +237,8 @@ class _Ages:
         return known
 
     def _needs(self, node: int) -> Iterable[int]:
-        downloads = self._of.get((node, DOWNLOADS))
-        return () if downloads is None else (u for u in downloads.candidates if u not in self._plan.sources)
+        downloads = self._downloads(node)
+        return () if downloads is None else (u for u in downloads.candidates.tolist() if u not in self._graph.sources)
 
     def _attempt(self, node: int) -> InformationAge | NoFormulaError:
         try:
@@ -231,18 +247,21 @@ class _Ages:
             return why
 
     def _compose(self, node: int) -> InformationAge:
-        if not self._plan.reached[self._row, node]:
+        if not self._graph.reached[self._row][node]:
             return self._share("never", never())
         for other in (node, self._source):
-            require_steady(self._plan, other)
-        if (node, POLLS) in self._of:
+            require_steady(self._graph, other)
+        if self._graph.one(node, POLLS):
             return self._cluster(node, 1)
-        return self._pulled(node, shuffled(successful(self._plan, self._of[node, DOWNLOADS])))
+        downloads = self._downloads(node)
+        assert downloads
+        return self._pulled(node, shuffled(successful(self._graph, downloads)))
 
     def _pulled(self, node: int, own: Law | InformationAge) -> InformationAge:
         """`own` on top of what the upstreams of a node hold."""
-        downloads = self._of[node, DOWNLOADS]
-        upstreams = downloads.candidates
+        downloads = self._downloads(node)
+        assert downloads
+        upstreams = downloads.candidates.tolist()
         if downloads.ask < len(upstreams):
             raise NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
         delays = {self._delay(u, node) for u in upstreams}
@@ -251,7 +270,7 @@ class _Ages:
         delay = delays.pop()
         if self._source in upstreams:
             return self._share((own, delay), delayed(direct(own) if isinstance(own, Law) else own, delay))
-        above = self._best(list(upstreams))
+        above = self._best(upstreams)
         return self._share((own, above, delay), delayed(pull(above, own), delay))
 
     def _best(self, nodes: list[int]) -> InformationAge:
@@ -263,8 +282,9 @@ class _Ages:
         return self._share(("best", tuple(sorted(map(id, ages)))), best_of(ages))
 
     def _cluster(self, node: int, ask: int) -> InformationAge:
-        polls, downloads = self._of[node, POLLS], self._of.get((node, DOWNLOADS))
-        members = polls.candidates
+        polls, downloads = self._graph.one(node, POLLS), self._downloads(node)
+        assert polls
+        members = polls.candidates.tolist()
         if polls.recent:
             raise NoFormulaError(NO_RECENT.removeprefix("no formula "))
         if downloads is None or len(downloads.candidates) != 1:
@@ -272,82 +292,83 @@ class _Ages:
         if isinstance(polls.law, Ordered) or isinstance(downloads.law, Ordered):
             raise NoFormulaError("clusters whose downloads or polls come at intervals that depend on one another")
         # Members share one list of candidates, so that they are compared once and not by each of them.
-        if id(members) not in self._clusters:
+        if polls.among not in self._clusters:
             alike = all(self._alike(i, polls, downloads) for i in members)
-            self._clusters[id(members)] = frozenset(members) if alike else frozenset()
-        if node not in self._clusters[id(members)]:
+            self._clusters[polls.among] = frozenset(members) if alike else frozenset()
+        if node not in self._clusters[polls.among]:
             raise NoFormulaError(
                 "polls along links, or within a cluster whose members differ in their laws or upstreams"
             )
-        if self._plan.delay or self._plan.delays:
+        if self._graph.topology.delay or self._graph.topology.delays:
             raise NoFormulaError("polls that take time")
-        own, among = (successful(self._plan, p) for p in (downloads, polls))
+        own, among = (successful(self._graph, p) for p in (downloads, polls))
         key = ("cluster", len(members), own, among, polls.ask, ask)
         if key not in self._same:
             self._same[key] = cluster(len(members), own, among, polls.ask, ask=ask)
         return self._pulled(node, self._same[key])
 
-    def _alike(self, node: int, polls: Process, downloads: Process) -> bool:
-        mine, own = self._of.get((node, POLLS)), self._of.get((node, DOWNLOADS))
+    def _alike(self, node: int, polls: Asker, downloads: Asker) -> bool:
+        mine, own = self._graph.one(node, POLLS), self._downloads(node)
         return (
             mine is not None
             and own is not None
-            and (mine.law, mine.ask, mine.recent, id(mine.candidates))
-            == (polls.law, polls.ask, polls.recent, id(polls.candidates))
-            and (own.law, list(own.candidates)) == (downloads.law, list(downloads.candidates))
+            and (mine.law, mine.ask, mine.recent, mine.among) == (polls.law, polls.ask, polls.recent, polls.among)
+            and (own.law, own.candidates.tolist()) == (downloads.law, downloads.candidates.tolist())
         )
 
-    def _answers(self, queries: Process) -> list[InformationAge]:
+    def _answers(self, queries: Asker) -> list[InformationAge]:
         """The ages that a query may get, all equally likely."""
-        if self._plan.faults:
+        if self._graph.faults:
             raise NoFormulaError("answers of which some do not arrive")
-        if self._plan.bandwidth is not None and np.isfinite(self._plan.bandwidth[queries.candidates]).any():
+        if self._graph.limits is not None and np.isfinite(self._graph.limits[queries.candidates]).any():
             raise NoFormulaError("answers that wait in line")
-        asked, k = list(queries.candidates), queries.ask
+        asked, k = queries.candidates.tolist(), queries.ask
         delay = {self._delay(i, queries.node) for i in asked}
         if len(delay) > 1:
             raise NoFormulaError("a client whose replicas answer with different delays")
         late = delay.pop()
+        return [self._share(("late", age, late), delayed(age, late)) for age in self._chosen(asked, k)]
+
+    def _chosen(self, asked: list[int], k: int) -> list[InformationAge]:
+        """The ages of the freshest copies in k of these, all choices equally likely."""
         if k == 1:
-            return [self._late(self._age(i), late) for i in asked]
-        polls = self._of.get((asked[0], POLLS))
-        if polls is not None and set(polls.candidates) == set(asked):
-            return [self._late(self._cluster(asked[0], k), late)]
+            return [self._age(i) for i in asked]
+        polls = self._graph.one(asked[0], POLLS)
+        if polls is not None and set(polls.candidates.tolist()) == set(asked):
+            return [self._cluster(asked[0], k)]
         self._require_apart(asked)
         ages = [self._age(i) for i in asked]
         if len(set(ages)) == 1:
-            return [self._late(self._share(("best of", ages[0], k), best_of(ages[:k])), late)]
+            return [self._share(("best of", ages[0], k), best_of(ages[:k]))]
         if comb(len(ages), k) > MOST_SUBSETS:
             raise NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
-        return [self._late(best_of(some), late) for some in combinations(ages, k)]
-
-    def _late(self, age: InformationAge, delay: float) -> InformationAge:
-        return self._share(("late", age, delay), delayed(age, delay))
+        return [best_of(some) for some in combinations(ages, k)]
 
     def _require_apart(self, nodes: list[int]) -> None:
         """No two of these depend on the same replica, and none on another."""
-        seen: set[int] = set()
+        seen, clocks = set[int](), set[int]()
         for i in nodes:
             ancestors = self._ancestors(i)
             if ancestors & seen:
                 raise NoFormulaError("the replicas asked share part of their path")
-            seen |= ancestors
+            own = {asker.clock for node in ancestors for asker in self._graph.by(node, DOWNLOADS)}
+            if own & clocks:
+                raise NoFormulaError("the freshest of several replicas that take turns")
+            seen, clocks = seen | ancestors, clocks | own
 
     def _ancestors(self, node: int) -> set[int]:
         """A node and every replica it depends on."""
         seen, waiting = {node}, [node]
         while waiting:
             i = waiting.pop()
-            for purpose in (DOWNLOADS, POLLS):
-                process = self._of.get((i, purpose))
-                if process is not None:
-                    new = set(process.candidates) - seen - set(self._plan.sources)
-                    seen |= new
-                    waiting += new
+            for asker in (*self._graph.by(i, DOWNLOADS), *self._graph.by(i, POLLS)):
+                new = set(asker.candidates.tolist()) - seen - set(self._graph.sources)
+                seen |= new
+                waiting += new
         return seen
 
     def _delay(self, upstream: int, node: int) -> float:
-        delay = self._plan.delays.get((upstream, node), self._plan.delay)
+        delay = self._graph.topology.delays.get((upstream, node), self._graph.topology.delay)
         if isinstance(delay, Law):
             raise NoFormulaError("delays drawn from a law")
         return delay

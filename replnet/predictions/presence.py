@@ -6,48 +6,47 @@ exponential intervals, the same law at a lower rate.
 
 from __future__ import annotations
 
-from math import comb, prod
+from math import comb
 
 from replnet.ages.churn import LOST, age_lost, availability_lost, freshness_kept, share_up
 from replnet.ages.information_age import InformationAge
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, mean, unknown
-from replnet.engines.outages import Crash, across
-from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, Plan, Process
 from replnet.laws.families import Exponential
 from replnet.laws.law import Law
+from replnet.network.faults import Crash
+from replnet.network.topology import DOWNLOADS, POLLS, QUERIES
+from replnet.predictions.pull_graph import Asker, PullGraph
 
 INDEPENDENT = Basis("exact", "probability", "messages get lost one by one")
 
 
-def arrives(plan: Plan, a: int, b: int) -> float:
-    """The share of messages between two nodes that arrive."""
-    ways = plan.faults.losses
-    return prod(1 - float(way.fault.lose or 0) for way in ways if across(int(way.side[a]), int(way.side[b])))
-
-
-def successful(plan: Plan, process: Process) -> Law:
+def successful(graph: PullGraph, asker: Asker) -> Law:
     """The law of the pulls of a process to which there is a reply."""
-    if not plan.faults.losses:
-        return process.law
-    shares = {arrives(plan, process.node, other) ** 2 for other in process.candidates if other != process.node}
+    if asker.law is None:
+        raise NoFormulaError("copies of copies that are downloaded on a schedule, or in turns")
+    if not graph.faults.losses:
+        return asker.law
+    shares = {
+        graph.faults.arriving(asker.node, other) ** 2 for other in asker.candidates.tolist() if other != asker.node
+    }
     if shares == {1.0}:
-        return process.law
-    if len(shares) > 1 or process.ask > 1 or not isinstance(process.law, Exponential):
+        return asker.law
+    if len(shares) > 1 or asker.ask > 1 or not isinstance(asker.law, Exponential):
         raise NoFormulaError("messages that get lost, but of single pulls at exponential intervals")
-    return Exponential(rate=process.law.rate * shares.pop())
+    return Exponential(rate=asker.law.rate * shares.pop())
 
 
-def require_steady(plan: Plan, node: int) -> None:
+def require_steady(graph: PullGraph, node: int) -> None:
     """No crash strikes this node, and nothing is cut."""
-    if plan.faults.cuts:
+    if graph.faults.cuts:
         raise NoFormulaError("messages that are cut off for a time")
-    if any(node in crash.nodes for crash in plan.faults.crashes):
+    if any(node in crash.nodes for crash in graph.faults.crashes):
         raise NoFormulaError("copies that depend on a node which crashes")
 
 
-def churned(plan: Plan, node: int) -> Crash | None:
+def churned(graph: PullGraph, node: int) -> Crash | None:
     """The one fault by which a replica goes down and comes back, if there is one."""
-    crashes = [crash for crash in plan.faults.crashes if node in crash.nodes]
+    crashes = [crash for crash in graph.faults.crashes if node in crash.nodes]
     if not crashes:
         return None
     if len(crashes) > 1 or crashes[0].fault.up is None:
@@ -55,10 +54,11 @@ def churned(plan: Plan, node: int) -> Crash | None:
     return crashes[0]
 
 
-def freshness_in_churn(plan: Plan, crash: Crash, updates: Law, downloads: Process) -> InformationAge | Prediction:
+def freshness_in_churn(graph: PullGraph, crash: Crash, updates: Law, downloads: Asker) -> InformationAge | Prediction:
     """Of a replica that goes down and comes back, while it has a copy."""
-    up, down, law = crash.fault.up, crash.fault.down, successful(plan, downloads)
-    if set(downloads.candidates) - set(plan.sources) or len(downloads.candidates) > 1 or plan.delay or plan.delays:
+    up, down, law = crash.fault.up, crash.fault.down, successful(graph, downloads)
+    delayed = graph.topology.delay or graph.topology.delays
+    if set(downloads.candidates.tolist()) - set(graph.sources) or downloads.candidates.size > 1 or delayed:
         raise NoFormulaError("nodes that crash, but for single downloads from a source that take no time")
     if not (isinstance(law, Exponential) and isinstance(up, Exponential)):
         raise NoFormulaError("nodes that crash, but for exponential downloads and up times")
@@ -69,60 +69,61 @@ def freshness_in_churn(plan: Plan, crash: Crash, updates: Law, downloads: Proces
     raise NoFormulaError("nodes that keep their copy in a crash, but for exponential laws")
 
 
-def presence(plan: Plan) -> dict[tuple[str, str], Prediction]:
-    """By (group, metric), for a plan in which pulls may come to nothing."""
+def presence(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
+    """By (group, metric), for a network in which pulls may come to nothing."""
     found: dict[tuple[str, str], Prediction] = {}
-    processes = {(p.node, p.purpose): p for p in plan.processes}
-    for g, group in enumerate(plan.groups):
-        members = (plan.group == g).nonzero()[0].tolist()
-        about = "answered" if plan.clients[members].any() else "availability"
-        if about == "availability" and not plan.faults.crashes:
+    for g, group in enumerate(graph.topology.groups):
+        about = "answered" if graph.asks(g) else "availability"
+        if about == "availability" and not graph.faults.crashes:
             continue
         parts: dict[Prediction, float] = {}
         try:
-            for i in members:
-                for row in plan.counted[:, i].nonzero()[0].tolist():
-                    if about == "answered":
-                        queries = processes[i, QUERIES]
-                        one, share = _answered(plan, queries, row), queries.law.rate
-                    else:
-                        one, share = available(plan, processes, i), 1.0
-                    parts[one] = parts.get(one, 0) + share
-            found[group, about] = mean(parts)
+            for i, row in graph.held(graph.counted, g, -1):
+                queries = graph.one(i, QUERIES)
+                if about == "answered":
+                    assert queries
+                    assert queries.law
+                    one, share = _answered(graph, queries, row), queries.law.rate
+                else:
+                    one, share = available(graph, i), 1.0
+                parts[one] = parts.get(one, 0) + share
+            if parts:
+                found[group, about] = mean(parts)
         except NoFormulaError as why:
             found[group, about] = unknown(why)
     return found
 
 
-def available(plan: Plan, processes: dict[tuple[int, int], Process], node: int) -> Prediction:
+def available(graph: PullGraph, node: int) -> Prediction:
     """The share of time in which a replica has a copy."""
-    crash = churned(plan, node)
+    crash = churned(graph, node)
     if crash is None:
         return Prediction.of(1.0, LOST)
     assert crash.fault.up is not None
     assert crash.fault.down is not None
     if not crash.empties:
         return Prediction(share_up(crash.fault.up, crash.fault.down), "exact", "renewal theory", "")
-    downloads = processes.get((node, DOWNLOADS))
-    if downloads is None or (node, POLLS) in processes:
+    every = graph.by(node, DOWNLOADS)
+    if len(every) != 1 or graph.one(node, POLLS):
         raise NoFormulaError("replicas that lose their copy and get it back by polls")
-    for upstream in downloads.candidates:
-        require_steady(plan, upstream)
-    freshness_in_churn(plan, crash, downloads.law, downloads)  # of the same nodes
-    law = successful(plan, downloads)
+    (downloads,) = every
+    for upstream in downloads.candidates.tolist():
+        require_steady(graph, upstream)
+    law = successful(graph, downloads)
+    freshness_in_churn(graph, crash, law, downloads)  # of the same nodes
     assert isinstance(law, Exponential)
     assert isinstance(crash.fault.up, Exponential)
     return availability_lost(law, crash.fault.up, crash.fault.down)
 
 
-def _answered(plan: Plan, queries: Process, row: int) -> Prediction:
+def _answered(graph: PullGraph, queries: Asker, row: int) -> Prediction:
     """One of k pulls that each get through with the same chance, to a replica that can hear of the source."""
-    if plan.faults.crashes or plan.faults.cuts:
+    if graph.faults.crashes or graph.faults.cuts:
         raise NoFormulaError("queries to nodes that crash or are cut off")
-    shares = {arrives(plan, queries.node, other) ** 2 for other in queries.candidates}
+    shares = {graph.faults.arriving(queries.node, other) ** 2 for other in queries.candidates.tolist()}
     if len(shares) > 1:
         raise NoFormulaError("queries of which some are lost more often than others")
-    fails, asked, k = 1 - shares.pop(), len(queries.candidates), queries.ask
-    good = int(plan.reached[row, list(queries.candidates)].sum())
+    fails, asked, k = 1 - shares.pop(), queries.candidates.size, queries.ask
+    good = int(graph.reached[row][queries.candidates].sum())
     choices = [(j, comb(good, j) * comb(asked - good, k - j) / comb(asked, k)) for j in range(k + 1)]
     return Prediction.of(1 - sum(chance * fails**j for j, chance in choices), INDEPENDENT)

@@ -8,71 +8,45 @@ drawn, and the arrangement says what it leaves out.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, final
 
-from replnet.report.number import finite, is_number, text
+import numpy as np
+
+from replnet.laws.law import Floats
 from replnet.report.section import FigureSpec, Section
+from replnet.text.numbers import finite, is_number, text
 
 MOST_PANELS, MOST_SERIES, MOST_MARKS = 9, 24, 30
+PARTS = ("measured", "ci_low", "ci_high", "predicted", "printed")  # of a mark, beside its x
+
 Row = dict[str, Any]
 Key = tuple[Any, ...]
-Place = tuple[float, float]
+# Columns: x and PARTS of every mark, NaN where there is nothing; and curve_x and curve_y, of predicted values.
+Series = dict[str, Floats]
 
 
 @final
-@dataclass(frozen=True)
-class Mark:
-    """One row at its place on the x axis; NaN where there is nothing."""
-
-    x: float
-    measured: float
-    low: float
-    high: float
-    predicted: float
-    printed: float
-
-
-@final
-@dataclass(frozen=True)
-class Series:
-    marks: tuple[Mark, ...]
-    curve: tuple[Place, ...]  # of predicted values
-
-    @property
-    def is_predicted(self) -> bool:
-        return any(not math.isnan(y) for _, y in self.curve)
-
-
-@final
-@dataclass(frozen=True)
-class Panel:
-    title: str
-    series: dict[str, Series]  # by label
-
-
-@final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Arrangement:
     x: str
     y: str
     heading: str  # what the labels are values of
     labels: tuple[str, ...]  # of all panels
-    panels: tuple[Panel, ...]
+    panels: tuple[tuple[str, dict[str, Series]], ...]  # title, and series by label
     names: tuple[str, ...]  # along x, where x is no number
     log: frozenset[str]
     left_out: tuple[str, ...]
 
-    def has(self, part: str) -> bool:
-        """True if some mark has a `measured`, a `low`, a `predicted` or a `printed`."""
-        return any(not math.isnan(getattr(mark, part)) for mark in self.marks())
+    def marks(self, part: str) -> Floats:
+        """Of all panels and series."""
+        return np.concatenate([one[part] for _, series in self.panels for one in series.values()])
 
-    def marks(self) -> Iterable[Mark]:
-        return (mark for panel in self.panels for one in panel.series.values() for mark in one.marks)
+    def has(self, part: str) -> bool:
+        return not np.isnan(self.marks(part)).all()
 
 
 def arrange(section: Section) -> Arrangement | None:
@@ -83,28 +57,25 @@ def arrange(section: Section) -> Arrangement | None:
         return None
     panel_by, series_by = _told_apart(rows, section, spec)
     names = () if all(is_number(row[spec.x]) for row in rows) else tuple(_distinct(text(row[spec.x]) for row in rows))
-    keys, left_out = {}, []
-    for what, by, most in (("panels", panel_by, MOST_PANELS), ("series", series_by, MOST_SERIES)):
+    keys, left_out = [], []
+    for by, most in ((panel_by, MOST_PANELS), (series_by, MOST_SERIES)):
         everyone = _distinct(_key(row, by) for row in rows)
-        keys[what] = _evenly(everyone, most)
+        keys.append(_evenly(everyone, most))
         if len(everyone) > most:
             left_out.append(f"{most} of {len(everyone)} values of {', '.join(by)} are drawn")
-    points = _distinct(row[spec.x] for row in rows)
-    if len(points) > MOST_MARKS and not names:
-        left_out.append(f"about {MOST_MARKS} of {len(points)} values of {spec.x} have a mark")
+    points = len(_distinct(row[spec.x] for row in rows))
+    if points > MOST_MARKS and not names:
+        left_out.append(f"about {MOST_MARKS} of {points} values of {spec.x} have a mark")
     cells: dict[tuple[Key, Key], list[Row]] = defaultdict(list)
     for row in rows:
         cells[_key(row, panel_by), _key(row, series_by)].append(row)
     curves = _curves(spec, panel_by, series_by)
     panels = []
-    for panel in keys["panels"]:
-        series = {}
-        for key in keys["series"]:
-            if mine := cells.get((panel, key)):
-                series[_label(key)] = _series(mine, spec.x, names, curves(panel, key))
-        panels.append(Panel(_title(panel, panel_by), series))
-    labels = tuple(_label(key) for key in keys["series"])
-    log = _logarithms(spec, rows, names)
+    for panel in keys[0]:
+        mine = {key: cells[panel, key] for key in keys[1] if (panel, key) in cells}
+        series = {_label(key): _series(some, spec.x, names, curves(panel, key)) for key, some in mine.items()}
+        panels.append((_title(panel, panel_by), series))
+    labels, log = tuple(map(_label, keys[1])), _logarithms(spec, rows, names)
     return Arrangement(spec.x, spec.y, ", ".join(series_by), labels, tuple(panels), names, log, tuple(left_out))
 
 
@@ -131,28 +102,29 @@ def _told_apart(rows: list[Row], section: Section, spec: FigureSpec) -> tuple[li
     return panel_by, series_by
 
 
-def _series(rows: list[Row], x: str, names: tuple[str, ...], finer: list[Place]) -> Series:
-    marks = sorted((_mark(row, x, names) for row in rows), key=lambda mark: mark.x)
-    return Series(tuple(_evenly(marks, MOST_MARKS)), tuple(finer or [(mark.x, mark.predicted) for mark in marks]))
+def _series(rows: list[Row], x: str, names: tuple[str, ...], finer: list[tuple[float, float]]) -> Series:
+    places = np.array([names.index(text(row[x])) if names else finite(row[x]) for row in rows], dtype=float)
+    order = np.argsort(places, kind="stable")
+    columns = {part: np.array([finite(row.get(part)) for row in rows])[order] for part in PARTS}
+    columns["x"] = places[order]
+    curve_x, curve_y = np.array(finer).T if finer else (columns["x"], columns["predicted"])
+    kept = _evenly(range(len(rows)), MOST_MARKS)
+    return {"curve_x": curve_x, "curve_y": curve_y, **{part: values[kept] for part, values in columns.items()}}
 
 
-def _curves(spec: FigureSpec, panel_by: list[str], series_by: list[str]) -> Callable[[Key, Key], list[Place]]:
+def _curves(
+    spec: FigureSpec, panel_by: list[str], series_by: list[str]
+) -> Callable[[Key, Key], list[tuple[float, float]]]:
     """The predicted points on the finer grid, by panel and series; a column that the grid lacks tells nothing apart."""
     if spec.curve is None:
         return lambda panel, series: []
     known = [name in spec.curve.columns for name in (*panel_by, *series_by)]
-    by = [name for name in (*panel_by, *series_by) if name in spec.curve.columns]
-    found: dict[Key, list[Place]] = defaultdict(list)
+    by = list(compress((*panel_by, *series_by), known))
+    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for row in spec.curve.to_dict("records"):
         if row.get("metric", spec.y) == spec.y and is_number(row[spec.x]):
             found[_key(row, by)].append((finite(row[spec.x]), finite(row["predicted"])))
     return lambda panel, series: sorted(found[tuple(compress((*panel, *series), known))])
-
-
-def _mark(row: Row, x: str, names: tuple[str, ...]) -> Mark:
-    place = float(names.index(text(row[x]))) if names else finite(row[x])
-    parts = ("measured", "ci_low", "ci_high", "predicted", "printed")
-    return Mark(place, *(finite(row.get(part)) for part in parts))
 
 
 def _logarithms(spec: FigureSpec, rows: list[Row], names: tuple[str, ...]) -> frozenset[str]:
@@ -161,7 +133,7 @@ def _logarithms(spec: FigureSpec, rows: list[Row], names: tuple[str, ...]) -> fr
     if names or not all(finite(row[spec.x]) > 0 for row in rows):
         log.discard("x")
     values = [finite(row.get(part)) for row in rows for part in ("measured", "predicted", "printed")]
-    if not all(value > 0 for value in values if value == value):
+    if any(value <= 0 for value in values):
         log.discard("y")
     return frozenset(log)
 
@@ -174,7 +146,7 @@ def _key(row: Row, by: Sequence[str]) -> Key:
 
 
 def _label(key: Key) -> str:
-    return ", ".join(text(value) for value in key)
+    return ", ".join(map(text, key))
 
 
 def _title(key: Key, by: list[str]) -> str:

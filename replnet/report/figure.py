@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from typing import Any
 
-from replnet.report.arrange import Arrangement, Mark, Panel, Series, arrange
-from replnet.report.number import text
+import numpy as np
+
+from replnet.laws.law import Floats
+from replnet.report.arrange import Arrangement, Series, arrange
+from replnet.report.markup import ORDERED, SERIES, light
 from replnet.report.section import Section
-from replnet.report.style import ORDERED, SERIES, STEPS, light
+from replnet.text.numbers import text
 
 SHAPES = "os^vPX<>"
 SIZE = 9  # of text, in points
@@ -19,6 +20,7 @@ MOST_TICKS = 12  # that stand at the values of x themselves
 CROWD = 15  # marks of a series that are drawn small
 LETTERS = 15  # of a tick's size in an inch
 LONGEST = 30  # letters of a label
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SIZE - 1, "borderaxespad": 0.3}
 
 
 def plot(section: Section) -> Any:
@@ -33,76 +35,67 @@ def drawn(plan: Arrangement, narrow: bool = False) -> Any:
     """A matplotlib Figure; `narrow` for a phone, with the panels below one another."""
     from matplotlib.figure import Figure
 
-    rows, columns = _grid(len(plan.panels), narrow)
+    panels = len(plan.panels)
+    columns = 1 if narrow else 2 if panels in (2, 4) else min(3, panels)
+    rows = -(-panels // columns)
     # A row of panels is lower than a panel that stands alone.
     height = (2.9 if narrow else 3.6) if rows == columns == 1 else 2.4
     figure = Figure(figsize=(NARROW if narrow else WIDE, height * rows + 0.5), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     colours = _colours(len(plan.labels))
     for place, axes in enumerate(grid.flat):
-        if place < len(plan.panels):
-            _draw(axes, plan, plan.panels[place], colours)
-            _style(axes, plan, outer=(place + columns >= len(plan.panels), place % columns == 0))
-        else:
+        if place >= panels:
             axes.set_axis_off()
+            continue
+        title, panel = plan.panels[place]
+        for label, series in panel.items():
+            _draw(axes, plan, series, plan.labels.index(label), colours)
+        if title:
+            axes.set_title(_short(title), fontsize=SIZE, color=light("ink"), loc="left")
+        _style(axes, plan, outer=(place + columns >= panels, place % columns == 0))
     if plan.names:
         _name(grid, plan.names, (NARROW - 0.6 if narrow else WIDE - 1.6) / columns)
     _key(figure, plan, narrow)
-    _legend(figure, plan, colours, narrow)
+    if len(plan.labels) > 1:
+        _legend(figure, plan, colours, narrow)
     return figure
-
-
-def _grid(panels: int, narrow: bool) -> tuple[int, int]:
-    columns = 1 if narrow else 2 if panels in (2, 4) else min(3, panels)
-    return -(-panels // columns), columns
 
 
 def _colours(count: int) -> list[str]:
     if count <= len(SERIES):
         return [pair[0] for pair in SERIES[:count]]
-    return [ORDERED[round(i * (STEPS - 1) / (count - 1))][0] for i in range(count)]
+    return [ORDERED[round(i * (len(ORDERED) - 1) / (count - 1))][0] for i in range(count)]
 
 
 def _shape(plan: Arrangement, place: int) -> str:
     return SHAPES[place] if len(plan.labels) <= len(SHAPES) else "o"
 
 
-def _draw(axes: Any, plan: Arrangement, panel: Panel, colours: list[str]) -> None:
-    for label, series in panel.series.items():
-        place = plan.labels.index(label)
-        # Names on the x axis have room for series side by side.
-        shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
-        _predicted(axes, plan, series, shift, colours[place])
-        _measured(axes, series, shift, colours[place], _shape(plan, place))
-        printed = [mark for mark in series.marks if not math.isnan(mark.printed)]
-        edge = light("ink") if len(plan.labels) == 1 else colours[place]
-        axes.plot(*_places(printed, "printed", shift), **_printed_style(edge), zorder=4)
-    if panel.title:
-        axes.set_title(_short(panel.title), fontsize=SIZE, color=light("ink"), loc="left")
+def _draw(axes: Any, plan: Arrangement, series: Series, place: int, colours: list[str]) -> None:
+    """What is predicted, measured and printed; `place` is that of the series among all labels."""
+    # Names on the x axis have room for series side by side.
+    shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
+    colour, x, low, high = colours[place], series["x"] + shift, series["ci_low"], series["ci_high"]
+    _predicted(axes, series["curve_x"] + shift, series["curve_y"], colour, bool(plan.names))
+    there = ~np.isnan(series["measured"])
+    known = there & (low <= high)
+    axes.vlines(x[known], low[known], high[known], color=colour, linewidth=1.1, zorder=2.5)
+    style = _measured_style(colour, _shape(plan, place)) | ({"markersize": 4} if there.sum() > CROWD else {})
+    axes.plot(x[there], series["measured"][there], **style, zorder=3)
+    there = ~np.isnan(series["printed"])
+    edge = light("ink") if len(plan.labels) == 1 else colour
+    axes.plot(x[there], series["printed"][there], **_printed_style(edge), zorder=4)
 
 
-def _places(marks: list[Mark], part: str, shift: float) -> tuple[list[float], list[float]]:
-    return [mark.x + shift for mark in marks], [getattr(mark, part) for mark in marks]
-
-
-def _predicted(axes: Any, plan: Arrangement, series: Series, shift: float, colour: str) -> None:
-    curve = [(x + shift, y) for x, y in series.curve if plan.names or not math.isnan(x)]
-    here = [not math.isnan(y) for _, y in curve]
-    # A line needs two points; one that stands alone is a dash.
-    near = [any(here[max(0, i - 1) : i] + here[i + 1 : i + 2]) and not plan.names for i in range(len(curve))]
-    lone = [point for point, alone in zip(curve, near, strict=True) if not alone]
-    if not plan.names:
-        axes.plot([x for x, _ in curve], [y for _, y in curve], color=colour, linewidth=1.3, zorder=2)
-    axes.plot([x for x, _ in lone], [y for _, y in lone], "_", color=colour, markersize=12, zorder=2)
-
-
-def _measured(axes: Any, series: Series, shift: float, colour: str, shape: str) -> None:
-    marks = [mark for mark in series.marks if not math.isnan(mark.measured)]
-    known = [mark for mark in marks if mark.low <= mark.high]
-    low, high = [mark.low for mark in known], [mark.high for mark in known]
-    axes.vlines([mark.x + shift for mark in known], low, high, color=colour, linewidth=1.1, zorder=2.5)
-    style = _measured_style(colour, shape) | ({"markersize": 4} if len(marks) > CROWD else {})
-    axes.plot(*_places(marks, "measured", shift), **style, zorder=3)
+def _predicted(axes: Any, x: Floats, y: Floats, colour: str, named: bool) -> None:
+    """A line, which needs two points; one that stands alone is a dash, as every one is where x has names."""
+    lone = np.ones(y.size, dtype=bool)
+    if not named:
+        here = ~np.isnan(y)
+        lone[1:] &= ~here[:-1]
+        lone[:-1] &= ~here[1:]
+        axes.plot(x, y, color=colour, linewidth=1.3, zorder=2)
+    axes.plot(x[lone], y[lone], "_", color=colour, markersize=12, zorder=2)
 
 
 def _measured_style(colour: str, shape: str) -> dict[str, Any]:
@@ -117,17 +110,15 @@ def _printed_style(colour: str) -> dict[str, Any]:
 
 def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
     """Ticks, grid and names of the axes; `outer` says which of them name the whole grid."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set(color=light("quiet"), linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=light("quiet"), linewidth=0.8)
     axes.set_facecolor("none")
     axes.set_axisbelow(True)
     axes.grid(True, axis="y" if plan.names else "both", color=light("line"), linewidth=0.7)
     axes.tick_params(labelsize=SIZE - 1, color=light("quiet"), labelcolor=light("quiet"), width=0.8, length=3)
     axes.tick_params(which="minor", color=light("quiet"), width=0.6, length=2)
     axes.margins(0.05, 0.08)
-    _scale(axes.xaxis, "x" in plan.log, sorted({mark.x for mark in plan.marks()}))
+    _scale(axes.xaxis, "x" in plan.log, np.unique(plan.marks("x")).tolist())
     _scale(axes.yaxis, "y" in plan.log, [])
     words = {"fontsize": SIZE, "color": light("ink")}
     if outer[0]:
@@ -146,18 +137,15 @@ def _scale(axis: Any, logarithmic: bool, values: list[float]) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
         axis.set_minor_formatter(NullFormatter())
         return
-    if 0 < len(values) <= MOST_TICKS and all(value % 1 == 0 for value in values) and _even(values):
+    # Ticks at the values themselves, if these are whole and no two would stand too close.
+    gaps = np.diff(values)
+    if 0 < len(values) <= MOST_TICKS and not np.any(np.mod(values, 1)) and np.all(gaps >= sum(gaps) / MOST_TICKS):
         axis.set_major_locator(FixedLocator(values))
     else:
         axis.set_major_locator(MaxNLocator(6))
     plain = ScalarFormatter(useOffset=False, useMathText=False)
     plain.set_scientific(False)
     axis.set_major_formatter(plain)
-
-
-def _even(values: list[float]) -> bool:
-    """True if no two ticks would stand too close."""
-    return all(b - a >= (values[-1] - values[0]) / MOST_TICKS for a, b in pairwise(values))
 
 
 def _name(grid: Any, names: tuple[str, ...], width: float) -> None:
@@ -184,8 +172,8 @@ def _key(figure: Any, plan: Arrangement, narrow: bool) -> None:
     if plan.has("measured"):
         bar = Line2D([], [], color=colour, marker="|", markersize=11, linestyle="none")
         dot = Line2D([], [], **_measured_style(colour, "o"))
-        handles.append((bar, dot) if plan.has("low") else dot)
-        labels.append("measured, 95 %" if plan.has("low") else "measured")
+        handles.append((bar, dot) if plan.has("ci_low") else dot)
+        labels.append("measured, 95 %" if plan.has("ci_low") else "measured")
     if plan.has("predicted"):
         line = {"marker": "_", "markersize": 12, "linestyle": "none"} if plan.names else {"linewidth": 1.3}
         handles.append(Line2D([], [], color=colour, **line))
@@ -193,20 +181,19 @@ def _key(figure: Any, plan: Arrangement, narrow: bool) -> None:
     if plan.has("printed"):
         handles.append(Line2D([], [], **_printed_style(light("quiet" if len(plan.labels) > 1 else "ink"))))
         labels.append("printed")
-    style = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("quiet"), "borderaxespad": 0.3}
     space = {"columnspacing": 1.1 if narrow else 1.8, "handletextpad": 0.4}
-    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), **space, **style)
+    place = {"loc": "outside upper left", "ncols": len(labels)}
+    figure.legend(handles, labels, labelcolor=light("quiet"), **place, **space, **LEGEND)
 
 
 def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) -> None:
     """Which series is which: beside the panels, or below them where there is no width."""
     from matplotlib.lines import Line2D
 
-    if len(plan.labels) < 2:
-        return
     most = min(MOST_LABELS, len(plan.labels))
     shown = [round(i * (len(plan.labels) - 1) / (most - 1)) for i in range(most)]
-    predicted = {label for panel in plan.panels for label, one in panel.series.items() if one.is_predicted}
+    panels = [panel for _, panel in plan.panels]
+    predicted = {label for panel in panels for label, one in panel.items() if not np.isnan(one["curve_y"]).all()}
     handles = []
     for i in shown:
         line = "-" if plan.labels[i] in predicted and not plan.names else "none"
@@ -215,15 +202,12 @@ def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) ->
         style = _measured_style(colours[i], shape) | {"linestyle": line, "linewidth": 1.3, **rim}
         handles.append(Line2D([], [], **style))
     labels = [_short(plan.labels[i]) for i in shown]
-    look = {"frameon": False, "fontsize": SIZE - 1, "labelcolor": light("ink"), "borderaxespad": 0.3}
-    place = {"loc": "outside lower left", "ncols": _columns(labels)} if narrow else {"loc": "outside right upper"}
-    legend = figure.legend(handles, labels, title=_short(plan.heading), **place, **look, alignment="left")
+    place: dict[str, Any] = {"loc": "outside right upper"}
+    if narrow:  # as many side by side as fit on a phone
+        place = {"loc": "outside lower left", "ncols": max(1, min(4, 34 // (6 + max(map(len, labels)))))}
+    look = {"labelcolor": light("ink"), "alignment": "left", **LEGEND}
+    legend = figure.legend(handles, labels, title=_short(plan.heading), **place, **look)
     legend.get_title().set(fontsize=SIZE - 1, color=light("quiet"))
-
-
-def _columns(labels: list[str]) -> int:
-    """How many of the labels fit side by side on a phone."""
-    return max(1, min(4, 34 // (6 + max(map(len, labels)))))
 
 
 def _short(words: str) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, final
+from collections.abc import Sequence
+from typing import Any
 
 from replnet.report.markup import Html, element, joined
-from replnet.report.number import finite as number
-from replnet.report.number import fixed, is_number, places, text
 from replnet.report.section import Section
+from replnet.text.numbers import finite, fixed, is_number, places, text
 
 LONG = 24  # rows that need no folding
 WORST = 8  # shown where the rest is folded away
 BRIEF, MOST_REMARKS = 24, 12  # letters of words that stay in their row; longer ones that a list can hold
 LINE = 32  # letters of an axis that are not broken
 MOST = 1000  # rows of a page; files hold the rest
+FIGURE, POINT = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
 VERDICTS = {
     "agree": ("good", "✓"),
     "unresolved": ("open", "?"),
@@ -25,18 +24,10 @@ VERDICTS = {
     "contradicts": ("open", "≠"),
 }
 AGREEING = {("differ", True): "differs", ("contradicts", False): "contradict"}  # by word, and whether it is one
+
 Row = dict[str, Any]
-
-
-@final
-@dataclass(frozen=True)
-class Column:
-    """`of` is the text of a row, or markup; `kind` is `n` for numbers, `w` for words whose gist `brief` says."""
-
-    title: str
-    of: Callable[[Row], str]
-    kind: str | None = None
-    brief: Callable[[Row], str] = lambda row: ""
+# Title; n for numbers, w for words that may be long; the text of each row.
+Column = tuple[str, str | None, Sequence[str]]
 
 
 def word(verdict: str) -> Html:
@@ -55,39 +46,33 @@ def tables(section: Section) -> Html:
     if not rows:
         return element("p", "No cell is finished.", class_="quiet")
     worst = _worst(rows) if len(rows) > LONG else []
-    shown = [*rows[:MOST], *worst]
-    columns, same = _columns(section, shown)
-    columns, remarks = _remarks(columns, shown)
+    first = rows[:MOST]
+    columns, same = _columns(section, [*first, *worst])
+    columns, remarks = _remarks(columns, [*first, *worst])
+
+    def scroll(shown: slice, said: Html) -> Html:
+        heads = [element("th", title, scope="col", class_=kind and kind[0]) for title, kind, _ in columns]
+        cells = zip(*(cells[shown] for _, _, cells in columns), strict=True)
+        kinds = [kind for _, kind, _ in columns]
+        body = [
+            element("tr", *(element("td", cell, class_=kind) for cell, kind in zip(line, kinds, strict=True)))
+            for line in cells
+        ]
+        caption = [element("caption", said)] if said else []
+        head = element("thead", element("tr", *heads))
+        table = element("table", *caption, head, element("tbody", *body))
+        label = f"Table: {section.title}"
+        return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+    whole = scroll(slice(0, len(first)), same)
     if len(rows) <= LONG:
-        return joined([_scroll(columns, rows, same, section.title), remarks])
+        return joined([whole, remarks])
     held = f"All {len(rows):,} rows" if len(rows) <= MOST else f"The first {MOST:,} of {len(rows):,} rows"
-    summary, whole = element("summary", held), _scroll(columns, rows[:MOST], same, section.title)
+    summary = element("summary", held)
     if not worst:
         return element("details", summary, whole, remarks)
     said = joined([f"The {len(worst)} rows furthest from their prediction, of {len(rows):,}. ", same])
-    return joined([_scroll(columns, worst, said, section.title), remarks, element("details", summary, whole)])
-
-
-def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html]:
-    """Long words that rows share become numbers, and a list that follows the table."""
-    remarks: dict[str, int] = {}
-    short = []
-    for column in columns:
-        shared = column.title in ("prediction", "note")
-        words = [one for one in dict.fromkeys(map(column.of, rows)) if len(one) > BRIEF] if shared else []
-        if 0 < len(words) <= MOST_REMARKS:
-            remarks |= {one: len(remarks) + i for i, one in enumerate(words, 1) if one not in remarks}
-            column = replace(column, of=_referring(column, remarks), kind=None)
-        short.append(column)
-    return short, element("ol", *(element("li", one) for one in remarks)) if remarks else Html("")
-
-
-def _referring(column: Column, remarks: dict[str, int]) -> Callable[[Row], str]:
-    def of(row: Row) -> str:
-        words = column.of(row)
-        return f"{column.brief(row)} [{remarks[words]}]".strip() if words in remarks else words
-
-    return of
+    return joined([scroll(slice(len(first), None), said), remarks, element("details", summary, whole)])
 
 
 def _worst(rows: list[Row]) -> list[Row]:
@@ -96,7 +81,7 @@ def _worst(rows: list[Row]) -> list[Row]:
     order = {"differ": 0, "unresolved": 1}
 
     def badness(row: Row) -> tuple[int, float]:
-        z = abs(number(row.get("z")))
+        z = abs(finite(row.get("z")))
         return order.get(text(row.get("verdict")), 2), 0.0 if math.isnan(z) else -z
 
     return sorted(judged, key=badness)[:WORST]
@@ -105,86 +90,72 @@ def _worst(rows: list[Row]) -> list[Row]:
 def _columns(section: Section, rows: list[Row]) -> tuple[list[Column], Html]:
     """The columns that hold something; what is the same in all rows is said once, before them."""
     columns, same = [], []
-    for column in _possible(section, rows):
-        values = {column.of(row) for row in rows}
+    for title, kind, cells in _possible(section, rows):
+        values = set(cells)
         if values <= {""}:
             continue
-        if (
-            len(values) == 1
-            and len(rows) > 1
-            and column.title in (*section.axes, "group", "metric", "note", "prediction")
-        ):
-            same.append(f"{column.title}: {values.pop()}")
+        if len(values) == 1 and len(rows) > 1 and title in (*section.axes, "group", "metric", "note", "prediction"):
+            same.append(f"{title}: {cells[0]}")
         else:
-            columns.append(column)
+            columns.append((title, kind, cells))
     return columns, joined(same, " · ")
 
 
 def _possible(section: Section, rows: list[Row]) -> list[Column]:
-    decimals = _decimals(rows)
+    """Every column that a table may have."""
 
-    def digits(name: str) -> Callable[[Row], str]:
-        most = max((decimals(row) for row in rows if is_number(row.get(name))), default=0)
-        return lambda row: _aligned(number(row.get(name)), decimals(row), most)
+    def words(name: str) -> list[str]:
+        return [text(row.get(name)) for row in rows]
 
-    low, high = digits("ci_low"), digits("ci_high")
+    known = _decimals(rows)
 
-    def interval(row: Row) -> str:
-        both = is_number(row.get("ci_low")) and is_number(row.get("ci_high"))
-        return f"{low(row).rstrip(PADS)} – {high(row)}" if both else ""
+    def digits(name: str) -> list[str]:
+        values = [finite(row.get(name)) for row in rows]
+        most = max((decimals for value, decimals in zip(values, known, strict=True) if value == value), default=0)
+        return [_aligned(value, decimals, most) for value, decimals in zip(values, known, strict=True)]
 
+    ends = zip(digits("ci_low"), digits("ci_high"), strict=True)
+    sources = zip(words("kind"), words("source"), strict=True)
+    axes = [(name, words(name)) for name in section.axes]
     return [
-        *(Column(name, _plain(name), _kind(name, rows)) for name in section.axes),
-        Column("group", _plain("group")),
-        Column("metric", lambda row: text(row.get("metric")).replace("_", " ")),
-        Column("measured", digits("measured"), "n"),
-        Column("95 % interval", interval, "n"),
-        Column("predicted", digits("predicted"), "n"),
-        Column("z", lambda row: fixed(number(row.get("z")), 2), "n"),
-        Column("verdict", lambda row: word(text(row.get("verdict")))),
-        Column("printed", _plain("printed"), "n"),
-        Column("against print", lambda row: word(text(row.get("printed_verdict")))),
-        Column("expected", _plain("expected"), "n"),
-        Column("against expected", lambda row: word(text(row.get("expected_verdict")))),
-        Column("accuracy", lambda row: f"{accuracy:#.2g}" if is_number(accuracy := row.get("accuracy")) else "", "n"),
-        Column("prediction", _source, "w", _plain("kind")),
-        Column("note", _plain("note"), "w"),
+        *((name, _kind([row.get(name) for row in rows], cells), cells) for name, cells in axes),
+        ("group", None, words("group")),
+        ("metric", None, [metric.replace("_", " ") for metric in words("metric")]),
+        ("measured", "n", digits("measured")),
+        ("95 % interval", "n", [f"{a.rstrip(FIGURE + POINT)} – {b}" if a and b else "" for a, b in ends]),
+        ("predicted", "n", digits("predicted")),
+        ("z", "n", [fixed(finite(row.get("z")), 2) for row in rows]),
+        ("verdict", None, list(map(word, words("verdict")))),
+        ("printed", "n", words("printed")),
+        ("against print", None, list(map(word, words("printed_verdict")))),
+        ("expected", "n", words("expected")),
+        ("against expected", None, list(map(word, words("expected_verdict")))),
+        ("accuracy", "n", [f"{x:#.2g}" if is_number(x := row.get("accuracy")) else "" for row in rows]),
+        ("prediction", "w", [", ".join(filter(None, both)) for both in sources]),
+        ("note", "w", words("note")),
     ]
 
 
-def _kind(name: str, rows: list[Row]) -> str | None:
-    if all(is_number(row.get(name)) for row in rows):
+def _kind(values: list[Any], cells: list[str]) -> str | None:
+    if all(map(is_number, values)):
         return "n"
-    return "w" if max(len(text(row.get(name))) for row in rows) > LINE else None
+    return "w" if max(map(len, cells)) > LINE else None
 
 
-def _plain(name: str) -> Callable[[Row], str]:
-    return lambda row: text(row.get(name))
-
-
-def _source(row: Row) -> str:
-    """Kind and equation of a prediction."""
-    return ", ".join(filter(None, (text(row.get("kind")), text(row.get("source")))))
-
-
-def _decimals(rows: list[Row]) -> Callable[[Row], int]:
+def _decimals(rows: list[Row]) -> list[int]:
     """What each interval supports; the same for all of a metric if they differ by no more than one digit."""
-    found: dict[str, set[int]] = {}
+    known: list[int | None] = []
     for row in rows:
-        if (known := _known(row)) is not None:
-            found.setdefault(text(row.get("metric")), set()).add(known)
+        low, high = finite(row.get("ci_low")), finite(row.get("ci_high"))
+        values = (finite(row.get("measured")), finite(row.get("predicted")))
+        known.append(next((places(value, low, high) for value in values if not math.isnan(value)), None))
+    metrics = [text(row.get("metric")) for row in rows]
+    found: dict[str, set[int]] = {}
+    for metric, decimals in zip(metrics, known, strict=True):
+        if decimals is not None:
+            found.setdefault(metric, set()).add(decimals)
     alike = {metric: min(digits) for metric, digits in found.items() if max(digits) - min(digits) <= 1}
-    return lambda row: alike.get(text(row.get("metric")), _known(row) or 0)
-
-
-def _known(row: Row) -> int | None:
-    low, high = number(row.get("ci_low")), number(row.get("ci_high"))
-    values = (number(row.get("measured")), number(row.get("predicted")))
-    return next((places(value, low, high) for value in values if not math.isnan(value)), None)
-
-
-FIGURE, POINT = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
-PADS = FIGURE + POINT
+    return [alike.get(metric, decimals or 0) for metric, decimals in zip(metrics, known, strict=True)]
 
 
 def _aligned(value: float, decimals: int, most: int) -> str:
@@ -195,9 +166,16 @@ def _aligned(value: float, decimals: int, most: int) -> str:
     return digits + ("" if decimals else POINT) + FIGURE * (most - decimals)
 
 
-def _scroll(columns: list[Column], rows: Iterable[Row], said: Html, label: str) -> Html:
-    head = element("tr", *(element("th", c.title, scope="col", class_=c.kind and c.kind[0]) for c in columns))
-    body = [element("tr", *(element("td", c.of(row), class_=c.kind) for c in columns)) for row in rows]
-    caption = [element("caption", said)] if said else []
-    whole = element("table", *caption, element("thead", head), element("tbody", *body))
-    return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=f"Table: {label}")
+def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html]:
+    """Long words that rows share become numbers, with the gist of them, and a list that follows the table."""
+    remarks: dict[str, int] = {}
+    short = []
+    for title, kind, cells in columns:
+        shared = [one for one in dict.fromkeys(cells) if len(one) > BRIEF] if title in ("prediction", "note") else []
+        if 0 < len(shared) <= MOST_REMARKS:
+            remarks |= {one: len(remarks) + i for i, one in enumerate(shared, 1) if one not in remarks}
+            gists = [text(row.get("kind")) if title == "prediction" else "" for row in rows]
+            pairs = zip(cells, gists, strict=True)
+            kind, cells = None, [f"{gist} [{remarks[one]}]".strip() if one in remarks else one for one, gist in pairs]
+        short.append((title, kind, cells))
+    return short, element("ol", *(element("li", one) for one in remarks)) if remarks else Html("")

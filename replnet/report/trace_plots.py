@@ -7,125 +7,104 @@ from typing import Any
 
 import numpy as np
 
-from replnet.histories.history import tail
-from replnet.histories.trace_fit import Study
-from replnet.report.style import light
+from replnet.histories.history import DAY, tail
+from replnet.histories.trace_fit import TraceFit
+from replnet.network.pictures.drawing import FORMATS, save
+from replnet.report.markup import light
+from replnet.text.errors import FieldError
 
-FORMATS = ("png", "svg", "pdf")
-DAY = 86_400.0
+Words = tuple[str, str, str]  # title, unit of x, and the place of the legend, if there is one
+
 SHOWN = 3  # fitted laws
 POINTS = 400  # of a recorded tail, which may have a million
 
 
-def draw(study: Study, path: Path) -> None:
+def draw(found: TraceFit, path: Path) -> None:
     """Write the picture, of the kind that the ending of `path` says."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise ValueError(
-            f"{path}: is no kind of picture (a file that ends in {', '.join(f'.{one}' for one in FORMATS)})"
-        )
-    from matplotlib import rc_context
-
-    # The same record gives the same bytes.
-    metadata = {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {}
-    with rc_context({"svg.hashsalt": "replnet", "font.family": "DejaVu Sans", "font.size": 8}):
-        try:
-            figure(study).savefig(path, format=kind, dpi=150, metadata=metadata, facecolor="white")
-        except OSError as error:
-            raise ValueError(
-                f"{path}: cannot be written: {error.strerror or error} (a file in a folder that exists)"
-            ) from None
+        right = f"a file that ends in {', '.join(f'.{one}' for one in FORMATS)}"
+        raise FieldError(str(path), "is no kind of picture", right)
+    try:
+        save(lambda: figure(found), path, kind, {"font.size": 8})
+    except OSError as error:
+        wrong = f"cannot be written: {error.strerror or error}"
+        raise FieldError(str(path), wrong, "a file in a folder that exists") from None
 
 
-def figure(study: Study) -> Any:
+def figure(found: TraceFit) -> Any:
     """A matplotlib Figure of four panels, or three where times are no dates."""
     from matplotlib.figure import Figure
 
-    panels = [_tail, _correlation, *([_hours] if study.hours is not None else []), _staleness]
-    made = Figure(figsize=(8.6, 6.2) if len(panels) == 4 else (11, 3.4), layout="constrained")
-    grid = made.subplots(2, 2) if len(panels) == 4 else made.subplots(1, 3)
-    for axes, panel in zip(grid.ravel(), panels, strict=True):
-        panel(axes, study)
+    dated = found.history.dated
+    made = Figure(figsize=(8.6, 6.2) if dated else (11, 3.4), layout="constrained")
+    panels = [_tail, _correlation, *([_hours] if dated else []), _staleness]
+    for axes, panel in zip((made.subplots(2, 2) if dated else made.subplots(1, 3)).ravel(), panels, strict=True):
+        title, unit, legend = panel(axes, found)
+        axes.set_title(title, loc="left")
+        axes.set_xlabel(unit, color=light("quiet"))
+        if legend:
+            axes.legend(loc=legend, frameon=False)
         _quieten(axes)
     return made
 
 
 def _quieten(axes: Any) -> None:
     """Light frames, so that the data is what one sees."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(light("quiet"))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(light("quiet"))
     axes.tick_params(colors=light("quiet"), which="both", width=0.6)
     axes.grid(True, color=light("line"), linewidth=0.5)
     axes.set_axisbelow(True)
-    axes.title.set_color(light("ink"))
-    axes.xaxis.label.set_color(light("quiet"))
-    legend = axes.get_legend()
-    if legend:
-        legend.set_frame_on(False)
 
 
-def _unit(study: Study) -> tuple[float, str]:
-    return (3600.0, "hours") if study.history.dated else (1.0, "units of time")
-
-
-def _tail(axes: Any, study: Study) -> None:
-    size, name = _unit(study)
-    x, beyond = tail(study.history.intervals)
+def _tail(axes: Any, found: TraceFit) -> Words:
+    size, name = (3600.0, "hours") if found.history.dated else (1.0, "units of time")
+    x, beyond = tail(found.history.intervals)
     # The last has nothing beyond it; of very many, as many at every order of magnitude.
     kept = np.unique(np.geomspace(1, x.size - 1, min(POINTS, x.size - 1)).astype(int)) - 1
     kept = np.union1d(kept, x.size - 2 - kept)
     axes.loglog(x[kept] / size, beyond[kept], ".", color=light("ink"), markersize=3.5, label="recorded")
     grid = np.geomspace(x[0], x[-1] * 2, 300)
-    shown = list(study.fits.best[:SHOWN])
-    shown += [one for one in study.fits.best[SHOWN:] if one.family == "exponential"]
+    shown = found.fits[:SHOWN] + [one for one in found.fits[SHOWN:] if one.family == "exponential"]
     for place, fit in enumerate(shown):
         style = "--" if fit.family == "exponential" else "-"
         axes.loglog(grid / size, fit.law.tail(grid), style, color=light(f"series-{place}"), lw=1.2, label=fit.family)
     axes.set_ylim(beyond[-2] / 3, 1.5)
-    axes.set_title("share of longer intervals", loc="left")
-    axes.set_xlabel(name)
-    axes.legend(loc="lower left")
+    return "share of longer intervals", name, "lower left"
 
 
-def _correlation(axes: Any, study: Study) -> None:
-    lags, noise = np.arange(1, study.rho.size + 1), 2 / np.sqrt(study.history.intervals.size)
+def _correlation(axes: Any, found: TraceFit) -> Words:
+    rho, exponent = found.correlation, found.correlation_exponent
+    lags, noise = np.arange(1, rho.size + 1), 2 / np.sqrt(found.history.intervals.size)
     axes.axhspan(-noise, noise, color=light("faint"), zorder=0)
-    axes.semilogx(lags, study.rho, ".", color=light("series-0"), markersize=4)
-    if np.isfinite(study.exponent):
-        upto = int(np.argmax(study.rho < noise)) or study.rho.size
+    axes.semilogx(lags, rho, ".", color=light("series-0"), markersize=4)
+    if np.isfinite(exponent):
+        upto = int(np.argmax(rho < noise)) or rho.size
         h = lags[:upto]
-        level = np.exp(np.average(np.log(study.rho[:upto]) + study.exponent * np.log(h), weights=1 / h))
-        axes.semilogx(
-            h, level * h**-study.exponent, color=light("series-1"), lw=1.2, label=f"lag^-{study.exponent:.2f}"
-        )
-        axes.legend(loc="upper right")
-    axes.set_title("correlation of intervals (shaded: noise)", loc="left")
-    axes.set_xlabel("lag")
+        level = np.exp(np.average(np.log(rho[:upto]) + exponent * np.log(h), weights=1 / h))
+        axes.semilogx(h, level * h**-exponent, color=light("series-1"), lw=1.2, label=f"lag^-{exponent:.2f}")
+    return "correlation of intervals (shaded: noise)", "lag", "upper right" if np.isfinite(exponent) else ""
 
 
-def _hours(axes: Any, study: Study) -> None:
-    assert study.hours is not None
-    days = (study.history.end - study.history.start) / DAY
-    axes.bar(np.arange(24) + 0.5, study.hours / days, width=0.85, color=light("series-0"))
+def _hours(axes: Any, found: TraceFit) -> Words:
+    assert found.hours is not None
+    days = (found.history.end - found.history.start) / DAY
+    axes.bar(np.arange(24) + 0.5, found.hours / days, width=0.85, color=light("series-0"))
     axes.set_xlim(0, 24)
     axes.set_xticks(range(0, 25, 6))
-    axes.set_title("events an hour, over the day", loc="left")
-    axes.set_xlabel("hour, UTC")
+    return "events an hour, over the day", "hour, UTC", ""
 
 
-def _staleness(axes: Any, study: Study) -> None:
-    per, name = (DAY, "downloads a day") if study.history.dated else (1.0, "downloads a unit of time")
-    rate = np.array([one.rate for one in study.points]) * per
-    low, high = np.array([one.low for one in study.points]), np.array([one.high for one in study.points])
-    axes.fill_between(rate, low, high, color=light("series-0"), alpha=0.25, linewidth=0, label="measured, by phase")
-    axes.semilogx(
-        rate, [one.measured for one in study.points], "o", color=light("ink"), markersize=3.5, label="measured"
+def _staleness(axes: Any, found: TraceFit) -> Words:
+    per, name = (DAY, "downloads a day") if found.history.dated else (1.0, "downloads a unit of time")
+    of = {column: np.array([one[column] for one in found.staleness]) for column in found.staleness[0]}
+    rate = of["rate"] * per
+    axes.fill_between(
+        rate, of["low"], of["high"], color=light("series-0"), alpha=0.25, linewidth=0, label="measured, by phase"
     )
-    axes.semilogx(rate, [one.empirical for one in study.points], color=light("series-0"), lw=1.2, label="recorded law")
-    axes.semilogx(rate, [one.poisson for one in study.points], "--", color=light("series-1"), lw=1.2, label="Poisson")
+    axes.semilogx(rate, of["measured"], "o", color=light("ink"), markersize=3.5, label="measured")
+    axes.semilogx(rate, of["empirical"], color=light("series-0"), lw=1.2, label="recorded law")
+    axes.semilogx(rate, of["poisson"], "--", color=light("series-1"), lw=1.2, label="Poisson")
     axes.set_ylim(0, 1)
-    axes.set_title("staleness under constant downloads", loc="left")
-    axes.set_xlabel(name)
-    axes.legend(loc="upper right")
+    return "staleness under constant downloads", name, "upper right"

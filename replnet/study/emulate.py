@@ -5,39 +5,32 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
-from replnet.ages.prediction import Prediction
-from replnet.engines.path import Path
-from replnet.engines.plan import Plan, plan
+from replnet.engines.plan import MOST_CHOICES, Plan, plan
 from replnet.engines.start import require_order
+from replnet.engines.tally import Path, Task
 from replnet.measure.estimate import FEWEST
 from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Network
-from replnet.predictions.predict import formulas, require_by
-from replnet.study.dependence import depends
+from replnet.predictions.predict import formulas
+from replnet.study.caveats import depends
 from replnet.study.findings import Findings
-from replnet.study.provenance import provenance
+from replnet.study.predict import require_by
 from replnet.study.replications import EVENTS, Progress, Replications, shared_out
-from replnet.study.result import Emulated
+from replnet.study.result import Emulated, provenance
 
 if TYPE_CHECKING:
-    from replnet.study.behind import Follow
-    from replnet.study.event_log import Again, EventLog, File
+    from replnet.study.event_log import EventLog, File
 
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
 
-Runner = Callable[[range], list[Path]]
-
 
 def suited(network: Network) -> str:
     """The fastest engine that takes the network."""
-    if network.kind == "aggregate":
-        return "array"
     compiled = plan(network)
     odd = compiled.constant_delay is None or (compiled.recent and bool(compiled.faults))
     return "step" if odd else "array"
@@ -78,20 +71,10 @@ def emulate(
     asked = metrics(measure)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
-    made: Replications[Any]
     begun = time.perf_counter()
-    if network.kind == "aggregate":
-        from replnet.study.aggregates.emulated import replicated, require_array
-
-        require_array(engine, estimator, trace)
-        made = replicated(network, asked, seed, horizon, replications, resolution)
+    with event_log(trace, network, seed, engine) as log:
+        made = _replicated(plan(network), engine, seed, horizon, replications, resolution, estimator, asked, by, log)
         made.all(precision, confirm, progress)
-    else:
-        with event_log(trace, network, seed, engine) as log:
-            sampled = estimator == "sampled"
-            wanted = asked, by == "source", log
-            made = _replicated(plan(network), engine, seed, horizon, replications, resolution, sampled, *wanted)
-            made.all(precision, confirm, progress)
     found, (events, queries) = made.found, made.counts
     return Emulated(
         network=network.data(),
@@ -142,18 +125,41 @@ def _replicated(
     horizon: float | None,
     replications: int | None,
     resolution: float,
-    sampled: bool,
+    estimator: str,
     asked: tuple[Metric, ...],
-    by_source: bool,
+    by: str | None,
     log: EventLog | None,
 ) -> Replications[Path]:
     if horizon is None:
-        horizon = _round(EVENTS[engine] / max(compiled.rate, 1e-300))
-    first, length = shared_out(horizon, replications, compiled.rate, LONGEST[engine])
-    expected = formulas(compiled, asked, by_source)
-    run = _Run(compiled, engine, seed, length, sampled, resolution, expected, asked, by_source, log)
-    events, plenty = compiled.rate * length, EVENTS[engine]
-    return Replications(first, length, events, run.paths, run.found, _counted, plenty, run.room)
+        horizon = default_horizon(compiled, EVENTS[engine])
+    first, length = shared_out(
+        horizon, replications, compiled.rate, LONGEST[engine] / (2 if compiled.topology.each else 1)
+    )
+    questions = {one.name: one.question for one in asked}
+    names = compiled.rows if by == "source" else compiled.own_rows
+    task = Task(compiled, seed, length, estimator == "sampled", questions, names, log.keep if log else None)
+    expected = formulas(compiled.topology, asked, by == "source")
+
+    def found(paths: Sequence[Path]) -> Findings:
+        return Findings(compiled, expected, paths, task.sampled, resolution, asked=asked, depends=depend())
+
+    @cache
+    def depend() -> dict[str, str]:
+        """By group; what is averaged over updates does not depend on how they meet downloads."""
+        predicted = {group for (group, _), formula in expected.items() if formula.known}
+        rows = compiled.rows.items() if task.sampled else ()
+        return {name: depends(compiled, g, seed, row) for name, (g, row) in rows if name in predicted}
+
+    run, room = _runner(task, engine)
+    return Replications(first, length, compiled.rate * length, run, found, _counted, EVENTS[engine], room)
+
+
+def default_horizon(compiled: Plan, events: float) -> float:
+    """All replications together, of a run whose length nobody asked for."""
+    horizon = events / max(compiled.rate, 1e-300)
+    if not compiled.topology.each:
+        return _round(horizon)
+    return horizon / sum(min(compiled.members(g).size, MOST_CHOICES) for g in range(len(compiled.groups)))
 
 
 def _counted(path: Path) -> tuple[int, int]:
@@ -167,69 +173,13 @@ def _round(x: float) -> float:
     return float(f"{round(x / digits) * digits:.6g}")
 
 
-def _runner(compiled: Plan, engine: str, seed: int, length: float, sampled: bool) -> tuple[Runner, int]:
+def _runner(task: Task, engine: str) -> tuple[Callable[[range], list[Path]], int]:
     """What runs some replications, and how many of them at most at a time."""
-    require_order(compiled)
+    require_order(task.plan)
     if engine == "array":
         from replnet.engines import array
 
-        return array.runner(compiled, seed, length, sampled)
+        return array.runner(task)
     from replnet.engines import step
 
-    return lambda some: [step.run_path(compiled, seed, one, length, sampled) for one in some], 1
-
-
-@dataclass
-class _Run:
-    """How replications are made, and what they amount to."""
-
-    plan: Plan
-    engine: str
-    seed: int
-    length: float
-    sampled: bool
-    resolution: float
-    formulas: dict[tuple[str, str], Prediction]
-    asked: tuple[Metric, ...] = ()
-    by_source: bool = False
-    log: EventLog | None = None
-
-    def __post_init__(self) -> None:
-        self._make, self.room = _runner(self.plan, self.engine, self.seed, self.length, self.sampled)
-
-    @cached_property
-    def _again(self) -> Again:
-        from replnet.study.event_log import again
-
-        return again(self.plan, self.engine, self.seed, self.length)
-
-    @cached_property
-    def _follow(self) -> Follow:
-        from replnet.study.behind import following
-
-        questions = {one.name: one.question for one in self.asked}
-        return following(self.plan, self.engine, self.seed, self.length, questions)
-
-    def paths(self, some: range) -> list[Path]:
-        return [self._complete(*both) for both in zip(some, self._make(some), strict=True)]
-
-    def _complete(self, replication: int, path: Path) -> Path:
-        """With what else is asked for."""
-        if self.asked:
-            path = self._follow(replication, path)
-        if self.by_source:
-            path = replace(path, shares=path.shares | path.of_sources)
-        if self.log:
-            self._again(replication, path, self.log.keep(replication))
-        return path
-
-    def found(self, paths: Sequence[Path]) -> Findings:
-        about = (self.plan, self.formulas, paths, self.sampled, self.resolution)
-        return Findings(*about, asked=self.asked, depends=self._depends)
-
-    @cached_property
-    def _depends(self) -> dict[str, str]:
-        """By group; what is averaged over updates does not depend on how they meet downloads."""
-        predicted = {group for (group, _), formula in self.formulas.items() if formula.known}
-        rows = self.plan.rows.items() if self.sampled else ()
-        return {name: depends(self.plan, g, self.seed, row) for name, (g, row) in rows if name in predicted}
+    return step.runner(task)

@@ -1,4 +1,4 @@
-"""The events of a run in a Parquet file: replication, at, event, node, peer, left, source (engines/record.py).
+"""The events of a run in a Parquet file: replication, at, event, node, peer, left, source (engines/log.py).
 
 The file grows as FILE.part, which one process at a time may write, and gets its name
 when it is complete; what an interrupted run leaves is a whole file as well, which ends early. Rows come
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, final
@@ -17,33 +17,14 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.engines.path import Path as Walked
-from replnet.engines.plan import Plan
-from replnet.engines.record import EVENTS, NO_ONE, Columns, Keep, columns, looks
+from replnet.engines.log import EVENTS, NO_ONE, Columns, Keep
 from replnet.network.network import Network
-from replnet.study.provenance import provenance
+from replnet.study.result import provenance
 from replnet.study.store.durable import DiskError, RefusedError, lock
 
 ROWS = 1 << 20  # of a row group
 
 File: TypeAlias = str | os.PathLike[str]
-Row: TypeAlias = tuple[int, float, str, str, str | None, float | None, str | None]
-Again: TypeAlias = Callable[[int, Walked, Keep], None]
-"""Walks the path of a replication once more and hands on what happens."""
-
-
-def again(plan: Plan, engine: str, seed: int, horizon: float) -> Again:
-    if engine == "array":
-        from replnet.engines import array
-
-        return lambda replication, path, keep: array.record_path(
-            plan, seed, replication, horizon, keep, looks(plan, path, horizon)
-        )
-    from replnet.engines import step
-
-    return lambda replication, path, keep: step.record_path(
-        plan, seed, replication, horizon, keep, looks(plan, path, horizon)
-    )
 
 
 @contextmanager
@@ -54,7 +35,7 @@ def event_log(file: File | None, network: Network, seed: int, engine: str) -> It
         return
     about = {"network": network.data(), **provenance(network.data(), seed=seed, engine=engine)}
     with _alone(Path(file)):
-        log = EventLog(Path(file), tuple(network.graph), about)
+        log = EventLog(Path(file), network.topology.names, about)
         try:
             yield log
         except BaseException:
@@ -83,7 +64,7 @@ class EventLog:
         import pyarrow.parquet as pq
 
         self._file, self._part = file, file.with_name(file.name + ".part")
-        self._names, self._number = pa.array(names), {name: i for i, name in enumerate(names)}
+        self._names = pa.array(names)
         word = pa.dictionary(pa.int32(), pa.string())
         fields = [
             pa.field("replication", pa.int32(), nullable=False),
@@ -118,30 +99,10 @@ class EventLog:
         if self._size >= ROWS:
             self._write()
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """Rows of any replications, by name, as `live` hands them on."""
-        of: dict[int, list[Row]] = {}
-        for row in rows:
-            of.setdefault(row[0], []).append(row)
-        for replication, mine in of.items():
-            _, *found = zip(*mine, strict=True)
-            self._take(replication, self._columns(*found))
-
-    def _columns(self, at: Any, event: Any, node: Any, peer: Any, left: Any, source: Any) -> Columns:
-        copies = np.array(left, float)
-        # Of a copy of which nothing is known but that there is one, `live` has the lowest number there is.
-        copies[copies == np.finfo(float).min] = -np.inf
-        return columns(
-            np.array(at, float),
-            np.array([EVENTS.index(word) for word in event]),
-            self._numbers(node),
-            self._numbers(peer),
-            copies,
-            self._numbers(source),
-        )
-
-    def _numbers(self, names: Any) -> npt.NDArray[np.int64]:
-        return np.array([NO_ONE if name is None else self._number[name] for name in names])
+    def add(self, logged: Iterable[tuple[int, Columns]]) -> None:
+        """Rows of any replications, as `live` hands them on."""
+        for replication, rows in logged:
+            self._take(replication, rows)
 
     def _write(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0

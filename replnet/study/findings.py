@@ -11,13 +11,16 @@ from typing import final
 import numpy as np
 
 from replnet.ages.prediction import Prediction
-from replnet.engines.path import Floats, Path
-from replnet.engines.plan import QUERIES, UPDATES, Plan, Process
+from replnet.engines.plan import Plan
+from replnet.engines.tally import Path
+from replnet.laws.law import Floats, Ints
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.metrics import Metric
 from replnet.measure.row import NOTHING, Row, judged
-from replnet.measure.verdict import Comparison
-from replnet.study.caveats import behind, heavy, locked
+from replnet.measure.verdict import ROUNDING, Comparison
+from replnet.study.caveats import behind, heavy, locked, pull_laws
+
+WHOLE = 0.5  # deviation of a count that is one of two neighbouring numbers, at most: paths may all show the same one
 
 Key = tuple[str, str]
 """Group and metric."""
@@ -47,7 +50,7 @@ class Findings:
     @cached_property
     def keys(self) -> list[Key]:
         """Of all that is measured, group by group."""
-        found = {name: [(name, "freshness")] if row < 0 else [] for name, (_, row) in self.plan.rows.items()}
+        found: dict[str, list[Key]] = {name: [] for name in self.plan.rows}
         for key in self.paths[0].shares:
             found.setdefault(key[0], []).append(key)
         return [key for keys in found.values() for key in keys]
@@ -72,22 +75,32 @@ class Findings:
         return judged(self._raw, self.resolution)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
-        doubt = self.spoilt.get(group) or heavy(self._behind.get(group, ()), self.sampled) or self._doubt(group, metric)
-        return ratio(*self.amounts(group, metric), doubt=doubt)
+        amounts, wholes = self.amounts(group, metric)
+        formula = self.formulas.get((group, metric))
+        if not (np.isfinite(amounts).all() and np.isfinite(wholes).all()):
+            why = formula.note if formula and formula.kind else "infinite: sources that change are never downloaded"
+            return Estimate(math.inf, math.nan, len(self.paths), doubt=why)
+        behind = self._behind.get(group, np.empty(0, np.int64))
+        doubt = self.spoilt.get(group) or heavy(self.plan, behind, self.sampled) or self._doubt(group, metric)
+        estimate = ratio(amounts, wholes, doubt=doubt or self._rare(metric, formula, amounts, wholes))
+        if metric == "download_rate" and formula is not None and formula.value:
+            least = WHOLE / float(wholes.mean()) / math.sqrt(wholes.size)
+            return replace(estimate, error=max(estimate.error, least))
+        return estimate
+
+    def _rare(self, metric: str, formula: Prediction | None, amounts: Floats, wholes: Floats) -> str:
+        """Why the spread of what hardly ever happens says little of its mean."""
+        if metric not in ("any_fresh", "all_fresh") or (formula is not None and formula.value in (0.0, 1.0)):
+            return ""
+        seen = int((np.minimum(amounts, wholes - amounts) > ROUNDING * wholes).sum())
+        return (
+            f"no interval: too rare, seen in {seen} of {amounts.size} replications" if 2 * seen < amounts.size else ""
+        )
 
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
         """By replication, an amount and the whole of which it is a share."""
-        g, row = self.plan.rows.get(group, (-1, -1))
-        if metric != "freshness" or row >= 0:
-            shares = np.array([path.shares[group, metric] for path in self.paths])
-            return shares[:, 0], shares[:, 1]
-        if self.plan.copies[g]:
-            # Freshness is that of the copies that there were.
-            held = np.array([path.shares.get((group, "availability"), (1.0, 1.0))[0] for path in self.paths])
-            fresh = np.array([path.fresh[g] for path in self.paths])
-            return np.where(held > 0, fresh, 0.0) * held, held
-        good = np.array([float(path.good[g]) for path in self.paths])
-        return good, np.array([float(path.answers[g]) for path in self.paths])
+        shares = np.array([path.shares[group, metric] for path in self.paths])
+        return shares[:, 0], shares[:, 1]
 
     def _doubt(self, group: str, metric: str) -> str:
         """What there is against an interval of one of the metrics that were asked for."""
@@ -98,12 +111,10 @@ class Findings:
             return (
                 f"no interval: of up to {lost:.2g} of a replication nobody knows how old copies were, so it is left out"
             )
-        laws = [p.law for p in self._behind[group] if p.purpose not in (QUERIES, UPDATES)]
-        faults = [crash.fault for crash in self.plan.faults.crashes] + [cut.fault for cut in self.plan.faults.cuts]
-        return asked.doubt([*laws, *(fault.down for fault in faults if fault.down is not None)])
+        return asked.doubt(pull_laws(self.plan, self._behind[group]))
 
     @cached_property
-    def _behind(self) -> dict[str, list[Process]]:
+    def _behind(self) -> dict[str, Ints]:
         shown = {name for name, _ in self.keys}
         return {name: behind(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in shown}
 
@@ -119,7 +130,10 @@ class Findings:
         if metric == "freshness":
             notes += [self.said.get(group, ""), self._unproven]
         if metric == "freshness" or any(one.name == metric for one in self.asked):
-            notes += [locked(self._behind[group], self.sampled, len(self.paths)), self.depends.get(group, "")]
+            notes += [
+                locked(self.plan, self._behind[group], self.sampled, len(self.paths)),
+                self.depends.get(group, ""),
+            ]
         words = "; ".join(dict.fromkeys(note for note in [*notes, prediction.note] if note))
         against = Comparison(estimate, None) if group in self.spoilt else self.against.get(key)
         return Row(group, metric, prediction, estimate, words, against=against)

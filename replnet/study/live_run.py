@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from replnet.ages.prediction import Prediction
-from replnet.engines.path import Path
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import Lateness, run_path
+from replnet.engines.tally import Path, Task
 from replnet.laws.law import Law
 from replnet.live import Glimpse, Live, LiveLost, Log, Outage, Unreachable, Watch, ray_meanwhile, run_live
 from replnet.live.placement import work_of
@@ -19,12 +18,12 @@ from replnet.measure.estimate import difference
 from replnet.measure.row import is_share
 from replnet.measure.verdict import RESOLUTION, Comparison
 from replnet.network.network import Network
+from replnet.network.topology import Topology
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import behind
 from replnet.study.findings import Findings, Key
-from replnet.study.provenance import provenance
 from replnet.study.replications import REPLICATIONS, Progress
-from replnet.study.result import Emulated
+from replnet.study.result import Emulated, provenance
 
 __all__ = ["Glimpse", "LiveLost", "Unreachable", "ray_meanwhile", "run_for_real"]
 
@@ -57,14 +56,15 @@ def run_for_real(
     compiled = plan(network)
     replications = affordable(compiled, horizon) if replications is None else replications
     length = UNITS * compiled.slowest if horizon is None else horizon / max(replications, 1)
-    sampled = estimator == "sampled"
-    live = run_live(compiled, seed, length, replications=replications, sampled=sampled, watch=watch, log=log, **how)
+    task = Task(compiled, seed, length, estimator == "sampled")
+    live = run_live(task, replications=replications, watch=watch, log=log, **how)
     if progress:
         progress(1.0, "the same paths in virtual time")
-    virtual = [run_path(compiled, seed, r, live.horizon, sampled) for r in range(replications)]
+    task = replace(task, horizon=live.horizon)
+    virtual = [run_path(task, r) for r in range(replications)]
     return Emulated(
         network=network.data(),
-        rows=tuple(_findings(compiled, live, virtual, sampled, resolution, seed).rows(measured=live.faithful)),
+        rows=tuple(_findings(task, live, virtual, resolution).rows(measured=live.faithful)),
         provenance=provenance(network.data(), seed=seed, engine="live", **_circumstances(live)),
         engine="live",
         estimator=estimator,
@@ -92,17 +92,17 @@ def _incomplete(live: Live) -> str:
     return "; ".join([*filter(None, [live.cut_short]), *lost, *uncompared])
 
 
-def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, resolution: float, seed: int) -> Findings:
+def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) -> Findings:
     """Judged by the formulas that take the delay of messages, and where there is none, against `step`."""
-    theirs = Findings(compiled, {}, virtual, sampled, resolution)
+    compiled, topology = task.plan, task.plan.topology
+    theirs = Findings(compiled, {}, virtual, task.sampled, resolution)
     same = "on the same paths" if len(virtual) > 1 else "on this path"
     said = {
         group: f"step {same}: {estimate.value:.5f}"
         for (group, metric), estimate in zip(theirs.keys, theirs.estimates, strict=True)
         if metric == "freshness"
     }
-    prompt = formulas(compiled)
-    late = formulas(_slower(compiled, live.late))
+    prompt, late = formulas(topology), formulas(_slower(topology, live.late))
     known = {key: formula for key, formula in late.items() if formula.known}
     without = "without delay" if compiled.constant_delay == 0 else "with no other delay than the network's own"
     for group, metric in known:
@@ -115,16 +115,16 @@ def _findings(compiled: Plan, live: Live, virtual: list[Path], sampled: bool, re
     # What was lost on the way is neither in the formula nor in step, so there is nothing to judge.
     losses = {group: _losses(compiled, g, live) for g, group in enumerate(compiled.groups)}
     spoilt = {group: words for group, words in losses.items() if words}
-    ours = Findings(compiled, blind | known, live.paths, sampled, resolution, spoilt, said)
+    ours = Findings(compiled, blind | known, live.paths, task.sampled, resolution, spoilt, said)
     open_ = [key for key in theirs.keys if key in blind and key in ours.keys and key[0] not in spoilt]
-    return _beside_late_step(ours, theirs, open_, live, seed) if open_ and live.faithful else ours
+    return _beside_late_step(ours, theirs, open_, live, task) if open_ and live.faithful else ours
 
 
-def _beside_late_step(ours: Findings, prompt: Findings, open_: list[Key], live: Live, seed: int) -> Findings:
+def _beside_late_step(ours: Findings, prompt: Findings, open_: list[Key], live: Live, task: Task) -> Findings:
     """Rows without a formula judged against `step` with messages as late on average; `prompt` is step as it is."""
     lateness = Lateness(tuple(live.mean_slip + late for late in live.group_late), live.group_late)
     replications = range(len(prompt.paths))
-    slowed = [run_path(ours.plan, seed, r, live.horizon, ours.sampled, lateness) for r in replications]
+    slowed = [run_path(task, r, lateness) for r in replications]
     reference = replace(prompt, paths=slowed)
     against = {key: _against(ours, reference, prompt, key) for key in open_}
     notes = {key: f"{ours.formulas[key].note}; {_told(live, reference, against[key], key)}" for key in open_}
@@ -132,14 +132,14 @@ def _beside_late_step(ours: Findings, prompt: Findings, open_: list[Key], live: 
     return replace(ours, formulas=ours.formulas | told, against=against)
 
 
-def _slower(compiled: Plan, late: float) -> Plan:
+def _slower(topology: Topology, late: float) -> Topology:
     """As formulas see it: constant delays are so much longer, and of others they know nothing anyway."""
 
     def longer(delay: Law | float) -> Law | float:
         return delay if isinstance(delay, Law) else delay + late
 
-    delays = {pair: longer(delay) for pair, delay in compiled.delays.items()}
-    return replace(compiled, delay=longer(compiled.delay), delays=delays)
+    links = [link if link.delay is None else link._replace(delay=longer(link.delay)) for link in topology.links]
+    return replace(topology, links=links, about=topology.about | {"delay": longer(topology.delay)})
 
 
 def _blind(prompt: Prediction | None) -> Prediction:
@@ -172,13 +172,18 @@ def _told(live: Live, reference: Findings, cell: Comparison, key: Key) -> str:
 
 def _losses(compiled: Plan, g: int, live: Live) -> str:
     """What a group has suffered of hosts that were lost or stood still, with its nodes or such as it depends on."""
-    needed = {compiled.names[p.node] for p in behind(compiled, g)} if live.lost or live.stood else set()
+    needed = (
+        {compiled.names[i] for i in compiled.processes.node[behind(compiled, g)]} if live.lost or live.stood else set()
+    )
     own = {name for name, group in zip(compiled.names, compiled.group, strict=True) if group == g}
     words = [_loss(outage, len(own & set(outage.nodes))) for outage in live.lost if needed & set(outage.nodes)]
     words += [f"{still}, and what it was to do came late" for still in live.stood if needed & set(still.nodes)]
     words[MOST_TOLD:] = [f"and so {len(words) - MOST_TOLD} times more"] if len(words) > MOST_TOLD else []
-    if live.lost and words and compiled.copies[g]:
-        words.append(f"{float(np.mean(live.present[:, g])):.1%} of the copy-time counts")
+    there = (
+        [path.shares.get((compiled.groups[g], "availability")) for path in live.paths] if live.lost and words else []
+    )
+    if shares := [part / whole for part, whole in filter(None, there)]:
+        words.append(f"{fmean(shares):.1%} of the copy-time counts")
     return "; ".join(words)
 
 

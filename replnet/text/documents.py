@@ -1,4 +1,4 @@
-"""Files of the user: text, and YAML 1.2 as data that remembers where every key and value stands."""
+"""Files of the user, and those that come with replnet: text, and YAML 1.2 as data that remembers where it stands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from replnet.text.errors import InputError, Problem, field_name
+from replnet.text.errors import InputError, Problem, field_name, input_error
 
 Scalar = str | int | float | bool | None
 Route = Sequence[str | int]
@@ -34,7 +34,6 @@ class Node:
     value: Scalar | list[Node] | dict[str, Node]
     mark: Mark
     key: Mark | None = None
-    size: int = 1  # nodes below and including this one, aliases counted each time
     bare: bool = False  # an unquoted scalar
 
     def plain(self) -> Any:
@@ -85,16 +84,16 @@ class Document:
         """A problem at the value of `path` or at its key; where the path leads nowhere, at its parent."""
         node, rest = self._walk(path)
         mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
-        name = field_name([*self.prefix, *path]) or "file"
+        file, name = mark.origin or self.name, field_name([*self.prefix, *path]) or "file"
         if mark.line is None or mark.column is None:
-            return Problem(mark.origin or self.name or None, None, None, name, wrong, right)
-        column = mark.column + (self._offset(mark, rest) if isinstance(node.value, str) else 0)
-        return Problem(mark.origin or self.name, mark.line, column, name, wrong, right, self._line(mark))
-
-    def _line(self, mark: Mark) -> str | None:
-        lines = self.lines if mark.origin is None else self.others[mark.origin]
-        assert mark.line is not None
-        return lines[mark.line - 1] if mark.line <= len(lines) else None
+            return Problem(file or None, None, None, name, wrong, right)
+        lines, column = self.lines if mark.origin is None else self.others[mark.origin], mark.column
+        source = lines[mark.line - 1] if mark.line <= len(lines) else None
+        if source is not None and isinstance(node.value, str) and rest and isinstance(rest[0], str):
+            # A parameter within the text of a law.
+            found = re.search(rf"\b{re.escape(rest[0])}\s*=\s*", source[column - 1 :])
+            column += found.end() if found else 0
+        return Problem(file, mark.line, column, name, wrong, right, source)
 
     def _walk(self, path: Route) -> tuple[Node, Route]:
         node = self.root
@@ -105,44 +104,28 @@ class Document:
             node = below
         return node, ()
 
-    def _offset(self, mark: Mark, rest: Route) -> int:
-        """How far into the text of a law its parameter stands."""
-        line = self._line(mark)
-        if line is None or mark.column is None or not rest or not isinstance(rest[0], str):
-            return 0
-        text = line[mark.column - 1 :]
-        found = re.search(rf"\b{re.escape(rest[0])}\s*=\s*", text)
-        return found.end() if found else 0
-
-
-def collection(value: dict[str, Node] | list[Node], mark: Mark, key: Mark | None = None) -> Node:
-    """A mapping or a list."""
-    below = value.values() if isinstance(value, dict) else value
-    return Node(value, mark, key, size=1 + sum(node.size for node in below))
-
 
 def mapped(node: Node, change: Callable[[Node, tuple[str | int, ...]], Node], path: tuple[str | int, ...] = ()) -> Node:
     """`node` with `change(scalar, path)` in the place of every scalar below it; positions stay."""
     if isinstance(node.value, dict):
         fields = {key: mapped(below, change, (*path, key)) for key, below in node.value.items()}
-        return collection(fields, node.mark, node.key)
+        return replace(node, value=fields)
     if isinstance(node.value, list):
-        items = [mapped(below, change, (*path, i)) for i, below in enumerate(node.value)]
-        return collection(items, node.mark, node.key)
+        return replace(node, value=[mapped(below, change, (*path, i)) for i, below in enumerate(node.value)])
     return change(node, path)
 
 
 def node_of(data: Any, mark: Mark) -> Node:
     """Plain data as nodes that all stand at `mark`."""
     if isinstance(data, Mapping):
-        return collection({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
+        return Node({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
     if isinstance(data, (list, tuple)):
-        return collection([node_of(item, mark) for item in data], mark, mark)
+        return Node([node_of(item, mark) for item in data], mark, mark)
     return Node(data, mark, mark)
 
 
 def file_error(name: str, wrong: str, right: str) -> InputError:
-    return InputError([Problem(name, None, None, "file", wrong, right)])
+    return input_error(name, "file", wrong, right)
 
 
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
@@ -164,15 +147,10 @@ def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
         raise file_error(name, "is binary", "a text file in UTF-8")
     if len(raw) > largest:
         raise file_error(name, f"is larger than {largest // 1_000_000} MB", "a smaller file")
-    return _decoded(name, raw)
-
-
-def _decoded(name: str, raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        column = error.start - raw.rfind(b"\n", 0, error.start)
+        line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
         wrong = f"byte 0x{raw[error.start]:02x} is not UTF-8"
         raise InputError([Problem(name, line, column, "file", wrong, "a text file in UTF-8")]) from None
 
@@ -191,3 +169,24 @@ def parse_yaml(text: str, name: str) -> Document:
 def split_lines(text: str) -> Iterator[str]:
     """Lines as YAML counts them: str.splitlines would also break at form feeds."""
     return iter(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text))
+
+
+def folders(kind: str) -> list[Path]:
+    """Where files of a kind (topologies, experiments) lie: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    return [package / "data" / kind, package.parent / kind]
+
+
+def shipped(name: str, kind: str = "topologies") -> Path | None:
+    """The file called `name`: cascade, cascade.yaml and topologies/cascade.yaml are the same."""
+    wanted = name.removeprefix(f"{kind}/")
+    if not wanted or Path(wanted).is_absolute() or ".." in Path(wanted).parts:
+        return None
+    files = (folder / each for folder in folders(kind) for each in (wanted, f"{wanted}.yaml"))
+    return next((file for file in files if file.is_file()), None)
+
+
+def shipped_names(kind: str = "topologies") -> list[str]:
+    """The names that `shipped` knows."""
+    found = ((folder, file) for folder in folders(kind) for file in folder.rglob("*.yaml"))
+    return sorted({str(file.relative_to(folder).with_suffix("")) for folder, file in found})

@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, NamedTuple, final
 
-from replnet.text.checks import FieldError
+from replnet.text.errors import FieldError
 
 Kind = Literal["number", "name", "text", "list", "call", "named", "sign", "comparison", "if"]
 
@@ -41,10 +41,8 @@ LEVELS = {
 """By sign, how firmly it binds."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Form:
-    """`reserved` are words that are no names, `right` what a text should be that begins with no value."""
+class Form(NamedTuple):
+    """How a text is read; `reserved` are no names, `right` is what a text should be that begins with no value."""
 
     token: re.Pattern[str]
     space: re.Pattern[str]
@@ -221,27 +219,23 @@ class _Parser:
     def _single(self, depth: int) -> Node:
         begin, kind = self._begin, self._kind
         if kind == "[":
-            parts = self._items("]", depth)
-            return self._node("list", None, parts, begin)
+            return self._node("list", None, self._items("]", depth), begin)
         if kind == "(" and self._form is ARITHMETIC:
             self._take()
             inner = self._value(depth + 1)
             self._expect(")")
             return replace(inner, begin=begin, end=self._last)
         if kind == "number":
-            number = _number(self._take())
-            return self._node("number", number, [], begin)
+            return self._node("number", _number(self._take()), [], begin)
         if kind == "text":
-            quoted = self._take()
-            return self._node("text", re.sub(r"\\(.)", r"\1", quoted[1:-1]), [], begin)
+            return self._node("text", re.sub(r"\\(.)", r"\1", self._take()[1:-1]), [], begin)
         if kind != "name":
             raise self._wrong("a value" if depth else self._form.right)
         name = self._take()
         name = canonical(name) if self._form is ARITHMETIC else name
-        if self._kind != "(":
-            return self._node("name", name, [], begin)
-        parts = self._items(")", depth)
-        return self._node("call", name, parts, begin)
+        if self._kind == "(":
+            return self._node("call", name, self._items(")", depth), begin)
+        return self._node("name", name, [], begin)
 
     def _items(self, close: str, depth: int) -> list[Node]:
         """What stands between the opening bracket and `close`, by commas."""
@@ -276,4 +270,10 @@ def number(value: float) -> str:
 
 
 def listed(values: Iterable[float]) -> str:
+    """A list of numbers as people write it."""
     return "[" + ", ".join(map(number, values)) + "]"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, which LAW reads as the same text."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,4 +1,4 @@
-"""`-s key=value`: one field of a document replaced from the command line.
+"""`-s key=value`: one field of a document replaced from the command line; texts of laws with something replaced.
 
 peers=3                     a field
 tiers.1.replicas=5          an item of a list, counted from 1
@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from replnet.text.checks import FieldError
-from replnet.text.documents import Document, Mark, Node, collection, node_of
-from replnet.text.errors import InputError, Problem, field_name
-from replnet.text.file_names import anchored
-from replnet.text.grammar import LAW, number, parse
+from replnet.text.documents import Document, Mark, Node, mapped, node_of
+from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
+from replnet.text.grammar import LAW, number, parse, quoted
 from replnet.text.grammar import Node as Call
 from replnet.text.yaml_reader import compose
 
@@ -27,24 +25,19 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
     """The document with every `key=value` applied in turn."""
     problems: list[Problem] = []
     for assignment in assignments:
+        origin = f"-s {assignment}"
+        key, equals, text = assignment.partition("=")
+        keys = tuple(key.strip().split("."))
         try:
-            document = _apply(document, assignment)
+            if not equals or not all(keys):
+                raise input_error(origin, "-s", "is not key=value", "such as -s peers=3")
+            root = _put(document.root, keys, value_of(text, origin), text.strip(), (), origin)
+            document = replace(document, root=root)
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(problems)
     return document
-
-
-def _apply(document: Document, assignment: str) -> Document:
-    origin = f"-s {assignment}"
-    key, equals, text = assignment.partition("=")
-    key = key.strip()
-    if not equals or not all(key.split(".")):
-        raise InputError([Problem(origin, None, None, "-s", "is not key=value", "such as -s peers=3")])
-    value = value_of(text, origin)
-    root = _put(document.root, tuple(key.split(".")), value, text.strip(), (), origin)
-    return replace(document, root=root)
 
 
 def put(document: Document, key: str, new: Node) -> Document:
@@ -59,15 +52,11 @@ def value_of(text: str, origin: str) -> Node:
     try:
         node = compose(f"value: {text}", origin)
     except InputError as error:
-        wrong = error.problems[0].wrong
-        raise InputError([Problem(origin, None, None, "-s", wrong, _as_in_yaml(text))]) from None
+        listed = text.lstrip().startswith("[") and "(" in text
+        right = "laws in a list that have brackets of their own in quotes" if listed else "a value as in YAML"
+        raise input_error(origin, "-s", error.problems[0].wrong, right) from None
     assert isinstance(node.value, dict)
     return anchored(node_of(node.value["value"].plain(), Mark(None, None, origin)), Path())
-
-
-def _as_in_yaml(text: str) -> str:
-    listed = text.lstrip().startswith("[") and "(" in text
-    return "laws in a list that have brackets of their own in quotes" if listed else "a value as in YAML"
 
 
 def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[str | int, ...], origin: str) -> Node:
@@ -81,27 +70,21 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
         key, rest = ".".join(keys[:taken]), keys[taken:]
         child = node.value.get(key, Node({}, mark, mark) if rest else new)
         below = _put(child, rest, new, text, (*path, key), origin)
-        return collection({**node.value, key: below}, node.mark, node.key)
+        return Node({**node.value, key: below}, node.mark, node.key)
     if isinstance(node.value, list):
-        index = _index(keys[0], len(node.value), path, origin)
+        key, length = keys[0], len(node.value)
+        if not (key.isascii() and key.isdigit() and 1 <= int(key[:9]) <= length):
+            right = f"1 to {length}, counted from 1" if length else "an empty list"
+            raise input_error(origin, field_name(path), f"has no item {key}", right)
+        index = int(key) - 1
         below = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
-        return collection([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
+        return Node([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
     call = call_of(node.value) if isinstance(node.value, str) else None
     if call is not None and call.kind == "call" and len(keys) == 1:
         return Node(with_parameter(call, keys[0], text), new.mark, new.mark)
     if node.value is None:
         return _put(Node({}, mark, mark), keys, new, text, path, origin)
-    raise _fault(path, origin, f"has no field {'.'.join(keys)}", f"-s {field_name(path)}=...")
-
-
-def _index(key: str, length: int, path: tuple[str | int, ...], origin: str) -> int:
-    if key.isascii() and key.isdigit() and 1 <= int(key[:9]) <= length:
-        return int(key) - 1
-    raise _fault(path, origin, f"has no item {key}", f"1 to {length}, counted from 1" if length else "an empty list")
-
-
-def _fault(path: tuple[str | int, ...], origin: str, wrong: str, right: str) -> InputError:
-    return InputError([Problem(origin, None, None, field_name(path), wrong, right)])
+    raise input_error(origin, field_name(path), f"has no field {'.'.join(keys)}", f"-s {field_name(path)}=...")
 
 
 def call_of(text: str) -> Call | None:
@@ -118,3 +101,36 @@ def with_parameter(call: Call, name: str, text: str) -> str:
     replaced = SPEED if name in SPEED else {name}
     kept = [part.source for part in call.parts if part.kind != "named" or part.value not in replaced]
     return f"{call.value}({', '.join([*kept, f'{name}={text}'])})"
+
+
+def anchored(root: Node, folder: Path, at: tuple[str | int, ...] = ()) -> Node:
+    """`root`, found at `at` in its document, with names of files that count from `folder` made absolute.
+
+    So the document means the same wherever it is kept.
+    """
+
+    def change(node: Node, path: tuple[str | int, ...]) -> Node:
+        if not isinstance(node.value, str):
+            return node
+        if path[-2:] == ("trace", "file") or (*at, *path) == ("network", "file"):
+            return replace(node, value=str((folder / node.value).resolve()))
+        return replace(node, value=_absolute(node.value, folder)) if "trace" in node.value.lower() else node
+
+    return mapped(root, change)
+
+
+def _absolute(text: str, folder: Path) -> str:
+    """The text of a law with the files of its traces made absolute."""
+    try:
+        tree = parse(text, LAW)
+    except FieldError:  # said where the law is read
+        return text
+    for call in reversed(list(tree.walk())):  # from the end, so that places before stay as they are
+        if call.kind == "call" and call.value.lower() == "trace" and call.parts:
+            # It is named, or the first argument.
+            named = [part.parts[0] for part in call.parts if (part.kind, part.value) == ("named", "file")]
+            file = (named or call.parts)[0]
+            if file.kind in ("name", "text"):
+                path = quoted(str((folder / file.value).resolve()))
+                text = f"{text[: file.begin]}{path}{text[file.end :]}"
+    return text

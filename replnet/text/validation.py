@@ -8,21 +8,16 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from replnet.text.checks import FieldError
 from replnet.text.documents import Document
-from replnet.text.errors import FieldsError, InputError, Problem, field_name, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, InputError, Problem, field_name, shown, suggestion
 
 Path = tuple[str | int, ...]
 Fault = tuple[Path, str, str, bool]  # path, wrong, right, whether the key is meant
 Model = TypeVar("Model", bound=BaseModel)
-Locate = Callable[[Fault], Problem]
 
 SHAPES = {
-    "dict_type": "a mapping of fields",
-    "model_type": "a mapping of fields",
-    "model_attributes_type": "a mapping of fields",
-    "list_type": "a list",
-    "tuple_type": "a list",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping of fields"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
     "string_type": "a text",
 }
 
@@ -32,10 +27,13 @@ def checked(model: type[Model], data: Mapping[str, Any], document: Document | No
     try:
         return model.model_validate(data, context=_context(data, document))
     except ValidationError as error:
-        raise InputError(map(located(document), faults(error, model, data))) from None
+        found = (fault for detail in error.errors(include_url=False) for fault in _faults(detail, model, data))
+        raise InputError(map(located(document), found)) from None
 
 
-def one_of(models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None) -> Model:
+def checked_by(
+    models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None
+) -> Model:
     """`data` as the model that its `field` names; an InputError as `checked` has them."""
     name = data.get(field)
     if isinstance(name, str) and name in models:
@@ -56,7 +54,9 @@ def _context(data: Mapping[str, Any], document: Document | None) -> dict[str, An
     }
 
 
-def located(document: Document | None) -> Locate:
+def located(document: Document | None) -> Callable[[Fault], Problem]:
+    """What makes a problem with a place of a fault in this document, or in data that have none."""
+
     def locate(fault: Fault) -> Problem:
         path, wrong, right, key = fault
         if document is None:
@@ -66,31 +66,25 @@ def located(document: Document | None) -> Locate:
     return locate
 
 
-def faults(error: ValidationError, model: type[BaseModel], data: Any) -> Iterator[Fault]:
-    for detail in error.errors(include_url=False):
-        yield from _faults(detail, model, data)
-
-
 def _faults(detail: Any, model: type[BaseModel], data: Any) -> Iterator[Fault]:
-    path, kind = _path(detail["loc"], data), detail["type"]
-    cause = detail.get("ctx", {}).get("error")
-    value = detail["input"]
+    """One error of pydantic in our words."""
+    path, owner = _place(detail["loc"], model, data)
+    kind, value, cause = detail["type"], detail["input"], detail.get("ctx", {}).get("error")
     if isinstance(cause, FieldError):
         yield (*path, *((cause.field,) if cause.field else ())), cause.wrong, cause.right, False
     elif isinstance(cause, FieldsError):
         for below, wrong, right in cause.faults:
             yield (*path, *below), wrong, right, False
     elif kind == "missing":
-        owner = model_at(model, path[:-1], data)
-        yield path, "missing", _description(owner, path[-1]), True
+        field = _fields(owner).get(str(path[-1]))
+        yield path, "missing", (field.description if field else None) or "a value", True
     elif kind == "extra_forbidden":
-        owner = model_at(model, path[:-1], data)
         yield path, "unknown field", suggestion(str(path[-1]), _fields(owner)), True
-    elif kind in ("literal_error", "union_tag_invalid"):
-        tag = kind == "union_tag_invalid"
-        expected = str(detail["ctx"]["expected_tags" if tag else "expected"]).replace("'", "")
-        wrong = repr(detail["ctx"]["tag"]) if tag else shown(value)
-        yield (*path, "kind") if tag else path, f"{wrong} is unknown here", expected, False
+    elif kind == "literal_error":
+        yield path, f"{shown(value)} is unknown here", str(detail["ctx"]["expected"]).replace("'", ""), False
+    elif kind == "union_tag_invalid":
+        expected = str(detail["ctx"]["expected_tags"]).replace("'", "")
+        yield (*path, "kind"), f"{detail['ctx']['tag']!r} is unknown here", expected, False
     elif kind == "union_tag_not_found":
         yield (*path, "kind"), "missing", "the kind of the tier: single, cascade or cooperative", True
     elif kind in SHAPES:
@@ -99,36 +93,31 @@ def _faults(detail: Any, model: type[BaseModel], data: Any) -> Iterator[Fault]:
         yield path, f"{shown(value)} does not fit", detail["msg"], False
 
 
-def _path(loc: Path, data: Any) -> Path:
-    """pydantic's location without the parts that are not in the data: tags of unions, the list around a lone value."""
+def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[BaseModel] | None]:
+    """pydantic's location without the parts that are not in the data (tags of unions, the list around a lone value),
+    and the model whose field its last part is."""
     path: list[str | int] = []
+    owner, models, names = None, [model], False  # names: the next part is a name that the user chose
     for part in loc:
         if isinstance(data, Mapping):
             if part not in data and part == data.get("kind"):
                 continue
-            path.append(part)
-            data = data.get(part)
-        elif isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data):
-            path.append(part)
-            data = data[part]
+            below = data.get(part)
         elif isinstance(part, str):
-            path.append(part)
-    return tuple(path)
-
-
-def model_at(model: type[BaseModel], path: Path, data: Any) -> type[BaseModel] | None:
-    """The model that describes `path`."""
-    models, names = [model], False  # names: the next part is a name that the user chose
-    for part in path:
-        owner = _chosen(models, data)
-        data = _below(data, part)
+            below = None
+        elif isinstance(data, (list, tuple)) and part < len(data):
+            below = data[part]
+        else:
+            continue
+        path.append(part)
+        owner, data = _chosen(models, data), below
         if names or isinstance(part, int):
             names = False
-            continue
-        field = _fields(owner).get(part)
-        models = [] if field is None else list(_models(field.annotation))
-        names = field is not None and get_origin(field.annotation) is dict
-    return _chosen(models, data)
+        else:
+            field = _fields(owner).get(part)
+            models = [] if field is None else list(_models(field.annotation))
+            names = field is not None and get_origin(field.annotation) is dict
+    return tuple(path), owner
 
 
 def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
@@ -139,14 +128,8 @@ def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
     return next((model for model in models if kind in get_args(model.model_fields["kind"].annotation)), None)
 
 
-def _below(data: Any, part: str | int) -> Any:
-    try:
-        return data[part]
-    except (KeyError, IndexError, TypeError):
-        return None
-
-
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that a field may hold."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is not Literal:
@@ -156,8 +139,3 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
     return {} if model is None else {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-def _description(model: type[BaseModel] | None, name: str | int) -> str:
-    field = _fields(model).get(str(name))
-    return (field.description if field else None) or "a value"

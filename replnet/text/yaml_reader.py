@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, final
 
-from replnet.text.documents import Mark, Node, Scalar, collection, file_error, split_lines
+from replnet.text.documents import Mark, Node, Route, Scalar, file_error, split_lines
 from replnet.text.errors import MOST_SHOWN, InputError, Problem, field_name, printable
 
 DEEPEST = 50
@@ -33,15 +33,8 @@ BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 CORE = "tag:yaml.org,2002:"
-TAGS: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "null": (type(None),),
-    "map": (),
-    "seq": (),
-}
+TAGS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool, "null": type(None)}
+TAGS |= dict.fromkeys(("map", "seq"), ())  # which no scalar is
 HINTS = {
     "mapping values are not allowed": "one `key: value` per line, evenly indented; quote a text that has `: ` inside",
     "\\t": "indent with spaces",
@@ -71,14 +64,15 @@ def compose(text: str, name: str) -> Node:
 
 @final
 class _Composer:
+    """Reads one document, event by event."""
+
     def __init__(self, text: str, name: str) -> None:
         from ruamel.yaml import YAML
 
         self.name, self.lines = name, list(split_lines(text))
         self.problems: list[Problem] = []
-        self.anchors: dict[str, Node | None] = {}  # None while the anchored node is being read
-        self.aliased = 0
-        self.path: list[str | int] = []
+        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with its size; None while the node is being read
+        self.count = self.aliased = 0  # nodes so far, and those of them that aliases stand for
         if any(len(line) > LONGEST_LINE for line in self.lines):
             raise file_error(name, f"has a line of more than {LONGEST_LINE:,} characters", "shorter lines")
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
@@ -87,14 +81,16 @@ class _Composer:
         """The only document of the stream, which must be a mapping."""
         self._next()
         event = self._next()
-        if type(event).__name__ == "StreamEndEvent":
+        if _kind(event) == "StreamEnd":
             raise file_error(self.name, "is empty", "a mapping of fields, such as kind: cascade")
-        node = self._node(self._next(), 0)
+        node = self._node(self._next(), ())
         self._next()
-        if type(after := self._next()).__name__ != "StreamEndEvent":
-            self._fault(after, "a second document starts", "one document per file")
+        if _kind(after := self._next()) != "StreamEnd":
+            raise self._error(_mark(after.start_mark), "a second document starts", "one document per file")
         if not isinstance(node.value, dict):
-            self._fault(event, f"is {_kind(node)}", "a mapping of fields, such as kind: cascade", node.mark)
+            single = "empty" if node.value is None else f"the single value {printable(repr(node.value), 40)}"
+            found = "a list" if isinstance(node.value, list) else single
+            raise self._error(node.mark, f"is {found}", "a mapping of fields, such as kind: cascade")
         if self.problems:
             raise InputError(self.problems)
         return node
@@ -112,124 +108,106 @@ class _Composer:
         except (ValueError, OverflowError, RecursionError) as error:
             mark, wrong = None, f"is not YAML: {error}"
         right = next((hint for part, hint in HINTS.items() if part in wrong), "valid YAML")
-        place = _mark(mark) if mark is not None else Mark(1, 1)
-        raise InputError([*self.problems, self._problem(place, "yaml", wrong, right)])
+        raise self._error(Mark(1, 1) if mark is None else _mark(mark), wrong, right)
 
     def _problem(self, mark: Mark, field: str, wrong: str, right: str) -> Problem:
         assert mark.line is not None
         source = self.lines[mark.line - 1] if mark.line <= len(self.lines) else None
         return Problem(self.name, mark.line, mark.column, field, wrong, right, source)
 
-    def _fault(self, event: Any, wrong: str, right: str, mark: Mark | None = None) -> None:
-        """Nothing sensible can follow."""
-        raise InputError([*self.problems, self._problem(mark or _mark(event.start_mark), "yaml", wrong, right)])
+    def _error(self, mark: Mark, wrong: str, right: str) -> InputError:
+        """Of a problem after which nothing sensible can follow."""
+        return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
-    def _node(self, event: Any, depth: int) -> Node:
-        kind = type(event).__name__
-        if depth > DEEPEST:
-            self._fault(event, f"is nested deeper than {DEEPEST} levels", "a flatter file")
-        if kind == "AliasEvent":
-            return self._alias(event)
+    def _node(self, event: Any, path: Route) -> Node:
+        kind, mark = _kind(event), _mark(event.start_mark)
+        if len(path) > DEEPEST:
+            raise self._error(mark, f"is nested deeper than {DEEPEST} levels", "a flatter file")
+        if kind == "Alias":
+            return self._alias(event.anchor, mark)
+        before = self.count
+        self.count += 1
         if event.anchor is not None:
             self.anchors[event.anchor] = None
-        if kind == "ScalarEvent":
-            node = self._scalar(event)
-        elif kind == "SequenceStartEvent":
-            node = self._sequence(event, depth)
-        else:
-            node = self._mapping(event, depth)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = node
-        return node
-
-    def _alias(self, event: Any) -> Node:
-        name = event.anchor
-        if name not in self.anchors:
-            self._fault(event, f"*{name} has no anchor", f"&{name} before it")
-        node = self.anchors[name]
-        if node is None:
-            self._fault(event, f"*{name} stands inside what it names", "aliases without a cycle")
-        assert node is not None
-        self.aliased += node.size
-        if self.aliased > ALIAS_BUDGET:
-            self._fault(event, f"aliases stand for more than {ALIAS_BUDGET:,} values", "fewer aliases of aliases")
-        return replace(node, mark=_mark(event.start_mark), bare=False)
-
-    def _tag(self, event: Any) -> str | None:
         # Older parsers give a string, newer ones an object.
         tag = None if event.tag is None else str(event.tag)
         if tag not in (None, "!") and tag.removeprefix(CORE) not in TAGS:
-            self._fault(event, f"the tag {printable(tag, 60)} is not known", "plain values without tags")
-        return tag
+            raise self._error(mark, f"the tag {printable(tag, 60)} is not known", "plain values without tags")
+        if kind == "Scalar":
+            node = self._scalar(event, tag, mark)
+        else:
+            read = self._sequence if kind == "SequenceStart" else self._mapping
+            node = Node(read(event.flow_style, path), mark)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node, self.count - before
+        return node
 
-    def _scalar(self, event: Any) -> Node:
-        tag, text = self._tag(event), event.value
-        bare = event.implicit[0] and event.style in (None, "")
+    def _alias(self, name: str, mark: Mark) -> Node:
+        if name not in self.anchors:
+            raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
+        found = self.anchors[name]
+        if found is None:
+            raise self._error(mark, f"*{name} stands inside what it names", "aliases without a cycle")
+        node, size = found
+        self.count += size
+        self.aliased += size
+        if self.aliased > ALIAS_BUDGET:
+            raise self._error(mark, f"aliases stand for more than {ALIAS_BUDGET:,} values", "fewer aliases of aliases")
+        return replace(node, mark=mark, bare=False)
+
+    def _scalar(self, event: Any, tag: str | None, mark: Mark) -> Node:
+        text = event.value
         if tag is None:
-            return Node(scalar(text) if bare else text, _mark(event.start_mark), bare=bare)
-        if tag in ("!", CORE + "str"):
-            return Node(text, _mark(event.start_mark))
-        value = scalar(text)
-        if not isinstance(value, TAGS[tag.removeprefix(CORE)]):
-            self._fault(event, f"{printable(text, 60)!r} does not fit the tag {tag.removeprefix(CORE)}", "no tag")
-        return Node(value, _mark(event.start_mark))
+            bare = event.implicit[0] and event.style in (None, "")
+            return Node(scalar(text) if bare else text, mark, bare=bare)
+        kind = tag.removeprefix(CORE)
+        value = text if kind in ("!", "str") else scalar(text)
+        if kind != "!" and not isinstance(value, TAGS[kind]):
+            raise self._error(mark, f"{printable(text, 60)!r} does not fit the tag {kind}", "no tag")
+        return Node(value, mark)
 
-    def _sequence(self, event: Any, depth: int) -> Node:
-        self._tag(event)
+    def _sequence(self, flow: bool, path: Route) -> list[Node]:
         items: list[Node] = []
-        while type(entry := self._next()).__name__ != "SequenceEndEvent":
-            self.path.append(len(items))
-            item = self._node(entry, depth + 1)
-            self.path.pop()
-            if event.flow_style and items and item.bare and _open(items[-1]):
-                items[-1] = replace(items[-1], value=f"{items[-1].value}, {_text(item)}")
+        while _kind(entry := self._next()) != "SequenceEnd":
+            item = self._node(entry, [*path, len(items)])
+            if flow and items and item.bare and _open(items[-1]):
+                items[-1] = replace(items[-1], value=f"{items[-1].value}, {item.value}")
             else:
                 items.append(item)
-        return collection(items, _mark(event.start_mark))
+        return items
 
-    def _mapping(self, event: Any, depth: int) -> Node:
-        self._tag(event)
+    def _mapping(self, flow: bool, path: Route) -> dict[str, Node]:
         items: dict[str, Node] = {}
         last = ""
-        while type(entry := self._next()).__name__ != "MappingEndEvent":
-            if type(entry).__name__ != "ScalarEvent":
-                self._fault(entry, "a key is not a text", "`key: value`")
-            key, mark = entry.value, _mark(entry.start_mark)
-            self.path.append(key)
-            node = replace(self._node(self._next(), depth + 1), key=mark)
-            self.path.pop()
-            if event.flow_style and last and _open(items[last]) and node.bare and node.value is None:
+        while _kind(entry := self._next()) != "MappingEnd":
+            mark = _mark(entry.start_mark)
+            if _kind(entry) != "Scalar":
+                raise self._error(mark, "a key is not a text", "`key: value`")
+            key = entry.value
+            node = replace(self._node(self._next(), [*path, key]), key=mark)
+            if flow and last and _open(items[last]) and node.bare and node.value is None:
                 items[last] = replace(items[last], value=f"{items[last].value}, {key}")
                 continue
             if key in items:
-                self._duplicate(mark, key, items[key])
+                first, name = items[key].key, field_name([*path, key])
+                wrong = f"is given twice, first in line {first.line if first else None}"
+                self.problems.append(self._problem(mark, name, wrong, "once"))
+                if len(self.problems) > MOST_SHOWN:
+                    raise InputError(self.problems)
             else:
                 items[key] = node
             last = key
-        return collection(items, _mark(event.start_mark))
+        return items
 
-    def _duplicate(self, mark: Mark, key: str, first: Node) -> None:
-        line = first.key.line if first.key else None
-        name = field_name([*self.path, key])
-        self.problems.append(self._problem(mark, name, f"is given twice, first in line {line}", "once"))
-        if len(self.problems) > MOST_SHOWN:
-            raise InputError(self.problems)
+
+def _kind(event: Any) -> str:
+    return type(event).__name__.removesuffix("Event")
 
 
 def _mark(mark: Any) -> Mark:
     return Mark(mark.line + 1, mark.column + 1)
 
 
-def _text(node: Node) -> str:
-    return str(node.value)
-
-
 def _open(node: Node) -> bool:
     """An unquoted text that stopped at a comma within parentheses."""
     return node.bare and isinstance(node.value, str) and node.value.count("(") > node.value.count(")")
-
-
-def _kind(node: Node) -> str:
-    if isinstance(node.value, list):
-        return "a list"
-    return "empty" if node.value is None else f"the single value {printable(repr(node.value), 40)}"

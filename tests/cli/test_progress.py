@@ -1,31 +1,63 @@
-"""Whatever takes long says so, before it is known how long it will take."""
+"""What is shown while something takes long: lines now and then, and pictures on a terminal."""
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
+from collections import deque
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from replnet.cli import main, progress
+from replnet.live import Glimpse as LiveGlimpse
+from replnet.live import Outage
+from replnet.live.clocks import Standstill
 from replnet.network import network as networks
-from replnet.report import sections
-from replnet.study.experiment import experiment
-from replnet.study.experiment.experiment import Experiment
-from replnet.study.sweeps import cell as cells
+from replnet.report import section as sections
+from replnet.study.experiment import experiment, subjects
+from replnet.study.experiment.cells import Cell, Settings
 from replnet.study.sweeps import forecast as outlooks
+from replnet.study.sweeps.sweep import Glimpse
 
-FAST = {
-    "title": "fast polls",
-    "vary": {"nu": [1, 100_000]},
-    "network": {
-        "kind": "cooperative", "replicas": 10, "peers": 1, "updates": "exponential(rate=1)",
-        "downloads": "exponential(rate=1)", "polls": "exponential(rate=${nu})",
-    },
-    "run": {"horizon": 1e4},
+LOST = Outage(1, ("a", "b"), "died", 2.0)
+SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
+CELL = Cell("key", {"k": 2, "select": "recent"}, {}, SETTINGS)
+ROW = {
+    "group": "cluster", "metric": "freshness", "measured": 0.5032, "error": 0.001, "replications": 32, "doubt": "",
+    "predicted": 0.5, "accuracy": None, "kind": "exact", "source": "", "note": "",
 }  # fmt: skip
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_a_terminal(monkeypatch) -> Terminal:
+    """What stands in the place of stderr from now on; pytest puts its own there before it calls a test."""
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    return terminal
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Lines come only when something makes them come at once."""
+    monkeypatch.setattr(progress, "PATIENCE", 3600.0)
+
+
+def picture(drawn) -> str:
+    from rich.console import Console
+
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(drawn)
+    return console.export_text()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +67,7 @@ FAST = {
         (["run", "cascade"], networks, "load"),
         (["network", "cascade"], networks, "load"),
         (["sweep", "p2p/fig3"], experiment, "load_experiment"),
-        (["sweep", "p2p/fig3", "--workers", "0"], cells, "emulated"),
+        (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulated"),
         (["sweep", "p2p/fig3", "--dry-run"], outlooks, "_look"),
         (["report", "nowhere"], sections, "opened"),
     ],
@@ -57,37 +89,173 @@ def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):
     assert spoken.is_set()
 
 
-def test_a_glance_at_a_cell_is_brief_whatever_its_rates(monkeypatch):
-    """No look has more events than the longest may, be they polls at 100,000 per unit of time."""
-    seen = []
+def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    said, third = [], threading.Event()
 
-    def counted(network, settings, longer=False):
-        result = cells.emulated(network, settings, longer)
-        seen.append(result.events)
-        return result
+    def echo(words, err):
+        assert err
+        said.append(words)
+        if len(said) == 2:
+            tell(0.5, "half of it")
+        if said[-1].endswith("half of it"):
+            third.set()
 
-    monkeypatch.setattr(outlooks, "emulated", counted)
-    monkeypatch.setattr(outlooks, "LONG", {"array": 1e5, "step": 1e3})
-    monkeypatch.setattr(outlooks, "SHORT", 0.0)
-    experiment = Experiment.from_data(FAST)
-    found = outlooks.outlook(experiment.cells(), {})
-    assert max(seen) < 1.1e5
-    assert found.events == pytest.approx(1e4 * (1 + 10 * (1 + 1) + 1 + 10 * (1 + 100_000)))
-    finer = replace(experiment.cells()[0].settings, horizon=None, precision=0.01)
-    cell = replace(experiment.cells()[0], settings=finer)
-    assert np.isfinite(outlooks.outlook([cell], {}).seconds)
+    monkeypatch.setattr(progress, "echo", echo)
+    with progress.progress() as tell:
+        assert third.wait(60)
+    assert said[:3] == ["0 s: starting", "0 s: starting", "0 s: half of it"]
 
 
-def test_a_glance_at_a_cell_that_fails_is_told(monkeypatch):
-    """As in a sweep, it ends nothing: the others are looked at."""
-    look = outlooks._look
+def test_nothing_is_said_of_what_is_over_at_once(elsewhere, capsys):
+    with progress.progress() as tell, progress.working("reading"):
+        tell(0.5, "half of it")
+    assert capsys.readouterr() == ("", "")
 
-    def failing(cell):
-        if cell.values["nu"] == 1:
-            return 1 / 0
-        return look(cell)
 
-    monkeypatch.setattr(outlooks, "_look", failing)
-    found = outlooks.outlook(Experiment.from_data({**FAST, "vary": {"nu": [1, 2]}, "run": {"horizon": 10}}).cells(), {})
-    assert found.failed == "nu = 1: ZeroDivisionError: division by zero"
-    assert found.events > 0
+def test_a_bar_on_a_terminal(monkeypatch):
+    terminal = on_a_terminal(monkeypatch)
+    with progress.progress() as tell:
+        tell(0.25, "a quarter of it")
+    assert "starting" in terminal.getvalue()
+    assert "a quarter of it" in terminal.getvalue()
+
+
+# ---- A sweep
+
+BEGUN = Glimpse(0, 3, 0, 0.0, False)
+DONE = replace(BEGUN, done=1, seconds=4.0, cell=CELL, record={"rows": [ROW]})
+FAILED = replace(BEGUN, done=1, seconds=4.0, cell=CELL, failure="out of memory")
+
+
+@pytest.mark.parametrize(
+    ("glimpses", "words"),
+    [
+        ([BEGUN], "fig: 0 of 3 cells"),
+        ([replace(BEGUN, longer=True)], "fig: 0 of 3 cells that differed, four times longer"),
+        (
+            [DONE],
+            "fig: 1 of 3 cells; 0.25 a second; 8 s left; "
+            "farthest from its prediction z = +3.20 (k = 2, select = recent, cluster freshness)",
+        ),
+        ([FAILED], "fig: 1 of 3 cells; 0.25 a second; 8 s left; 1 failed, last k = 2, select = recent: out of memory"),
+        ([replace(DONE, done=3, record={"rows": []})], "fig: 3 of 3 cells; 0.75 a second"),
+    ],
+)
+def test_words_say_how_far_a_sweep_is_and_what_stands_out(glimpses, words):
+    seen = progress.Seen("fig", BEGUN)
+    for glimpse in glimpses:
+        seen.add(glimpse)
+    assert seen.words() == words
+
+
+def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows(monkeypatch):
+    seen = progress.Seen("fig\x1b", BEGUN)
+    for _ in range(20):
+        seen.add(DONE)
+    words, bar, *shown = [line.split() for line in picture(seen.picture()).splitlines()]
+    assert set(bar[0]) <= {*"━╸╺"}
+    assert words[0] == "fig\\x1b:"
+    assert shown == [["cell", "group", "metric", "measured", "predicted", "z"]] + progress.LATEST * [
+        ["2,", "recent", "cluster", "freshness", "0.5032", "0.5", "+3.20"]
+    ]
+    terminal = on_a_terminal(monkeypatch)
+    with progress.watched("fig") as look:
+        look(DONE)
+    assert "1 of 3 cells" in terminal.getvalue()
+
+
+def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
+    with progress.watched("fig") as look:
+        look(BEGUN)
+        look(DONE)
+        assert capsys.readouterr().err == ""
+        look(FAILED)
+        assert capsys.readouterr().err.endswith("1 failed, last k = 2, select = recent: out of memory\n")
+
+
+# ---- A live run
+
+
+def glimpse(now: float = 5.0, messages: int = 100, lost: tuple[Outage, ...] = ()) -> LiveGlimpse:
+    shares = np.array([0.5, np.nan])
+    return LiveGlimpse(now, 20.0, ("level 1", "clients"), shares, (1, 10, 0, 5), messages, 0.002, lost)
+
+
+def test_words_say_how_far_how_fast_how_late_and_what_failed():
+    assert progress.live_words(glimpse(lost=(LOST,)), (1200.4, 16.0)) == [
+        "t = 5 of 20 (25%)",
+        "1,200 messages/s, 16 events/s",
+        "wakes 0.002 late on average",
+        "host 1 died: lost from t = 2 to the end",
+    ]
+    stood = replace(glimpse(), stood=(Standstill("the driver", 2.0, 20.1),))
+    assert progress.live_words(stood, (0.0, 0.0))[3:] == ["the driver stood still for 20.1 s at t = 2"]
+
+
+def test_a_run_that_has_not_begun_is_at_zero():
+    assert progress.live_words(glimpse(now=-0.3), (0.0, 0.0))[0] == "t = 0 of 20 (0%)"
+
+
+def test_groups_without_copies_have_no_freshness():
+    assert progress.fresh_groups(glimpse()) == [("level 1", 0.5)]
+
+
+def test_rates_are_of_the_time_between_two_looks():
+    marks = deque(maxlen=2)
+    assert progress.rates(marks, 10.0, glimpse(messages=100)) == (0.0, 0.0)
+    assert progress.rates(marks, 10.2, glimpse(messages=150)) == (0.0, 0.0)  # too soon to tell
+    assert progress.rates(marks, 12.0, glimpse(messages=300)) == (100.0, 0.0)
+    assert progress.rates(marks, 12.2, glimpse(messages=900)) == (100.0, 0.0)
+    assert progress.rates(marks, 13.0, glimpse(messages=400)) == (100.0, 0.0)
+
+
+def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    said, spoken = [], threading.Event()
+    monkeypatch.setattr(progress, "echo", lambda words, err: (said.append(words), spoken.set()))
+    with progress.watching() as look:
+        assert not spoken.wait(0.05)
+        look(glimpse())
+        assert spoken.wait(60)
+    assert said[0] == "; ".join([*progress.live_words(glimpse(), (0.0, 0.0)), "fresh: level 1 0.500"])
+
+
+def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
+    said = []
+    with progress.watching() as look:
+        for seen in (glimpse(), glimpse(), glimpse(lost=(LOST,)), glimpse(lost=(LOST,))):
+            look(seen)
+            said.append(capsys.readouterr().err)
+    assert [bool(words) for words in said] == [False, False, True, False]
+    assert "fresh: level 1 0.500" in said[2]
+    assert "host 1 died" in said[2]
+
+
+def test_a_live_run_on_a_terminal_is_a_picture(monkeypatch):
+    seen = glimpse(lost=(LOST,))
+    shown = picture(progress.live_picture(seen, progress.live_words(seen, (0.0, 0.0))))
+    assert "t = 5 of 20 (25%)" in shown
+    assert "level 1" in shown
+    assert "0.500" in shown
+    assert "host 1 died" in shown
+    terminal = on_a_terminal(monkeypatch)
+    with progress.watching() as look:
+        look(seen)
+    assert "host 1 died" in terminal.getvalue()
+
+
+def test_a_terminal_says_what_a_live_run_waits_for(monkeypatch):
+    pictures = []
+
+    @contextmanager
+    def drawn(picture, words):
+        pictures.append(picture)
+        yield
+
+    monkeypatch.setattr(progress, "drawn", drawn)
+    with progress.watching() as look:
+        assert pictures[0]() == "starting Ray and its actors ..."
+        look(glimpse())
+        assert "level 1" in picture(pictures[0]())

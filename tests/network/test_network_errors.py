@@ -13,7 +13,7 @@ from textwrap import dedent
 
 import pytest
 
-from replnet.network import InputError, cascade, compose, cooperative, graph, load, memory_check, redundant, single
+from replnet.network import InputError, build, cascade, compose, cooperative, graph, load, redundant, single
 from replnet.text.documents import parse_yaml, read_yaml
 from replnet.text.errors import suggestion
 
@@ -82,7 +82,7 @@ def test_numbers_of_many_digits(digits, sign):
 
 
 def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
-    monkeypatch.setattr(memory_check, "memory", lambda: 5 * 10**8)
+    monkeypatch.setattr(build, "memory", lambda: 5 * 10**8)
     laws = {"updates": LAW, "downloads": LAW}
     right = r"network: .* nodes take about .* GB of memory, and this machine has 0.5 \(at most 454,545 nodes\)"
     for network in (
@@ -92,7 +92,7 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
     ):
         with pytest.raises(ValueError, match=right):
             _ = network.graph
-    assert memory_check.memory_said(100_000) == "memory: about 0.11 GB, 0.65 GB to emulate it"
+    assert build.memory_said(100_000) == "memory: about 0.11 GB, 0.65 GB to emulate it"
 
 
 def test_places_in_lists_count_from_one_as_levels_do(tmp_path):
@@ -132,7 +132,7 @@ def test_problems_inside_tiers(tmp_path):
         net.yaml:4:31: tiers[1].brunching: unknown field (did you mean branching?)
               - {kind: cascade, depth: 2, brunching: 2, downloads: exponential(rate=2)}
                                           ^
-        net.yaml:5:12: tiers[2].kind: 'cluster' is unknown here (single, cascade, cooperative)
+        net.yaml:5:12: tiers[2].kind: 'cluster' is unknown here (single, cascade, cooperative, aggregate)
               - {kind: cluster, replicas: 2}
                        ^
         net.yaml:6:5: tiers[3].kind: missing (the kind of the tier: single, cascade or cooperative)

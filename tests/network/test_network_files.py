@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from replnet.network import InputError, Network, load, shipped_names
-from replnet.text.documents import parse_yaml
+from replnet.text.documents import parse_yaml, shipped
 from replnet.text.overrides import call_of, override, with_parameter
-from replnet.text.shipped import shipped
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,9 +18,9 @@ from replnet.network import (
     shipped_names,
     single,
 )
+from replnet.network.pictures.description import sketch
 from replnet.network.pictures.drawing import draw, svg
 from replnet.network.pictures.layout import layout
-from replnet.network.pictures.sketch import sketch
 
 LAW = "exponential(rate=2)"
 
@@ -90,6 +90,13 @@ def test_descriptions():
     assert repr(single(updates=LAW, downloads=LAW)) == (
         "single(downloads='exponential(rate=2)', updates='exponential(rate=2)')"
     )
+
+
+def test_many_laws_of_a_group_are_counted():
+    nodes = {"s": {"updates": LAW}, **{f"r{i}": {"downloads": f"exponential(rate={i})"} for i in range(1, 7)}}
+    net = graph(nodes=nodes, links=[f"s -> r{i}" for i in range(1, 7)])
+    laws = " or ".join(f"exponential(rate={i})" for i in range(1, 4))
+    assert f"  downloads {laws} and 3 more\n" in net.describe()
 
 
 @pytest.mark.parametrize("name", shipped_names())

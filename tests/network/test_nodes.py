@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from replnet.network.messages import Answer, Pull, Reply, Send, Wake
-from replnet.network.nodes import Client, Replica, Source
+from replnet.network.nodes import Answer, Client, Pull, Replica, Reply, Send, Source, Wake
 from replnet.testing import scripted_habit
 
 

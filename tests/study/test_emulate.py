@@ -42,21 +42,22 @@ NETWORKS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("events", "width"), [(2e5, 0.05), pytest.param(4e6, 0.01, marks=pytest.mark.verification)])
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-def test_measured_agrees_with_predicted(network, estimator):
+def test_measured_agrees_with_predicted(network, estimator, events, width):
     """Fails right code with chance 0.01 times that of a second, four times longer run (the seed is fixed).
 
-    The intervals see an error of 0.01, but where phases are locked.
+    The intervals see an error of `width`, but where phases are locked.
     """
     rate = sum(1 for _ in network.graph) * 4
-    result = rn.emulate(network, seed=7, horizon=4e6 / rate, estimator=estimator, replications=64)
+    result = rn.emulate(network, seed=7, horizon=events / rate, estimator=estimator, replications=64)
     assert result.verdict == "agree" or "phase-lock" in result.rows[0].note
     assert result.verdict != "differ"
     for row in result.rows:
         assert row.predicted is not None
         if "phase-lock" not in row.note:
-            assert row.ci_high - row.ci_low < 0.01
+            assert row.ci_high - row.ci_low < width
 
 
 @pytest.mark.parametrize("engine", ["array", "step"])
@@ -117,16 +118,12 @@ def test_a_difference_is_looked_at_again(monkeypatch):
 
 
 def test_an_interrupted_run_keeps_what_it_has(monkeypatch):
-    ran = array.run_paths
-
-    def interrupted(tiling, seed, replications, horizon):
-        if 40 in replications:
+    def interrupt(done: float, words: str) -> None:
+        if words.startswith("replication 41 "):
             raise KeyboardInterrupt
-        return ran(tiling, seed, replications, horizon)
 
     monkeypatch.setattr(array, "SLICE", 1)  # one at a time
-    monkeypatch.setattr(array, "run_paths", interrupted)
-    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64)
+    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64, progress=interrupt)
     assert result.incomplete == "interrupted after 40 replications"
     assert result.replications == 40
     assert result.rows[0].ci_low is not None

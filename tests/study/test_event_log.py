@@ -1,4 +1,4 @@
-"""Every event of a run in a file: the same rows from both engines, and enough of them to measure again."""
+"""Every event of a run in a file: enough of them to measure again, and what becomes of the file if it goes wrong."""
 
 from __future__ import annotations
 
@@ -8,145 +8,29 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
-from networks import networks, troubled
-from test_cli import replnet
+from command_line import replnet, started
+from rows import assert_same_rows
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE
-from replnet.engines import array, step
-from replnet.engines.path import Path as Walked
-from replnet.engines.plan import plan
-from replnet.engines.record import EVENTS, FAILED, START, Columns, looks
-from replnet.engines.tally import OLDEST
+from replnet.engines.log import EVENTS, REPLY, columns
 from replnet.study.event_log import event_log
 from replnet.study.store import durable
 
+UPDATE, DOWNLOAD = EVENTS.index("update"), EVENTS.index("download")
 TREE = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="pareto(alpha=3, rate=2)", delay=0.05)
 CLUSTER = rn.cooperative(
     replicas=4, peers=2, updates="exponential(rate=1)", downloads="constant(rate=1)", polls="exponential(rate=2)",
     clients={"ask": 2, "queries": "exponential(rate=3)"},
 )  # fmt: skip
-MOST = 1e5  # events that `step` is to walk through before time zero
-ABSENT = 1e99  # NaN equals nothing, itself included
-
-
-def rows(found: list[Columns]) -> list[tuple[float, ...]]:
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-    return sorted(zip(*(np.nan_to_num(column, nan=ABSENT).tolist() for column in columns), strict=True))
-
-
-def both(network: rn.Network, seed: int, horizon: float = 8.0, sampled: bool = True):
-    """The rows of either engine, from one measured path."""
-    compiled, ours, theirs = plan(network), list[Columns](), list[Columns]()
-    path = array.run_path(compiled, seed, 0, horizon, sampled)
-    if path.depth * compiled.asking > MOST:
-        reject()
-    back = looks(compiled, path, horizon)
-    array.record_path(compiled, seed, 0, horizon, ours.append, back)
-    step.record_path(compiled, seed, 0, horizon, theirs.append, back)
-    return rows(ours), rows(theirs)
-
-
-def assert_same(network: rn.Network, seed: int) -> None:
-    ours, theirs = both(network, seed)
-    assert ours == theirs
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=networks(), seed=st.integers(0, 2**32))
-def test_the_engines_write_the_same_rows_of_any_network(network, seed):
-    assert_same(network, seed)
-
-
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(network=troubled(), seed=st.integers(0, 2**32))
-def test_they_write_the_same_rows_when_things_go_wrong(network, seed):
-    assert_same(network, seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
-@given(network=networks() | troubled(), seed=st.integers(0, 2**32))
-def test_they_write_the_same_rows_of_many_networks(network, seed):
-    assert_same(network, seed)
-
-
-def test_they_do_where_two_sources_share_a_line_and_messages_get_lost():
-    """A lost pull is paid for, whichever source it is about."""
-    graph = nx.DiGraph(queue=1, faults=[{"lose": 0.5}])
-    for source in "ab":
-        graph.add_node(source, role="source", updates="exponential(rate=1)")
-    graph.add_node("replica", downloads="exponential(rate=2)", bandwidth=3.0)
-    graph.add_node("client", role="client", queries="exponential(rate=2)")
-    graph.add_edges_from([("a", "replica"), ("b", "replica")], kind="download")
-    graph.add_edge("replica", "client", kind="query")
-    compiled = plan(rn.graph(graph))
-    for seed in range(10):
-        assert_same(rn.graph(graph), seed)
-        ours = array.run_path(compiled, seed, 0, 20.0, True)
-        theirs = step.run_path(compiled, seed, 0, 20.0, True)
-        assert ours.answers.tolist() == theirs.answers.tolist()
-        assert ours.good.tolist() == theirs.good.tolist()
-
-
-def test_rows_do_not_depend_on_the_size_of_windows(monkeypatch):
-    whole, _ = both(CLUSTER, 1, 100.0)
-    monkeypatch.setattr(array, "WINDOW", 32)
-    parts, _ = both(CLUSTER, 1, 100.0)
-    assert parts == whole
-
-
-def test_there_is_a_row_for_every_event():
-    compiled, found = plan(CLUSTER), list[Columns]()
-    path = array.run_path(compiled, 1, 0, 100.0, True)
-    array.record_path(compiled, 1, 0, 100.0, found.append, looks(compiled, path, 100.0))
-    events = np.bincount(np.concatenate([some.event for some in found]), minlength=len(EVENTS)).tolist()
-    updates, downloads, polls, queries = path.counts
-    pulls = downloads + 2 * polls + 2 * queries
-    assert dict(zip(EVENTS, events, strict=True)) == {
-        "update": updates, "download": downloads, "poll": 2 * polls, "query": 2 * queries, "failed": 0,
-        "reply": pulls, "answer": queries, "start": 5,
-    }  # fmt: skip
-
-
-LINES = CLUSTER.data() | {"bandwidth": 4.0, "queue": 2, "faults": [{"lose": 0.2}]}
-
-
-def test_pulls_that_fail_ask_nobody_and_bring_nothing():
-    ours, theirs = both(rn.Network.from_data(LINES), 1, 40.0)
-    assert ours == theirs
-    failed = [row for row in ours if row[1] == FAILED]
-    assert len(failed) > 10
-    assert {row[3:] for row in failed} == {(-1, ABSENT, -1)}
-
-
-def test_it_is_known_when_copies_left_unless_the_path_depends_on_where_it_began():
-    fast = {"updates": "exponential(rate=20)"}  # so that every copy is stale for sure soon after the start
-    for data, known in ((TREE.data() | fast, True), (TREE.data() | fast | {"bandwidth": 50.0}, False)):
-        ours, theirs = both(rn.Network.from_data(data), 1, 100.0)
-        assert ours == theirs
-        left = np.array([row[4] for row in ours if row[1] == START])
-        assert bool((left > -1e99).all()) == known
-
-
-def test_how_far_a_recording_looks_back():
-    proven = Walked(np.empty(0), np.empty(0, np.int64), np.empty(0), (0, 0, 0, 0), np.empty((1, 0)), 3.0, 0)
-    unproven = replace(proven, unproven=2)
-    assert looks(plan(TREE), proven, 25.0) == [3.0, 6.0, 12.0, 24.0]
-    assert looks(plan(TREE), proven, 2.0) == [3.0]
-    assert looks(plan(TREE), unproven, 25.0) == [3.0]
-    assert looks(plan(rn.Network.from_data(LINES)), proven, 25.0) == [3.0]
+LINES = rn.Network.from_data(CLUSTER.data() | {"bandwidth": 4.0, "queue": 2, "faults": [{"lose": 0.2}]})
 
 
 def share_of_fresh(log: pd.DataFrame, horizon: float) -> tuple[pd.Series, float]:
@@ -184,10 +68,9 @@ def test_freshness_can_be_measured_again(network, engine, tmp_path):
 @pytest.mark.parametrize("estimator", ["sampled", "conditional"])
 def test_a_log_changes_nothing_that_is_measured(estimator, tmp_path):
     how = {"seed": 5, "horizon": 300, "estimator": estimator}
-    network = rn.Network.from_data(LINES)
-    logged = rn.emulate(network, trace=tmp_path / "events.parquet", **how)
-    plain = rn.emulate(network, **how)
-    assert logged.rows == plain.rows
+    logged = rn.emulate(LINES, trace=tmp_path / "events.parquet", **how)
+    plain = rn.emulate(LINES, **how)
+    assert_same_rows(logged.rows, plain.rows)
     assert logged.events == plain.events
 
 
@@ -297,6 +180,7 @@ def test_links_that_someone_has_planted_are_not_followed(ending, tmp_path):
 WRITING = """
 import sys
 import replnet as rn
+from replnet.engines.log import EVENTS, REPLY, columns
 from replnet.study.event_log import event_log
 tree = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
 with event_log(sys.argv[1], tree, 1, "array"):
@@ -315,13 +199,13 @@ def another(tmp_path):
         one.kill()
 
 
-@pytest.mark.parametrize("engine", ["array", "step", "live"])
-def test_a_file_that_another_run_writes_is_refused_before_anything_runs(engine, another, tmp_path):
+def test_a_file_that_another_run_writes_is_refused_before_anything_runs(another, tmp_path):
     file = tmp_path / "events.parquet"
-    done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
-    assert done.returncode == BAD_INPUT
     words = f"trace: {file}: process {another.pid} on {socket.gethostname()} is writing here (wait until it ends"
-    assert done.stderr.startswith(words)
+    for engine in ("array", "step", "live"):
+        done = replnet("run", "cascade", "--engine", engine, "--horizon", "64", "--trace", str(file))
+        assert done.returncode == BAD_INPUT
+        assert done.stderr.startswith(words)
     assert another.poll() is None
     assert file.with_name("events.parquet.part").exists()
 
@@ -379,11 +263,12 @@ def test_no_room_any_more(tmp_path, monkeypatch):
 
 def test_rows_that_live_hands_on(tmp_path):
     file = tmp_path / "events.parquet"
+    source, one, two = (TREE.topology.names.index(name) for name in ("source", "1", "1.2"))
     handed = [
-        (1, 0.5, "update", "source", None, None, "source"),
-        (0, 0.6, "download", "1.2", "1", None, None),
-        (1, 0.7, "reply", "1", "source", 0.65, "source"),
-        (0, 0.8, "reply", "1.2", "1", OLDEST, "source"),
+        (1, columns(np.array([0.5]), UPDATE, source, source=source)),
+        (0, columns(np.array([0.6]), DOWNLOAD, two, one)),
+        (1, columns(np.array([0.7]), REPLY, one, source, np.array([0.65]), source)),
+        (0, columns(np.array([0.8]), REPLY, two, one, np.array([-np.inf]), source)),
     ]
     with event_log(file, TREE, 2, "live") as log:
         assert log is not None
@@ -391,14 +276,19 @@ def test_rows_that_live_hands_on(tmp_path):
         log.add(handed)
     read = pd.read_parquet(file).astype(object)
     found = {tuple(None if pd.isna(value) else value for value in row) for row in read.itertuples(index=False)}
-    assert found == {*handed[:3], (*handed[3][:5], -np.inf, "source")}
+    assert found == {
+        (1, 0.5, "update", "source", None, None, "source"),
+        (0, 0.6, "download", "1.2", "1", None, None),
+        (1, 0.7, "reply", "1", "source", 0.65, "source"),
+        (0, 0.8, "reply", "1.2", "1", -np.inf, "source"),
+    }
 
 
 @pytest.mark.ray
 def test_live_writes_a_log(tmp_path):
     file = tmp_path / "events.parquet"
     live = ("--engine", "live", "--horizon", "100", "--replications", "4", "--format", "json", "--trace", str(file))
-    done = replnet("run", "cascade", "-s", "depth=2", *live)
+    done = started("run", "cascade", "-s", "depth=2", *live)
     assert done.returncode == FINE, done.stderr
     log = pd.read_parquet(file)
     assert log.event.isin(["update", "download"]).sum() == json.loads(done.stdout)["events"]

@@ -62,7 +62,7 @@ def drawn_law(choose: Choose, *, only: bool = False) -> str:
 
 def drawn_network(choose: Choose) -> rn.Network:
     data = choose([_single, _cascade, _cooperative, _redundant, _aggregate, _graph, _graph, _graph, _compose])(choose)
-    return rn.Network.from_data(data if data["kind"] == "aggregate" else _troubled(choose, data))
+    return rn.Network.from_data(_troubled(choose, data))
 
 
 def _clients(choose: Choose, most: int, where: str) -> Data:
@@ -104,15 +104,18 @@ def _redundant(choose: Choose) -> Data:
 
 
 def _compose(choose: Choose) -> Data:
-    tiers = []
-    for _ in range(choose([2, 2, 3])):
+    many = {**_aggregate(choose), "ask": 1} if choose([True, False]) else {}
+    many.pop("queries", None)
+    tiers = [many] if many else []
+    for _ in range(choose([2, 2, 3]) - len(tiers)):
         tree = {"kind": "cascade", "depth": choose([1, 2]), "branching": 2, "downloads": drawn_law(choose)}
         one = {"kind": "single", "downloads": drawn_law(choose)}
         tier = choose([tree, one, _cluster(choose)])
         tiers.append({**tier, "under": choose(["each", "spread"])})
         if choose([True, False, False, False]):
             tiers[-1]["bandwidth"] = choose([3, 8])
-    return {"kind": "compose", "updates": drawn_law(choose), "tiers": tiers, **_clients(choose, 1, "tier")}
+    own = {} if many else {"updates": drawn_law(choose)}
+    return {"kind": "compose", **own, "tiers": tiers, **_clients(choose, 1, "tier")}
 
 
 def _graph(choose: Choose) -> Data:
@@ -159,7 +162,11 @@ def _graph(choose: Choose) -> Data:
 
 def _aggregate(choose: Choose) -> Data:
     count = choose([2, 3, 4])
-    data: Data = {"kind": "aggregate", "order": choose(ORDERS), "weights": choose([[1, 3, 2, 0.5], [1] * 4])[:count]}
+    data: Data = {
+        "kind": "aggregate",
+        "order": choose(("independent", *ORDERS)),
+        "weights": choose([[1, 3, 2, 0.5], [1] * 4])[:count],
+    }
     if choose([True, False]):
         data |= {"rates": choose([[1, 2, 0.5, 1.5], [1, 0, 2, 0.7]])[:count]}
         data |= {"updates": drawn_law(choose, only=True)}
@@ -169,9 +176,9 @@ def _aggregate(choose: Choose) -> Data:
     data |= {"allocate": [1, 0.5, 1.5, 0.8][:count]} if allocate == "listed" else {"allocate": allocate, "budget": 3}
     if data["order"] == "independent":
         data["downloads"] = drawn_law(choose, only=True)
-        m = choose([1, 2, 3])
+        m = choose([1, 2, 2, 3])
         data |= {"replicas": m, "ask": choose(range(1, m + 1)), "share": choose(["turns", "independently"])}
-    return data
+    return data | choose([{}, {}, {"queries": drawn_law(choose)}])
 
 
 def _troubled(choose: Choose, data: Data) -> Data:
@@ -206,10 +213,10 @@ def features(network: rn.Network) -> frozenset[str]:
     """One name per thing that is special about a network."""
     data, found = network.data(), {network.kind}
     found |= _named_laws(data)
-    if network.kind == "aggregate":
-        found |= {"several sources", f"order {data['order']}"}
-        found |= {f"share {data['share']}"} if data.get("replicas", 1) > 1 else set()
-        return frozenset(found | {f"allocate {'listed' if isinstance(data['allocate'], list) else data['allocate']}"})
+    if (many := data.get("tiers", [data])[0])["kind"] == "aggregate":
+        found |= {f"order {many['order']}"}
+        found |= {f"share {many['share']}"} if many.get("replicas", 1) > 1 else set()
+        found |= {f"allocate {'listed' if isinstance(many['allocate'], list) else many['allocate']}"}
     graph = network.graph
     roles = nx.get_node_attributes(graph, "role")
     found |= {"clients"} if network.clients else set()

@@ -13,6 +13,8 @@ single intervals (`quantile`, `cdf`, `mean`, `age`). What it takes for granted:
     not wait, and is turned away where exchange alone fills the line; an answer to a client holds what there was when it
     was asked, leaves after its wait, and is turned away where the line is full.
     A crash ends all that its node waits for or has in line. Sources change on while they are down.
+    Of many sources each counts what it weighs, and those who have a look at any time find the freshest copy that there
+    is in so many of the replicas, drawn anew every time.
 
 Processes start in equilibrium at the begin of a warm-up, with copies from before that count as never fresh.
 """
@@ -29,7 +31,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from independent_aggregate import Aggregate
+from independent_aggregate import Aggregate, together
 from independent_processes import draws, instants, spans
 from independent_staleness import Stretches, shares
 
@@ -39,6 +41,7 @@ Key = tuple[str, str]  # group and metric
 Sums = dict[Key, list[float]]  # an amount, and the whole of which it is a share
 Estimates = dict[Key, tuple[float, float]]
 WARM = 40.0  # longer than nearly all copies last
+LOOKS = 40.0  # instants per unit of time at which a view has one
 UNKNOWN = -math.inf  # when a copy left its source that was there before all
 
 
@@ -76,6 +79,9 @@ class Simulation:
 
     def __init__(self, network: rn.Network, length: float, warm: float, rng: np.random.Generator) -> None:
         self.graph, self.length, self.start, self.rng = network.graph, length, -warm, rng
+        data = network.data()
+        aggregate = data if data["kind"] == "aggregate" else data.get("tiers", [{}])[0]
+        self.many = Aggregate(aggregate, length, warm, rng) if aggregate.get("kind") == "aggregate" else None
         about = self.graph.graph
         self.delay, self.queue, self.both = about["delay"], about["queue"], about["charge"] == "both"
         self.nodes = {name: Node(name, attributes) for name, attributes in self.graph.nodes(data=True)}
@@ -84,7 +90,7 @@ class Simulation:
         self.asking: list[tuple[Node, float, list[str], int]] = []
         self.delays: dict[str, Iterator[float]] = {}
         self.sums: Sums = defaultdict(lambda: [0.0, 0.0])
-        self.held: dict[Key, list[tuple[float, float, float]]] = defaultdict(list)  # by group and source
+        self.held: dict[Key, list[tuple[float, float, float]]] = defaultdict(list)  # by node and source
         self.given: dict[Key, list[tuple[float, float]]] = defaultdict(list)
         self.heard = reachable(self.graph)
         self.updates: dict[str, np.ndarray] = {}
@@ -93,8 +99,18 @@ class Simulation:
         self.crashing = any(fault.crash for fault in about["faults"])
         for fault in about["faults"]:
             self._plan(fault)
+        sources = [node for node in self.nodes.values() if node.role == "source"]
+        replicas = [node for node in self.nodes.values() if node.role == "replica" and "downloads" not in node.about]
+        self.weights = {node.name: 1.0 for node in sources}
+        if self.many:
+            self.weights = dict(zip(self.weights, self.many.weights, strict=True))
+            self.updates = dict(zip(self.weights, self.many.updates, strict=True))
         for node in self.nodes.values():
             self._begin(node)
+        for replica, each in zip(replicas, self.many.refreshes if self.many else (), strict=True):
+            for source, rate, times in zip(sources, self.many.downloads, each, strict=True):
+                self.asking.append((replica, rate / len(replicas), [source.name], 1))
+                self._wake(replica, "downloads", [source.name], 1, iter(times))
         self._fill()
 
     def _uniforms(self) -> Iterator[float]:
@@ -107,6 +123,8 @@ class Simulation:
     def _begin(self, node: Node) -> None:
         about = node.about
         if node.role == "source":
+            if "updates" not in about:
+                return
             self.updates[node.name] = instants(str(about["updates"]), self.start, self.length, self.rng)
             return
         kind = {"downloads": "download", "polls": "peer", "queries": "query"}
@@ -141,6 +159,8 @@ class Simulation:
         self._wake(node, purpose, others, k, times)
         if node.down:
             return
+        if self.many and others[0] in self.updates and now >= 0:
+            self._add((others[0], "download_rate"), 1.0, 0.0)
         if purpose == "polls" and node.about.get("select") == "recent":
             asked = [name for name in node.contacts if name in others][:k]
         else:
@@ -235,7 +255,9 @@ class Simulation:
             query.copies[source] = max(left, query.copies.get(source, UNKNOWN))
         query.ends, query.left = max(query.ends, when), query.left - 1
         if query.left == 0 and 0 <= query.ends < self.length:
-            self._add((client.group, "answered"), bool(query.copies), 1)
+            for source in self.heard[client.name]:
+                weight = self.weights[source]
+                self._add((client.group, "answered"), weight * (source in query.copies), weight)
             for source, left in query.copies.items():
                 self.given[client.group, source].append((query.ends, left))
 
@@ -245,7 +267,7 @@ class Simulation:
 
     def _let_go(self, now: float, node: Node, source: str) -> None:
         if source in node.copies and now > 0:
-            self.held[node.group, source].append((max(node.since[source], 0.0), now, node.copies[source]))
+            self.held[node.name, source].append((max(node.since[source], 0.0), now, node.copies[source]))
 
     # Ways and lines.
 
@@ -254,10 +276,12 @@ class Simulation:
         exchange, clients = dict.fromkeys(self.nodes, 0.0), dict.fromkeys(self.nodes, 0.0)
         for node, rate, others, k in self.asking:
             for name in others:
+                lost = [share for share, *sides in self.losses if across(node.name, name, *sides)]
+                asked = rate * k / len(others) * math.prod(1 - share for share in lost)
                 if node.role == "client":
-                    clients[name] += rate * k / len(others)
+                    clients[name] += asked
                 elif self.both or self.nodes[name].role == "source":
-                    exchange[name] += rate * k / len(others)
+                    exchange[name] += asked
             exchange[node.name] += rate * k * (node.role == "replica")
         for name, node in self.nodes.items():
             full = self.start + self.queue / node.about.get("bandwidth", math.inf)
@@ -364,44 +388,74 @@ class Simulation:
         while self.heap and self.heap[0][0] < self.length:
             _, _, what, args = heappop(self.heap)
             what(*args)
+        replicas = [node for node in self.nodes.values() if node.role == "replica"]
         for node in self.nodes.values():
             if node.role == "replica" and not node.down:
                 for source in node.copies:
                     self._let_go(self.length, node, source)
             self._spare(node)
-        for node in self.nodes.values():
-            if node.role == "replica" and self.crashing:
-                self._add((node.group, "availability"), 0.0, self.length * len(self.heard[node.name]))
-        for (group, source), rows in self.held.items():
-            held = Stretches(np.array(rows), self.updates[source])
-            self._sum(group, held, metrics)
-            if self.crashing:
-                self._add((group, "availability"), held.whole, 0.0)
+        first = replicas[0].group if self.many else None
+        for node in replicas:
+            held = {source: self._stretches(node, source) for source in self.heard[node.name]}
+            for source, copies in held.items():
+                self._sum(node.group, source, copies, metrics)
+                if self.crashing:
+                    weight = self.weights[source]
+                    self._add((node.group, "availability"), weight * copies.whole, weight * self.length)
+                if node.group == first:
+                    self._add((source, "freshness"), *shares("freshness", copies))
+            for metric, enough in (("any_fresh", 1), ("all_fresh", len(self.weights))) if self.many else ():
+                self._add((node.group, metric), together([*held.values()], enough), self.length)
+        for source in self.weights if self.many else ():
+            self._add((source, "download_rate"), 0.0, self.length)
         for (group, source), answers in self.given.items():
-            self._sum(group, Stretches(np.array(answers), self.updates[source]), metrics)
+            self._sum(group, source, Stretches(np.array(answers), self.updates[source]), metrics)
+        if self.many and self.graph.graph["kind"] == "aggregate" and "client 1" not in self.nodes:
+            self._look([node for node in replicas if node.group == first], metrics)
         return self.sums
 
-    def _sum(self, group: str, of: Stretches, metrics: Iterable[str]) -> None:
+    def _stretches(self, node: Node, source: str) -> Stretches:
+        return Stretches(np.array(self.held[node.name, source]).reshape(-1, 3), self.updates[source])
+
+    def _sum(self, group: str, source: str, of: Stretches, metrics: Iterable[str]) -> None:
         for metric in metrics:
-            self._add((group, metric), *shares(metric, of))
+            amount, whole = shares(metric, of)
+            self._add((group, metric), self.weights[source] * amount, self.weights[source] * whole)
+
+    def _look(self, replicas: list[Node], metrics: Iterable[str]) -> None:
+        """What there is in the freshest of so many replicas that are up."""
+        assert self.many
+        now = np.sort(self.rng.uniform(0, self.length, self.rng.poisson(LOOKS * self.length)))
+        who = np.argsort(self.rng.random((now.size, len(replicas))), axis=1)[:, : self.many.ask]
+        fresh = np.zeros((now.size, len(self.weights)), np.bool_)
+        for at, (source, weight) in enumerate(self.weights.items()):
+            every = [self._stretches(node, source).at(now) for node in replicas]
+            left = np.take_along_axis(np.stack(every, axis=1), who, axis=1)
+            there = ~np.isnan(left).all(axis=1)
+            best = np.where(np.isnan(left), UNKNOWN, left).max(axis=1)[there]
+            got = Stretches(np.stack([now[there], best], axis=1), self.updates[source])
+            fresh[there, at] = got.f > now[there]
+            self._sum("clients", source, got, metrics)
+            if self.crashing:
+                self._add(("clients", "availability"), weight * float(there.sum()), weight * now.size)
+        self._add(("clients", "any_fresh"), float(fresh.any(axis=1).sum()), now.size)
+        self._add(("clients", "all_fresh"), float(fresh.all(axis=1).sum()), now.size)
 
     def _spare(self, node: Node) -> None:
         """What a replica could have answered besides; a query takes k answers."""
         if "bandwidth" not in node.about or node.role != "replica":
             return
         self._idle(self.length, node)
-        clients = [one for one in self.nodes.values() if one.role == "client"]
-        asked = [one.about["ask"] for one in clients if node.name in self._candidates(one, "query")]
+        asks = [one.about["ask"] for one in self.nodes.values() if one.role == "client"]
         key = (node.group, "service_rate")
         self._add(key, node.idle * node.about["bandwidth"], 0.0)
-        self.sums[key][1] = self.length * (asked[0] if asked else 1)
+        self.sums[key][1] = self.length * (asks[0] if asks else 1)
 
 
 def simulated(network: rn.Network, metrics: Iterable[str], length: float, replications: int, seed: int) -> Estimates:
     """Every share over replications, and its standard error."""
-    kind: Any = Aggregate if network.kind == "aggregate" else Simulation
-    what, names = network.data() if network.kind == "aggregate" else network, ["freshness", *metrics]
-    runs = [kind(what, length, WARM, np.random.default_rng([seed, r])).run(names) for r in range(replications)]
+    names = ["freshness", *metrics]
+    runs = [Simulation(network, length, WARM, np.random.default_rng([seed, r])).run(names) for r in range(replications)]
     found = {}
     for key in {key for sums in runs for key in sums}:
         amount, whole = np.array([sums.get(key, (0.0, 0.0)) for sums in runs]).T
@@ -422,7 +476,9 @@ def reachable(graph: nx.DiGraph) -> dict[str, list[str]]:
     ways.add_nodes_from(graph)
     for a, b, kind in graph.edges(data="kind"):
         needs = {"download": "downloads", "peer": "polls", "query": "queries"}[kind]
-        if graph.nodes[b].get(needs) is not None:
+        if graph.nodes[b].get(needs) is not None or (
+            "updates" not in graph.nodes[a] and needs == "downloads" and (graph.nodes[a]["role"] == "source")
+        ):  # of many sources each is downloaded by itself
             ways.add_edge(a, b)
     for name, about in graph.nodes(data=True):
         if about.get("pool") is not None and (about.get("polls") is not None or about["role"] == "client"):

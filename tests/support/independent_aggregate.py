@@ -12,22 +12,19 @@ Orders of M sources at rates f_i, B together, as one sequence of slots 1 / B apa
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from independent_processes import Floats, instants
-from independent_staleness import Stretches, shares
+from independent_staleness import Stretches
 
 import replnet as rn
 
-QUERIES = 40.0  # instants per unit of time at which clients are asked what they would get
-
 
 class Aggregate:
-    """One replication over [0, length), after a warm-up."""
+    """When sources change, and when each replica downloads each of them, over [-warm, length)."""
 
     def __init__(self, data: dict[str, Any], length: float, warm: float, rng: np.random.Generator) -> None:
         self.data, self.length, self.start, self.rng = data, length, -warm, rng
@@ -105,53 +102,8 @@ class Aggregate:
             yield from (row if order == "fixed" else rng.permutation(m).tolist()[first:])
             first = 0
 
-    def run(self, metrics: Iterable[str]) -> dict[tuple[str, str], list[float]]:
-        sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
 
-        def add(key: tuple[str, str], amount: float, whole: float) -> None:
-            sums[key][0] += amount
-            sums[key][1] += whole
-
-        for replica in self.refreshes:
-            every = [self._held(times, at) for at, times in enumerate(replica)]
-            for at, held in enumerate(every):
-                for metric in metrics:
-                    amount, whole = shares(metric, held)
-                    add(("copies", metric), self.weights[at] * amount, self.weights[at] * whole)
-                add((f"source {at + 1}", "freshness"), *shares("freshness", held))
-                number = float((replica[at] >= 0).sum())
-                add((f"source {at + 1}", "download_rate"), number, self.length / self.replicas)
-            for metric, enough in (("any_fresh", 1), ("all_fresh", self.count)):
-                add(("copies", metric), _together(every, enough), self.length)
-        self._asked(add, metrics)
-        return sums
-
-    def _held(self, times: Floats, at: int) -> Stretches:
-        left = np.append(-math.inf, times[times < 0])[-1]
-        begin = np.append(0.0, times[times >= 0])
-        rows = np.stack([begin, np.append(begin[1:], self.length), np.append(left, begin[1:])], axis=1)
-        return Stretches(rows, self.updates[at])
-
-    def _asked(self, add: Any, metrics: Iterable[str]) -> None:
-        """What clients would get of the freshest of `ask` replicas."""
-        now = np.sort(self.rng.uniform(0, self.length, self.rng.poisson(QUERIES * self.length)))
-        who = np.argsort(self.rng.random((now.size, self.replicas)), axis=1)[:, : self.ask]
-        fresh = []
-        for at in range(self.count):
-            times = [np.append(-math.inf, replica[at]) for replica in self.refreshes]
-            held = np.stack([one[np.searchsorted(one, now, side="right") - 1] for one in times], axis=1)
-            got = Stretches(
-                np.stack([now, np.take_along_axis(held, who, axis=1).max(axis=1)], axis=1), self.updates[at]
-            )
-            fresh.append(got.f > now)
-            for metric in metrics:
-                amount, whole = shares(metric, got)
-                add(("clients", metric), self.weights[at] * amount, self.weights[at] * whole)
-        add(("clients", "any_fresh"), float(np.any(fresh, axis=0).sum()), now.size)
-        add(("clients", "all_fresh"), float(np.all(fresh, axis=0).sum()), now.size)
-
-
-def _together(copies: list[Stretches], enough: int) -> float:
+def together(copies: list[Stretches], enough: int) -> float:
     """How long so many of them were fresh at the same time."""
     turns = [(float(a), 1) for held in copies for a, f in zip(held.a, held.f, strict=True) if f > a]
     turns += [

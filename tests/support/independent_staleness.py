@@ -42,6 +42,13 @@ class Stretches:
         # A copy from before all: the warm-up is long enough that hardly any is left, and they do cost something.
         self.whole = float(len(rows) if self.answers else (self.b - self.a).sum())
 
+    def at(self, now: Floats) -> Floats:
+        """When what is held at these instants left its source; NaN where nothing is."""
+        if not self.a.size:
+            return np.full(now.size, math.nan)
+        place = np.searchsorted(self.a, now, side="right") - 1
+        return np.where((place >= 0) & (now < self.b[place]), self.left[place], math.nan)
+
     def source(self, weight: str) -> float:
         """Of w(t - f) while stale."""
         w, integral = WEIGHTS[weight]

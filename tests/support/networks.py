@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 from any_network import drawn_network
 from hypothesis import strategies as st
@@ -119,6 +121,40 @@ def tiers(draw: st.DrawFn) -> rn.Network:
 
 
 @st.composite
+def many_sources(draw: st.DrawFn) -> dict[str, Any]:
+    """What an aggregate is, alone or as the first tier of others; some sources never change, or are never asked."""
+    count = draw(st.integers(1, 4))
+    data = {
+        "kind": "aggregate",
+        "allocate": draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.5]), min_size=count, max_size=count)),
+        "rates": draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=count, max_size=count)),
+        "weights": draw(st.sampled_from([[1.0] * 4, [2.0, 0.5, 1.0, 0.0]]))[:count],
+        "updates": draw(laws()),
+        "order": draw(st.sampled_from(["independent", "independent", "fixed", "random", "purely random", "carousel"])),
+    }
+    if data["order"] == "independent":
+        data |= {"downloads": draw(laws()), "replicas": draw(st.integers(1, 4))}
+        data |= {"share": draw(st.sampled_from(["turns", "independently"]))}
+    return data
+
+
+@st.composite
+def aggregates(draw: st.DrawFn) -> rn.Network:
+    data = draw(many_sources())
+    data |= {"ask": draw(st.integers(1, data.get("replicas", 1))), "delay": draw(DELAYS)}
+    return rn.Network.from_data(data | draw(st.just({}) | st.fixed_dictionaries({"queries": laws()})))
+
+
+@st.composite
+def aggregate_tiers(draw: st.DrawFn) -> rn.Network:
+    """Others pull from the replicas of an aggregate."""
+    below = {"kind": "cascade", "depth": draw(st.integers(1, 2)), "branching": 2, "downloads": draw(laws())}
+    tiers = [draw(many_sources()), {**below, "under": draw(st.sampled_from(["each", "spread"]))}]
+    clients = draw(st.none() | st.just({"ask": 2, "queries": draw(laws())}))
+    return rn.compose(tiers=tiers, clients=clients, delay=draw(DELAYS))
+
+
+@st.composite
 def graphs(draw: st.DrawFn) -> rn.Network:
     """Several sources, several parents, cycles of pulls, peers, nodes that nothing reaches."""
     sources = [f"s{i}" for i in range(draw(st.integers(1, 3)))]
@@ -162,9 +198,9 @@ def forests(draw: st.DrawFn) -> rn.Network:
 
 
 @st.composite
-def troubled(draw: st.DrawFn) -> rn.Network:
-    """Any of these, with limits on bandwidth and with what may go wrong."""
-    data = draw(networks()).data()
+def troubled(draw: st.DrawFn, of: st.SearchStrategy[rn.Network] | None = None) -> rn.Network:
+    """Some network with limits on bandwidth and with what may go wrong."""
+    data = draw(networks() if of is None else of).data()
     plain = rn.Network.from_data(data)
     limits = st.none() | st.sampled_from([1.5, 4.0, 20.0])
     if data["kind"] == "graph":
@@ -175,7 +211,7 @@ def troubled(draw: st.DrawFn) -> rn.Network:
         data["bandwidth"] = draw(limits)
     recent = any(about.get("select") == "recent" for _, about in plain.graph.nodes(data=True))
     faults = [] if recent else draw(st.lists(some_fault(plain), max_size=3))
-    about = {"queue": draw(st.sampled_from([1, 3, 1000])), "charge": draw(st.sampled_from(["issued", "both"]))}
+    about = {"queue": draw(st.sampled_from([1, 3, 12])), "charge": draw(st.sampled_from(["issued", "both"]))}
     return rn.Network.from_data({**data, **about, "faults": faults})
 
 

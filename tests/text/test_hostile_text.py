@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -15,9 +16,9 @@ import pytest
 
 import replnet
 from replnet.cli import main
-from replnet.cli.screen import print_table
-from replnet.study.experiment import names
-from replnet.text.csv_table import as_cell, csv_text
+from replnet.cli.output import print_table
+from replnet.study.experiment import cells
+from replnet.study.experiment.sections import Sections
 
 NETWORK = r"""
 title: "a\e]0;title\a \e[2Jgone"
@@ -120,34 +121,6 @@ def test_a_sweep_of_any_names(tmp_path, monkeypatch, capfd):
     ElementTree.parse(figure)
 
 
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        ("=1+1", "'=1+1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("+1+cmd", "'+1+cmd"),
-        ("-a", "'-a"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\\r=1"),
-        ("\n=1", "'\n=1"),
-        ("-1.5e3", "-1.5e3"),
-        ("+2", "+2"),
-        ("level 1", "level 1"),
-        ("'=1", "'=1"),
-        (-1.5, -1.5),
-        (None, None),
-        (True, True),
-    ],
-)
-def test_no_cell_is_a_formula_and_numbers_stay_numbers(value, cell):
-    assert as_cell(value) == cell
-
-
-def test_a_table_as_csv():
-    table = pd.DataFrame({"=k": [1, 2], "note": ["-x", None], "z": [-0.5, float("nan")]})
-    assert csv_text(table) == "'=k,note,z\n1,'-x,-0.5\n2,,\n"
-
-
 def test_columns_stand_below_their_heads_whatever_is_in_them(capfd):
     print_table(["a\x1b", "verdict"], [["x\ny", "agree"], ["z", "-"]])
     assert capfd.readouterr().out == "a\\x1b  verdict\n-----  -------\nx\\ny   agree\nz      -\n"
@@ -156,9 +129,9 @@ def test_columns_stand_below_their_heads_whatever_is_in_them(capfd):
 
 
 def test_words_reach_the_screen_by_one_way_only():
-    """What is not JSON goes through `replnet.cli.screen`."""
+    """What is not JSON goes through `replnet.cli.output`."""
     for path in (Path(replnet.__file__).parent / "cli").glob("*.py"):
-        if path.name != "screen.py":
+        if path.name != "output.py":
             others = re.findall(
                 r"click\.echo\((?!json\.dumps|result\.to_json|text, nl=False)|\bprint\(", path.read_text()
             )
@@ -177,11 +150,12 @@ def test_many_named_values_are_looked_up_and_not_gone_through(monkeypatch):
             hashed += 1
             return super().__hash__()
 
-    monkeypatch.setattr(names, "canonical", Counted)
+    monkeypatch.setattr(cells, "canonical", Counted)
     count = 300
-    found, wrong = names.names_of((), {f"v{i}": f"v{i + 1} + 1" if i + 1 < count else 1 for i in range(count)})
-    assert not wrong
-    assert found.order == tuple(f"v{i}" for i in reversed(range(count)))
+    values = {f"v{i}": f"v{i + 1} + 1" if i + 1 < count else 1 for i in range(count)}
+    found = cells.Names(Sections(title="t", network="cascade", values=values))
+    assert not found.faults
+    assert found.order == [f"v{i}" for i in reversed(range(count))]
     assert hashed < 10 * count
 
 
@@ -190,15 +164,24 @@ def test_many_named_values_are_looked_up_and_not_gone_through(monkeypatch):
     [
         ["network", "cascade"],
         ["predict", "cascade"],
-        ["predict", "cascade", "--format", "csv"],
         ["predict", "cascade", "--format", "json"],
         ["schema"],
     ],
 )
-def test_a_full_device_in_the_place_of_stdout(arguments):
+def test_a_full_device_in_the_place_of_stdout(arguments, monkeypatch, capfd):
+    full = open("/dev/full", "w")  # noqa: SIM115  what is left in it cannot be written when it closes
+    monkeypatch.setattr(sys, "stdout", full)
+    code, _, err = typed(monkeypatch, capfd, *arguments)
+    with contextlib.suppress(OSError):
+        full.close()
+    assert code == 3
+    assert err.splitlines()[-1] == "standard output: No space left on device"
+
+
+def test_a_full_device_that_is_only_written_to_at_the_end():
     with open("/dev/full", "w") as full:
         run = subprocess.run(
-            [sys.executable, "-m", "replnet", *arguments],
+            [sys.executable, "-m", "replnet", "predict", "cascade", "--format", "csv"],
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
         )  # fmt: skip
     assert run.returncode == 3

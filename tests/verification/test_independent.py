@@ -25,6 +25,8 @@ from scipy.special import stdtr
 import replnet as rn
 from replnet.study.emulate import suited
 
+pytestmark = pytest.mark.verification
+
 NETWORKS = 300
 FEW = (8, 14, 22, 29, 43, 44, 53, 55, 80, 89)  # of every kind, and quick
 SCREEN, CONFIRM = 1e-3, 1e-4
@@ -48,9 +50,9 @@ def emulated(
     """By `array`, in every third network and where that does not take one by `step`, and in turn by both estimators."""
     how = {"seed": seed, "horizon": replications * LENGTH, "replications": replications, "confirm": False}
     fastest = suited(network)
-    for engine in dict.fromkeys([fastest, "step"] if seed % 3 == 0 and network.kind != "aggregate" else [fastest]):
+    for engine in dict.fromkeys([fastest, "step"] if seed % 3 == 0 else [fastest]):
         yield f"{engine}, sampled", rn.emulate(network, engine=engine, measure=metrics, **how)
-        if network.kind != "aggregate" and (engine == "array") == bool(seed % 2):
+        if (engine == "array") == bool(seed % 2):
             yield f"{engine}, conditional", rn.emulate(network, engine=engine, estimator="conditional", **how)
 
 
@@ -111,7 +113,6 @@ def test_some_networks_agree_with_the_simulator(number):
     check(number)
 
 
-@pytest.mark.verification
 @pytest.mark.parametrize("number", sorted({*range(NETWORKS)} - {*FEW}))
 def test_networks_agree_with_the_simulator(number):
     check(number)

@@ -13,13 +13,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from paper import FAMILIES, reproduced
+from paths import task
 
 import replnet as rn
 from replnet.ages.cluster import all_superposed
 from replnet.engines.array import runner
-from replnet.engines.plan import plan
 from replnet.measure.estimate import Estimate, ratio
-from replnet.papers.service import poll_rate
+from replnet.papers.p2p import poll_rate
+
+pytestmark = pytest.mark.verification
 
 PARETO, EXPONENTIAL, CONSTANT = FAMILIES.values()
 ONE = EXPONENTIAL(1)
@@ -69,8 +71,9 @@ def test_random_selection_peaks_at_one_peer(total):
 def paths(total, k, select):
     """The freshness of 64 replications; those of one number have the same downloads whatever k and selection."""
     length = 3000 / total  # differences are smallest where polls are few
-    run, _ = runner(plan(contacting(total, k, select)), 12, length, sampled=False)
-    return np.array([run(range(one, one + 1))[0].fresh[0] for one in range(64)])
+    run, _ = runner(task(contacting(total, k, select), 12, length, sampled=False))
+    fresh = [run(range(one, one + 1))[0].shares["cluster", "freshness"] for one in range(64)]
+    return np.array([amount / whole for amount, whole in fresh])
 
 
 def fresher(first, second) -> Estimate:

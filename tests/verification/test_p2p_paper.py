@@ -13,12 +13,14 @@ import pytest
 from paper import FAMILIES, reproduced
 
 import replnet as rn
-from replnet.ages.durations import mean_on_duration, on_duration_tail, on_residual_tail
 from replnet.ages.information_age import direct
 from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import name_words, seed_words
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Comparison, verdicts
+from replnet.papers.p2p import mean_on_duration, on_duration_tail, on_residual_tail
+
+pytestmark = pytest.mark.verification
 
 PARETO, EXPONENTIAL, CONSTANT = FAMILIES.values()
 
@@ -145,10 +147,14 @@ def figure_7():
     return cycles(rn.pareto(alpha=3, scale=1), EXPONENTIAL(2), pairs=100, horizon=20_000)
 
 
+def at_each(tail, copy, updates) -> np.ndarray:
+    return np.array([tail(copy, updates, y) for y in REMAINING.tolist()])
+
+
 def test_figure_7a(figure_7):
     """G_V of eq. 16 over every fresh moment of 100 paths. Half-width 0.0015."""
     updates, copy = rn.pareto(alpha=3, scale=1), direct(EXPONENTIAL(2))
-    assert_estimates(measured_tails(figure_7)[0], on_residual_tail(copy, updates, REMAINING), half_width=0.0015)
+    assert_estimates(measured_tails(figure_7)[0], at_each(on_residual_tail, copy, updates), half_width=0.0015)
 
 
 def test_on_durations(figure_7):
@@ -157,7 +163,7 @@ def test_on_durations(figure_7):
     lasted = [path.durations() for path in figure_7]
     count = np.array([float(v.size) for v in lasted])
     tails = [ratio(np.array([float((v > y).sum()) for v in lasted]), count) for y in REMAINING]
-    assert_estimates(tails, on_duration_tail(copy, updates, REMAINING), half_width=0.001)
+    assert_estimates(tails, at_each(on_duration_tail, copy, updates), half_width=0.001)
     mean = ratio(np.array([v.sum() for v in lasted]), count)
     assert_estimates([mean], [mean_on_duration(copy, updates).value], half_width=0.002)
 
@@ -167,7 +173,7 @@ def test_figure_7b(figure_7):
     updates, copy = rn.pareto(alpha=3, scale=1), direct(EXPONENTIAL(2))
     of_fresh, of_updates = measured_tails(figure_7)
     assert_estimates(of_updates, updates.age.tail(REMAINING), half_width=0.0015)
-    assert (on_residual_tail(copy, updates, REMAINING) > updates.age.tail(REMAINING)).all()
+    assert (at_each(on_residual_tail, copy, updates) > updates.age.tail(REMAINING)).all()
     assert [v.low > u.high for v, u in zip(of_fresh, of_updates, strict=True)] == [True] * REMAINING.size
 
 
@@ -180,7 +186,7 @@ def test_residuals_of_other_updates(name):
     updates, copy = FAMILIES[name](0.5), direct(EXPONENTIAL(2))
     paths = cycles(updates, EXPONENTIAL(2), pairs=100, horizon=5_000)
     of_fresh, of_updates = measured_tails(paths)
-    predicted, all_time = on_residual_tail(copy, updates, REMAINING), updates.age.tail(REMAINING)
+    predicted, all_time = at_each(on_residual_tail, copy, updates), updates.age.tail(REMAINING)
     if name == "exponential":
         assert predicted == pytest.approx(all_time, abs=1e-9)
         assert_estimates(of_fresh, predicted, half_width=0.002)

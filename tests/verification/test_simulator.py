@@ -12,6 +12,8 @@ from independent import simulated
 
 import replnet as rn
 
+pytestmark = pytest.mark.verification
+
 E1 = "exponential(rate=1)"
 SIGMAS, REPLICATIONS, LENGTH = 6.2, 32, 500.0
 PULLS = {"updates": E1, "downloads": E1}

@@ -11,16 +11,13 @@ from replnet.ages.information_age import direct
 from replnet.ages.penalties import currency, missing_updates, source_penalty, staleness, update_penalty
 from replnet.ages.roots import rate_for
 from replnet.laws import Constant, Exponential, Pareto
-from replnet.papers.allocation import budget_for
-from replnet.papers.many_replicas import extra_bandwidth
+from replnet.papers.staleness import budget_for, extra_bandwidth
+
+pytestmark = pytest.mark.verification
 
 PARETO, CONSTANT = Pareto(3, rate=2), Constant(rate=2)
 # lambda = mu = 2: (a) Pareto updates, constant downloads; (b) the other way round.
 A, B = (direct(CONSTANT), PARETO), (direct(PARETO), CONSTANT)
-
-
-def constants(rate):
-    return Constant(rate=rate)
 
 
 def test_figure_4_staleness():
@@ -152,7 +149,7 @@ def test_one_to_many_is_145_percent_where_500_is_printed():
     The penalties are mu/(2 lambda) and mu/lambda for w = 1, so bandwidth doubles: 100 %. For w = x they are
     mu/(6 lambda^2) and mu/lambda^2, so a factor 6 in penalty is sqrt(6) in bandwidth: 145 %.
     """
-    extra = [extra_bandwidth(constants, 2.0, None, PARETO, w).value for w in ("1", "x")]
+    extra = [extra_bandwidth(replicas="many", rate=2.0, updates=PARETO, weight=w).value for w in ("1", "x")]
     assert extra[0] == pytest.approx(1, rel=1e-9)
     assert extra[1] == pytest.approx(math.sqrt(6) - 1, rel=1e-9)
     # With so much more bandwidth the penalty would be a sixth of that of a single replica.

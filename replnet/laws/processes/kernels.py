@@ -98,7 +98,7 @@ def turn(times, rows, depth, place, points):
 
 @njit(cache=True)
 def remember(rows, normals, decay, kick, summands, out):
-    """Sums of autoregressions (gaussian.py, eq. 3), a normal for each of them at every step."""
+    """Sums of autoregressions (sequences.py, eq. 3), a normal for each of them at every step."""
     n = decay.size
     for q in range(rows.size):
         p = rows[q]
@@ -112,7 +112,7 @@ def remember(rows, normals, decay, kick, summands, out):
 
 @njit(cache=True)
 def race(key, gamma, used, rows, rates, leave, state, out):
-    """Events against changes of state, two words for each of both (modulated.py)."""
+    """Events against changes of state, two words for each of both (poisson.py)."""
     for q in range(rows.size):
         p = rows[q]
         n, s = used[p], state[p]
@@ -133,7 +133,7 @@ def race(key, gamma, used, rows, rates, leave, state, out):
 
 @njit(cache=True)
 def by_the_clock(key, gamma, used, rows, rate, swing, period, phase, out):
-    """Solves (1) of diurnal.py for interval after interval; `phase` is that of the last event."""
+    """Solves (1) of poisson.py for interval after interval; `phase` is that of the last event."""
     per_period = rate * period
     reach = swing * per_period / math.pi
     for q in range(rows.size):

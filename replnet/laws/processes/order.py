@@ -13,46 +13,24 @@ it is drawn: as an interval around zero by (1), and from it outwards, as its ord
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws.guarded import admitted
-from replnet.laws.law import Array, Law
-from replnet.laws.processes.streams import START, Streams, Words, exponentials, streams
-from replnet.text.checks import FieldError
+from replnet.laws.guarded import admit
+from replnet.laws.law import Floats, Ints, Law, family
+from replnet.laws.processes.streams import Chance, Streams
+from replnet.text.errors import FieldError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-
-class Chance(NamedTuple):
-    """Where many processes have their chance from: the streams of their names."""
-
-    run: Words
-    names: Words
-    purpose: Ints
-
-    def streams(self, part: int) -> Streams:
-        return streams(self.run, self.names, self.purpose, part)
-
-    def starts(self, n: int) -> Floats:
-        """The n-th standard exponential of every process's start."""
-        return exponentials(self.streams(START), n)
+Walk = Callable[[Ints, int], Floats]
+"""Many processes on their way from time zero, forwards or backwards: given some of them and a number, that many of the
+next intervals of each, a row each; the same ones in blocks of any size."""
 
 
-class Walk(ABC):
-    """Many processes on their way from time zero, forwards or backwards."""
-
-    @abstractmethod
-    def next(self, rows: Ints, block: int) -> Floats:
-        """The next intervals of these processes, a row each; the same ones in blocks of any size."""
-
-
+@final
 @dataclass(frozen=True, eq=False)
 class Flow:
     """Many processes in equilibrium."""
@@ -69,93 +47,74 @@ class Flow:
 
         def beyond() -> Walk:
             walk = behind()
-            walk.next(everyone, 1)
+            walk(everyone, 1)
             return walk
 
-        residual = ahead.next(everyone, 1)[:, 0]
-        return cls(behind().next(everyone, 1)[:, 0], residual, ahead, beyond)
+        residual = ahead(everyone, 1)[:, 0]
+        return cls(behind()(everyone, 1)[:, 0], residual, ahead, beyond)
 
 
-class Order(ABC):
-    """Which intervals come after which."""
+def kernel_walk(kernel: Callable[..., None], of: Streams, *arguments: Any) -> Walk:
+    """A walk by a compiled loop, which takes streams, how many words each has given so far, the rows to walk on, these
+    arguments, and an array for the intervals."""
+    used = np.zeros(of.key.size, np.int64)
 
-    @property
-    @abstractmethod
-    def marginal(self) -> Law:
-        """The law of an interval as events see it."""
+    def walk(rows: Ints, block: int) -> Floats:
+        found = np.empty((rows.size, block))
+        kernel(of.key, of.gamma, used, rows, *arguments, found)
+        return found
+
+    return walk
+
+
+def _marginal(name: str) -> Any:
+    """The member of this name that the law of an interval has."""
+    return property(lambda self: getattr(self.marginal, name))
+
+
+@dataclass(frozen=True, repr=False)
+class Ordered(Law):
+    """A process that is not renewal, as the law of its intervals.
+
+    Everything about one interval, or one age, is that of `marginal`, the law of an interval as events see it.
+    """
+
+    marginal: Law
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
     @abstractmethod
     def flow(self, chance: Chance) -> Flow:
         """Processes of this order."""
 
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class Ordered(Law):
-    """The law of the intervals of a process that is not renewal; everything about one interval, or one age, is its."""
-
-    order: Order
-
-    def __str__(self) -> str:
-        return str(self.order)
-
-    @property
-    def mean(self) -> float:
-        return self.order.marginal.mean
-
-    @property
-    def second_moment(self) -> float:
-        return self.order.marginal.second_moment
-
-    def tail(self, x: Array) -> Array:
-        return self.order.marginal.tail(x)
-
-    def cdf(self, x: Array) -> Array:
-        return self.order.marginal.cdf(x)
-
-    def isf(self, q: Array) -> Array:
-        return self.order.marginal.isf(q)
-
-    def excess(self, x: Array) -> Array:
-        return self.order.marginal.excess(x)
-
-    def integrated_tail(self, x: Array) -> Array:
-        return self.order.marginal.integrated_tail(x)
-
-    def hazard(self, x: Array) -> Array:
-        return self.order.marginal.hazard(x)
-
-    def solve(self, e: Array) -> Array:
-        return self.order.marginal.solve(e)
-
-    def draw(self, e: Array) -> Array:
-        return self.order.marginal.draw(e)
-
-    def covering(self, age: Array, e: Array) -> Array:
-        return self.order.marginal.covering(age, e)
-
-    @property
-    def age(self) -> Law:
-        return self.order.marginal.age
-
-    @property
-    def breaks(self) -> tuple[float, ...]:
-        return self.order.marginal.breaks
-
-    @property
-    def span(self) -> float | None:
-        return self.order.marginal.span
+    mean = _marginal("mean")
+    second_moment = _marginal("second_moment")
+    age = _marginal("age")
+    breaks = _marginal("breaks")
+    span = _marginal("span")
+    tail = _marginal("tail")
+    cdf = _marginal("cdf")
+    hazard = _marginal("hazard")
+    excess = _marginal("excess")
+    integrated_tail = _marginal("integrated_tail")
+    isf = _marginal("isf")
+    solve = _marginal("solve")
+    draw = _marginal("draw")
+    covering = _marginal("covering")
 
 
+@family("shuffled(alternating(values=[1, 3]))")
 def shuffled(law: Law) -> Law:
     """The law of a process's intervals, for a renewal process that has the same ones in no order."""
-    law = admitted("law", law, "shuffled(alternating(values=[1, 3]))")
-    return law.order.marginal if isinstance(law, Ordered) else law
+    law = admit("law", law, "shuffled(alternating(values=[1, 3]))")
+    return law.marginal if isinstance(law, Ordered) else law
 
 
 def independent(field: str, law: object) -> Law:
     """`law`, if it says all about a process: that its intervals are independent, and of finite mean."""
-    law = admitted(field, law)
+    law = admit(field, law)
     if isinstance(law, Ordered):
         raise FieldError(field, f"the intervals of {law} are not independent", f"shuffled({law}), or another law")
     law.require_finite_mean()

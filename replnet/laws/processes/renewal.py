@@ -10,7 +10,7 @@ the past backwards, each in independent intervals:
 
 so the past can be looked up as far back as a start needs it, without touching
 the future. Processes whose intervals depend on one another do the same in their
-own way (ordered.py).
+own way (order.py).
 
 `Renewals` holds many processes at once. It keeps a stock of coming instants
 per process and refills it in blocks, one vectorised draw per law; every word of
@@ -23,26 +23,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from replnet.laws.law import Law
+from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
-from replnet.laws.processes.order import Chance, Flow, Ordered, Walk
-from replnet.laws.processes.streams import FUTURE, PAST, START, Streams, Words, exponentials, streams
-from replnet.text.checks import FieldError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from replnet.laws.processes.order import Ordered, Walk, kernel_walk
+from replnet.laws.processes.streams import FUTURE, PAST, START, Chance, Streams, Words, exponentials
+from replnet.text.errors import FieldError
 
 # Intervals drawn at once: few enough for the cache, and for their temporary arrays to stay
 # under 128 KiB, from where on every one would come as fresh pages from the system.
 CHUNK = 15_000
 MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and about a second
 BURST = 100  # times as many events as expected
-PER_ROW = 32  # instants that a row should bring to a window, to be worth its visit
+PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,12 @@ class Window:
         return self.points[o + self.first[process] : o + self.last[process]]
 
 
+def used(numbers: Ints) -> tuple[Ints, Ints]:
+    """The numbers that there are, in order, and the place of each among them; for numbers from 0 on, none large."""
+    there = np.bincount(numbers) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+
+
 class Renewals:
     """Stationary processes of given laws and names."""
 
@@ -78,46 +80,60 @@ class Renewals:
         purpose: Ints,
         events: int = 1 << 15,
         room_for: Callable[[int], Floats] = np.empty,
+        stretch: Floats | None = None,
     ) -> None:
-        """Process p follows laws[which[p]]; `events` is the size of a window to aim at, `room_for` gives memory."""
-        self._laws, self._run, self._names, self._purpose = laws, run, names, purpose
-        self._members = [np.flatnonzero(which == g) for g in range(len(laws))]
-        self._rate = np.array([law.rate for law in laws])
-        self._total = total = float(self._rate[which].sum())
+        """Process p follows laws[which[p]], its intervals `stretch`[p] times as long.
+
+        `events` is the size of a window to aim at, `room_for` gives memory.
+        """
+        self._chance, self._stretch = Chance(run, names, purpose), stretch
+        rates = np.array([law.rate for law in laws])[which]
+        if stretch is not None:
+            rates, given = rates / stretch, laws
+            # Those of one law are drawn together if they are about as frequent, in blocks of one length.
+            octave = np.frexp(rates)[1].astype(np.int64)
+            lowest, several = octave.min(), int(np.ptp(octave)) + 1
+            kinds, which = used(which * several + octave - lowest)
+            laws = [given[g] for g in (kinds // several).tolist()]
+        self._laws = laws
+        ends = np.cumsum(np.bincount(which, minlength=len(laws)))
+        self._members = np.split(np.argsort(which, kind="stable"), ends[:-1])[: len(laws)]
+        self._rate = np.array([float(rates[rows].max(initial=0.0)) for rows in self._members])
+        self._total = total = float(rates.sum())
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
-        self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total
+        self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total if total else math.inf
         self._start(which)
         expected = self.length * self._rate
         self._blocks = np.minimum(np.ceil(expected + 1), CHUNK).astype(np.int64)
         # Little more than is likely needed: with many rows, it is their memory that costs.
         room = (np.ceil(expected + 5 * np.sqrt(expected) + 4).astype(np.int64) + self._blocks)[which]
-        self._offset = np.concatenate([[0], np.cumsum(room)[:-1]])
+        self._offset = np.cumsum(room) - room
         self._points = room_for(int(room.sum()))
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
         self._room = room
-        self._future = streams(run, names, purpose, FUTURE)
-        self._used, self._serial = np.zeros(which.size, np.int64), np.zeros(which.size, np.int64)
-        self._short, self._uniforms = np.empty(which.size, np.int64), np.empty(CHUNK)
+        self._uniforms = kernel_walk(fill, self._chance.streams(FUTURE))
+        self._serial, self._short = np.zeros(which.size, np.int64), np.empty(which.size, np.int64)
         self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
-        start = streams(self._run, self._names, self._purpose, START)
+        start = self._chance.streams(START)
         first, second = exponentials(start, 0), exponentials(start, 1)
         self.age, self.residual = np.empty(which.size), np.empty(which.size)
-        self._flows: list[Flow | None] = []
-        for law, rows in zip(self._laws, self._members, strict=True):
-            self._flows.append(self._flow(law, rows))
-            if flow := self._flows[-1]:
+        # What draws the intervals of processes if they depend on one another.
+        self._flows = [
+            law.flow(self._chance.of(rows)) if isinstance(law, Ordered) else None
+            for law, rows in zip(self._laws, self._members, strict=True)
+        ]
+        for law, rows, flow in zip(self._laws, self._members, self._flows, strict=True):
+            if flow is not None:
                 self.age[rows], self.residual[rows] = flow.age, flow.residual
-                continue
-            age, interval = law.around_zero(first[rows], second[rows])
-            self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
-
-    def _flow(self, law: Law, rows: Ints) -> Flow | None:
-        """What draws the intervals of these processes if they depend on one another."""
-        chance = Chance(self._run, self._names[rows], self._purpose[rows])
-        return law.order.flow(chance) if isinstance(law, Ordered) else None
+            else:
+                age, interval = law.around_zero(first[rows], second[rows])
+                self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
+                if self._stretch is not None:
+                    self.age[rows] *= self._stretch[rows]
+                    self.residual[rows] *= self._stretch[rows]
 
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
@@ -141,7 +157,7 @@ class Renewals:
 
     def next_instants(self) -> Floats:
         """The first instant of every process that is not in a window yet."""
-        return self._points[self._offset + self._head]
+        return np.asarray(self._points[self._offset + self._head])
 
     def _stock(self, g: int, block: int, end: float) -> float:
         """Have instants of the g-th law up to `end`, or as far as there is room; returns how far."""
@@ -171,12 +187,29 @@ class Renewals:
     def _append(self, g: int, rows: Ints, block: int) -> None:
         """One block of instants more for each of these rows, which follow the g-th law."""
         if flow := self._flows[g]:
-            intervals = flow.ahead.next(np.searchsorted(self._members[g], rows), block)
+            intervals = flow.ahead(np.searchsorted(self._members[g], rows), block)
         else:
-            uniforms = self._uniforms[: rows.size * block].reshape(rows.size, block)
-            fill(self._future.key, self._future.gamma, self._used, rows, uniforms)
-            intervals = draw(self._laws[g], uniforms)
-        append(intervals, rows, self._offset, self._head, self._tail, self._points)
+            intervals = draw(self._laws[g], self._uniforms(rows, block))
+        append(self._stretched(intervals, rows), rows, self._offset, self._head, self._tail, self._points)
+
+    def _stretched(self, intervals: Floats, rows: Ints) -> Floats:
+        return intervals if self._stretch is None else intervals * self._stretch[rows][:, None]
+
+    def before(self, number: Ints) -> Floats:
+        """How long ago, at time zero, the number-th last event of every process was; 1 is the last."""
+        ages = self.age.copy()
+        for g, members in enumerate(self._members):
+            if members.size and (most := int(number[members].max())) > 1:
+                waits = self._stretched(self._behind(g)(np.arange(members.size), most - 1), members)
+                ago = ages[members][:, None] + np.cumsum(waits, axis=1)
+                further = number[members] > 1
+                ages[members[further]] = ago[further, number[members][further] - 2]
+        return ages
+
+    def _behind(self, g: int) -> Walk:
+        """What draws the past intervals of the g-th law, latest first."""
+        members, flow = self._members[g], self._flows[g]
+        return flow.behind() if flow else _renewing(self._laws[g], self._chance.of(members).streams(PAST))
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
@@ -194,9 +227,8 @@ class Renewals:
 
     def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
         """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""
-        law, members, flow = self._laws[g], self._members[g], self._flows[g]
-        past = streams(self._run, self._names[members], self._purpose[members], PAST)
-        walk, last, blocks = flow.behind() if flow else _Renewing(law, past), -self.age[members], []
+        members = self._members[g]
+        walk, last, blocks = self._behind(g), -self.age[members], []
         times, short, drawn = last[:, None].copy(), np.arange(members.size), 0
         each = 1  # instants so far of a row that is still short
         while short.size:
@@ -206,13 +238,13 @@ class Renewals:
             short = short[times[:, -1] >= -depth]
             if not short.size:
                 break
-            missing = (last[short].max() + depth) * law.rate
+            missing = (last[short].max() + depth) * self._rate[g]
             # As many again as there are, for bursts, in which intervals are far below their mean.
             block = int(min(max(missing + 2 * math.sqrt(missing) + 8, each), 4096))
             each, drawn = each + block, drawn + block * short.size
             if drawn > MOST:
                 self._refuse(depth, drawn)
-            times = walk.next(short, block)
+            times = self._stretched(walk(short, block), members[short])
             times[:, 0] = last[short] - times[:, 0]
             times[:, 1:] *= -1
             times = np.cumsum(times, axis=1)
@@ -224,17 +256,10 @@ class Renewals:
         raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST:,} at most")
 
 
-@final
-class _Renewing(Walk):
+def _renewing(law: Law, of: Streams) -> Walk:
     """Independent intervals, a word each."""
-
-    def __init__(self, law: Law, chance: Streams) -> None:
-        self._law, self._chance, self._used = law, chance, np.zeros(chance.key.size, np.int64)
-
-    def next(self, rows: Ints, block: int) -> Floats:
-        uniforms = np.empty((rows.size, block))
-        fill(self._chance.key, self._chance.gamma, self._used, rows, uniforms)
-        return draw(self._law, uniforms)
+    uniforms = kernel_walk(fill, of)
+    return lambda rows, block: draw(law, uniforms(rows, block))
 
 
 def draw(law: Law, uniforms: Floats) -> Floats:
@@ -242,3 +267,26 @@ def draw(law: Law, uniforms: Floats) -> Floats:
     np.log(uniforms, out=uniforms)
     np.negative(uniforms, out=uniforms)
     return np.asarray(law.draw(uniforms), dtype=float)
+
+
+@final
+class Scratch:
+    """Memory that windows use again and again: arrays by name, as long as was ever asked for.
+
+    What they hold is left over from before. A fresh array of more than some 100 KiB comes from the
+    system page by page, at several times the cost of the work done in it.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, type], Any] = {}
+
+    def floats(self, name: str, size: int) -> Floats:
+        return self._array(name, size, np.float64)  # type: ignore[no-any-return]
+
+    def ints(self, name: str, size: int) -> Ints:
+        return self._array(name, size, np.int64)  # type: ignore[no-any-return]
+
+    def _array(self, name: str, size: int, kind: type) -> Any:
+        if (name, kind) not in self._arrays or self._arrays[name, kind].size < size:
+            self._arrays[name, kind] = np.empty(size + size // 4, kind)
+        return self._arrays[name, kind][:size]

@@ -70,6 +70,25 @@ def streams(run: Words, names: Words, purpose: npt.NDArray[np.int64], part: int)
     return Streams(key, np.where(flips < 24, gamma ^ np.uint64(0xAAAAAAAAAAAAAAAA), gamma))
 
 
+class Chance(NamedTuple):
+    """Where many processes have their chance from: the streams of their names."""
+
+    run: Words
+    names: Words
+    purpose: npt.NDArray[np.int64]
+
+    def of(self, rows: npt.NDArray[np.int64]) -> Chance:
+        """Of some of the processes."""
+        return Chance(self.run, self.names[rows], self.purpose[rows])
+
+    def streams(self, part: int) -> Streams:
+        return streams(self.run, self.names, self.purpose, part)
+
+    def starts(self, n: int) -> npt.NDArray[np.float64]:
+        """The n-th standard exponential of every process's start."""
+        return exponentials(self.streams(START), n)
+
+
 def words(of: Streams, n: int | npt.NDArray[np.int64]) -> Words:
     """The n-th word of every stream, or many of one; n may be negative."""
     return mix(of.key + (np.atleast_1d(n) + 1).astype(np.uint64) * of.gamma)

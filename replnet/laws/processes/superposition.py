@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from replnet.laws.guarded import admitted
-from replnet.laws.inversion import solved
-from replnet.laws.law import Array, Law
-from replnet.laws.numeric import Age, excess_integral
-from replnet.laws.processes.order import Chance, Floats, Flow, Ints, Order, Ordered, Walk
-from replnet.text.checks import FieldError, finite, sequence
+from replnet.laws.guarded import admit
+from replnet.laws.law import Array, Floats, Ints, Law, family
+from replnet.laws.numeric import Numerical
+from replnet.laws.processes.order import Flow, Ordered, Walk
+from replnet.laws.processes.streams import Chance
+from replnet.text.errors import FieldError, finite, sequence
 
 if TYPE_CHECKING:
     from replnet.laws.processes.renewal import Renewals, Window
@@ -33,106 +33,27 @@ WINDOW = 1 << 11  # instants to draw at once
 
 
 @final
-@dataclass(frozen=True)
-class Union(Order):
-    """Laws, each with how many processes follow it."""
-
-    members: tuple[tuple[Law, int], ...]
-
-    def __str__(self) -> str:
-        if len(self.members) == 1:
-            ((law, count),) = self.members
-            return f"superposition(law={law}, count={count})"
-        return f"superposition(laws=[{', '.join(str(law) for law, count in self.members for _ in range(count))}])"
-
-    @cached_property
-    def marginal(self) -> UnionGap:
-        return UnionGap(self)
-
-    def flow(self, chance: Chance) -> Flow:
-        from replnet.laws.processes.renewal import Renewals
-
-        rows, size = chance.names.size, sum(count for _, count in self.members)
-        which = np.repeat(np.arange(len(self.members)), [count for _, count in self.members])
-        own = (chance.purpose[:, None] + APART * (np.arange(size) + 1)).ravel()
-        laws = [law for law, _ in self.members]
-        all_of = Renewals(laws, np.tile(which, rows), chance.run, np.repeat(chance.names, size), own, WINDOW)
-        return Flow.outwards(rows, _Onwards(all_of, rows), lambda: _Back(all_of, rows))
-
-
-def _merged(window: Window, rows: int) -> list[Floats]:
-    """The instants of every process's members, in order."""
-    number = window.last - window.first
-    ends = np.cumsum(number)
-    at = np.repeat(window.offset + window.first - (ends - number), number) + np.arange(window.total)
-    points = window.points[at]
-    owner = np.repeat(np.arange(number.size) // (number.size // rows), number)
-    order = np.lexsort((points, owner))
-    return np.split(points[order], np.cumsum(np.bincount(owner, minlength=rows))[:-1])
-
-
-@final
-class _Onwards(Walk):
-    """Waits between coming instants of the members."""
-
-    def __init__(self, members: Renewals, rows: int) -> None:
-        self._members = members
-        self._coming, self._last = [np.empty(0)] * rows, np.zeros(rows)
-
-    def next(self, rows: Ints, block: int) -> Floats:
-        while any(self._coming[p].size < block for p in rows):
-            more = _merged(self._members.window(), self._last.size)
-            self._coming = [np.concatenate(pair) for pair in zip(self._coming, more, strict=True)]
-        waits = np.empty((rows.size, block))
-        for q, p in enumerate(rows):
-            waits[q] = np.diff(self._coming[p][:block], prepend=self._last[p])
-            self._last[p], self._coming[p] = self._coming[p][block - 1], self._coming[p][block:]
-        return waits
-
-
-@final
-class _Back(Walk):
-    """Waits between past instants of the members, latest first."""
-
-    def __init__(self, members: Renewals, rows: int) -> None:
-        self._members, self._depth = members, members.length / 64
-        self._instants, self._given = [np.zeros(1)] * rows, np.zeros(rows, np.int64)
-
-    def next(self, rows: Ints, block: int) -> Floats:
-        waits = np.empty((rows.size, block))
-        while any(self._instants[p].size <= self._given[p] + block for p in rows):
-            self._depth *= 2
-            past = _merged(self._members.past(self._depth), self._given.size)
-            self._instants = [np.append(0.0, points[::-1]) for points in past]
-        for q, p in enumerate(rows):
-            first = self._given[p]
-            waits[q] = -np.diff(self._instants[p][first : first + block + 1])
-        self._given[rows] += block
-        return waits
-
-
-@final
 @dataclass(frozen=True, repr=False)
-class UnionGap(Law):
+class UnionGap(Numerical):
     """The intervals of a union, each as likely as any other."""
 
-    of: Union
+    members: tuple[tuple[Law, int], ...]  # laws, each with how many processes follow it
 
     def __str__(self) -> str:
-        return f"shuffled({self.of})"
+        return f"shuffled({_text(self)})"
+
+    @cached_property
+    def end(self) -> float:
+        return min(float(law.isf(0.0)) for law, _ in self.members)
 
     @property
     def mean(self) -> float:
-        return 1 / math.fsum(count * law.rate for law, count in self.of.members)
-
-    @property
-    def second_moment(self) -> float:
-        return 2 * float(excess_integral(self).beyond(0.0))
+        return 1 / math.fsum(count * law.rate for law, count in self.members)
 
     def _without(self, x: Array, but: int) -> Array:
         """The log of the product of (2) without one process of the law number `but`; of (1) where that is none."""
         total = np.zeros(np.shape(x))
-        for place, (law, count) in enumerate(self.of.members):
+        for place, (law, count) in enumerate(self.members):
             if count > (place == but):
                 with np.errstate(divide="ignore"):
                     total = total - (count - (place == but)) * law.age.hazard(x)
@@ -142,7 +63,7 @@ class UnionGap(Law):
         """By law, the share of intervals that begin with it, and the log of their tail; (2)."""
         return [
             (count * law.rate * self.mean, self._without(x, place) - law.hazard(x))
-            for place, (law, count) in enumerate(self.of.members)
+            for place, (law, count) in enumerate(self.members)
         ]
 
     def tail(self, x: Array) -> Array:
@@ -157,28 +78,90 @@ class UnionGap(Law):
     def integrated_tail(self, x: Array) -> Array:
         return self.mean * -np.expm1(self._without(x, -1))
 
-    def solve(self, e: Array) -> Array:
-        return solved(self, e, around=self.mean, end=self._end)
-
-    @cached_property
-    def _end(self) -> float:
-        return min(float(law.isf(0.0)) for law, _ in self.of.members)
-
-    def draw(self, e: Array) -> Array:
-        from replnet.laws.draw_tables import interpolated
-
-        return interpolated(self, e)
-
-    @property
-    def age(self) -> Law:
-        return Age(self)
-
     @property
     def breaks(self) -> tuple[float, ...]:
-        edges = {edge for law, _ in self.of.members for edge in (*law.breaks, float(law.isf(0.0)))}
-        return tuple(sorted(edge for edge in edges if edge < self._end))
+        edges = {edge for law, _ in self.members for edge in (*law.breaks, float(law.isf(0.0)))}
+        return tuple(sorted(edge for edge in edges if edge < self.end))
 
 
+def _text(gap: UnionGap) -> str:
+    if len(gap.members) == 1:
+        ((law, count),) = gap.members
+        return f"superposition(law={law}, count={count})"
+    return f"superposition(laws=[{', '.join(str(law) for law, count in gap.members for _ in range(count))}])"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Union(Ordered):
+    """All events of many processes."""
+
+    marginal: UnionGap
+
+    def flow(self, chance: Chance) -> Flow:
+        from replnet.laws.processes.renewal import Renewals
+
+        laws, counts = zip(*self.marginal.members, strict=True)
+        rows, size = chance.names.size, sum(counts)
+        which = np.tile(np.repeat(np.arange(len(laws)), counts), rows)
+        own = (chance.purpose[:, None] + APART * (np.arange(size) + 1)).ravel()
+        members = Renewals(laws, which, chance.run, np.repeat(chance.names, size), own, WINDOW)
+        return Flow.outwards(rows, _walk_ahead(members, rows), lambda: _walk_back(members, rows))
+
+
+def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
+    """Whose member every instant of a window is, and when."""
+    number = window.last - window.first
+    ends = np.cumsum(number)
+    at = np.repeat(window.offset + window.first - (ends - number), number) + np.arange(window.total)
+    return np.repeat(np.arange(number.size) // (number.size // rows), number), window.points[at]
+
+
+def _walk_ahead(members: Renewals, rows: int) -> Walk:
+    """Waits between coming instants of the members."""
+    owner, points, last = np.empty(0, np.int64), np.empty(0), np.zeros(rows)
+    begin, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+
+    def walk(some: Ints, block: int) -> Floats:
+        nonlocal owner, points
+        while (end[some] - begin[some] < block).any():
+            left, (more, later) = np.arange(owner.size) >= begin[owner], _instants(members.window(), rows)
+            owner, points = np.append(owner[left], more), np.append(points[left], later)
+            order = np.lexsort((points, owner))
+            owner, points = owner[order], points[order]
+            number = np.bincount(owner, minlength=rows)
+            end[:] = np.cumsum(number)
+            begin[:] = end - number
+        coming = points[begin[some, None] + np.arange(block)]
+        waits = np.diff(coming, axis=1, prepend=last[some, None])
+        last[some], begin[some] = coming[:, -1], begin[some] + block
+        return np.asarray(waits)
+
+    return walk
+
+
+def _walk_back(members: Renewals, rows: int) -> Walk:
+    """Waits between past instants of the members, latest first."""
+    depth, points = members.length / 64, np.zeros(1)
+    given, count, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+
+    def walk(some: Ints, block: int) -> Floats:
+        nonlocal depth, points
+        while (count[some] < given[some] + block).any():
+            depth *= 2
+            owner, points = _instants(members.past(depth), rows)
+            points = points[np.lexsort((points, owner))]
+            count[:] = np.bincount(owner, minlength=rows)
+            end[:] = np.cumsum(count)
+        which = given[some, None] + np.arange(block + 1)  # from 1 for the latest; 0 is time zero
+        past = np.where(which > 0, points.take(end[some, None] - which, mode="clip"), 0.0)
+        given[some] += block
+        return np.asarray(past[:, :-1] - past[:, 1:])
+
+    return walk
+
+
+@family("superposition(law=pareto(alpha=3, rate=2), count=20)")
 def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, count: int | None = None) -> Ordered:
     """The union of independent processes, of listed laws or so many of one."""
     if (laws is None) == (law is None):
@@ -190,9 +173,13 @@ def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, 
         raise FieldError("laws", f"{len(given)} of them", f"2 to {MOST:,}")
     members: dict[Law, int] = {}
     for place, one in enumerate(given):
-        for part, times in _parts(f"laws[{place}]" if laws is not None else "law", one):
-            members[part] = members.get(part, 0) + times
-    return Ordered(Union(tuple(members.items())))
+        part = admit(f"laws[{place}]" if laws is not None else "law", one)
+        part.require_finite_mean()
+        # A union of unions is one.
+        for each, times in part.marginal.members if isinstance(part, Union) else ((part, 1),):
+            members[each] = members.get(each, 0) + times
+    gap = UnionGap(tuple(members.items()))
+    return Union(gap, _text(gap))
 
 
 def _count(count: object) -> int:
@@ -200,10 +187,3 @@ def _count(count: object) -> int:
     if not 2 <= number <= MOST or number != int(number):
         raise FieldError("count", f"{count!r} is not a number of processes", f"a whole number from 2 to {MOST:,}")
     return int(number)
-
-
-def _parts(field: str, law: object) -> tuple[tuple[Law, int], ...]:
-    """A law, or what a union consists of: a union of unions is one."""
-    law = admitted(field, law)
-    law.require_finite_mean()
-    return law.order.members if isinstance(law, Ordered) and isinstance(law.order, Union) else ((law, 1),)

@@ -2,9 +2,7 @@
 
 In it:
 
-    description  A network in a few lines of text
+    description  a network as text: in a few lines, and its topology with the first branch in full
+    layout       the graph seen as trees, where the nodes of a picture stand, and which are left out of it
     drawing      pictures of networks, with matplotlib
-    forest       the graph seen as trees: every replica below the first upstream that data reaches it through
-    layout       where the nodes of a picture stand, and which are left out of it
-    sketch       the topology as text: the first branch in full, what stands beside it counted
 """

@@ -6,7 +6,7 @@ import errno
 import io
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ LINES: dict[str, dict[str, Any]] = {
     "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
 }
 ROLES = {"download": "", "peer": "replica", "query": "client"}  # who draws from pools
+PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
 
 
@@ -39,7 +40,7 @@ def draw(network: Network, path: str | Path) -> None:
         right = f"a file that ends in {', '.join(f'.{one}' for one in FORMATS)}"
         raise InputError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
     try:
-        _save(network, path, kind)
+        save(lambda: figure(network), path, kind, PLAIN, bbox_inches="tight")
     except OSError as error:
         wrong = f"cannot be written: {error.strerror or error}"
         right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
@@ -49,36 +50,32 @@ def draw(network: Network, path: str | Path) -> None:
 def svg(network: Network) -> str:
     """The picture as an <svg> element."""
     buffer = io.StringIO()
-    _save(network, buffer, "svg")
+    save(lambda: figure(network), buffer, "svg", PLAIN, bbox_inches="tight")
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 
 
-def _save(network: Network, target: Any, kind: str) -> None:
+def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any], **how: Any) -> None:
+    """Write the matplotlib Figure that `make` makes, which finds `style` in force; the same gives the same bytes."""
     from matplotlib import rc_context
 
-    # The same network gives the same bytes.
-    metadata = {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {}
-    with rc_context({"svg.hashsalt": "replnet", "font.family": "DejaVu Sans"}), warnings.catch_warnings():
+    settings: Any = {"svg.hashsalt": "replnet", "font.family": "DejaVu Sans", **style}
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with rc_context(settings), warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
-        figure(network).savefig(target, format=kind, dpi=150, metadata=metadata, bbox_inches="tight", facecolor="white")
+        make().savefig(target, format=kind, dpi=150, metadata=metadata, facecolor="white", **how)
 
 
 def figure(network: Network) -> Any:
-    """A matplotlib Figure, in which a dollar in a name starts no formula."""
-    from matplotlib import rc_context
-
-    with rc_context({"text.parse_math": False}):
-        return _figure(network)
-
-
-def _figure(network: Network) -> Any:
+    """A matplotlib Figure."""
     from matplotlib.figure import Figure
 
     graph, plan = network.graph, layout(network.graph)
-    figure = Figure(figsize=_size(plan))
-    axes = figure.add_axes((0.03, 0.03, 0.94, 0.94))
+    rows = Counter(y for _, y in plan.places.values())
+    wide, high = min(16.0, max(6.4, 0.16 * max(rows.values()))), min(9.0, max(3.2, 1.15 * len(rows)))
+    made = Figure(figsize=(6.4, 6.4) if plan.round else (wide, high))
+    axes = made.add_axes((0.03, 0.03, 0.94, 0.94))
     axes.set_axis_off()
     axes.margins(0.06)
     if plan.round:
@@ -86,26 +83,13 @@ def _figure(network: Network) -> Any:
     kinds = _draw_edges(axes, graph, plan)
     colours = _colours(graph, plan)
     _draw_nodes(axes, graph, plan, colours)
-    _draw_labels(axes, graph, plan)
+    _draw_labels(axes, graph, plan, rows)
     _legend(axes, graph, colours, kinds)
-    axes.set_title(_title(network, plan), fontsize=11, color=INK, loc="left")
-    return figure
-
-
-def _size(plan: Layout) -> tuple[float, float]:
-    if plan.round:
-        return (6.4, 6.4)
-    rows = len({y for _, y in plan.places.values()})
-    widest = max(Counter(y for _, y in plan.places.values()).values())
-    return (min(16.0, max(6.4, 0.16 * widest)), min(9.0, max(3.2, 1.15 * rows)))
-
-
-def _title(network: Network, plan: Layout) -> str:
-    graph = network.graph
-    head = printable(network.spec.title or network.name, LONGEST_TITLE)
-    if plan.left_out:
-        return f"{head}: {len(plan.places):,} of {graph.number_of_nodes():,} nodes, {plan.left_out:,} left out"
-    return f"{head}: {graph.number_of_nodes():,} nodes"
+    shown, nodes = f"{len(plan.places):,} of " if plan.left_out else "", f"{graph.number_of_nodes():,} nodes"
+    title = f"{printable(network.spec.title or network.name, LONGEST_TITLE)}: {shown}{nodes}"
+    title += f", {plan.left_out:,} left out" if plan.left_out else ""
+    axes.set_title(title, fontsize=11, color=INK, loc="left")
+    return made
 
 
 def _edges(graph: Any, plan: Layout) -> Iterator[tuple[str, str, str]]:
@@ -178,12 +162,10 @@ def _draw_nodes(axes: Any, graph: Any, plan: Layout, colours: dict[str, Any]) ->
             axes.scatter(xs, ys, s=area, c=fill, marker=marker, edgecolors="white", linewidths=0.7, zorder=3)
 
 
-def _draw_labels(axes: Any, graph: Any, plan: Layout) -> None:
+def _draw_labels(axes: Any, graph: Any, plan: Layout, rows: Counter[float]) -> None:
     """Names, where they have room."""
-    rows = Counter(y for _, y in plan.places.values())
     for name, (x, y) in plan.places.items():
-        room = len(plan.places) <= MOST_LABELS or (not plan.round and rows[y] <= MOST_IN_ROW)
-        if not room:
+        if len(plan.places) > MOST_LABELS and (plan.round or rows[y] > MOST_IN_ROW):
             continue
         short = name.removeprefix("replica ") if graph.nodes[name]["role"] == "replica" else name
         short = printable(short, LONGEST_NAME)

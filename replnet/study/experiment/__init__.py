@@ -2,17 +2,12 @@
 
 In it:
 
-    axes            what varies: axes of values, given as lists or ranges, and the points of their product
-    axis_overrides  `-s key=value`, `--zip a,b` and `--quick` applied to an experiment
-    cells           the cells of an experiment: one checked network, or what stands in its place, with its settings
-    checks          what can be said of an experiment before any of its cells is made: names, axes, prints
-    experiment      experiments: YAML files, or plain data, as checked objects that know their cells
-    expressions     arithmetic over named values, as experiments write it: `4 / k`, and texts that hold it: `constant
-    groups          the groups that tables of an experiment have, from specifications alone
-    models          the types of an experiment's fields, and its sections on how cells are run and drawn
-    names           named values and axes: what depends on what, and what each is at a point
-    schema          JSON Schema of an experiment, for editors that complete and check
-    sections        an experiment as users write it: the sections of its file
-    statements      what is said about the cells of an experiment: values that a paper prints, values expected, claims
-    system_fields   systems whose best size is sought, in the place of a network (P2P VI-D and VII-B)
+    axes         what varies: axes of values, given as lists or ranges, and the points of their product
+    best_size    the best size of a system: by formula, measured where the formula puts it, or by emulation
+    cells        the cells of an experiment: named values at a point, and the subject that follows, with its settings
+    checks       what can be said of an experiment before its cells are made: names, axes, prints, claims, groups
+    experiment   experiments: YAML files with overrides, or plain data, as checked objects that know their cells
+    sections     an experiment as users write it: the sections of its file, their types, and their JSON Schema
+    subjects     what a cell is about: a network, a formula or a best size; how it is predicted, run, and what it costs
+    system       systems whose best size is sought, in the place of a network (P2P VI-D and VII-B)
 """

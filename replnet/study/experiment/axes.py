@@ -21,8 +21,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, final
 
-from replnet.study.experiment.expressions import LARGEST, Scalar
-from replnet.text.checks import FieldError
+from replnet.text.arithmetic import LARGEST, Scalar
 from replnet.text.errors import FieldsError, shown
 
 MOST_VALUES = 100_000  # of an axis
@@ -61,19 +60,19 @@ def same(a: object, b: object) -> bool:
 
 
 def axis(name: str, given: object) -> Axis:
-    """The axis that a value of a file describes; raises FieldError or FieldsError."""
+    """The axis that a value of a file describes, or a FieldsError."""
     if isinstance(given, Mapping):
-        _require(bool(given), "is empty", "one label or more")
+        _require(bool(given), (), "is empty", "one label or more")
         meanings = tuple(scalar(value, (label,)) for label, value in given.items())
         return Axis(name, tuple(given), meanings, tuple((label,) for label in given))
+    items: list[tuple[Place, object]] = [((), given)]
     if isinstance(given, list | tuple):
-        _require(bool(given), "is empty", "one value or more")
-        items: list[tuple[object, Place]] = [(item, (place,)) for place, item in enumerate(given)]
-    else:
-        items = [(given, ())]
+        _require(bool(given), (), "is empty", "one value or more")
+        items = [((i,), item) for i, item in enumerate(given)]
     values: dict[Scalar, Place] = {}
-    for item, place in items:
-        for value in _expanded(item, place):
+    for place, item in items:
+        ranged = isinstance(item, str) and LIKE_A_RANGE.fullmatch(item.strip())
+        for value in points_of(str(item), place) if ranged else [scalar(item, place)]:
             if value in values:
                 raise FieldsError([(place, f"{shown(value)} is given twice", "each value once")])
             values[value] = place
@@ -91,45 +90,32 @@ def is_range(text: str) -> bool:
     return RANGE.fullmatch(text.strip()) is not None
 
 
-def _expanded(item: object, place: Place) -> Sequence[Scalar]:
-    if not isinstance(item, str) or not LIKE_A_RANGE.fullmatch(item.strip()):
-        return [scalar(item, place)]
-    try:
-        return points_of(item)
-    except FieldError as error:
-        raise FieldsError([(place, error.wrong, error.right)]) from None
-
-
-def points_of(text: str) -> list[int | float]:
+def points_of(text: str, place: Place = ()) -> list[int | float]:
     """The points of a range, in ascending order."""
     found = RANGE.fullmatch(text.strip())
-    _require(found is not None, f"{shown(text)} is not a range", RANGES)
+    _require(found is not None, place, f"{shown(text)} is not a range", RANGES)
     assert found is not None
     low, high = Fraction(found[1]), Fraction(found[2])
     whole = low.denominator == high.denominator == 1
-    _require(low < high, f"{shown(text)} does not rise", "from below to")
-    _require(found[3] is not None or whole, f"{shown(text)} has ends that are not whole", f"{text.strip()}:10, a count")
+    right = f"{text.strip()}:10, a count"
+    _require(low < high, place, f"{shown(text)} does not rise", "from below to")
+    _require(found[3] is not None or whole, place, f"{shown(text)} has ends that are not whole", right)
     count = int(found[3]) if found[3] is not None else int(high - low) + 1
-    _require(2 <= count <= MOST_VALUES, f"{shown(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
-    if found[4]:
-        _require(low > 0, f"{shown(text)} starts at {found[1]}", "above 0 where steps are logarithmic")
-        return _logarithmic(float(low), float(high), count, whole)
-    steps = [low + (high - low) * i / (count - 1) for i in range(count)]
-    if all(step.denominator == 1 for step in steps):
-        return [int(step) for step in steps]
-    return [float(step) for step in steps]
-
-
-def _logarithmic(low: float, high: float, count: int, whole: bool) -> list[int | float]:
-    inner = [low * (high / low) ** (i / (count - 1)) for i in range(1, count - 1)]
+    _require(2 <= count <= MOST_VALUES, place, f"{shown(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
+    if not found[4]:
+        steps = [low + (high - low) * i / (count - 1) for i in range(count)]
+        return [int(step) for step in steps] if all(s.denominator == 1 for s in steps) else [*map(float, steps)]
+    _require(low > 0, place, f"{shown(text)} starts at {found[1]}", "above 0 where steps are logarithmic")
+    first, last = float(low), float(high)
+    inner = [first * (last / first) ** (i / (count - 1)) for i in range(1, count - 1)]
     if whole:
-        return list(dict.fromkeys(round(step) for step in (low, *inner, high)))
-    return list(dict.fromkeys([low, *(float(f"{step:.6g}") for step in inner), high]))
+        return list(dict.fromkeys(round(step) for step in (first, *inner, last)))
+    return list(dict.fromkeys([first, *(float(f"{step:.6g}") for step in inner), last]))
 
 
-def _require(fine: bool, wrong: str, right: str) -> None:
+def _require(fine: bool, place: Place, wrong: str, right: str) -> None:
     if not fine:
-        raise FieldError("", wrong, right)
+        raise FieldsError([(place, wrong, right)])
 
 
 Point = Mapping[str, int]

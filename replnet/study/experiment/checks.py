@@ -1,68 +1,53 @@
-"""What can be said of an experiment before any of its cells is made: names, axes, prints, claims and figures."""
+"""What can be said of an experiment before its cells are made: names, axes, prints, claims and figures; and its groups.
+
+Whatever is said of cells refers to axes, metrics, errata and groups of other sections. `_references` lists what a
+statement refers to, and CHECKS has what must be true of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from replnet.measure.metrics import is_beyond
-from replnet.network.specification import KINDS
+from replnet.measure.row import COMPARED
 from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
-from replnet.study.experiment.expressions import VALUES, template
-from replnet.study.experiment.models import GROUP, SUBJECTS, Quick, Run
-from replnet.study.experiment.names import names_of, texts, unknown
-from replnet.study.experiment.sections import Sections
-from replnet.study.experiment.statements import Claim, StatedValue
-from replnet.study.experiment.system_fields import Optimise
-from replnet.study.formulas.computation import Computation
-from replnet.study.formulas.registry import COMPUTATIONS
-from replnet.text.checks import FieldError
+from replnet.study.experiment.cells import Names, texts
+from replnet.study.experiment.sections import GROUP, RUN, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
+from replnet.study.experiment.subjects import Subject
+from replnet.text.arithmetic import VALUES, template
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.validation import Fault
 
-COLUMNS = (
-    "metric",
-    "measured",
-    "predicted",
-    "printed",
-    "expected",
-    "z",
-    "verdict",
-    "kind",
-    "source",
-    "accuracy",
-    "note",
-)
-RESERVED = {GROUP, *COLUMNS}
-STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells
-RUN = "run."  # starts the name of an axis that is a setting
+RESERVED = {*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict"}
 
 
-def faults(sections: Sections) -> Iterator[Fault]:
+def faults(sections: Sections, names: Names) -> Iterator[Fault]:
     """Everything that is wrong between the sections."""
-    axes = tuple(sections.vary.values())
-    _, wrong = names_of(axes, sections.values)
-    yield from wrong
+    yield from names.faults
     yield from _named(sections)
-    yield from _templates(sections)
-    yield from _fields(sections)
+    yield from _fields(sections, names.used)
     yield from _zips(sections)
-    if (total := count(axes, sections.zip)) > MOST:
+    if (total := count(tuple(sections.vary.values()), sections.zip)) > MOST:
         yield ("vary",), f"makes {total:,} cells", f"at most {MOST:,}", True
     for i, metric in enumerate(sections.measure):
         yield from _metric(metric, sections, ("measure", i))
     for section in STATEMENTS:
         for i, statement in enumerate(getattr(sections, section)):
             yield from mismatches(statement, sections, (section, i))
-    yield from _figure(sections)
-    if sections.quick is not None:
-        yield from _quick(sections, sections.quick)
+    if sections.figure is not None:
+        yield from mismatches(sections.figure, sections, ("figure",))
+    for section in ("vary", "values") if sections.quick else ():
+        known = getattr(sections, section)
+        for name in getattr(sections.quick, section):
+            if name not in known:
+                yield ("quick", section, name), f"{shown(name)} is not in {section}", suggestion(name, known), True
 
 
 def _named(sections: Sections) -> Iterator[Fault]:
-    for section, names in (("values", sections.values), ("vary", sections.vary)):
-        for name in names:
+    for section in ("values", "vary"):
+        for name in getattr(sections, section):
             path = (section, name)
             if name in VALUES.functions:
                 yield path, "is the name of a function", "another name", True
@@ -70,100 +55,31 @@ def _named(sections: Sections) -> Iterator[Fault]:
                 yield path, "is not a name that an expression can hold", "letters, digits and _", True
             elif section == "vary" and name in RESERVED:
                 yield path, "is a column of every table", "another name", True
-    for name in sections.values:
-        if name in sections.vary:
-            yield ("values", name), "is an axis too", "one of values and vary", True
-    for name in sections.set:
-        if name in sections.vary:
-            yield ("set", name), "is an axis too", "one of set and vary", True
+    for section in ("values", "set"):
+        for name in getattr(sections, section):
+            if name in sections.vary:
+                yield (section, name), "is an axis too", f"one of {section} and vary", True
 
 
-def _templates(sections: Sections) -> Iterator[Fault]:
-    """Texts of the network that name what is not there."""
-    known = {canonical(name): name for name in (*sections.vary, *sections.values)}
-    for path, text in _holes(sections):
-        try:
-            for name in sorted(template(text).names - known.keys()):
-                yield path, *unknown(name, known), False
-        except FieldError as error:
-            yield path, error.wrong, error.right, False
-
-
-def _holes(sections: Sections) -> Iterator[tuple[Place, str]]:
-    for section in (subject(sections), "set"):
-        yield from texts(getattr(sections, section), (section,))
-
-
-def subject(sections: Sections) -> str:
-    """The section that the cells are made from."""
-    return next(name for name in SUBJECTS if getattr(sections, name) is not None)
-
-
-def mentioned(sections: Sections) -> set[str]:
-    """The names that appear in an expression, spelled as they are defined."""
-    names, _ = names_of(tuple(sections.vary.values()), sections.values)
-    found = set[str]().union(*(getattr(value, "names", ()) for value in names.values.values()))
-    meanings = (meaning for axis in names.axes for meaning in axis.meanings)
-    for text in [*(text for _, text in _holes(sections)), *(text for _, text in texts(list(meanings)))]:
-        try:
-            found |= template(text).names
-        except FieldError:
-            continue  # said elsewhere
-    return {name for name in (*sections.vary, *sections.values) if canonical(name) in found}
-
-
-def _fields(sections: Sections) -> Iterator[Fault]:
+def _fields(sections: Sections, used: set[str]) -> Iterator[Fault]:
     """Axes that are neither names nor fields, or both; overrides of fields that are not there."""
-    used, fields = mentioned(sections), fields_of(sections)
-    what = subject(sections)
+    subject, given = sections.subject, getattr(sections, sections.subject.section)
+    fields = subject.fields(sections.kind)
     for name in sections.vary:
+        path = ("vary", name)
         if name.startswith(RUN):
             if (setting := name.removeprefix(RUN)) not in Run.model_fields:
-                yield ("vary", name), "is not a setting", suggestion(setting, Run.model_fields), True
+                yield path, "is not a setting", suggestion(setting, Run.model_fields), True
         elif name in used:
-            if fields and name in fields and name not in sections.set and not _says(sections, name):
-                right = f"{name}: ${{{name}}} in {what}, or another name for the axis"
-                yield (
-                    ("vary", name),
-                    f"is a name in ${{ }}, and a field of {_words(what)} that does not mention it",
-                    right,
-                    True,
-                )
+            says = any(canonical(name) in template(text).names for _, text in texts(given.get(name)))
+            if fields and name in fields and name not in sections.set and not says:
+                wrong = f"is a name in ${{ }}, and a field of {subject.words} that does not mention it"
+                yield path, wrong, f"{name}: ${{{name}}} in {subject.section}, or another name for the axis", True
         elif fields is not None and name.split(".")[0] not in fields | RESERVED:
-            wrong = f"is in no ${{ }}, and is no field of {_words(what)}"
-            yield ("vary", name), wrong, suggestion(name, fields), True
+            yield path, f"is in no ${{ }}, and is no field of {subject.words}", suggestion(name, fields), True
     for name in sections.set:
         if fields is not None and name.split(".")[0] not in fields | sections.vary.keys():
-            yield ("set", name), f"is no field of {_words(what)}", suggestion(name, fields), True
-
-
-def _words(section: str) -> str:
-    return "the network" if section == "network" else section
-
-
-def fields_of(sections: Sections) -> set[str] | None:
-    """The fields that the network may have, if its kind is known."""
-    if sections.optimise is not None:
-        return set(Optimise.model_fields)
-    if sections.formula is not None:
-        computation = computation_of(sections)
-        return None if computation is None else set(computation.model_fields)
-    kind = sections.set.get("kind", sections.network.get("kind"))
-    if "kind" in sections.vary or not isinstance(kind, str) or kind not in KINDS:
-        return None
-    return set(KINDS[kind].model_fields)
-
-
-def computation_of(sections: Sections) -> type[Computation] | None:
-    """The formula that all cells share, if its name is known."""
-    name = sections.set.get("name", (sections.formula or {}).get("name"))
-    return COMPUTATIONS.get(name) if isinstance(name, str) and "name" not in sections.vary else None
-
-
-def _says(sections: Sections, name: str) -> bool:
-    """Whether the field `name` of the network mentions the axis `name`."""
-    field = getattr(sections, subject(sections)).get(name)
-    return any(canonical(name) in template(text).names for _, text in texts(field))
+            yield ("set", name), f"is no field of {subject.words}", suggestion(name, fields), True
 
 
 def _zips(sections: Sections) -> Iterator[Fault]:
@@ -183,39 +99,75 @@ def _zips(sections: Sections) -> Iterator[Fault]:
             yield ("zip", i), wrong, "axes of one length", False
 
 
-def mismatches(of: StatedValue | Claim, sections: Sections, path: Place) -> Iterator[Fault]:
+# ---- What statements refer to
+
+
+def mismatches(of: StatedValue | Claim | Figure, sections: Sections, path: Place) -> Iterator[Fault]:
     """Why something that is said of cells is about none of them."""
-    if of.erratum is not None and of.erratum not in sections.errata:
-        right = suggestion(of.erratum, sections.errata) if sections.errata else "errata: {NAME: {kind: ..., text: ...}}"
-        yield (*path, "erratum"), f"{of.erratum} is not in errata", right, False
-    if isinstance(of, StatedValue):
-        yield from _selects(of.at, sections, (*path, "at"), groups=False)
-        yield from _metric(of.metric, sections, (*path, "metric"))
-        return
-    yield from _selects(of.where, sections, (*path, "where"))
-    for i, at in enumerate(of.order or ()):
-        yield from _selects(at, sections, (*path, "order", i))
-    for field in ("argmax", "rises", "falls", "lies", "metric"):
-        yield from _metric(getattr(of, field), sections, (*path, field))
-    if of.over is not None:
-        yield from _axis(of.over, sections, (*path, "over"))
-        axis = sections.vary.get(of.over)
-        if axis and of.is_ and all(axis.index(value) is None for value in of.is_):
-            yield (*path, "is"), f"no cell has {axis.name} = {' or '.join(map(str, of.is_))}", _listed(axis), False
+    for what, place, value in _references(of, path):
+        if what in CHECKS:
+            yield from CHECKS[what](value, sections, place)
 
 
-def _selects(at: Mapping[str, Any], sections: Sections, path: Place, *, groups: bool = True) -> Iterator[Fault]:
+def _references(of: StatedValue | Claim | Figure, path: Place) -> Iterator[tuple[str, Place, Any]]:
+    """What it is that is referred to, where, and by which words."""
+    for field, value in of:
+        place = (*path, field.rstrip("_"))
+        if value is None:
+            continue
+        if field in ("argmax", "rises", "falls", "lies", "metric", "y"):
+            yield "metric", place, value
+        elif field in ("over", "x", "series", "panel"):
+            yield "axis", place, value
+        elif field in ("group", "erratum"):
+            yield field, place, value
+        elif isinstance(value, Mapping):  # `at` of a value, `where` of a claim
+            yield "cells", place, value
+        elif field == "order":
+            yield from (("cells", (*place, i), at) for i, at in enumerate(value))
+        elif field == "is_" and isinstance(of, Claim):
+            yield from (("group", place, name) for name in value if of.over == GROUP)
+            yield "values", place, (of.over, value)
+
+
+def _metric(metric: str, sections: Sections, path: Place) -> Iterator[Fault]:
+    follow = sections.subject.metrics(sections.kind)
+    if follow and metric not in follow:
+        yield path, f"{metric} does not follow from this formula", ", ".join(follow), False
+    elif metric not in sections.measure and (sections.measure or is_beyond(metric)):
+        right = f"one of measure: {', '.join(sections.measure)}" if sections.measure else f"measure: {metric}"
+        yield path, f"{metric} is not measured", right, False
+
+
+def _axis(name: str, sections: Sections, path: Place) -> Iterator[Fault]:
+    if name != GROUP and name not in sections.vary:
+        yield path, f"{name} is not an axis", suggestion(name, {*sections.vary, GROUP}), False
+
+
+def _erratum(name: str, sections: Sections, path: Place) -> Iterator[Fault]:
+    if name not in sections.errata:
+        right = suggestion(name, sections.errata) if sections.errata else "errata: {NAME: {kind: ..., text: ...}}"
+        yield path, f"{name} is not in errata", right, False
+
+
+def _values(along: tuple[str, tuple[Any, ...]], sections: Sections, path: Place) -> Iterator[Fault]:
+    axis, values = sections.vary.get(along[0]), along[1]
+    if axis and all(axis.index(value) is None for value in values):
+        yield path, f"no cell has {axis.name} = {' or '.join(map(str, values))}", _listed(axis), False
+
+
+def _cells(at: Mapping[str, Any], sections: Sections, path: Place) -> Iterator[Fault]:
     """Why no cell has these values."""
     wrong = False
     for name, value in at.items():
-        if name == GROUP and groups:
+        if name == GROUP and path[-1] != "at":
             continue
-        if name not in sections.vary:
+        axis = sections.vary.get(name)
+        wrong |= axis is None or axis.index(value) is None
+        if axis is None:
             yield (*path, name), f"{name} is not an axis", suggestion(name, sections.vary), True
-            wrong = True
-        elif sections.vary[name].index(value) is None:
-            yield (*path, name), f"no cell has {name} = {value}", _listed(sections.vary[name]), False
-            wrong = True
+        elif axis.index(value) is None:
+            yield (*path, name), f"no cell has {name} = {value}", _listed(axis), False
     for group in () if wrong else groups_of(tuple(sections.vary.values()), sections.zip):
         chosen = [axis for axis in group if axis.name in at]
         if len({axis.index(at[axis.name]) for axis in chosen}) > 1:
@@ -227,31 +179,26 @@ def _listed(axis: Axis) -> str:
     return ", ".join(map(str, axis.values[:10])) + (", ..." if len(axis.values) > 10 else "")
 
 
-def _metric(metric: str | None, sections: Sections, path: Place) -> Iterator[Fault]:
-    computation = computation_of(sections)
-    if metric is not None and computation is not None and metric not in computation.metrics:
-        yield path, f"{metric} does not follow from this formula", ", ".join(computation.metrics), False
-    elif metric is not None and metric not in sections.measure and (sections.measure or is_beyond(metric)):
-        right = f"one of measure: {', '.join(sections.measure)}" if sections.measure else f"measure: {metric}"
-        yield path, f"{metric} is not measured", right, False
+Check = Callable[[Any, Sections, Place], Iterator[Fault]]
+CHECKS: dict[str, Check] = {"metric": _metric, "axis": _axis, "erratum": _erratum, "values": _values, "cells": _cells}
 
 
-def _axis(name: str, sections: Sections, path: Place) -> Iterator[Fault]:
-    if name != GROUP and name not in sections.vary:
-        yield path, f"{name} is not an axis", suggestion(name, {*sections.vary, GROUP}), False
+# ---- Groups
 
 
-def _figure(sections: Sections) -> Iterator[Fault]:
-    if sections.figure is not None:
-        for part in ("x", "series", "panel"):
-            name = getattr(sections.figure, part)
-            if name is not None:
-                yield from _axis(name, sections, ("figure", part))
-        yield from _metric(sections.figure.y, sections, ("figure", "y"))
-
-
-def _quick(sections: Sections, quick: Quick) -> Iterator[Fault]:
-    for section, names in (("vary", sections.vary), ("values", sections.values)):
-        for name in getattr(quick, section):
-            if name not in names:
-                yield ("quick", section, name), f"{shown(name)} is not in {section}", suggestion(name, names), True
+def unknown_groups(sections: Sections, subjects: Iterable[Subject]) -> Iterator[Fault]:
+    """Groups that are asked for or spoken of, and that no cell has or the table does not keep."""
+    named: list[tuple[Place, Any]] = [(("groups", i), name) for i, name in enumerate(sections.groups)]
+    for section in STATEMENTS:
+        for i, statement in enumerate(getattr(sections, section)):
+            for what, path, value in _references(statement, (section, i)):
+                if what == "group":
+                    named.append((path, value))
+                elif what == "cells" and GROUP in value:
+                    named.append(((*path, GROUP), value[GROUP]))
+    there: set[str] = set().union(*(subject.groups for subject in subjects)) if named else set()
+    for path, name in named:
+        if name not in there:
+            yield path, f"no cell has a group {name}", suggestion(str(name), there), False
+        elif sections.groups and name not in sections.groups:
+            yield path, f"{name} is not kept", f"one of groups: {', '.join(sections.groups)}", False

@@ -1,4 +1,12 @@
-"""Experiments: YAML files, or plain data, as checked objects that know their cells."""
+"""Experiments: YAML files, or plain data, as checked objects that know their cells.
+
+Overrides are applied to the document before it is checked, so that whatever is wrong has its place in them:
+
+    -s B=30              a named value          -s run.precision=0.01    a setting
+    -s k=1,3,9           an axis                -s polls.rate=1:8:8      any field of the network, here as an axis
+
+A list or a range makes an axis of what was a value or a field.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +17,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
-from replnet.study.experiment.axes import Axis
-from replnet.study.experiment.axis_overrides import overridden, quickened, with_section
-from replnet.study.experiment.cells import Cell, Cells, Settings, settings_of
-from replnet.study.experiment.checks import STATEMENTS, faults, mismatches
-from replnet.study.experiment.groups import unknown_groups
-from replnet.study.experiment.models import Figure
-from replnet.study.experiment.sections import Sections
-from replnet.study.experiment.statements import Claim, Erratum, Expected, Printed
-from replnet.text.documents import Document, Mark, Node, collection, file_error, node_of, read_yaml
+from replnet.study.experiment.axes import Axis, is_range
+from replnet.study.experiment.cells import Cell, Cells, Names, settings_of
+from replnet.study.experiment.checks import faults, mismatches, unknown_groups
+from replnet.study.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
+from replnet.study.experiment.subjects import Settings
+from replnet.text.documents import Document, Mark, Node, file_error, folders, node_of, read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError, Problem, suggestion
-from replnet.text.file_names import anchored
-from replnet.text.shipped import folders, shipped, shipped_names
+from replnet.text.overrides import anchored, value_of
 from replnet.text.validation import checked, located
 
-# A fault in one of these does not keep the others from being checked.
-APART = {"title", "claim", "paper", "run", "quick", "measure", "groups", *STATEMENTS, "errata", "figure"}
+SAID = ("title", "claim", "paper", "measure", "groups", "printed", "expected", "claims", "errata", "figure")
+WHOLE = ("measure", "groups")  # sections that an override replaces as they are
+MERGED = ("run", "vary", "values", "set")  # and those of which `quick` replaces fields
+APART = {*SAID, "run", "quick"}  # a fault in one of these does not keep the others from being checked
+
+Asked = tuple[Document, tuple[str, ...], tuple[str, ...]]
+"""A document, its overrides, and axes to move together."""
 
 
 @final
@@ -49,38 +58,27 @@ class Experiment:
     data: dict[str, Any] = field(repr=False)
     _document: Document = field(repr=False)
     _sections: Sections = field(repr=False)
-    _asked: _Asked = field(repr=False)
+    _asked: Asked = field(repr=False)
 
     def cells(self) -> list[Cell]:
-        """All cells, each with a checked network, the last axis fastest."""
+        """All cells, each with a checked subject, the last axis fastest."""
         return list(self._cells)
 
     @cached_property
     def _cells(self) -> tuple[Cell, ...]:
-        cells = Cells(self._document, self._sections).all()
-        if wrong := list(unknown_groups(self._sections, cells)):
+        cells = Cells(self._document, self._sections, Names(self._sections)).made()
+        if wrong := list(unknown_groups(self._sections, (cell.subject for cell in cells))):
             raise InputError(map(located(self._document), wrong))
         return tuple(cells)
 
     def quick(self) -> Experiment:
         """With what the section `quick` says merged over the rest; -s and --zip still come last."""
-        return _made(replace(self._asked, quick=True))
+        return _made(self._asked, quick=True)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Experiment:
         """The experiment of plain data such as `data`; relative file names count from the working directory."""
-        return _made(_Asked(_complete(Document("", node_of(data, Mark(None, None)), ()))))
-
-
-@final
-@dataclass(frozen=True)
-class _Asked:
-    """What an experiment is made from."""
-
-    document: Document
-    overrides: tuple[str, ...] = ()
-    zips: tuple[str, ...] = ()
-    quick: bool = False
+        return _made((_complete(Document("", node_of(data, Mark(None, None)), ())), (), ()))
 
 
 def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Iterable[str] = ()) -> Experiment:
@@ -97,8 +95,8 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
         raise file_error(str(source), "does not exist", right)
     document = _complete(read_yaml(path))
     if document.root.child("name") is None:
-        document = with_section(document, "name", Node(_name(path), document.root.mark))
-    return _made(_Asked(document, tuple(overrides), tuple(zips)))
+        document = placed(document, ("name",), Node(_name(path), document.root.mark))
+    return _made((document, tuple(overrides), tuple(zips)))
 
 
 def _name(path: Path) -> str:
@@ -107,103 +105,6 @@ def _name(path: Path) -> str:
         if path.resolve().is_relative_to(folder):
             return path.resolve().relative_to(folder).with_suffix("").as_posix()
     return path.stem
-
-
-def _made(asked: _Asked) -> Experiment:
-    document = quickened(asked.document) if asked.quick else asked.document
-    document, another = overridden(document, asked.overrides, asked.zips)
-    document = replace(document, root=anchored(document.root, document.directory, document.prefix))
-    if asked.overrides or asked.zips:  # which come after `quick`, so that it is of no more use
-        document = with_section(document, "quick", None)
-    sections = _sections(document)
-    if another:  # what a paper prints is about its own experiment
-        document = _without_the_paper(document, sections)
-        sections = _sections(document)
-    if asked.quick or asked.overrides:
-        document = _fitting(document, sections)
-        sections = _sections(document)
-    problems = [*map(located(document), faults(sections))]
-    if not problems and not asked.overrides and not asked.quick and sections.quick is not None:
-        fast = quickened(document)
-        problems += map(located(fast), faults(_sections(_fitting(fast, _sections(fast)))))
-    _require(problems, document, sections)
-    return Experiment(
-        name=sections.name or "experiment",
-        title=sections.title,
-        claim=sections.claim,
-        paper=sections.paper,
-        axes=tuple(sections.vary.values()),
-        zips=sections.zip,
-        settings=settings_of(sections.run, sections.measure),
-        measure=sections.measure,
-        groups=sections.groups,
-        printed=sections.printed,
-        expected=sections.expected,
-        claims=sections.claims,
-        errata=sections.errata,
-        figure=sections.figure,
-        data=document.data,
-        _document=document,
-        _sections=sections,
-        _asked=asked,
-    )
-
-
-def _sections(document: Document) -> Sections:
-    try:
-        return checked(Sections, document.data, document)
-    except InputError as error:
-        raise InputError([*error.problems, *_elsewhere(document, error)]) from None
-
-
-def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
-    """What else is wrong, as far as that can be told without the sections that `error` is about."""
-    assert isinstance(document.root.value, dict)
-    faulty = {re.split(r"[.\[]", problem.field)[0] for problem in error.problems}
-    if faulty & (Sections.model_fields.keys() - APART):
-        return ()
-    faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
-    sound = {key: node for key, node in document.root.value.items() if key not in faulty}
-    rest = replace(document, root=collection({"title": Node("-", document.root.mark), **sound}, document.root.mark))
-    try:
-        sections = checked(Sections, rest.data, rest)
-        _require([*map(located(rest), faults(sections))], rest, sections)
-    except InputError as more:
-        return more.problems
-    return ()
-
-
-def _require(problems: list[Problem], document: Document, sections: Sections) -> None:
-    """No problems, neither these nor in the first cell, which stands for mistakes that are in all."""
-    if all(re.split(r"[.\[]", problem.field)[0] in APART for problem in problems):
-        try:
-            Cells(document, sections).first()
-        except InputError as error:
-            problems = [*problems, *error.problems]
-    if problems:
-        raise InputError(problems)
-
-
-def _fitting(document: Document, sections: Sections) -> Document:
-    """Without what is said of cells that are no longer there."""
-    return _kept(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
-
-
-def _without_the_paper(document: Document, sections: Sections) -> Document:
-    """Without values beside those of the cells, and without mistakes; other claims may hold here too."""
-    document = _kept(document, sections, lambda section, of: section == "claims" and of.erratum is None)
-    return with_section(document, "errata", None)
-
-
-def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
-    """With the statements that `keep` approves of, by their section."""
-    for section in STATEMENTS:
-        node = document.root.child(section)
-        if node is not None and isinstance(node.value, list):
-            said = zip(node.value, getattr(sections, section), strict=True)
-            kept = [item for item, of in said if keep(section, of)]
-            document = with_section(document, section, collection(kept, node.mark, node.key))
-    return document
 
 
 def _complete(document: Document) -> Document:
@@ -219,14 +120,201 @@ def _complete(document: Document) -> Document:
         raise InputError([document.problem(("network",), f"{path} does not exist", right)])
     own = read_yaml(path)
     root = replace(_from_file(anchored(own.root, own.directory, ("network",)), own.name), key=node.key)
-    return replace(with_section(document, "network", root), others={own.name: own.lines})
+    return replace(placed(document, ("network",), root), others={own.name: own.lines})
 
 
 def _from_file(node: Node, name: str) -> Node:
     """A node whose place is in another file."""
     mark, key = node.mark._replace(origin=name), node.key._replace(origin=name) if node.key else None
     if isinstance(node.value, dict):
-        return collection({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
+        return Node({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
     if isinstance(node.value, list):
-        return collection([_from_file(below, name) for below in node.value], mark, key)
+        return Node([_from_file(below, name) for below in node.value], mark, key)
     return replace(node, mark=mark, key=key)
+
+
+# ---- Checked
+
+
+def _made(asked: Asked, quick: bool = False) -> Experiment:
+    document, overrides, zips = asked
+    document, another = overridden(quickened(document) if quick else document, overrides, zips)
+    document = replace(document, root=anchored(document.root, document.directory, document.prefix))
+    if overrides or zips:  # which come after `quick`, so that it is of no more use
+        document = placed(document, ("quick",), None)
+    sections = _sections(document)
+    if another:  # what a paper prints is about its own experiment, other claims may hold here too
+        document = _kept(document, sections, lambda section, of: section == "claims" and of.erratum is None)
+        document = placed(document, ("errata",), None)
+        sections = _sections(document)
+    if quick or overrides:
+        document, sections = _fitting(document, sections)
+    problems = _faults(document, sections)
+    if not problems and not overrides and not quick and sections.quick is not None:
+        fast = quickened(document)
+        problems = _faults(*_fitting(fast, _sections(fast)))
+    _require(problems, document, sections)
+    return Experiment(
+        name=sections.name or "experiment",
+        **{name: getattr(sections, name) for name in SAID},
+        axes=tuple(sections.vary.values()),
+        zips=sections.zip,
+        settings=settings_of(sections.run, sections.measure),
+        data=document.data,
+        _document=document,
+        _sections=sections,
+        _asked=asked,
+    )
+
+
+def _fitting(document: Document, sections: Sections) -> tuple[Document, Sections]:
+    """Without what is said of cells that are no longer there."""
+    document = _kept(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
+    return document, _sections(document)
+
+
+def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
+    """With the statements that `keep` approves of, by their section."""
+    for section in STATEMENTS:
+        node = document.root.child(section)
+        if node is not None and isinstance(node.value, list):
+            said = zip(node.value, getattr(sections, section), strict=True)
+            kept = [item for item, of in said if keep(section, of)]
+            document = placed(document, (section,), Node(kept, node.mark, node.key))
+    return document
+
+
+def _sections(document: Document) -> Sections:
+    try:
+        return checked(Sections, document.data, document)
+    except InputError as error:
+        raise InputError([*error.problems, *_elsewhere(document, error)]) from None
+
+
+def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
+    """What else is wrong, as far as that can be told without the sections that `error` is about."""
+    assert isinstance(document.root.value, dict)
+    faulty = {_section(problem) for problem in error.problems}
+    if faulty & (Sections.model_fields.keys() - APART):
+        return ()
+    faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
+    sound = {key: node for key, node in document.root.value.items() if key not in faulty}
+    rest = replace(document, root=Node({"title": Node("-", document.root.mark), **sound}, document.root.mark))
+    try:
+        sections = checked(Sections, rest.data, rest)
+        _require(_faults(rest, sections), rest, sections)
+    except InputError as more:
+        return more.problems
+    return ()
+
+
+def _faults(document: Document, sections: Sections) -> list[Problem]:
+    return [*map(located(document), faults(sections, Names(sections)))]
+
+
+def _require(problems: list[Problem], document: Document, sections: Sections) -> None:
+    """No problems, neither these nor in the first cell, which stands for mistakes that are in all."""
+    if all(_section(problem) in APART for problem in problems):
+        try:
+            Cells(document, sections, Names(sections)).made(most=1)
+        except InputError as error:
+            problems = [*problems, *error.problems]
+    if problems:
+        raise InputError(problems)
+
+
+def _section(problem: Problem) -> str:
+    return re.split(r"[.\[]", problem.field)[0]
+
+
+# ---- Overrides
+
+
+def quickened(document: Document) -> Document:
+    """The experiment with what its section `quick` says in the place of what the others say."""
+    quick = document.root.child("quick")
+    if quick is None or not isinstance(quick.value, dict):
+        return document
+    document = placed(document, ("quick",), None)
+    for section in MERGED:
+        for name, node in _fields(quick.child(section)).items():
+            document = placed(document, (section, name), node)
+    return document
+
+
+def overridden(document: Document, assignments: Iterable[str], zips: Iterable[str]) -> tuple[Document, bool]:
+    """With every `key=value` applied; and whether that is another experiment, not only other values of its axes."""
+    problems: list[Problem] = []
+    another = False
+    for assignment in assignments:
+        try:
+            document, differs = _applied(document, assignment)
+            another |= differs
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    for names in zips:
+        mark = Mark(None, None, f"--zip {names}")
+        node = node_of([name.strip() for name in names.split(",")], mark)
+        given = document.root.child("zip")
+        there = given.value if given is not None and isinstance(given.value, list) else []
+        document = placed(document, ("zip",), Node([*there, node], given.mark if given else mark))
+    return document, another
+
+
+def _applied(document: Document, assignment: str) -> tuple[Document, bool]:
+    origin = f"-s {assignment}"
+    key, equals, text = assignment.partition("=")
+    key, text = key.strip().removeprefix("network."), text.strip()
+    if not equals or not all(key.split(".")):
+        raise InputError([Problem(origin, None, None, "-s", "is not key=value", "such as -s k=1,3,9")])
+    axis, node = _meant(text, origin)
+    listed = axis or isinstance(node.value, list)
+    if key in WHOLE:
+        return placed(document, (key,), node), False
+    if key in _fields(document.root.child("vary")):
+        return placed(document, ("vary", key), node), False
+    home = "values" if key in _fields(document.root.child("values")) else "set"
+    if home == "set" and key.startswith(RUN):
+        return placed(document, ("vary", key) if listed else ("run", key.removeprefix(RUN)), node), False
+    if axis or (listed and home == "values"):  # a field may be a list
+        return placed(placed(document, (home, key), None), ("vary", key), node), True
+    return placed(document, (home, key), node), True
+
+
+def _meant(text: str, origin: str) -> tuple[bool, Node]:
+    """Whether a text is that of an axis, and its value."""
+    parts = _at_commas(text)
+    if len(parts) > 1:
+        values = [value_of(part.strip(), origin) for part in parts]
+        return True, Node(values, Mark(None, None, origin), Mark(None, None, origin))
+    return is_range(text), value_of(text, origin)
+
+
+def _at_commas(text: str) -> list[str]:
+    """The parts of a text between its commas outside brackets, each any value of YAML."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
+
+
+def _fields(node: Node | None) -> dict[str, Node]:
+    return node.value if node is not None and isinstance(node.value, dict) else {}
+
+
+def placed(document: Document, path: tuple[str, ...], node: Node | None) -> Document:
+    """With `node` at a path, in the place of what is there; without that if there is no node."""
+    return replace(document, root=_placed(document.root, path, node, document.root.mark))
+
+
+def _placed(parent: Node | None, path: tuple[str, ...], node: Node | None, mark: Mark) -> Node:
+    fields = _fields(parent)
+    below = _placed(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
+    kept = {key: one for key, one in {**fields, path[0]: below}.items() if one is not None}
+    return Node(kept, parent.mark, parent.key) if parent else Node(kept, mark, mark)

@@ -211,14 +211,11 @@ def writer(folder: Path) -> str:
 
 
 def _locked(fd: int) -> bool:
-    for attempt in range(GLIMPSES):
-        try:
+    for _ in range(GLIMPSES):
+        with suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if attempt + 1 < GLIMPSES:
-                time.sleep(GLIMPSE)
-        else:
             return True
+        time.sleep(GLIMPSE)
     return False
 
 

@@ -21,17 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from replnet.study.store.durable import (
-    DiskError,
-    RefusedError,
-    canonical,
-    is_at,
-    open_plain,
-    plain,
-    read_plain,
-    sync_folder,
-    write_whole,
-)
+from replnet.study.store import durable
+from replnet.study.store.durable import DiskError, RefusedError
 
 HEX = 64  # digits of a SHA-256
 _sync = getattr(os, "fdatasync", os.fsync)  # the length of a file is data to both
@@ -71,7 +62,7 @@ def scan(raw: bytes, bond: str) -> Scan:
         expected += 1
         if entry is not None:
             number, key, record = entry
-            if key in found.records and canonical(found.records[key]) != canonical(record):
+            if key in found.records and durable.canonical(found.records[key]) != durable.canonical(record):
                 raise RefusedError(f"journal: two different results of cell {key} (start again in another directory)")
             found.records[key] = record
             expected = number + 1
@@ -83,7 +74,7 @@ def scan(raw: bytes, bond: str) -> Scan:
 
 def line(bond: str, number: int, key: str, record: Any) -> bytes:
     """(1)."""
-    body = f"{number} {plain([key, record], 'record')}".encode()
+    body = f"{number} {durable.plain([key, record], 'record')}".encode()
     return _sum(bond, body) + b" " + body + b"\n"
 
 
@@ -111,18 +102,18 @@ class Journal:
     def __init__(self, path: Path, bond: str) -> None:
         self._path, self._bond = path, bond
         new = not path.exists()
-        found = scan(b"" if new else read_plain(path), bond)
+        found = scan(b"" if new else durable.read_plain(path), bond)
         self.note = found.note
         if found.damage:
             aside, found = self._repair(found)
             self.note += f"; the damaged file is kept as {aside}"
         self.records: dict[str, Any] = found.records
         self._lines, self._end = found.lines, found.end
-        self._fd = open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._fd = durable.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         if found.torn:
             self._cut()
         if new:
-            sync_folder(path.parent)
+            durable.sync_folder(path.parent)
 
     @property
     def open(self) -> bool:
@@ -153,7 +144,7 @@ class Journal:
 
     def _check_there(self) -> None:
         """What is written into a file that lost its name is written for nobody."""
-        if not is_at(self._path, self._fd):
+        if not durable.is_at(self._path, self._fd):
             raise DiskError(
                 f"{self._path}: removed, moved or replaced while it was written, and with it {len(self.records)} "
                 "finished cells (put it back, then the same command carries on; without it, the command begins anew)"
@@ -184,7 +175,7 @@ class Journal:
         number = 1
         while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
             number += 1
-        write_whole(aside, read_plain(self._path))
+        durable.write_whole(aside, durable.read_plain(self._path))
         again = b"".join(line(self._bond, i, *entry) for i, entry in enumerate(found.records.items()))
-        write_whole(self._path, again)
+        durable.write_whole(self._path, again)
         return aside.name, scan(again, self._bond)

@@ -18,26 +18,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
-from replnet.study.store.durable import (
-    LOCK,
-    PARTIAL,
-    DiskError,
-    RefusedError,
-    canonical,
-    digest,
-    only_writer,
-    plain,
-    read_plain,
-    sealed,
-    sync_folder,
-    unsealed,
-    write_whole,
-    writer,
-)
+from replnet.study.store import durable
+from replnet.study.store.durable import LOCK, PARTIAL, DiskError, RefusedError
 from replnet.study.store.journal import Journal, scan
 from replnet.text.errors import field_name, shown
 
@@ -55,20 +40,9 @@ class Contents:
 
     header: Mapping[str, Any]
     about: Mapping[str, Any]
-    cells: int  # that were asked for
     records: Mapping[str, Any]  # of the finished ones, by key, in the order in which they finished
     provenance: Mapping[str, Any] | None  # once the run is complete
     note: str  # how far it is, and what is wrong if anything is
-    parquet: bytes | None = None
-
-    @cached_property
-    def table(self) -> Any:
-        """The finished table as a DataFrame; None before the run is complete."""
-        if self.parquet is None:
-            return None
-        import pandas as pd
-
-        return pd.read_parquet(io.BytesIO(self.parquet), engine="pyarrow")
 
 
 @final
@@ -77,6 +51,8 @@ class Store:
 
     def __init__(self, folder: Path, cells: frozenset[str], journal: Journal) -> None:
         self.folder, self.cells, self._journal = folder, cells, journal
+        self.finished: Mapping[str, Any] = journal.records  # by key
+        self.note = journal.note  # what was found damaged and put right; mostly empty
 
     @classmethod
     @contextmanager
@@ -90,10 +66,10 @@ class Store:
         """
         folder = Path(folder)
         content = _content(header, about or {}, cells)
-        with only_writer(folder):
+        with durable.only_writer(folder):
             old = _header(folder, new=True)
             if old is None:
-                write_whole(folder / HEADER, sealed(content, "header"))
+                durable.write_whole(folder / HEADER, durable.sealed(content, "header"))
             else:
                 _check_same(folder, old["header"], content["header"])
             journal = Journal(folder / JOURNAL, _bond(content))
@@ -104,23 +80,13 @@ class Store:
             finally:
                 journal.close()
 
-    @property
-    def finished(self) -> Mapping[str, Any]:
-        """Records by key."""
-        return self._journal.records
-
-    @property
-    def note(self) -> str:
-        """What was found damaged and put right when the run was opened; mostly empty."""
-        return self._journal.note
-
     def append(self, key: str, record: Any) -> None:
         """Once this returns, the cell is finished, whatever happens to process, machine or power."""
         if key not in self.cells:
             raise ValueError(f"cell {key}: is not one of the {len(self.cells)} of this run")
         if key in self.finished:
-            given = json.loads(plain(record, "record"))
-            if canonical(given) != canonical(self.finished[key]):
+            given = json.loads(durable.plain(record, "record"))
+            if durable.canonical(given) != durable.canonical(self.finished[key]):
                 changes = _listed(differences(self.finished[key], given))
                 raise ValueError(f"cell {key}: it is finished, with another result\n{changes}")
             return
@@ -136,10 +102,10 @@ class Store:
         if there is not None and there[1] == parquet:
             return
         content = {"table": hashlib.sha256(parquet).hexdigest(), "provenance": dict(provenance)}
-        seal = sealed(content, "provenance")
+        seal = durable.sealed(content, "provenance")
         self._incomplete()
-        write_whole(self.folder / TABLE, parquet)
-        write_whole(self.folder / PROVENANCE, seal)
+        durable.write_whole(self.folder / TABLE, parquet)
+        durable.write_whole(self.folder / PROVENANCE, seal)
 
     def _begin(self, old: Mapping[str, Any], content: dict[str, Any]) -> None:
         """The header as it is now, and no table of fewer cells."""
@@ -152,13 +118,13 @@ class Store:
             (self.folder / (name + PARTIAL)).unlink(missing_ok=True)  # of a process that died
         if len(self.finished) < len(self.cells):
             self._incomplete()
-        if plain(old, "header") != plain(content, "header"):
-            write_whole(self.folder / HEADER, sealed(content, "header"))
+        if durable.plain(old, "header") != durable.plain(content, "header"):
+            durable.write_whole(self.folder / HEADER, durable.sealed(content, "header"))
 
     def _incomplete(self) -> None:
         for name in (PROVENANCE, TABLE):
             (self.folder / name).unlink(missing_ok=True)
-        sync_folder(self.folder)
+        durable.sync_folder(self.folder)
 
 
 def read(folder: str | Path) -> Contents:
@@ -167,27 +133,19 @@ def read(folder: str | Path) -> Contents:
     content = _header(folder)
     assert content is not None
     try:
-        found = scan(read_plain(folder / JOURNAL), _bond(content))
+        found = scan(durable.read_plain(folder / JOURNAL), _bond(content))
     except FileNotFoundError:
         found = scan(b"", "")
     notes = [f"{len(found.records)} of {content['cells']} cells are finished"]
-    busy = writer(folder)
+    busy = durable.writer(folder)
     notes += [f"{busy} is writing"] if busy else []
     # The last record of a run that goes on may be half written, which is as it should be.
     notes += [found.note] if found.damage or not busy else []
     table = _table(folder)
     if table is None and (folder / PROVENANCE).exists():
         notes.append(f"{TABLE} or {PROVENANCE} is damaged: the same sweep writes it again from the journal")
-    provenance, parquet = table or (None, None)
-    return Contents(
-        header=content["header"],
-        about=content["about"],
-        cells=content["cells"],
-        records=found.records,
-        provenance=provenance,
-        note="; ".join(note for note in notes if note),
-        parquet=parquet,
-    )
+    provenance = table[0] if table else None
+    return Contents(content["header"], content["about"], found.records, provenance, "; ".join(filter(None, notes)))
 
 
 def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[str]:
@@ -197,18 +155,15 @@ def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[st
         pairs = [(key, old.get(key, _ABSENT), new.get(key, _ABSENT)) for key in keys]
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = [(i, *both) for i, both in enumerate(zip(old, new, strict=True))]
-    elif old is _ABSENT or new is _ABSENT or canonical(old) != canonical(new):
-        return [f"{field_name(path) or 'all'}: {_said(old)} -> {_said(new)}"]
+    elif old is _ABSENT or new is _ABSENT or durable.canonical(old) != durable.canonical(new):
+        before, after = ("nothing" if value is _ABSENT else shown(value) for value in (old, new))
+        return [f"{field_name(path) or 'all'}: {before} -> {after}"]
     else:
         return []
     return [line for key, before, after in pairs for line in differences(before, after, (*path, key))]
 
 
 _ABSENT = object()
-
-
-def _said(value: Any) -> str:
-    return "nothing" if value is _ABSENT else shown(value)
 
 
 def _listed(lines: Sequence[str]) -> str:
@@ -219,18 +174,18 @@ def _listed(lines: Sequence[str]) -> str:
 def _content(header: Mapping[str, Any], about: Mapping[str, Any], cells: Sequence[str]) -> dict[str, Any]:
     """Of header.json, as it will be read again."""
     content = {"format": FORMAT, "header": header, "about": about, "cells": len(set(cells))}
-    again: dict[str, Any] = json.loads(plain(content, "header"))
+    again: dict[str, Any] = json.loads(durable.plain(content, "header"))
     return again
 
 
 def _bond(content: Mapping[str, Any]) -> str:
-    return digest(canonical(content["header"]))
+    return durable.digest(durable.canonical(content["header"]))
 
 
 def _header(folder: Path, new: bool = False) -> dict[str, Any] | None:
     """Of a run directory; None where a new one may begin."""
     try:
-        content = unsealed(read_plain(folder / HEADER))
+        content = durable.unsealed(durable.read_plain(folder / HEADER))
     except FileNotFoundError:
         there = sorted(p.name for p in folder.glob("*") if p.name not in (LOCK, HEADER + PARTIAL))
         if new and not there:
@@ -259,12 +214,12 @@ def _table(folder: Path) -> tuple[dict[str, Any], bytes] | None:
     """Provenance and table, if both are what was written."""
     while True:
         try:
-            seal = read_plain(folder / PROVENANCE)
-            parquet = read_plain(folder / TABLE)
-            unchanged = read_plain(folder / PROVENANCE) == seal
+            seal = durable.read_plain(folder / PROVENANCE)
+            parquet = durable.read_plain(folder / TABLE)
+            unchanged = durable.read_plain(folder / PROVENANCE) == seal
         except FileNotFoundError:
             return None
-        content = unsealed(seal)
+        content = durable.unsealed(seal)
         if content is not None and content["table"] == hashlib.sha256(parquet).hexdigest():
             return content["provenance"], parquet
         if unchanged:  # else somebody replaced them meanwhile

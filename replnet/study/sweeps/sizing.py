@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from replnet.ages.roots import narrowed
+from replnet.laws import law
 from replnet.measure.row import Row
 from replnet.network.network import Network, load
-from replnet.predictions.predict import predict
-from replnet.study.experiment.cells import Settings
+from replnet.study.experiment.subjects import Settings, emulated
+from replnet.study.predict import predict
 from replnet.study.replications import Progress
 from replnet.study.result import Emulated, Result
-from replnet.study.sweeps.cell import emulated
 from replnet.text.errors import InputError
 
 CLOSE = 1e-6  # relative width of a bracket by formula
@@ -30,6 +31,8 @@ STEP = 2.0
 HARDLY = 0.01  # of what is missing, by a step
 USUAL = ("budget", "polls.rate", "downloads.rate")  # what is varied if nobody says: the first that the network has
 
+Number = float | int
+
 
 @final
 @dataclass(frozen=True)
@@ -37,8 +40,7 @@ class Sized:
     """The value found, by `how`, and the network emulated there."""
 
     key: str
-    value: float | int
-    network: Network
+    value: Number
     predicted: float | None
     how: str
     result: Emulated
@@ -61,30 +63,32 @@ def size(
     """
     if not 0 < target < 1:
         raise ValueError(f"--target: {target:g} is not a freshness to reach (above 0 and below 1)")
-    key, start = _field(source, overrides, vary)
-    estimator = "sampled" if load(source, overrides).kind == "aggregate" else "conditional"
+    network = load(source, overrides)
+    key, start = _field(network.data(), vary)
+    estimator = "sampled" if network.kind == "aggregate" else "conditional"
     settings = Settings(None, estimator, seed, None, precision, None, 0.02)
     tell = progress or (lambda share, words: None)
 
-    def at(value: float | int) -> Network:
+    def at(value: Number) -> Network:
         return load(source, (*overrides, f"{key}={value!r}"))
 
-    def by_formula(value: float | int) -> float | None:
+    def by_formula(value: Number) -> float | None:
         found = [row.predicted for row in _about(predict(at(value)), group)]
         return None if None in found else min(one for one in found if one is not None)
 
-    def by_emulation(value: float | int) -> float:
+    def by_emulation(value: Number) -> float:
         tell(0.5, f"{key} = {value:.6g}")
         rows = _about(emulated(at(value), settings), group)
         return min((row.measured for row in rows if row.measured is not None), default=math.nan)
 
     known = by_formula(start)
-    reached: Callable[[float | int], float] = by_emulation if known is None else lambda value: by_formula(value) or 0.0
-    value = _smallest(key, start, target, reached, COARSE if known is None else CLOSE)
+    reached = by_emulation if known is None else lambda value: by_formula(value) or 0.0
+    low, high = _bracket(key, start, target, reached)
+    value = narrowed(high, low, lambda value: reached(value) >= target, COARSE if known is None else CLOSE)
     tell(0.9, f"{key} = {value:.6g}, emulated")
     result = emulated(at(value), settings)
     how = "by emulation with common random numbers" if known is None else "by formula"
-    return Sized(key, value, at(value), by_formula(value), how, result)
+    return Sized(key, value, by_formula(value), how, result)
 
 
 def _about(result: Result, group: str | None) -> list[Row]:
@@ -95,21 +99,18 @@ def _about(result: Result, group: str | None) -> list[Row]:
     return found
 
 
-def _field(source: str | Path, overrides: tuple[str, ...], vary: str | None) -> tuple[str, float | int]:
+def _field(data: Any, vary: str | None) -> tuple[str, Number]:
     """The field to vary, and its value now."""
-    data = load(source, overrides).data()
+    for key in USUAL if vary is None else (vary,):
+        if (value := _value(data, key)) is not None:
+            return key, value
     if vary is None:
-        vary = next((key for key in USUAL if _value(data, key) is not None), None)
-        if vary is None:
-            raise ValueError("--vary: which field is to be found? (such as downloads.rate)")
-    value = _value(data, vary)
-    if value is None:
-        right = "such as downloads.rate, polls.rate, budget or peers"
-        raise ValueError(f"--vary: {vary} is no number of this network ({right})")
-    return vary, value
+        raise ValueError("--vary: which field is to be found? (such as downloads.rate)")
+    right = "such as downloads.rate, polls.rate, budget or peers"
+    raise ValueError(f"--vary: {vary} is no number of this network ({right})")
 
 
-def _value(data: Any, key: str) -> float | int | None:
+def _value(data: Any, key: str) -> Number | None:
     """The number at a dotted key; the rate of a law is known whatever it is written with."""
     for part in key.split("."):
         if isinstance(data, dict) and part in data:
@@ -117,46 +118,27 @@ def _value(data: Any, key: str) -> float | int | None:
         elif isinstance(data, list) and part.isdigit() and 1 <= int(part) <= len(data):
             data = data[int(part) - 1]
         elif isinstance(data, str) and part == "rate":
-            from replnet.laws import law
-
             data = law(data).rate
         else:
             return None
     return data if isinstance(data, int | float) and not isinstance(data, bool) else None
 
 
-def _smallest(
-    key: str, start: float | int, target: float, reached: Callable[[float | int], float], close: float
-) -> float | int:
-    """Bracket, then halve; whole numbers stay whole."""
-    whole = isinstance(start, int)
-    low, high = _bracket(key, start, target, reached)
-    while (high - low > 1) if whole else (high / low > 1 + close):
-        middle = (low + high) // 2 if whole else math.sqrt(low * high)
-        if reached(middle) >= target:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _bracket(
-    key: str, start: float | int, target: float, reached: Callable[[float | int], float]
-) -> tuple[float | int, float | int]:
+def _bracket(key: str, start: Number, target: float, reached: Callable[[Number], float]) -> tuple[Number, Number]:
     """A value that does not meet the target, and a larger one that does."""
     whole = isinstance(start, int)
 
-    def step(value: float | int, factor: float) -> float | int:
+    def step(value: Number, factor: float) -> Number:
         return max(1, round(value * factor)) if whole else value * factor
 
     value = lower = start
-    if reached(value) >= target:
+    values = [reached(value)]
+    if values[0] >= target:
         while reached(lower := step(value, 1 / STEP)) >= target:
             if (whole and lower == 1) or lower < start / FARTHEST:
                 raise ValueError(f"--target: freshness {target:g} is met by any {key}, down to {lower:.6g}")
             value = lower
         return lower, value
-    values = [reached(value)]
     while value < start * FARTHEST and not _stuck(values, target):
         lower, value = value, step(value, STEP)
         try:

@@ -13,28 +13,30 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from replnet.live import LiveLost, Unreachable, pool
-from replnet.study.experiment.cells import Cell
+from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
-from replnet.study.experiment.models import SUBJECTS
-from replnet.study.provenance import commit, instructions
+from replnet.study.experiment.sections import SUBJECTS
+from replnet.study.result import commit, instructions
 from replnet.study.store.durable import DiskError, canonical, sealed, write_whole
 from replnet.study.store.store import Contents, RefusedError, Store, differences, read
-from replnet.study.sweeps.cell import Job, Record, run, size
-from replnet.study.sweeps.finished import FAILURES, Sweep, longer
+from replnet.study.sweeps.finished import FAILURES, Sweep
 from replnet.version import __version__
 
-__all__ = ["DiskError", "Glimpse", "Progress", "RayLost", "RefusedError", "Sweep", "known", "longer", "sweep"]
+__all__ = ["DiskError", "Glimpse", "Progress", "RayLost", "RefusedError", "Sweep", "known", "run", "sweep"]
 
 RayLost = (LiveLost, Unreachable, pool.PoolLost)
 PATIENCE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
 HEAD = 3 * (1 << 10)  # cells that are looked at one by one for a warm-up
+
+Given = Experiment | str | Path | Mapping[str, Any]
+Result = Mapping[str, Any] | pool.Failure
 
 
 @final
@@ -65,8 +67,19 @@ class Glimpse:
 Progress = Callable[[Glimpse], None]
 
 
+def run(cell: Cell) -> dict[str, Any]:
+    """The record of a cell."""
+    rows, events, incomplete = cell.subject.run(cell.settings, cell.longer)
+    return {"rows": [row.record() for row in rows], "events": events, "incomplete": incomplete}
+
+
+def cost(cell: Cell) -> float:
+    """Roughly what a cell costs beside other cells."""
+    return cell.subject.cost(cell.settings)
+
+
 def sweep(
-    experiment: Experiment | str | Path | Mapping[str, Any],
+    experiment: Given,
     out: str | Path | None = None,
     *,
     workers: int | None = None,
@@ -75,7 +88,7 @@ def sweep(
     zips: Iterable[str] = (),
     quick: bool = False,
     progress: Progress | None = None,
-    order: Callable[[Cell], float] = size,
+    order: Callable[[Cell], float] = cost,
 ) -> Sweep:
     """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
 
@@ -87,24 +100,18 @@ def sweep(
     """
     asked = _experiment(experiment, overrides, zips)
     asked = asked.quick() if quick else asked
-    found = _Run(asked, workers, address, progress, order)
-    if out is None:
-        memory = _Memory({})
-        return found.whole({}, lambda keys: nullcontext(memory))
-    folder = Path(out)
-    there = known(folder, asked)
-    records = there.records if there else {}
-    before = there.about.get("instructions", []) if there else []
-    complete = there and there.provenance and all(cell.key in records for cell in asked.cells())
-    here = [] if complete else [instructions()]
-    about = {"instructions": list(dict.fromkeys([*before, *here]))}
-    made = found.whole(records, lambda keys: _stored(folder, asked, keys, about), folder)
-    return replace(made, about=about)
+    folder = None if out is None else Path(out)
+    there = known(folder, asked) if folder else None
+    about: dict[str, Any] = {}
+    if folder:
+        before = there.about.get("instructions", []) if there else []
+        complete = there and there.provenance and all(cell.key in there.records for cell in asked.cells())
+        about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
+    begun = _Run(asked, folder, about, progress, order, workers, address)
+    return begun.whole(there.records if there else ())
 
 
-def _experiment(
-    given: Experiment | str | Path | Mapping[str, Any], overrides: Iterable[str], zips: Iterable[str]
-) -> Experiment:
+def _experiment(given: Given, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
     if isinstance(given, str | Path):
         return load_experiment(given, overrides, zips)
     if list(overrides) or list(zips):
@@ -113,36 +120,6 @@ def _experiment(
 
 
 # ---- The directory
-
-
-class _Records(Protocol):
-    """Where finished cells go: a store, or memory."""
-
-    @property
-    def finished(self) -> Mapping[str, Any]: ...
-
-    def append(self, key: str, record: Any) -> None: ...
-
-    def complete(self, table: Any, provenance: Mapping[str, Any]) -> None: ...
-
-
-@final
-@dataclass(frozen=True)
-class _Memory:
-    finished: dict[str, Any]
-
-    def append(self, key: str, record: Any) -> None:
-        self.finished[key] = record
-
-    def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
-        """Nothing is kept."""
-
-
-@contextmanager
-def _stored(folder: Path, experiment: Experiment, keys: Sequence[str], about: Mapping[str, Any]) -> Iterator[Store]:
-    said = {"experiment": experiment.data, "commit": commit(), **about}
-    with Store.writing(folder, _header(experiment), keys, said) as store:
-        yield store
 
 
 def _header(experiment: Experiment) -> dict[str, Any]:
@@ -158,13 +135,12 @@ def known(folder: Path, experiment: Experiment) -> Contents | None:
         return None
     contents = read(folder)
     keys = {cell.key for cell in experiment.cells()}
-    keys |= {longer(key) for key in keys}
-    if contents.header == _again(_header(experiment)) and not contents.records.keys() <= keys:
+    lost = contents.records.keys() - keys - set(map(key_of_longer, keys))
+    if lost and contents.header == _again(_header(experiment)):
         changes = differences(contents.about["experiment"], _again(experiment.data))
-        lost = len(contents.records.keys() - keys)
         lines = "".join(f"\n    {line}" for line in changes)
         raise RefusedError(
-            f"{folder}: {lost} of {len(contents.records)} finished cells are not among those asked for now "
+            f"{folder}: {len(lost)} of {len(contents.records)} finished cells are not among those asked for now "
             f"(ask for those as well, or use another directory){lines}"
         )
     return contents
@@ -175,120 +151,110 @@ def _again(data: Any) -> Any:
     return json.loads(canonical(data))
 
 
-def _tell_failures(folder: Path, failures: Mapping[str, str]) -> None:
-    if failures:
-        write_whole(folder / FAILURES, sealed({"failures": dict(failures)}, "failures"))
-    else:
-        (folder / FAILURES).unlink(missing_ok=True)
-
-
 # ---- The run
-
-Open = Callable[[Sequence[str]], AbstractContextManager[_Records]]
-"""Opens the place for the records of cells of these keys."""
 
 
 @final
+@dataclass
 class _Run:
-    """All cells of an experiment, in two rounds."""
+    """All cells of an experiment, in two rounds, into a folder or into memory."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        workers: int | None,
-        address: str | None,
-        progress: Progress | None,
-        order: Callable[[Cell], float],
-    ) -> None:
-        self._experiment = experiment
-        self._workers, self._address, self._progress, self._order = workers, address, progress, order
-        self._cells = {cell.key: cell for cell in experiment.cells()}
-        self._finished: Mapping[str, Any] = {}
-        self._failures: dict[str, str] = {}
+    experiment: Experiment
+    folder: Path | None
+    about: Mapping[str, Any]
+    progress: Progress | None
+    order: Callable[[Cell], float]
+    workers: int | None
+    address: str | None
+    finished: Mapping[str, Any] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
-    def whole(self, known: Mapping[str, Any], open_: Open, folder: Path | None = None) -> Sweep:
+    def whole(self, known: Container[str]) -> Sweep:
         """Both rounds, and the table if nothing is missing."""
         stopped = ""
         try:
-            self._rounds([*self._cells, *(longer(key) for key in self._cells if longer(key) in known)], open_, folder)
+            self._rounds({cell.key: cell for cell in self.experiment.cells()}, known)
         except KeyboardInterrupt:
             stopped = "interrupted"
-        if folder is not None:
-            _tell_failures(folder, self._failures)
-        return replace(self._sweep(folder), stopped=stopped)
+        if self.folder and self.failures:
+            write_whole(self.folder / FAILURES, sealed({"failures": self.failures}, "failures"))
+        elif self.folder:
+            (self.folder / FAILURES).unlink(missing_ok=True)
+        return replace(self._sweep(), stopped=stopped, about=self.about)
 
-    def _rounds(self, keys: list[str], open_: Open, folder: Path | None) -> None:
-        with open_(keys) as records:
-            self._round([Job(key, cell) for key, cell in self._cells.items()], records)
-        again = [Job(longer(key), self._cells[key], longer=True) for key in self._doubtful()]
-        before = self._finished.keys()
-        with open_([*dict.fromkeys([*keys, *(job.key for job in again)])]) as records:
-            if lost := len(before - records.finished.keys()):
-                raise DiskError(f"{folder}: removed while the sweep ran, and with it {lost} finished cells")
-            self._round(again, records)
-            if not self._failures:
-                found = self._sweep(folder)
-                records.complete(found.table, found.provenance)
+    def _rounds(self, cells: Mapping[str, Cell], known: Container[str]) -> None:
+        keys = [*cells, *(key for key in map(key_of_longer, cells) if key in known)]
+        with self._opened(keys) as store:
+            self._round(cells.values(), store)
+        again = [replace(cells[key], longer=True) for key in self._sweep().differing]
+        before = self.finished.keys()
+        with self._opened(list(dict.fromkeys([*keys, *(cell.record for cell in again)]))) as store:
+            if store and (lost := len(before - store.finished.keys())):
+                raise DiskError(f"{self.folder}: removed while the sweep ran, and with it {lost} finished cells")
+            self._round(again, store)
+            if store and not self.failures:
+                found = self._sweep()
+                store.complete(found.table, found.provenance)
 
-    def _sweep(self, folder: Path | None) -> Sweep:
-        return Sweep(self._experiment, dict(self._finished), dict(self._failures), folder=folder)
+    def _opened(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
+        if self.folder is None:
+            return nullcontext()
+        said = {"experiment": self.experiment.data, "commit": commit(), **self.about}
+        return Store.writing(self.folder, _header(self.experiment), keys, said)
 
-    def _doubtful(self) -> list[str]:
-        """The cells that differ, once all are there."""
-        missing = any(key not in self._finished for key in self._cells)
-        return [] if missing else self._sweep(None).differing(self._finished)
+    def _sweep(self) -> Sweep:
+        return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder)
 
-    def _round(self, jobs: Sequence[Job], records: _Records) -> None:
-        self._finished = records.finished
-        open_ = [job for job in jobs if job.key not in records.finished]
-        now = Glimpse(len(jobs) - len(open_), len(jobs), len(jobs) - len(open_), 0.0, any(job.longer for job in jobs))
+    def _round(self, cells: Collection[Cell], store: Store | None) -> None:
+        kept: dict[str, Any] = {} if store else dict(self.finished)
+        self.finished = store.finished if store else kept
+        keep = store.append if store else kept.__setitem__
+        left = [cell for cell in cells if cell.record not in self.finished]
+        there = len(cells) - len(left)
+        now = Glimpse(there, len(cells), there, 0.0, any(cell.longer for cell in cells))
         self._tell(now)
         begun = time.perf_counter()
-        for job, result in self._results(open_):
-            now = replace(now, seconds=time.perf_counter() - begun, cell=job.cell)
+        for cell, result in self._results(left):
+            now = replace(now, seconds=time.perf_counter() - begun, cell=cell)
             if isinstance(result, pool.Failure):
-                self._failures[job.cell.key] = result.reason
+                self.failures[cell.key] = result.reason
                 self._tell(replace(now, failure=result.reason))
             else:
-                records.append(job.key, result)
+                keep(cell.record, result)
                 now = replace(now, done=now.done + 1)
                 self._tell(replace(now, record=result))
 
     def _tell(self, now: Glimpse) -> None:
-        if self._progress and now.cells:
-            self._progress(now)
+        if self.progress and now.cells:
+            self.progress(now)
 
-    def _results(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Record | pool.Failure]]:
+    def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Result]]:
         """As they are done, the largest first."""
-        sizes = {job.key: self._order(job.cell) for job in jobs}
-        left = {job.key: job for job in jobs}
-        workers = self._workers
-        if workers is None and self._address is None:
-            for job, result in self._by(list(jobs), sizes, 0, time.perf_counter() + PATIENCE):
-                del left[job.key]
-                yield job, result
+        left = {cell.record: cell for cell in cells}
+        if self.workers is None and self.address is None:
+            until = time.perf_counter() + PATIENCE
+            for cell, result in self._by(list(cells), 0):
+                del left[cell.record]
+                yield cell, result
+                if time.perf_counter() > until:
+                    break
         if left:
-            yield from self._by(list(left.values()), sizes, workers, None)
+            yield from self._by(list(left.values()), self.workers)
 
-    def _by(
-        self, jobs: list[Job], sizes: Mapping[str, float], workers: int | None, until: float | None
-    ) -> Iterator[tuple[Job, Record | pool.Failure]]:
-        warm = [] if workers == 0 else _samples(jobs)
-        largest = [sizes[job.key] for job in jobs]
-        with closing(pool.run(run, jobs, largest, workers, self._address, warm)) as results:
+    def _by(self, cells: Sequence[Cell], workers: int | None) -> Iterator[tuple[Cell, Result]]:
+        warm = [] if workers == 0 else _samples(cells)
+        costs = [self.order(cell) for cell in cells]
+        with closing(pool.run(run, cells, costs, workers, self.address, warm)) as results:
             for i, result in results:
-                yield jobs[i], result
-                if until is not None and time.perf_counter() > until:
-                    return
+                yield cells[i], result
 
 
-def _samples(jobs: Sequence[Job]) -> list[Job]:
-    """A short job per kind of network, to compile what they need."""
-    found: dict[Any, Job] = {}
-    for job in jobs[:HEAD]:
-        data = job.cell.network
-        kind = (job.cell.settings.estimator, job.cell.settings.engine, data.get("kind"), data.get("select"))
-        if data and kind not in found:
-            brief = replace(job.cell.settings, horizon=1.0, precision=None, replications=1)
-            found[kind] = Job("warm", replace(job.cell, settings=brief))
+def _samples(cells: Sequence[Cell]) -> list[Cell]:
+    """A short cell per kind of subject, to compile what they need."""
+    found: dict[Any, Cell] = {}
+    for cell in cells[:HEAD]:
+        kind = (cell.settings.estimator, cell.settings.engine, *cell.subject.kernels)
+        if cell.subject.kernels and kind not in found:
+            brief = replace(cell.settings, horizon=1.0, precision=None, replications=1)
+            found[kind] = replace(cell, settings=brief)
     return list(found.values())

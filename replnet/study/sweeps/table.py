@@ -1,4 +1,4 @@
-"""The finished table: every cell's rows judged together, beside what a paper prints.
+"""The finished table: every cell's rows judged together, beside what a paper prints; and the difference of two.
 
 Verdicts are those of `measure.verdict` over all rows of all cells, so that the
 chance of any false alarm in the whole table is at most FAMILY. What a paper
@@ -10,172 +10,100 @@ contradicts only what lies beyond its own rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import Any, final
 
-from replnet.measure import verdict
 from replnet.measure.estimate import Estimate
-from replnet.measure.row import is_share
+from replnet.measure.row import COMPARED, Row, is_share, judged
+from replnet.measure.verdict import ROUNDING, Comparison, overall, verdicts
 from replnet.study.experiment.axes import Axis, same
 from replnet.study.experiment.cells import Cell
-from replnet.study.experiment.statements import StatedValue
+from replnet.study.experiment.sections import GROUP, StatedValue
 
 NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed", "expected")
-COLUMNS = (
-    "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict", "kind", "source", "accuracy",
-    "note", "printed", "printed_verdict", "expected", "expected_verdict",
-)  # fmt: skip
-S = TypeVar("S", bound=StatedValue)
+COLUMNS = (*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict")
+DIFFERENCES = ("group", "metric", "first", "second", "difference", "ci_low", "ci_high", "z", "verdict")
 CONTRADICTS, FAILED = "contradicts", "failed"
+
+Stated = tuple[Any, str]  # a StatedValue or None, and how a row compares with it
 
 
 @final
 @dataclass(frozen=True)
 class Line:
-    """One row of the table before it is judged: a row of the record of a cell."""
+    """A row of the table: of which cell it is, and what is printed and expected of it."""
 
     cell: Cell
-    row: Mapping[str, Any]
+    row: Row
+    printed: Stated = (None, "")
+    expected: Stated = (None, "")
 
-    @property
-    def estimate(self) -> Estimate:
-        def number(name: str) -> float:
-            return math.nan if self.row[name] is None else float(self.row[name])
-
-        replications, skew = self.row["replications"] or 0, self.row.get("skew") or 0.0
-        return Estimate(number("measured"), number("error"), replications, doubt=self.row["doubt"], skew=skew)
-
-    @property
-    def is_measured(self) -> bool:
-        return self.row["replications"] is not None
-
-    @property
-    def judged(self) -> verdict.Comparison:
-        estimate = self.estimate
-        scale = 1.0 if is_share(self.row["metric"]) else estimate.value
-        predicted = self.row["predicted"] if self.is_measured else None
-        return verdict.Comparison(estimate, predicted, self.row["accuracy"] or 0.0, scale)
-
-    @property
-    def z(self) -> float | None:
-        """Standard errors between measured and predicted, where there is more error than rounding."""
-        return self.judged.z if self.is_measured and self.estimate.error > verdict.ROUNDING else None
+    def at(self, name: str) -> Any:
+        """Where it is on an axis, or its group."""
+        return self.row.group if name == GROUP else self.cell.values[name]
 
     def is_about(self, at: Mapping[str, Any]) -> bool:
-        return all(same(self.cell.values.get(name, self.row.get(name)), value) for name, value in at.items())
+        return all(same(self.at(name), value) for name, value in at.items())
+
+    def data(self) -> dict[str, Any]:
+        found = {**self.cell.values, **self.row.data()}
+        for name, (one, word) in (("printed", self.printed), ("expected", self.expected)):
+            found |= {name: one.value if one else None, f"{name}_verdict": word}
+        return found
 
 
 def lines(
-    cells: Iterable[Cell], records: Mapping[str, Any], measure: Sequence[str] = (), groups: Sequence[str] = ()
+    cells: Iterable[Cell],
+    records: Mapping[str, Any],
+    measure: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    failures: Mapping[str, str] | None = None,
 ) -> list[Line]:
-    """The rows of the cells that are finished, in the order of the cells; of these metrics and groups, or of all."""
-    return [
-        Line(cell, row)
-        for cell in cells
-        if cell.key in records
-        for row in records[cell.key]["rows"]
-        if (not measure or row["metric"] in measure) and (not groups or row["group"] in groups)
-    ]
+    """The rows of the cells that are finished, of these metrics and groups or of all, judged together.
 
-
-def words(found: Sequence[Line]) -> list[str]:
-    """A verdict per row, all judged together."""
-    judged = [line.judged for line in found]
-    answers = {
-        resolution: verdict.verdicts(judged, resolution)
-        for resolution in dict.fromkeys(line.cell.settings.resolution for line in found)
-    }
-    return [answers[line.cell.settings.resolution][i] if line.is_measured else "" for i, line in enumerate(found)]
-
-
-def differing(found: Sequence[Line]) -> list[str]:
-    """The keys of the cells with a row that differs."""
-    return list(
-        dict.fromkeys(line.cell.key for line, word in zip(found, words(found), strict=True) if word == "differ")
-    )
-
-
-def table(
-    cells: Sequence[Cell],
-    kept: Sequence[Line],
-    failures: Mapping[str, str],
-    printed: Sequence[StatedValue],
-    expected: Sequence[StatedValue] = (),
-) -> list[dict[str, Any]]:
-    """The finished table, of the rows that are kept."""
-    found = words(kept)
-    beside = [_beside(kept, found, values, name) for name, values in (("printed", printed), ("expected", expected))]
-    rows = {
-        id(line): {**_row(line, word), **one, **other}
-        for line, word, one, other in zip(kept, found, *beside, strict=True)
-    }
-    by_cell: dict[int, list[dict[str, Any]]] = {}
-    for line in kept:
-        by_cell.setdefault(id(line.cell), []).append(rows[id(line)])
-    table = []
+    In the order of the cells, with a row for each that failed.
+    """
+    found: list[tuple[Cell, Row]] = []
     for cell in cells:
-        table += by_cell.get(id(cell), [])
-        if cell.key in failures:
-            table.append(_failed(cell, failures[cell.key]))
-    return table
-
-
-def _row(line: Line, word: str) -> dict[str, Any]:
-    row = line.row
-    return {
-        **line.cell.values,
-        **{name: row[name] for name in ("group", "metric", "measured", "ci_low", "ci_high", "predicted")},
-        "z": line.z,
-        "verdict": word,
-        **{name: row[name] for name in ("kind", "source", "accuracy", "note")},
+        rows = map(Row.of_record, records[cell.key]["rows"] if cell.key in records else ())
+        kept = (row for row in rows if (not measure or row.metric in measure) and (not groups or row.group in groups))
+        found += ((cell, row) for row in kept)
+        if failures and cell.key in failures:
+            found.append((cell, Row("", "", note=failures[cell.key], verdict=FAILED)))
+    by_resolution = {
+        resolution: judged([row for _, row in found], resolution)
+        for resolution in {cell.settings.resolution for cell, _ in found}
     }
+    return [Line(cell, by_resolution[cell.settings.resolution][i]) for i, (cell, _) in enumerate(found)]
 
 
-def _failed(cell: Cell, why: str) -> dict[str, Any]:
-    empty = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS)}
-    return {**cell.values, **empty, "verdict": FAILED, "note": why}
+def beside(found: Sequence[Line], printed: Sequence[StatedValue], expected: Sequence[StatedValue]) -> list[Line]:
+    """With what is stated of them, and how they compare."""
+    both = zip(found, _against(found, printed), _against(found, expected), strict=True)
+    return [Line(line.cell, line.row, one, other) for line, one, other in both]
 
 
-# ---- What a paper prints, and what is expected
-
-
-def _beside(
-    kept: Sequence[Line], found: Sequence[str], values: Sequence[StatedValue], name: str
-) -> list[dict[str, Any]]:
-    """Two more columns by row: the value that is stated for it, and how the row compares."""
-    stated = [about(line.row, values, line.is_about) for line in kept]
-    said = _against(kept, found, stated)
-    return [{name: one.value if one else None, f"{name}_verdict": word} for one, word in zip(stated, said, strict=True)]
-
-
-def about(row: Mapping[str, Any], values: Sequence[S], meets: Callable[[Mapping[str, Any]], bool]) -> S | None:
-    """What is stated of a row; the most particular if several values are."""
-    fitting = [one for one in values if (one.group, one.metric) == (row["group"], row["metric"]) and meets(one.at)]
-    return max(fitting, key=lambda one: len(one.at)) if fitting else None
-
-
-def _against(found: Sequence[Line], verdicts: Sequence[str], stated: Sequence[StatedValue | None]) -> list[str]:
-    """`agree` or `contradicts` where something is stated; `unresolved` where only a wide interval could tell."""
-    said = [""] * len(found)
-    measured = []
-    for i, (line, word, one) in enumerate(zip(found, verdicts, stated, strict=True)):
-        if one is None:
-            continue
-        predicted = line.row["predicted"]
-        if predicted is not None and word != "differ":
-            beyond = abs(predicted - one.value) - one.within - (line.row["accuracy"] or 0.0)
-            said[i] = CONTRADICTS if beyond > verdict.ROUNDING else "agree"
-        elif line.row["error"] is not None:
-            scale = 1.0 if is_share(line.row["metric"]) else one.value
-            measured.append((i, verdict.Comparison(line.estimate, one.value, one.within, scale)))
-    answers = verdict.verdicts([cell for _, cell in measured])
-    for (i, _), word in zip(measured, answers, strict=True):
-        said[i] = CONTRADICTS if word == "differ" else word
-    return said
-
-
-# ---- As a DataFrame
+def _against(found: Sequence[Line], values: Sequence[StatedValue]) -> list[Stated]:
+    """The most particular value that is stated, and `agree`, `contradicts`, or `unresolved` where only a wide interval
+    could tell."""
+    stated: list[Stated] = []
+    measured: dict[int, Comparison] = {}
+    for i, line in enumerate(found):
+        row, word = line.row, ""
+        fitting = [
+            one for one in values if (one.group, one.metric) == (row.group, row.metric) and line.is_about(one.at)
+        ]
+        one = max(fitting, key=lambda one: len(one.at), default=None)
+        if one and row.predicted is not None and row.verdict != "differ":
+            beyond = abs(row.predicted - one.value) - one.within - (row.accuracy or 0.0)
+            word = CONTRADICTS if beyond > ROUNDING else "agree"
+        elif one and row.estimate and not math.isnan(row.estimate.error):
+            measured[i] = Comparison(row.estimate, one.value, one.within, 1.0 if is_share(row.metric) else one.value)
+        stated.append((one, word))
+    for i, word in zip(measured, verdicts([*measured.values()]), strict=True):
+        stated[i] = (stated[i][0], CONTRADICTS if word == "differ" else word)
+    return stated
 
 
 def frame(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
@@ -189,11 +117,64 @@ def frame(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
         kinds = {type(value) for value in axis.values}
         if kinds - {int, float}:
             found[axis.name] = [str(value) for value in found[axis.name]]
-        elif kinds == {int}:
-            found[axis.name] = found[axis.name].astype("int64")
         else:
-            found[axis.name] = found[axis.name].astype(float)
+            found[axis.name] = found[axis.name].astype("int64" if kinds == {int} else float)
     for name in found.columns:
         if name in NUMBERS:
             found[name] = found[name].astype(float)
     return found
+
+
+# ---- The difference of two runs
+
+
+def differences(first: Any, second: Any) -> tuple[list[str], list[dict[str, Any]], str]:
+    """The axes that two sweeps both have, a row per cell that both have, and the verdict over all of them.
+
+    Rows are matched by the values of these axes, group and metric. The interval is that of
+    independent runs: with equal seeds it is wider than it need be.
+    """
+    names = {axis.name for axis in second.experiment.axes}
+    axes = [axis.name for axis in first.experiment.axes if axis.name in names]
+    theirs = _by_place(second, axes)
+    pairs = [(line.row, theirs[key].row, key) for key, line in _by_place(first, axes).items() if key in theirs]
+    if not pairs:
+        raise ValueError(
+            f"{first.folder} and {second.folder}: have no measured row in common "
+            "(runs whose axes, groups and metrics meet)"
+        )
+    compared = [_difference(a, b) for a, b, _ in pairs]
+    words = verdicts(compared, max(first.experiment.settings.resolution, second.experiment.settings.resolution))
+    rows = []
+    for (a, b, key), one, word in zip(pairs, compared, words, strict=True):
+        known = not math.isnan(one.estimate.error)
+        limits = (one.estimate.low, one.estimate.high, one.z) if known else (None, None, None)
+        values = (*key, a.measured, b.measured, one.estimate.value, *limits, word)
+        rows.append(dict(zip((*axes, *DIFFERENCES), values, strict=True)))
+    return axes, rows, overall(words)
+
+
+def _by_place(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
+    """What is measured, by values of these axes, group and metric."""
+    found = dict[tuple[Any, ...], Line]()
+    for line in sweep.lines:
+        if line.row.measured is None:
+            continue
+        key = (*map(line.at, axes), line.row.group, line.row.metric)
+        if key in found:
+            more = [axis.name for axis in sweep.experiment.axes if axis.name not in axes]
+            raise ValueError(
+                f"{sweep.folder}: {', '.join(more)} varies here and not in the other run (runs of equal axes)"
+            )
+        found[key] = line
+    return found
+
+
+def _difference(a: Row, b: Row) -> Comparison:
+    ours, theirs, compared = a.estimate, b.estimate, a.comparison
+    assert ours is not None
+    assert theirs is not None
+    assert compared is not None
+    error, doubt = math.hypot(ours.error, theirs.error), ours.doubt or theirs.doubt
+    fewest = min(ours.replications, theirs.replications)
+    return Comparison(Estimate(ours.value - theirs.value, error, fewest, doubt=doubt), 0.0, scale=compared.scale)

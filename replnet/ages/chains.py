@@ -1,0 +1,267 @@
+"""Clusters with Poisson polls: exact, for any number of replicas.
+
+After an instant at the source every replica lacks what happened there. A replica that
+lacks it made no download since, which is all that is known about its downloads, so it
+makes one at the hazard of their age,
+
+    a(x) = rate (1 - F_D(x)) / G(x),   G(x) = P(A_D > x),                      (1)
+
+independently of the others. With j of the m replicas having it x later, the next one
+gets it at rate
+
+    b_j = (m - j)(a(x) + nu h_j),   h_j = 1 - C(m-1-j, k) / C(m-1, k),         (2)
+
+h_j being the chance that k distinct random peers include one of the j. Let N(x)
+count those that have it, and psi(j) = j/m, or 1 - C(m-j, a) / C(m, a) when a client
+asks a distinct replicas and keeps the best. Then
+
+    P(X <= x) = E[psi(N(x))].                                                  (3)
+
+The paper has no formula for clusters and simulates them; this follows from its model
+(P2P VI-A). With Poisson downloads a is constant, lambda, and
+
+    E[exp(-mu X)] = sum over j of (psi(j) - psi(j-1)) prod_{i<j} b_i/(b_i+mu), (4)
+
+the freshness under exponential updates. N at time x is N after a Poisson(beta x)
+number of steps of the chain that moves up with chance b_j / beta, beta = max b
+(uniformisation), so with c_n = 1 - E[psi] after n steps,
+
+    H(x) = sum over n of c_n (beta x)^n exp(-beta x) / n!,                     (5)
+
+positive terms only. Where the rates are so unequal that this takes too many
+steps, (4) at complex mu is inverted instead (Abate and Whitt 2006, Euler). With
+any other downloads the m + 1 equations of N are integrated panel by panel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from replnet.ages.curve import Curve, fit, panel_points, to_powers, unresolved
+from replnet.ages.information_age import InformationAge
+from replnet.ages.panels import FEW, Scales
+from replnet.ages.prediction import Basis
+from replnet.laws.law import Array, Law
+
+CHAIN = Basis("exact", "pure-birth chain of P2P VI-A", "Poisson downloads and polls, distinct random peers")
+DOWNLOAD_CHAIN = Basis(
+    "exact",
+    "birth chain with download hazards, P2P VI-A",
+    "renewal downloads, Poisson polls, distinct random peers",
+)
+VANISHED = 1e-13
+MOST_STEPS = 100_000  # of (5), about a second
+LARGE = 5_000  # replicas
+EULER_TERMS = 15  # 1e-8 for smooth functions, rounding included
+INTEGRATED, ROUGH = 1e-9, 1e-6  # resolution of integrated chains, the second for recorded laws that jump all the time
+FAINT = 1e-10  # tail where integration ends
+CUT = 1e-8  # tail of the age at `end`; what comes after is shorter than its square root
+NARROWEST = 1e-9  # panel against the mean interval, taken as it is
+GROWTH = 1.7  # from a panel to the next
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster(InformationAge):
+    """Abstract: the age of what a client gets that asks `ask` replicas of a cluster, of which each polls `peers`."""
+
+    replicas: int
+    downloads: Law
+    polls: Law
+    peers: int
+    ask: int = 1
+
+    @property
+    def scales(self) -> Scales:
+        own = Scales.of(self.downloads)
+        return Scales(own.breaks, (*own.marks[:3], 0.3 * self.polls.mean))
+
+    def alone(self, x: Array) -> Array:
+        """G of (1): what a replica's own downloads leave."""
+        return self.downloads.rate * self.downloads.excess(x)
+
+    def bound(self, x: Array) -> Array:
+        return self.alone(x) ** self.ask
+
+    @cached_property
+    def lacking(self) -> Array:
+        """1 - psi of (3)."""
+        return missing_all(self.replicas, self.ask, np.arange(self.replicas + 1, dtype=float))
+
+
+def missing_all(population: int, chosen: int, marked: Array) -> Array:
+    """Chance that `chosen` distinct of a population include none of the marked, C(n-j, k) / C(n, k)."""
+    drawn = np.arange(chosen)[:, None]
+    return np.prod(np.maximum(population - marked - drawn, 0) / (population - drawn), axis=0)
+
+
+def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Array:
+    """b_0 ... b_{m-1} of (2)."""
+    have = np.arange(replicas, dtype=float)
+    return (replicas - have) * (downloads + polls * (1 - missing_all(replicas - 1, peers, have)))
+
+
+# ---- Poisson downloads
+
+
+@final
+class Chain(Cluster):
+    """(3) by (5), and its transform (4)."""
+
+    basis = CHAIN
+
+    @cached_property
+    def rates(self) -> Array:
+        return birth_rates(self.replicas, self.downloads.rate, self.polls.rate, self.peers)
+
+    @cached_property
+    def reach(self) -> float:
+        """Where the tail is surely below VANISHED: Chernoff's bound of the time until all have it."""
+        s = self.rates.min() / 2
+        return float((-math.log(VANISHED) - np.log1p(-s / self.rates).sum()) / s)
+
+    @property
+    def scales(self) -> Scales:
+        return Scales(marks=(0.3 / (self.downloads.rate + self.polls.rate), self.reach / 30, self.reach / 3))
+
+    def tail_curve(self, horizon: float) -> Curve:
+        return self._curve
+
+    @cached_property
+    def _curve(self) -> Curve:
+        edges = self.scales.edges(self.reach)
+        if self.rates.max() * self.reach > MOST_STEPS or self.replicas > LARGE:
+            return fit(self.by_inversion, edges, tolerance=1e-8, beyond=0.0)
+        means, fastest = stopped_means(self.rates, self.lacking), self.rates.max()
+        return fit(lambda x: poisson_mixture(means, fastest * x), edges, beyond=0.0)
+
+    def by_inversion(self, x: Array) -> Array:
+        """The tail by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
+        nodes, weights = euler_weights(EULER_TERMS)
+        transforms = [[(1 - self._transform(s)) / s for s in nodes / at] for at in x]
+        return np.clip(np.real(transforms) @ weights / x, 0.0, 1.0)
+
+    def _transform(self, s: complex) -> complex:
+        return complex(-np.diff(self.lacking) @ np.cumprod(self.rates / (self.rates + s)))
+
+    def laplace(self, rate: float) -> float:
+        """(4)."""
+        return self._transform(rate).real
+
+
+def stopped_means(rates: Array, lacking: Array) -> Array:
+    """c_0, c_1, ... of (5), until they vanish."""
+    up = np.append(rates / rates.max(), 0.0)
+    state = np.zeros(len(lacking))
+    state[0] = 1.0
+    means = [1.0]
+    while means[-1] > VANISHED:
+        moved = state * up
+        state -= moved
+        state[1:] += moved[:-1]
+        means.append(float(lacking @ state))
+    return np.asarray(means)
+
+
+def poisson_mixture(means: Array, expected: Array) -> Array:
+    """(5) with beta x = `expected`; terms further than nine deviations from it are below 1e-16."""
+    logs = np.cumsum(np.log(np.maximum(np.arange(len(means) + 1), 1), dtype=np.longdouble)).astype(float)
+    mixed = np.empty(len(expected))
+    for start in range(0, len(expected), 16):
+        center = expected[start : start + 16, None]
+        reach = int(9 * math.sqrt(center.max())) + 25
+        n = np.floor(center).astype(int) + np.arange(-reach, reach + 1)
+        known = (n >= 0) & (n < len(means))
+        n = np.clip(n, 0, len(means) - 1)
+        chance = np.exp(n * np.log(np.maximum(center, 1e-300)) - center - logs[n])
+        mixed[start : start + 16] = np.sum(np.where(known, chance * means[n], 0.0), axis=1)
+    return mixed
+
+
+def euler_weights(terms: int) -> tuple[Array, Array]:
+    """Nodes and weights with f(x) = sum weights Re F(nodes / x) / x, after Abate and Whitt."""
+    k = np.arange(2 * terms + 1)
+    binomial = np.array([math.comb(terms, i) for i in range(terms + 1)]) / 2.0**terms
+    xi = np.ones(2 * terms + 1)
+    xi[0] = 0.5
+    xi[terms:] = 1 - np.concatenate([[0.0], np.cumsum(binomial[:-1])])
+    nodes = terms * math.log(10) / 3 + 1j * np.pi * k
+    return nodes, 10 ** (terms / 3) * np.where(k % 2, -1.0, 1.0) * xi
+
+
+# ---- Any downloads
+
+
+@final
+class DownloadChain(Cluster):
+    """(3) by its differential equations."""
+
+    basis = DOWNLOAD_CHAIN
+
+    def tail_curve(self, horizon: float) -> Curve:
+        return self._curve
+
+    @property
+    def resolution(self) -> float:
+        return INTEGRATED if len(self.downloads.breaks) <= FEW else ROUGH
+
+    def hazard(self, x: float) -> float:
+        """(1)."""
+        return float(self.downloads.tail(x)) / max(float(self.downloads.excess(x)), 1e-300)
+
+    @cached_property
+    def _curve(self) -> Curve:
+        state = np.eye(1, self.replicas + 1)[0]
+        # Before the longest download interval, where the hazard has no bound any more.
+        end = float(self.downloads.isf(0.0))
+        end = float(self.downloads.age.isf(CUT)) if end < math.inf else end
+        stops = np.append([x for x in self.scales.breaks if x < end], end)
+        edges, tails = [0.0], []
+        width = 1 / (self.replicas * (self.downloads.rate + self.polls.rate))
+        while edges[-1] < end and state @ self.lacking > FAINT and self.alone(edges[-1]) > FAINT:
+            start = edges[-1]
+            stop = float(stops[np.searchsorted(stops, start, side="right")])
+            wide = min(width, stop - start)
+            values, after = self._across(state, start, wide)
+            if wide > NARROWEST * self.downloads.mean and float(unresolved(values)) > self.resolution:
+                width = wide / 2
+                continue
+            tails.append(to_powers(values))
+            edges.append(stop if wide == stop - start else start + wide)
+            state = after
+            width = max(width if wide < width else 0.0, wide) * GROWTH
+        return Curve(np.asarray(edges), np.column_stack(tails), 0.0)
+
+    def _across(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
+        """The tail at the points of a panel, and the state at its end."""
+        from scipy.integrate import solve_ivp
+
+        polled = np.append(birth_rates(self.replicas, 0.0, self.polls.rate, self.peers), 0.0)
+        alone = np.arange(self.replicas, -1, -1.0)
+        inside = (start, start + width * (1 - 1e-13))
+
+        def flow(x: float, p: Array) -> Array:
+            # Hazards jump at the ends of panels: what counts is the value inside.
+            moved = p * (alone * self.hazard(min(max(x, inside[0]), inside[1])) + polled)
+            change = -moved
+            change[1:] += moved[:-1]
+            return change
+
+        solved = solve_ivp(
+            flow,
+            (start, start + width),
+            state,
+            method="LSODA",
+            t_eval=[*panel_points(start, start + width), start + width],
+            rtol=self.resolution / 10,
+            atol=self.resolution / 1e4,
+            lband=1,
+            uband=0,
+        )
+        assert solved.success, solved.message
+        values = self.lacking @ solved.y
+        return values[:-1], solved.y[:, -1]

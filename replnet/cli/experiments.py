@@ -1,0 +1,248 @@
+"""Commands about experiments: sweep, status, report, compare, reproduce."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from replnet.cli.main import DIFFERS, FINE, INCOMPLETE, code_of, commands, formats, overriding
+from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
+from replnet.cli.progress import progress, watched, working
+from replnet.text.numbers import number, plain, span
+
+if TYPE_CHECKING:
+    from replnet.study.experiment.experiment import Experiment
+    from replnet.study.sweeps.sweep import Sweep
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FORMAT = formats("markdown")
+WORKERS = click.option(
+    "--workers", type=click.IntRange(min=0),
+    help="Ray workers; 0 runs in this process, without Ray.  "
+         "[default: one per CPU, started when some seconds of work are left]",
+)  # fmt: skip
+ADDRESS = click.option("--address", help="A Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
+REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
+
+
+@commands.command()
+@click.argument("experiment", required=False)
+@click.option("-o", "--output", type=FOLDER, help="The run directory; one of the same experiment is carried on with.")
+@overriding(
+    "Override a value, a field of the network or a setting, such as -s B=30, -s polls.rate=4, "
+    "-s run.precision=0.01; a list or range makes an axis: -s peers=1,2,3, -s k=1:9, -s replicas=10:500:30log. "
+    "Repeatable."
+)
+@click.option("--zip", "zips", multiple=True, metavar="A,B", help="Axes that move together. Repeatable.")
+@click.option("--quick", is_flag=True, help="With what the section `quick` of the file says.")
+@click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
+@click.option("--resume", type=FOLDER, help="Carry on with this run directory, which says itself what was asked.")
+@WORKERS
+@ADDRESS
+@FORMAT
+def sweep(output: Path | None, resume: Path | None, dry_run: bool, form: str, **options: Any) -> int:
+    """Run EXPERIMENT, a YAML file or the name of one that comes with replnet, such as p2p/fig3.
+
+    Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
+    the same command carries on.
+    """
+    pool = {name: options.pop(name) for name in ("workers", "address")}
+    with working("reading the experiment"):
+        asked = _asked(resume, **options)
+        asked.cells()
+    if output is not None and resume is not None:
+        raise click.UsageError("--resume is the run directory: leave out -o")
+    folder = output or resume
+    if dry_run:
+        return _plan(asked, folder, pool["workers"])
+    found = _run(asked, folder, asked.name, **pool)
+    write_sweep(found, form)
+    say(found)
+    if found.incomplete and folder is not None:
+        echo(f"carry on with: replnet sweep --resume {folder}", err=True)
+    return code_of(found)
+
+
+def _asked(
+    resume: Path | None, experiment: str | None, overrides: Sequence[str], zips: Sequence[str], quick: bool
+) -> Experiment:
+    """The experiment of a file with its overrides, or of a run directory."""
+    from replnet.study.experiment.experiment import load_experiment
+    from replnet.study.sweeps.sweep import Sweep
+
+    if experiment is not None and resume is None:
+        loaded = load_experiment(experiment, overrides, zips)
+        return loaded.quick() if quick else loaded
+    if experiment is not None or resume is None:
+        raise click.UsageError("give an EXPERIMENT, or --resume with a run directory")
+    if overrides or zips or quick:
+        raise click.UsageError("a run directory says itself what was asked: leave out -s, --zip and --quick")
+    return Sweep.read(resume).experiment
+
+
+def _run(asked: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
+    """The cells that are not finished, in sight of the user."""
+    from replnet.study.sweeps import sweep as sweeps
+
+    with watched(title) as look:
+        try:
+            return sweeps.sweep(asked, folder, progress=look, **pool)
+        except sweeps.RayLost as error:
+            error.add_note("what is finished is kept; the same command carries on")
+            raise
+
+
+def _plan(asked: Experiment, folder: Path | None, workers: int | None) -> int:
+    """Of a dry run, on stdout."""
+    from replnet.study.sweeps.forecast import outlook
+    from replnet.study.sweeps.sweep import known
+
+    cells = asked.cells()
+    with progress() as report:
+        there = known(folder, asked) if folder else None
+        found = outlook(cells, there.records if there else {}, report)
+    for axis in asked.axes:
+        some = [str(value) for value in axis.values]
+        few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
+        echo(f"{axis.name}: {', '.join(few)} ({len(some)})")
+    echo(f"cells: {found.cells:,}" + (f", of which {found.finished:,} are finished" if found.finished else ""))
+    echo(f"events: about {found.events:.2g}")
+    share = f", about {span(found.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
+    echo(f"time: about {span(found.seconds)} on one CPU{share}")
+    echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
+    echo(f"estimated from a glance at {found.sampled} of the cells; precision costs with its square", err=True)
+    if found.failed:
+        echo(f"failed: {found.failed}", err=True)
+    return INCOMPLETE if found.failed else FINE
+
+
+@commands.command()
+@click.argument("folder", type=FOLDER)
+def status(folder: Path) -> int:
+    """How far the sweep in FOLDER is."""
+    from replnet.study.sweeps.sweep import Sweep
+
+    found = Sweep.read(folder)
+    echo(f"{found.experiment.name}: {found.experiment.title}")
+    echo(found.about["note"])
+    values = {cell.key: cell.values for cell in found.cells}
+    for key, why in found.failures.items():
+        echo(f"failed: {', '.join(f'{name} = {value}' for name, value in values.get(key, {}).items())}: {why}")
+    say(found)
+    return INCOMPLETE if found.incomplete else FINE
+
+
+@commands.command()
+@click.argument("folder", type=FOLDER)
+@click.option("-o", "--output", type=FOLDER, help="Where report.html, figures and data go.  [default: FOLDER/report]")
+def report(folder: Path, output: Path | None) -> int:
+    """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
+    from replnet.report import write as write_report
+    from replnet.report.section import opened, section
+
+    with working("reading the run, and drawing its figures"):
+        found = opened(folder)
+        page = write_report(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
+    echo(page)
+    if found.incomplete:
+        echo(f"incomplete: {found.incomplete}", err=True)
+    return INCOMPLETE if found.incomplete else FINE
+
+
+@commands.command()
+@click.argument("first", type=FOLDER)
+@click.argument("second", type=FOLDER)
+@FORMAT
+def compare(first: Path, second: Path, form: str) -> int:
+    """The difference FIRST - SECOND of two runs, cell by cell, with its interval.
+
+    The interval is that of independent runs: with equal seeds it is wider than it need be.
+    """
+    from replnet.study.sweeps.sweep import Sweep
+    from replnet.study.sweeps.table import DIFFERENCES, differences
+
+    one, other = Sweep.read(first), Sweep.read(second)
+    axes, rows, verdict = differences(one, other)
+    columns = [*axes, *DIFFERENCES]
+    numbers = {"first", "second", "difference", "ci_low", "ci_high"}
+    shown = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
+    data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
+    write(form, lambda: data, columns, rows, lambda: print_table(columns, shown, form))
+    if one.about["instructions"] != other.about["instructions"]:
+        echo("note: the runs were computed with different instructions: last digits may differ", err=True)
+    echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
+    return DIFFERS if verdict == "differ" else FINE
+
+
+@commands.command()
+@click.argument("names", nargs=-1)
+@click.option("--quick", is_flag=True, help="In minutes, with wider intervals.")
+@click.option("-o", "--output", type=FOLDER, help="Where runs and the report go.  [default: reproduced]")
+@WORKERS
+@ADDRESS
+@FORMAT
+def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
+    """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
+    from replnet.report import write as write_report
+    from replnet.report.page import in_words
+    from replnet.report.section import section
+    from replnet.study.experiment.experiment import load_experiment
+
+    folder = output or Path("reproduced-quick" if quick else "reproduced")
+    found: list[Sweep] = []
+    chosen = _chosen(names)
+    for at, name in enumerate(chosen, 1):
+        asked = load_experiment(name)
+        begun = time.perf_counter()
+        one = _run(asked.quick() if quick else asked, folder / name, f"{name} ({at} of {len(chosen)})", **pool)
+        found.append(one)
+        echo(f"{name}: {one.verdict or 'done'} in {span(time.perf_counter() - begun)}", err=True)
+        if one.stopped:
+            break
+    if form == "json":
+        print_json([sweep_data(one) for one in found])
+    elif form == "csv":
+        for one in found:
+            write_sweep(one, form)
+    else:
+        print_table(REPRODUCED, [_reproduced(one) for one in found], form)
+    for one in found:
+        say(one)
+    parts = [section(one) for one in found]
+    echo(f"in all: {in_words(parts)}", err=True)
+    origin = {name: value for name, value in found[0].provenance.items() if name != "specification"} if found else {}
+    echo(f"report: {write_report(folder, parts, 'The papers, reproduced', origin)}", err=True)
+    if any(one.incomplete for one in found):
+        echo("carry on with: the same command", err=True)
+    return code_of(*found)
+
+
+def _chosen(names: Sequence[str]) -> list[str]:
+    """Experiments by name, or by the folder they are in; all of them if there is no name."""
+    from replnet.text.documents import shipped_names
+    from replnet.text.errors import suggestion
+
+    known = shipped_names("experiments")
+    found = dict[str, None]()
+    for name in names:
+        wanted = name.removeprefix("experiments/").removesuffix(".yaml").strip("/")
+        mine = [one for one in known if one == wanted or one.startswith(f"{wanted}/")]
+        if not mine:
+            papers = {one.partition("/")[0] for one in known}
+            raise ValueError(f"reproduce: there is no {name!r} ({suggestion(wanted, [*papers, *known])})")
+        found |= dict.fromkeys(mine)
+    return list(found) if names else known
+
+
+def _reproduced(one: Sweep) -> list[str]:
+    """A line about an experiment of a paper."""
+    holding = [not claim.fails for claim in one.claims]
+    claims = f"{sum(holding)} of {len(holding)}" if holding else ""
+    words = [row["printed_verdict"] for row in one.rows if row["printed_verdict"]]
+    printed = f"{words.count('agree')} of {len(words)} agree" if words else ""
+    errata = str(len(one.errata)) if one.errata else ""
+    return [one.experiment.name, f"{one.done:,}", claims, printed, errata, one.verdict, one.incomplete[:60]]

@@ -1,0 +1,204 @@
+"""Commands about one network, predict, run, network, size, and about the formulas of the papers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from replnet.cli.main import DIFFERS, EPILOG, FINE, INCOMPLETE, code_of, commands, formats, overriding, seeded
+from replnet.cli.output import echo, print_json, print_table, write, write_result
+from replnet.cli.progress import progress, watching, working
+
+if TYPE_CHECKING:
+    from replnet.network.network import Network
+
+
+MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
+FILE = click.Path(dir_okay=False)
+NETWORK = click.argument("network")
+OVERRIDES = overriding("Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.")
+MEASURE = click.option(
+    "--measure", multiple=True, metavar="NAME",
+    help="How far copies are behind: staleness, staleness_age, change_age, information_age, missing_updates, lag, "
+         "'currency(0.4)', 'source_penalty(x)', 'update_penalty(1/(1+x))'. Repeatable.",
+)  # fmt: skip
+SOURCE = click.Choice(["source"])
+BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups that can hear of several.")
+
+
+@commands.command(epilog=EPILOG)
+@NETWORK
+@OVERRIDES
+@MEASURE
+@BY
+@formats()
+def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, form: str) -> int:
+    """What the formulas say of NETWORK."""
+    from replnet.network.network import load
+    from replnet.study.predict import predict as formulas
+
+    with working("reading the network, and evaluating its formulas"):
+        result = formulas(load(network, overrides), measure, by)
+    write_result(result, form)
+    return FINE
+
+
+@commands.command(epilog=EPILOG)
+@NETWORK
+@OVERRIDES
+@click.option("--engine", type=click.Choice(["array", "step", "live"]),
+              help="array: compiled, for numbers; step: node by node, for reference and delays that differ; "
+                   "live: on the wall clock, by Ray actors.  "
+                   "[default: array, or step where only that can]")  # fmt: skip
+@seeded("The same seed, the same path.")
+@click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
+@click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
+@click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
+              help="sampled: against the updates that happened; conditional: against their law.")  # fmt: skip
+@click.option("--replications", type=click.IntRange(min=1),
+              help="Independent stationary paths, 30 or more for intervals.  [default: 32, or more]")  # fmt: skip
+@click.option("--resolution", type=float, default=0.02, show_default=True,
+              help="Half-width above which a comparison counts as unresolved.")  # fmt: skip
+@click.option("--threshold", "thresholds", multiple=True, metavar="'[GROUP:]METRIC > X'",
+              help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
+@click.option("--hosts", help="live: processes that share the nodes, a number or per-node.  [default: one per CPU]")
+@click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
+@click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
+@click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
+@MEASURE
+@BY
+@formats()
+def run(
+    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], form: str, **options: Any
+) -> int:
+    """Emulate NETWORK and compare what happened with what the formulas say."""
+    from replnet.cli.thresholds import check, judge, parse
+    from replnet.network.build import COPIES, EMULATED, require_room
+    from replnet.network.network import load
+    from replnet.study.emulate import emulate, suited
+
+    demands = [parse(text) for text in thresholds]
+    with working("reading the network"):
+        loaded = load(network, overrides)
+        check(demands, loaded, options["by"])
+        require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
+    options["measure"] += tuple(demand.metric for demand in demands)
+    for_live = {name: options.pop(name) for name in ("hosts", "time_scale", "address")}
+    if given := [name for name, value in for_live.items() if value is not None and engine != "live"]:
+        raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
+    if engine == "live":
+        result = _live(loaded, **options, **for_live)
+    else:
+        with progress() as report:
+            result = emulate(loaded, engine or suited(loaded), progress=report, **options)
+    write_result(result, form)
+    answers = judge(demands, result)
+    if result.incomplete:
+        echo(result.incomplete, err=True)
+    if False in answers:
+        return DIFFERS
+    return code_of(result) or (INCOMPLETE if None in answers else FINE)
+
+
+def _live(network: Network, measure: Any, by: str | None, precision: float | None, **options: Any) -> Any:
+    """On the wall clock, where not everything can be asked for."""
+    from replnet.measure.metrics import metrics
+    from replnet.study.event_log import event_log
+    from replnet.study.live_run import run_for_real
+
+    if asked := metrics(measure):
+        raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")
+    if by is not None:
+        raise ValueError("--by: sources are not measured one by one on the wall clock (use --engine array or step)")
+    if precision is not None:
+        raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
+    if (options["hosts"] or "").isdigit():
+        options["hosts"] = int(options["hosts"])
+    with event_log(options.pop("trace"), network, options["seed"], "live") as log, watching() as watch:
+        return run_for_real(network, watch=watch, log=log.add if log else None, **options)
+
+
+@commands.command(epilog=EPILOG)
+@NETWORK
+@OVERRIDES
+@click.option("-o", "--output", type=FILE, help="Draw into this file instead, PNG or SVG by its name.")
+def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
+    """Describe and draw NETWORK."""
+    from replnet.network.network import load
+
+    with working("reading the network"):
+        loaded = load(network, overrides)
+        described = loaded.describe()
+    echo(described)
+    if output is not None:
+        from replnet.network.pictures.drawing import draw
+
+        with working("drawing"):
+            draw(loaded, output)
+        echo(f"drawn to {output}", err=True)
+    elif loaded.kind != "aggregate" or loaded.size <= MOST_SKETCHED:
+        from replnet.network.pictures.description import sketch
+
+        echo()
+        echo(sketch(loaded.graph))
+    return FINE
+
+
+@commands.command()
+@NETWORK
+@click.option("--target", required=True, metavar="'[GROUP:]freshness >= X'", help="What is to be met.")
+@click.option("--vary", help="The field whose least value is sought.  [default: budget, polls.rate or downloads.rate]")
+@overriding("Override a field. Repeatable.")
+@seeded()
+@click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
+@formats(words=None)
+def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how: Any) -> int:
+    """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""
+    from replnet.cli.thresholds import parse
+    from replnet.study.sweeps.sizing import size as find
+
+    demand = parse(target, "--target")
+    if demand.metric != "freshness" or not demand.above:
+        raise ValueError(f"--target: {target!r} is not a freshness to reach ('freshness >= 0.9')")
+    with progress() as report:
+        found = find(network, overrides, demand.bound, group=demand.group, progress=report, **how)
+    if form == "json":
+        about = {"vary": found.key, "value": found.value, "how": found.how, "predicted": found.predicted}
+        print_json(about | found.result.data(), indent=2)
+    else:
+        if form == "table":
+            echo(f"{found.key} = {found.value:.6g}, {found.how}")
+        write_result(found.result, form)
+    return code_of(found.result)
+
+
+COLUMNS = ("formula", "equation", "what it says")
+
+
+@commands.command()
+@click.argument("name", required=False)
+@click.option(
+    "-s", "--set", "given", multiple=True, metavar="KEY=VALUE",
+    help="An argument, such as -s ratio=2 or -s 'updates=pareto(alpha=3, rate=2)'. Repeatable.",
+)  # fmt: skip
+@formats()
+def formula(name: str | None, given: tuple[str, ...], form: str) -> int:
+    """What formula NAME of the papers says for its arguments; without NAME, all formulas."""
+    from replnet.papers.formula import arguments, formulas
+
+    if name is not None:
+        from replnet.study.predict import formula as computed
+        from replnet.text.documents import Document, Mark, node_of
+        from replnet.text.overrides import override
+
+        document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), given)
+        arguments(document.data, document)
+        write_result(computed(**document.data), form)
+        return FINE
+    values = [(str(one), one.basis.source, one.about.partition("\n")[0]) for one in formulas().values()]
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in values]
+    write(form, lambda: rows, COLUMNS, rows, lambda: print_table(COLUMNS[:2], [row[:2] for row in values]), 2)
+    if form == "table":
+        echo("what the arguments of one are: replnet formula NAME", err=True)
+    return FINE

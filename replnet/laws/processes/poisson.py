@@ -1,0 +1,169 @@
+"""Poisson processes whose rate changes: by the clock, as people do, or at random, in bursts and lulls.
+
+`diurnal` has the rate and, from any time t on, the expected events
+
+    rate(t) = r (1 + s cos(2 pi t / T)),    integral over (t, t + x) of it =
+              r x + (r s T / pi) sin(pi x / T) cos(2 pi (t + x / 2) / T)                  (1)
+
+At time zero it is any time of the day. Averaged over the day, with z = (r s T / pi) sin(pi x / T)
+and I_n the modified Bessel functions, the age has the tail
+
+    G(x) = exp(-r x) I_0(z),                                                              (2)
+
+and an interval the tail -G'(x) / r,
+
+    exp(-r x) (I_0(z) - s cos(pi x / T) I_1(z)).                                          (3)
+
+Backwards in time the rate is the same function.
+
+`modulated`, the Markov-modulated Poisson process, stays in a state i for an exponential time of
+mean m_i, with events at the rate l_i, and goes over to any of the other states, each as likely. Let
+D be the generator of that chain and L the diagonal of the rates. In equilibrium state i has the share
+s_i = m_i / sum m, and the flows s_i D_ij are symmetric, so the chain looks the same backwards and
+S = R (D - L) / R is symmetric for R = diag(sqrt(s)). With its eigenvalues -t_k and unit vectors v_k
+the age, the time without an event, has the tail
+
+    P(A > x) = s exp((D - L) x) 1 = sum over k of (v_k . sqrt(s))^2 exp(-t_k x),          (4)
+
+a mixture of exponentials, and so is the law of an interval, with the weights of (4) times t_k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from replnet.laws.families import Hyperexponential
+from replnet.laws.law import Array, Floats, family, special
+from replnet.laws.numeric import Numerical
+from replnet.laws.processes.order import Flow, Ordered, Walk, kernel_walk
+from replnet.laws.processes.streams import FUTURE, PAST, Chance
+from replnet.text.errors import FieldError, finite, many, one_of, positive, sequence
+from replnet.text.grammar import listed, number
+
+NEGLIGIBLE = 1e-14  # weight of a mode that rounding alone may have made
+DIGITS = 1e-6  # relative error of the rate from which on too little is left of the modes
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class DayGap(Numerical):
+    """The intervals of a diurnal process, each as likely as any other; r, s and T of (1)."""
+
+    mean_rate: float
+    swing: float
+    period: float
+
+    def __str__(self) -> str:
+        return f"shuffled({_day(self)})"
+
+    @property
+    def mean(self) -> float:
+        return 1 / self.mean_rate
+
+    def _bessel(self, x: Array) -> tuple[Array, Array, Array]:
+        """exp(-r x) I_0(z) and I_1(z), and the cosine of (3)."""
+        x = np.asarray(x, dtype=float)
+        turn = math.pi * (x / self.period % 2)
+        z = self.mean_rate * self.swing * self.period / math.pi * np.sin(turn)
+        size = np.exp(np.abs(z) - self.mean_rate * x)
+        return size * special().i0e(z), size * special().i1e(z), np.cos(turn)
+
+    def tail(self, x: Array) -> Array:
+        zeroth, first, cosine = self._bessel(x)
+        return np.clip(zeroth - self.swing * cosine * first, 0.0, 1.0)[()]
+
+    def excess(self, x: Array) -> Array:
+        return self._bessel(x)[0] / self.mean_rate
+
+
+def _day(gap: DayGap) -> str:
+    return f"diurnal(rate={number(gap.mean_rate)}, swing={number(gap.swing)}, period={number(gap.period)})"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Diurnal(Ordered):
+    """Poisson at the rate (1)."""
+
+    marginal: DayGap
+
+    def flow(self, chance: Chance) -> Flow:
+        from replnet.laws.processes.kernels import by_the_clock
+
+        phase, of = np.exp(-chance.starts(0)), self.marginal
+        day = of.mean_rate, of.swing, of.period
+        ahead = kernel_walk(by_the_clock, chance.streams(FUTURE), *day, phase.copy())
+        # The rate is even in time: backwards from a phase is forwards from its negative.
+        return Flow.outwards(phase.size, ahead, lambda: kernel_walk(by_the_clock, chance.streams(PAST), *day, -phase))
+
+
+@family("diurnal(rate=10, swing=0.8, period=24)")
+def diurnal(*, swing: float, period: float, rate: float | None = None, mean: float | None = None) -> Ordered:
+    """Poisson at a rate that goes from 1 - swing to 1 + swing of its mean and back in each period."""
+    swing = finite("swing", swing)
+    if not 0 < swing <= 1:
+        raise FieldError("swing", f"{number(swing)} is out of range", "above 0, at most 1")
+    name, value = one_of(rate=rate, mean=mean)
+    gap = DayGap(value if name == "rate" else 1 / value, swing, positive("period", period))
+    return Diurnal(gap, _day(gap))
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Modulated(Ordered):
+    """Poisson at the rate of its state, with the mean times of the states."""
+
+    rates: tuple[float, ...]
+    means: tuple[float, ...]
+
+    def flow(self, chance: Chance) -> Flow:
+        from replnet.laws.processes.kernels import race
+
+        upto = np.cumsum(self.means) / sum(self.means)
+        state = np.minimum(np.searchsorted(upto, np.exp(-chance.starts(0))), upto.size - 1)
+        rates, leave = np.array(self.rates), 1 / np.array(self.means)
+
+        def walk(part: int) -> Walk:
+            return kernel_walk(race, chance.streams(part), rates, leave, state.copy())
+
+        return Flow.outwards(state.size, walk(FUTURE), lambda: walk(PAST))
+
+
+@family("modulated(rates=[10, 1], means=[1, 5])")
+def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
+    """Poisson at the rate of its state; the state lasts an exponential time, then any other comes."""
+    means = many("means", means)
+    rates = tuple(
+        0.0 if finite(f"rates[{place}]", rate) == 0 else positive(f"rates[{place}]", rate)
+        for place, rate in enumerate(sequence("rates", rates))
+    )
+    if len(rates) < 2:
+        raise FieldError("rates", "a single rate", "two or more, or exponential(rate=...)")
+    if len(means) != len(rates):
+        raise FieldError("means", f"{len(means)} means for {len(rates)} rates", "one mean time per rate")
+    if not any(rates):
+        raise FieldError("rates", "all are 0", "one or more above 0")
+    weight, decay = _modes(np.array(rates), np.array(means))
+    rate = float(np.dot(rates, means)) / sum(means)
+    # The weights add up to the rate, of which rounding leaves nothing if states last no part of an interval.
+    if not abs(float(weight.sum()) - rate) <= DIGITS * rate:
+        wrong = "states change so much faster than there are events that they make no difference"
+        raise FieldError("rates", wrong, f"exponential(rate={rate:g})")
+    text = f"modulated(rates={listed(rates)}, means={listed(means)})"
+    return Modulated(Hyperexponential(weight.tolist(), decay.tolist()), text, rates, means)
+
+
+def _modes(rates: Floats, means: Floats) -> tuple[Floats, Floats]:
+    """The weights that the law of an interval gives to the exponentials of (4), and their rates."""
+    n, root = rates.size, np.sqrt(means / sum(means))
+    flow = (1 / means)[:, None] * (1 - np.eye(n)) / (n - 1)
+    flow -= np.diag(flow.sum(axis=1) + rates)
+    decay, modes = np.linalg.eigh(-flow * root[:, None] / root)
+    weight = (root @ modes) ** 2 * decay
+    kept = weight > NEGLIGIBLE * weight.sum()
+    return weight[kept], decay[kept]

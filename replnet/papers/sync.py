@@ -1,0 +1,479 @@
+"""How to synchronise a database: orders, change rates, allocations (Sync 4 to 6, App. B to E).
+
+What an order is worth for one element (Table 2) is `orders`. Let L be the change rate of
+an element drawn at random, with mean lambda, and f the mean frequency of synchronisation,
+r = lambda / f. Under the uniform allocation every element gets f, under the proportional
+one f L / lambda, so with h and a of `orders`
+
+    uniform        F = E[h(L / f)]      A = E[a(L / f)] / f                           (1)
+    proportional   F = h(r)             A = lambda E[1 / L] a(r) / f                  (2)
+
+The last is infinite where rates near zero are common enough: for a gamma law with
+shape 1 or less (delta >= 1), uniform on [0, b], Pareto. Expectations are integrals
+over the quantiles of L. For gamma rates with variance (delta lambda)^2 and fixed order
+(1) is Table 3, of which the printed form has singularities. With s = delta^2 it is
+
+    F = integral over u in (0, 1) of g(u)        A f = integral of (1 - u)(1 - g(u)),
+    g(u) = E[exp(-L u / f)] = (1 + r s u)^(-1/s).                                     (3)
+
+The third allocation is the best for freshness or for age, by `budget`. What never changes
+gets nothing, under the proportional one too, where it is fresh at no cost: with such
+elements that can be better than the uniform one, against Sync Thm 3 and 4, which hold for
+rates above zero. All elements of a best allocation gain as much from one synchronisation
+more, dF/df = mu or -dA/df = mu, and a graph of f over lambda at one mu is that of any
+other, scaled (Thm 5).
+
+Table 4 has a model of its own: an element changes once in each of n equal parts of
+the day, at an even time in it. A part with m synchronisations at equal distances, the
+j-th at j / (m + 1) of it, gains the time from the first that sees the change, on average
+
+    sum over j of (1 / (m + 1)) (1 - j / (m + 1)) = m / (2 (m + 1))  of the part.     (4)
+
+The paper calls it crude: what the copy was worth before the change is left out.
+
+Table 6 is a histogram of change intervals of which the text names two bars and the
+length of the others. Which heights of these fit the printed values is `table_6_fits`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Annotated, Literal, NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field
+
+from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, fit
+from replnet.ages.prediction import Basis
+from replnet.ages.roots import SAME, bracket, crossing
+from replnet.laws.fields import Count, LawField, Part, Target
+from replnet.laws.law import Array, Floats, Law
+from replnet.laws.numeric import TailIntegral
+from replnet.papers.budget import Goal, at_price, best_rates
+from replnet.papers.formula import NotNegative, Positive, Values, formula
+from replnet.papers.orders import FIXED, ORDERS, Order
+from replnet.text.errors import FieldError, shown
+
+NEAR_ZERO, ROUNDING = -200, 1e-9  # octaves below the mean where a power shows; what its exponent may be off
+FARTHEST_BUDGET = 1e80  # over the largest rate: the cube of its inverse, an age's gain, is still a float
+DAY, WEEK, YEAR = 1.0, 7.0, 365.0
+GOALS: dict[str, Goal] = {"best for freshness": "freshness", "best for age": "age"}
+
+# Points and weights of integrals over (0, 1) of functions that may fall off anywhere near 0.
+_EDGES = np.append(0.0, np.geomspace(1e-12, 1.0, 60))
+_U = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * GAUSS_NODES).ravel()
+_WEIGHTS = (np.diff(_EDGES)[:, None] * GAUSS_WEIGHTS).ravel()
+
+
+Weights = Floats | None
+
+
+class Pair(NamedTuple):
+    """Freshness, and age in units of time."""
+
+    freshness: float
+    age: float
+
+
+# ---- Change rates that follow a law (Sync 5.1, App. C)
+
+
+def uniform_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
+    """(1): every element is synchronised at `frequency`. Poisson changes."""
+    _require(rates, frequency)
+    stale = _mean(lambda rate: 1 - np.asarray(order.freshness_at(rate / frequency)), rates)
+    return Pair(1 - stale, _mean(lambda rate: order.age_at(rate / frequency), rates) / frequency)
+
+
+def proportional_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
+    """(2): elements are synchronised in proportion to their change rates, at `frequency` on average."""
+    _require(rates, frequency)
+    ratio = rates.mean / frequency
+    age = rates.mean * mean_interval(rates) * float(order.age_at(ratio)) / frequency
+    return Pair(float(order.freshness_at(ratio)), age)
+
+
+def mean_interval(rates: Law) -> float:
+    """E[1 / L], the mean interval between changes over elements; infinite where rates near zero are common."""
+    # It diverges where P(L <= x) ~ x^a near zero with a at most 1, up to rounding.
+    tiny = rates.mean * 2.0**NEAR_ZERO
+    near, nearer = float(rates.cdf(2 * tiny)), float(rates.cdf(tiny))
+    if nearer > 0 and math.log2(near / nearer) < 1 + ROUNDING:
+        return math.inf
+
+    def below(x: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.where(np.asarray(x) > 0, rates.cdf(1 / np.asarray(x)), 1.0)
+
+    low = float(rates.isf(1.0))
+    ends = [1 / b for b in rates.breaks if b > 0]
+    integral = TailIntegral(below, around=1 / rates.mean, bends=ends, end=1 / low if low > 0 else math.inf)
+    return float(integral.beyond(0.0))
+
+
+def _mean(value: Callable[[Array], Array], rates: Law) -> float:
+    """E[value(L)] of an increasing `value`, as an integral over the share of larger rates."""
+    bends = [float(rates.tail(b)) for b in rates.breaks]
+    integral = TailIntegral(lambda share: value(rates.isf(share)), around=0.5, bends=bends, end=1.0)
+    return float(integral.before(1.0))
+
+
+def _require(rates: Law, frequency: float) -> None:
+    rates.require_finite_mean()
+    if not 0 < frequency < math.inf:
+        raise FieldError("frequency", f"{frequency!r} is not above 0", "a finite number above 0")
+
+
+def gamma_uniform_freshness(ratio: Array, spread: Array) -> Array:
+    """(3), Table 3: mean rate over frequency, and standard deviation over mean, delta."""
+    return 1 + np.expm1(_log_transform(ratio, spread)) @ _WEIGHTS
+
+
+def gamma_uniform_age(ratio: Array, spread: Array) -> Array:
+    """(3), Table 3, in units of the interval 1 / f."""
+    return (-np.expm1(_log_transform(ratio, spread)) * (1 - _U)) @ _WEIGHTS
+
+
+def gamma_proportional_age(ratio: Array, spread: Array) -> Array:
+    """a(r) / (1 - delta^2), Table 3, in units of 1 / f; infinite from delta = 1 on."""
+    r, s = _gamma(ratio, spread)
+    finite = s < 1
+    whole = np.asarray(FIXED.age_at(r)) / np.where(finite, 1 - s, 1.0)
+    return np.where(finite | (r == 0), whole, math.inf)[()]
+
+
+def _log_transform(ratio: Array, spread: Array) -> Floats:
+    """log g of (3) at the points of integration."""
+    r, s = (one[..., None] for one in _gamma(ratio, spread))
+    return np.asarray(np.where(s > 0, -np.log1p(r * s * _U) / np.where(s > 0, s, 1.0), -r * _U))
+
+
+def _gamma(ratio: Array, spread: Array) -> tuple[Floats, Floats]:
+    """r and s of (3), in one shape."""
+    r, delta = np.broadcast_arrays(np.asarray(ratio, dtype=float), np.asarray(spread, dtype=float))
+    if not ((r >= 0) & (delta >= 0) & np.isfinite(r) & np.isfinite(delta)).all():
+        raise FieldError("ratio, spread", "a number below 0, or none", "a ratio and a spread from 0 on")
+    return r, delta**2
+
+
+# ---- Allocations (Sync 5, App. E)
+
+
+# Of elements that change at `rates`, so many of each as `weights` say; equally many if they are left out.
+
+
+def freshness(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
+    """Share of the elements that are up to date, averaged over time (Thm 1)."""
+    return float(np.average(order.freshness(rates, frequencies), weights=weights))
+
+
+def age(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
+    """Mean age over elements and time (Thm 1); infinite if one that changes is never synchronised."""
+    return float(np.average(order.age(rates, frequencies), weights=weights))
+
+
+def proportional(rates: Floats, frequency: float, weights: Weights = None) -> Floats:
+    """Frequencies in proportion to the change rates. If nothing changes, all equally often."""
+    mean = float(np.average(rates, weights=weights))
+    return rates * (frequency / mean) if mean > 0 else np.full(rates.shape, frequency)
+
+
+def optimal(
+    rates: Floats, frequency: float, order: Order = FIXED, goal: Goal = "freshness", weights: Weights = None
+) -> Floats:
+    """The best frequencies for a goal (Sync Problem 1), `frequency` on average."""
+    if goal not in ("freshness", "age"):
+        raise FieldError("goal", f"{goal!r} is not known", "freshness or age")
+    if not 0 <= frequency < math.inf:
+        raise FieldError("frequency", f"{frequency!r} is no frequency", "a finite number, 0 or more")
+    unit = float(rates.max())
+    if frequency == 0 or unit == 0:
+        return np.zeros(rates.shape)
+    if not 1 / FARTHEST_BUDGET < frequency / unit < FARTHEST_BUDGET:
+        right = f"within a factor {FARTHEST_BUDGET:g} of the largest change rate, {unit:g}, or 0"
+        raise FieldError("frequency", f"{frequency:g} is out of range", right)
+    number = np.ones(rates.shape) if weights is None else weights
+    worth, budget = number if goal == "freshness" else number**2, frequency / unit * float(number.sum())
+    return np.asarray(best_rates(order, goal, worth, number * rates / unit, budget).rates / number * unit)
+
+
+def at_gain(rates: npt.ArrayLike, gain: float, order: Order = FIXED, goal: Goal = "freshness") -> Floats:
+    """f at a gain mu per synchronisation, of rates above zero: the graphs of Fig. 10, 17, 18 (eq. 16)."""
+    rates = np.asarray(rates, dtype=float)
+    return at_price(order, goal, np.ones(rates.shape), rates, gain)
+
+
+def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal = "freshness") -> float:
+    """What elements of a best allocation gain from one synchronisation more."""
+    # The slowest that changes is the last to be given up.
+    at = int(np.argmin(np.where(rates > 0, rates, np.inf)))
+    rate, ratio = float(rates[at]), float(rates[at] / frequencies[at])
+    return float(order.freshness_gain(ratio) / rate if goal == "freshness" else order.age_gain(ratio) / rate**2)
+
+
+def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
+    """The (lambda, f) with the highest f among those with dF/df = mu, where K(r) / r is largest."""
+    falling = fit(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13).derivative()
+    low, high = crossing(lambda r: float(falling(r)), *((r, float(falling(r))) for r in (0.5, 19.0)))
+    ratio = (low[0] + high[0]) / 2
+    rate = float(order.freshness_gain(ratio)) / gain
+    return rate, rate / ratio
+
+
+# ---- Tables 4 and 6
+
+
+def benefit(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
+    """Benefit of so many synchronisations of elements that change once in each of so many parts of the day; (4)."""
+    return sum((_benefit(n, k) for n, k in zip(parts, synchronisations, strict=True)), Fraction(0))
+
+
+def best_division(parts: Sequence[int], budget: int) -> tuple[int, ...]:
+    """How to divide a budget among elements. As (4) is concave in every number, one after the other will do."""
+    found = [0] * len(parts)
+    for _ in range(budget):
+        gains = [_benefit(n, k + 1) - _benefit(n, k) for n, k in zip(parts, found, strict=True)]
+        found[gains.index(max(gains))] += 1
+    return tuple(found)
+
+
+def _benefit(parts: int, synchronisations: int) -> Fraction:
+    each, more = divmod(synchronisations, parts)
+    gains = [Fraction(m, 2 * (m + 1)) for m in (each, each + 1)]
+    return ((parts - more) * gains[0] + more * gains[1]) / parts
+
+
+Ranges = tuple[tuple[float, float], tuple[float, float]]  # of freshness and of age, ends included
+
+
+def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
+    """Freshness, and age in days, of pages that are synchronised once a month on average, in fixed order.
+
+    They change daily, weekly, monthly, every four months and yearly, by shares (Fig. 12); `optimal` is the best for
+    each of the two.
+    """
+    intervals, shares = np.array([DAY, WEEK, month, 4 * month, YEAR]), np.array(heights)
+    rates, weights, frequency = 1 / intervals[shares > 0], shares[shares > 0], 1 / month
+    best = youngest = (
+        proportional(rates, frequency, weights) if policy == "proportional" else np.full_like(rates, frequency)
+    )
+    if policy == "optimal":
+        best, youngest = (optimal(rates, frequency, goal=goal, weights=weights) for goal in GOALS.values())
+    return Pair(freshness(rates, best, weights=weights), age(rates, youngest, weights=weights))
+
+
+def table_6_fits(
+    daily: float, weekly: float, accepts: Mapping[str, Ranges], *, step: float = 0.01, month: float = 30.0
+) -> list[tuple[float, ...]]:
+    """Heights of which the last three are on a grid, and all values of Table 6 in what is accepted by policy.
+
+    Policies are looked at in the order in which they are given: cheap ones first rule most heights out.
+    """
+    count = round((1 - daily - weekly) / step)
+    whole = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
+    grid = [(daily, weekly, *(round(n * step, 12) for n in rest)) for rest in whole]
+    return [
+        heights
+        for heights in grid
+        if all(_within(table_6(heights, policy, month), ranges) for policy, ranges in accepts.items())
+    ]
+
+
+def _within(values: Pair, ranges: Ranges) -> bool:
+    return all(low <= value <= high for value, (low, high) in zip(values, ranges, strict=True))
+
+
+# ---- By name
+
+POISSON = "Poisson changes; synchronisations that do not depend on them"
+ORDERED = Basis("limit", "Sync Table 2", f"{POISSON}; very many elements")
+GAMMA = Basis("exact", "Sync Table 3", f"{POISSON}; change rates of a gamma law")
+RATES = Basis("exact", "Sync App. C", POISSON)
+BENEFIT = Basis("exact", "Sync 5.2", "one change in each part of the day, at an even time in it")
+ALLOCATED = Basis("exact", "Sync Table 2; Sync Thm 1", POISSON)
+GAIN = Basis("exact", "Sync eq. 16, Thm 5", POISSON)
+SEARCHED = Basis("exact", "Sync Table 2, by search", f"{POISSON}; heights in steps of one per cent")
+
+PAIR = ("freshness", "age")
+OrderName = Annotated[Literal["fixed", "random", "purely random"], "fixed, random or purely random"]
+Frequency = Annotated[Positive, "synchronisations per element and unit of time, on average"]
+
+
+def _pair(group: str, values: Iterable[Array]) -> Values:
+    return ((group, metric, float(value)) for metric, value in zip(PAIR, values, strict=True))
+
+
+@formula("orders", ORDERED, groups=(*ORDERS, "fixed / random", "fixed / purely random"), metrics=PAIR)
+def orders(ratio: Positive) -> Values:
+    """What an order of synchronisation is worth, and the fixed order beside the others; ages in mean intervals.
+
+    ratio: r, changes per synchronisation
+    """
+    found = {name: (order.freshness_at(ratio), order.age_at(ratio)) for name, order in ORDERS.items()}
+    for name, pair in found.items():
+        yield from _pair(name, pair)
+    for name in ("random", "purely random"):
+        yield from _pair(f"fixed / {name}", (a / b for a, b in zip(found["fixed"], found[name], strict=True)))
+
+
+@formula("largest-ratio", ORDERED, groups=("elements",), metrics=("changes_per_synchronisation",))
+def largest_ratio(freshness: Annotated[Target, "to be met, below 1"], order: OrderName = "fixed") -> float:
+    """How many changes there may be per synchronisation for a freshness."""
+    # Relative to the smaller of freshness and what is missing from 1, as the root is known to so much.
+    scale = min(freshness, 1 - freshness)
+
+    def short(log_ratio: float) -> float:
+        return (freshness - float(ORDERS[order].freshness_at(math.exp(log_ratio)))) / scale
+
+    return math.exp(crossing(short, *bracket(short, 0.0), enough=SAME)[1][0])
+
+
+OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / proportional")
+
+
+@formula("gamma-rates", GAMMA, groups=OF_GAMMA, metrics=PAIR)
+def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
+    """Elements whose change rates follow a gamma law, in fixed order; ages in mean intervals of synchronisation.
+
+    ratio: r, changes per synchronisation on average
+    spread: standard deviation of the change rates over their mean
+    """
+    even = gamma_uniform_freshness(ratio, spread), gamma_uniform_age(ratio, spread)
+    share = FIXED.freshness_at(ratio), gamma_proportional_age(ratio, spread)
+    yield from _pair("uniform", even)
+    yield from _pair("proportional", share)
+    yield "proportional / uniform", "freshness", float(share[0] / even[0])
+    yield "uniform / proportional", "age", float(even[1] / share[1])
+
+
+@formula("change-rates", RATES, groups=("uniform", "proportional"), metrics=PAIR)
+def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixed") -> Values:
+    """Elements whose change rates follow a law, synchronised alike or in proportion to their change rates.
+
+    rates: the law of the change rates, such as lognormal(sigma=1, mean=2)
+    """
+    yield from _pair("uniform", uniform_average(rates, frequency, ORDERS[order]))
+    yield from _pair("proportional", proportional_average(rates, frequency, ORDERS[order]))
+
+
+def _whole_numbers(value: object) -> tuple[int, ...]:
+    parts = value.split("+") if isinstance(value, str) else value
+    try:
+        found = tuple(int(part) for part in parts) if isinstance(parts, list | tuple) else None
+    except (TypeError, ValueError):
+        found = None
+    if found is None or min(found, default=0) < 0:
+        raise FieldError("", f"{shown(value)} is no list of whole numbers", "such as [9, 1] or 9 + 1, each 0 or more")
+    return found
+
+
+def _one_each(parts: tuple[int, ...], synchronisations: tuple[int, ...]) -> None:
+    if len(synchronisations) != len(parts):
+        wrong = f"{len(synchronisations)} for {len(parts)} elements"
+        raise FieldError("synchronisations", wrong, "one number per element")
+
+
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_whole_numbers)]
+
+
+@formula("benefit", BENEFIT, groups=("elements", "best division"), check=_one_each)
+def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
+    """What synchronisations at equal distances gain in elements that change once in each part of a day.
+
+    parts: by element, the equal parts of a day in each of which it changes
+    synchronisations: by element, how many there are in a day: a list, or a text such as 9 + 1
+    """
+    yield "elements", "benefit", float(benefit(parts, synchronisations))
+    yield "best division", "benefit", float(benefit(parts, best_division(parts, sum(synchronisations))))
+
+
+def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
+    if not rates:
+        raise FieldError("rates", "shape (0,)", "a list of at least one change rate")
+    if weights and len(weights) != len(rates):
+        raise FieldError("weights", f"{len(weights)} for {len(rates)} rates", "one weight per rate")
+
+
+ALLOCATIONS = ("proportional", "uniform", *GOALS)
+
+
+@formula("allocation", ALLOCATED, groups=ALLOCATIONS, metrics=(*PAIR, "frequency"), check=_one_weight_each)
+def allocation(
+    *,
+    rates: tuple[NotNegative, ...],
+    weights: tuple[Positive, ...] = (),
+    frequency: Frequency,
+    order: OrderName = "fixed",
+    rate: Positive | None = None,
+) -> Values:
+    """A budget of synchronisations shared among elements; `frequency` is that of an element of a rate.
+
+    rates: how often the elements change
+    weights: how many of each there are; equally many if left out
+    rate: of an element, or of one more that is treated like the others
+    """
+    changes, number, by = np.array(rates), np.array(weights or np.ones(len(rates))), ORDERS[order]
+    found = {"proportional": proportional(changes, frequency, number), "uniform": np.full(changes.shape, frequency)}
+    found |= {group: optimal(changes, frequency, by, goal, number) for group, goal in GOALS.items()}
+    for group, given in found.items():
+        yield from _pair(group, (freshness(changes, given, by, number), age(changes, given, by, number)))
+        if rate is None:
+            continue
+        if group in GOALS:
+            own = at_gain([rate], gain_of(changes, given, by, GOALS[group]), by, GOALS[group])[0]
+        else:
+            own = frequency * (rate / np.average(changes, weights=number) if group == "proportional" else 1.0)
+        yield group, "frequency", float(own)
+
+
+@formula("equal-gain", GAIN, groups=("element",), metrics=("frequency", "highest_frequency", "rate_of_highest"))
+def equal_gain(gain: Positive, rate: Positive, order: OrderName = "fixed") -> Values:
+    """The frequency at which an element gains so much freshness from one synchronisation more.
+
+    gain: mu, the freshness that one more synchronisation per unit of time is worth
+    rate: how often the element changes
+    """
+    peak, highest = gain_peak(gain, ORDERS[order])
+    yield "element", "frequency", float(at_gain([rate], gain, ORDERS[order])[0])
+    yield "element", "highest_frequency", highest
+    yield "element", "rate_of_highest", peak
+
+
+Ends = tuple[NotNegative, NotNegative]
+
+
+@final
+class Accepted(Part):
+    """What a printed freshness and age may stand for, both ends included."""
+
+    freshness: Ends = Field(description="from, to")
+    age: Ends = Field(description="from, to, in days")
+
+
+@formula("histograms", SEARCHED, groups=("histograms",), metrics=("fitting",))
+def histograms(
+    *,
+    daily: NotNegative,
+    weekly: NotNegative,
+    month: Positive = 30.0,
+    proportional: Accepted,
+    uniform: Accepted,
+    optimal: Accepted,
+) -> float:
+    """How many histograms of change intervals, their open bars in steps of one per cent, fit what is printed of them.
+
+    Pages change daily, weekly, monthly, every four months or yearly, and are synchronised once a month.
+
+    daily: share of pages that change every day
+    weekly: share of pages that change every week
+    month: its days
+    proportional: of the proportional allocation
+    uniform: of the uniform allocation
+    optimal: of the best allocations, for freshness and for age
+    """
+    accepted = {"proportional": proportional, "uniform": uniform, "optimal": optimal}
+    ranges = {name: (one.freshness, one.age) for name, one in accepted.items()}
+    return float(len(table_6_fits(daily, weekly, ranges, month=month)))

@@ -1,0 +1,53 @@
+"""What formulas say, as a table: of a network, or one formula of the papers by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from replnet.measure.row import Row
+from replnet.network.network import Network
+from replnet.papers.formula import arguments, compute
+from replnet.predictions.predict import formulas
+from replnet.predictions.pull_graph import PullGraph
+from replnet.study.result import Predicted, provenance
+
+if TYPE_CHECKING:
+    from replnet.measure.metrics import Metric
+
+
+def predict(network: Network, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
+    """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`."""
+    require_by(by)
+    found = formulas(network.topology, _asked(measure), by == "source")
+    rows = tuple(Row.of(key, formula) for key, formula in found.items())
+    return Predicted(network.data(), rows, provenance(network.data()))
+
+
+def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:
+    names = [measure] if isinstance(measure, str) else list(measure)
+    if not names:
+        return ()  # without loading what few ask for
+    from replnet.measure.metrics import metrics
+
+    return metrics(names)
+
+
+def require_by(by: str | None) -> None:
+    if by not in (None, "source"):
+        raise ValueError(f"by: {by!r} is nothing to have rows by (source)")
+
+
+def rows_by_source(network: Network) -> list[str]:
+    """The groups of a network, and what has rows beside them where they are asked for by source."""
+    return list(PullGraph(network.topology).rows)
+
+
+def formula(name: str, **given: Any) -> Predicted:
+    """What a formula of the papers says; `formulas()` names them all. Laws and weights are texts.
+
+    formula("freshness", updates="exponential(rate=2)", downloads="constant(rate=3)").table
+    """
+    data = {"kind": "formula", **arguments({"name": name, **given}).model_dump(mode="json", exclude_none=True)}
+    rows = (Row.of((group, metric), value) for group, metric, value in compute(name, **given))
+    return Predicted(data, tuple(rows), provenance(data))

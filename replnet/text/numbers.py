@@ -1,0 +1,164 @@
+"""Numbers and other values as text, alike in every table, page and picture; tables as CSV.
+
+A terminal gets plain characters: five decimals below 10, six figures from there on. A page gets as many digits
+as are known: an interval of half-width h supports those of h's first two figures; with h = 0.0029, four decimals.
+
+A spreadsheet calculates, and may run, what begins like a formula. Names, titles and notes come from files
+of others, so in CSV a text that begins so gets an apostrophe before it, as spreadsheets themselves write text;
+what is a number stays one.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any, TextIO
+
+from replnet.text.errors import escaped
+
+DIGITS = 5  # of a number that has no interval
+MOST_PLACES = 9
+UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def finite(value: Any) -> float:
+    """The number, or NaN for whatever is none, infinity included."""
+    if type(value) is float:  # nearly always, and tables are long
+        return value if math.isfinite(value) else math.nan
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    number = float(value)
+    return number if math.isfinite(number) else math.nan
+
+
+def is_number(value: Any) -> bool:
+    return not math.isnan(finite(value))
+
+
+# In a terminal
+
+
+def number(value: float | None) -> str:
+    """A measured or predicted value; nothing for None."""
+    if value is None:
+        return ""
+    return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
+
+
+def brief(value: float | None) -> str:
+    """The same in a picture that changes."""
+    return "" if value is None else f"{value:.5g}"
+
+
+def signed(z: float | None) -> str:
+    """Standard errors between measured and predicted."""
+    return "" if z is None else f"{z:+.2f}"
+
+
+def plain(value: Any) -> str:
+    """A value of an axis, or one that a paper prints."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def span(seconds: float) -> str:
+    """A time to wait."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def counted(count: int, word: str) -> str:
+    """So many of what the word names: 1 cell, 1,200 cells."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def duration(length: float, dated: bool) -> str:
+    """A length of time in a unit that suits it; without a unit where times are no dates."""
+    if not dated or not math.isfinite(length):
+        return f"{length:.5g}"
+    size, unit = next((one for one in SPANS if length >= one[0]), SPANS[-1])
+    return f"{length / size:.4g} {unit}"
+
+
+# On a page or in a picture
+
+
+def text(value: Any) -> str:
+    """A value of an axis, or any cell of a table; nothing for what is missing."""
+    if isinstance(value, str):
+        return clean(value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        return "" if math.isnan(number) else minus(f"{number:.{DIGITS + 1}g}" if number % 1 else f"{number:.15g}")
+    return clean(str(value))
+
+
+def clean(words: str) -> str:
+    """The text without characters that neither HTML nor SVG may hold."""
+    return UNPRINTABLE.sub("\ufffd", words)
+
+
+def minus(number: str) -> str:
+    """With a minus that is as wide as a plus, and none before zero."""
+    return number.replace("-", "−") if not number.startswith("-0") or float(number) else number[1:]
+
+
+def places(value: float, low: float = math.nan, high: float = math.nan) -> int:
+    """Decimals that the interval supports; those of DIGITS figures where there is no interval."""
+    half = (high - low) / 2
+    if half > 0:
+        known = 1 - math.floor(math.log10(half))
+    elif value:
+        known = DIGITS - 1 - math.floor(math.log10(abs(value)))
+    else:
+        known = 0
+    return min(MOST_PLACES, max(0, known))
+
+
+def fixed(value: float, decimals: int) -> str:
+    """With so many decimals; in scientific notation where they would be too many to read."""
+    if math.isnan(value):
+        return ""
+    if abs(value) >= 1e9 or 0 < abs(value) < 10 ** (1 - MOST_PLACES):
+        return minus(f"{value:.3e}")
+    return minus(f"{value:.{decimals}f}")
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    out = csv.writer(to, lineterminator="\n")
+    out.writerow([as_cell(name) for name in columns])
+    out.writerows([as_cell(value) for value in row] for row in rows)
+
+
+def csv_text(table: Any) -> str:
+    """A DataFrame without its index."""
+    texts = table.select_dtypes(["object", "string"])
+    safe = table.assign(**{name: texts[name].map(as_cell) for name in texts})
+    return str(safe.rename(columns=as_cell).to_csv(index=False, lineterminator="\n"))
+
+
+def as_cell(value: object) -> object:
+    """The value; of a text, one that is no formula and whose control characters are written out."""
+    if not isinstance(value, str):
+        return value
+    marked = "'" + value if value.startswith(FORMULA) and not _is_number(value) else value
+    return escaped(marked, keep="\n\t")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text == text.strip()

@@ -1,0 +1,110 @@
+"""Clusters with Poisson polls: the chains against each other, matrices and small cases by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replnet.ages.chains import Chain, DownloadChain, birth_rates
+from replnet.ages.cluster import cluster, crowd
+from replnet.ages.information_age import quadrature
+from replnet.laws import Constant, Exponential, Pareto
+
+ONE = Exponential(rate=1)
+
+
+def test_known_cluster():
+    assert cluster(10, ONE, Exponential(rate=4)).freshness(ONE).value == pytest.approx(0.680002, abs=5e-7)
+
+
+def test_two_replicas_by_hand():
+    # Rates 2 lambda and lambda + nu: the first of the two, then the second.
+    lam, nu, mu = 1.5, 0.7, 2.0
+    first = 2 * lam / (2 * lam + mu)
+    expected = first * (1 + (lam + nu) / (lam + nu + mu)) / 2
+    copy = cluster(2, Exponential(rate=lam), Exponential(rate=nu))
+    assert copy.freshness(Exponential(rate=mu)).value == pytest.approx(expected, abs=1e-14)
+
+
+def test_peers_are_distinct_others():
+    # With j of 4 others having it, 2 of 4 miss all of them with chance C(4-j, 2) / C(4, 2).
+    rates = birth_rates(5, 0.0, 1.0, 2)
+    missed = [math.comb(4 - j, 2) / 6 for j in range(5)]
+    assert rates == pytest.approx([(5 - j) * (1 - missed[j]) for j in range(5)], abs=1e-14)
+
+
+@pytest.mark.parametrize(("replicas", "peers", "ask"), [(2, 1, 1), (7, 1, 3), (7, 6, 1), (40, 3, 2)])
+def test_chain_tail_against_the_matrix_exponential(replicas, peers, ask):
+    from scipy.linalg import expm
+
+    copy = Chain(replicas, Exponential(rate=0.4), Exponential(rate=3.0), peers, ask)
+    generator = np.diag(np.append(-copy.rates, 0.0)) + np.diag(copy.rates, 1)
+    for x in (0.01, 0.3, 1.0, 4.0):
+        expected = float(expm(generator * x)[0] @ copy.lacking)
+        assert float(copy.tail(x)) == pytest.approx(expected, abs=1e-10)
+        # Fifteen terms of Euler summation are good to 1e-8.
+        assert copy.by_inversion(np.array([x]))[0] == pytest.approx(expected, abs=1e-8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(2, 60),
+    st.floats(0.05, 5),
+    st.floats(0.05, 20),
+    st.floats(0.1, 5),
+    st.data(),
+)
+def test_chain_with_any_updates_agrees_with_the_product(replicas, lam, nu, mu, data):
+    peers = data.draw(st.integers(1, replicas - 1))
+    ask = data.draw(st.integers(1, replicas))
+    copy = Chain(replicas, Exponential(rate=lam), Exponential(rate=nu), peers, ask)
+    value = copy.laplace(mu)
+    assert 0 <= value <= 1
+    assert quadrature(copy, Exponential(rate=mu)) == pytest.approx(value, abs=1e-9)
+
+
+def test_chain_of_very_unequal_rates_is_inverted():
+    copy = Chain(100, Exponential(rate=1e-5), Exponential(rate=4.0), 1)
+    assert quadrature(copy, Exponential(rate=1e-3)) == pytest.approx(copy.laplace(1e-3), abs=1e-7)
+
+
+def test_large_chains_are_quick_and_near_the_limit():
+    limit = crowd(ONE, Exponential(rate=4)).freshness(ONE).value
+    gaps = [limit - cluster(m, ONE, Exponential(rate=4)).freshness(ONE).value for m in (1000, 10_000, 100_000)]
+    # The gap is of order 1/m.
+    assert gaps[0] / gaps[1] == pytest.approx(10, rel=0.05)
+    assert gaps[1] / gaps[2] == pytest.approx(10, rel=0.05)
+    general = cluster(1000, ONE, Exponential(rate=4))
+    assert quadrature(general, ONE) == pytest.approx(limit - gaps[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(("replicas", "peers", "ask"), [(3, 1, 1), (20, 4, 2)])
+def test_download_hazards_agree_with_the_poisson_chain(replicas, peers, ask):
+    hazards = DownloadChain(replicas, ONE, Exponential(rate=4), peers, ask)
+    chain = Chain(replicas, Exponential(rate=1.0), Exponential(rate=4.0), peers, ask)
+    x = np.geomspace(0.01, 5, 20)
+    assert hazards.tail(x) == pytest.approx(chain.tail(x), abs=1e-8)
+
+
+def test_two_replicas_with_constant_downloads_by_hand():
+    """Downloads every 1, polls of the other at rate nu: by the instants of both downloads."""
+    nu, x = 2.0, 0.6
+    # P(X > x) for one: not downloaded by x, and no poll after the other's download at y < x.
+    expected = (1 - x) * ((1 - x) + (1 - math.exp(-nu * x)) / nu)
+    copy = cluster(2, Constant(period=1), Exponential(rate=nu))
+    assert copy.basis.kind == "exact"
+    assert float(copy.tail(x)) == pytest.approx(expected, abs=1e-8)
+
+
+def test_two_replicas_with_pareto_downloads_by_hand():
+    from scipy.integrate import quad
+
+    nu, x, age = 2.0, 1.7, Pareto(2, scale=1)
+    polled = quad(lambda y: 2 * (1 + y) ** -3 * math.exp(-nu * (x - y)), 0, x, epsabs=1e-13)[0]
+    expected = float(age.tail(x)) * (float(age.tail(x)) + polled)
+    copy = cluster(2, Pareto(3, scale=1), Exponential(rate=nu))
+    assert float(copy.tail(x)) == pytest.approx(expected, abs=1e-8)

@@ -1,0 +1,207 @@
+"""Clusters with any laws: which formula stands behind one, and every stated accuracy against what is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from cluster_simulation import Cluster, random_cluster
+
+from replnet.ages.chains import Chain
+from replnet.ages.cluster import FiniteCrowd, all_superposed, cluster, crowd
+from replnet.ages.information_age import best_of, direct, pull, quadrature
+from replnet.ages.sampled_paths import RESOLVED
+from replnet.laws import Constant, Exponential, FieldError, Gamma, Hyperexponential, Pareto, Uniform, Weibull
+
+ONE = Exponential(rate=1)
+
+
+BURSTY = Hyperexponential([0.9, 0.1], [15, 0.365853])
+
+
+@pytest.mark.parametrize("downloads", [ONE, Constant(rate=1), Pareto(3, rate=1)])
+def test_without_polls_a_cluster_is_a_single_hop(downloads):
+    single = direct(downloads).freshness(Pareto(3, rate=2)).value
+    for copy in (cluster(10, downloads, None), cluster(10, downloads, Constant(rate=5), peers=0)):
+        assert copy.freshness(Pareto(3, rate=2)).value == single
+    rare = cluster(10, downloads, Exponential(rate=1e-9))
+    assert rare.freshness(Pareto(3, rate=2)).value == pytest.approx(single, abs=1e-7)
+
+
+@pytest.mark.parametrize("downloads", [ONE, Constant(rate=1), Pareto(3, rate=1), Uniform(low=0.5, high=1.5)])
+def test_frequent_polls_superpose_all_downloads(downloads):
+    """P2P Thm 6, from below."""
+    limit = all_superposed(downloads, 10).freshness(ONE).value
+    gaps = [limit - cluster(10, downloads, Exponential(rate=nu)).freshness(ONE).value for nu in (1e2, 1e3, 1e4)]
+    assert gaps[0] > gaps[1] > gaps[2] > 0
+    # Of order 1/nu: it takes a few polls for data to get around.
+    assert gaps[2] < gaps[1] / 8
+
+
+def test_printed_limit_of_frequent_polls():
+    """P2P VI-C: 0.91."""
+    assert all_superposed(ONE, 10).freshness(ONE).value == pytest.approx(10 / 11, abs=1e-12)
+
+
+def test_few_replicas_are_between_alone_and_many():
+    for polls in (Constant(rate=4), Pareto(3, rate=4), Gamma(shape=2, rate=4)):
+        alone = direct(ONE).freshness(ONE).value
+        values = [cluster(m, ONE, polls).freshness(ONE) for m in (2, 10, 100)]
+        limit = crowd(ONE, polls).freshness(ONE)
+        assert [alone, *(one.value for one in values), limit.value] == sorted(
+            [alone, *(one.value for one in values), limit.value]
+        )
+        assert [one.kind for one in values] == ["exact", "approximation", "approximation"]
+        assert limit.kind == "limit"
+
+
+# Freshness under exponential updates of rate 1, emulated event by event with code of its own, 400 to 2000 stationary
+# runs each: replicas, downloads, polls, peers, mean and standard error.
+EMULATED = [
+    (3, Exponential(rate=1), Constant(rate=4), 1, 0.66629, 0.00014),
+    (10, Exponential(rate=1), Constant(rate=4), 1, 0.70649, 0.00010),
+    (10, Constant(rate=1), Constant(rate=4), 1, 0.73063, 0.00018),
+    (10, Pareto(3, rate=1), Pareto(3, rate=4), 1, 0.64779, 0.00022),
+    (10, Exponential(rate=1), Pareto(1.4, rate=4), 1, 0.62114, 0.00053),
+    (10, Constant(rate=1), Exponential(rate=16), 1, 0.81576, 0.00027),
+    (30, Constant(rate=1), Constant(rate=4), 2, 0.78466, 0.00007),
+]
+
+
+@pytest.mark.parametrize(("replicas", "downloads", "polls", "peers", "measured", "error"), EMULATED)
+def test_clusters_against_emulation(replicas, downloads, polls, peers, measured, error):
+    predicted = cluster(replicas, downloads, polls, peers).freshness(ONE)
+    # Five standard errors are a false alarm of 6e-7; the formula may be off by the accuracy it states.
+    assert abs(predicted.value - measured) <= predicted.accuracy + 5 * error
+
+
+@pytest.mark.parametrize("polls", [Exponential(rate=4), Constant(rate=4)])
+def test_a_cluster_under_an_upstream_copy(polls):
+    """Tiers of a cascade: the sum of ages, in either order, against the product of transforms."""
+    tier = cluster(10, ONE, polls)
+    copy = pull(direct(Constant(rate=3)), tier)
+    assert copy.basis.kind == tier.basis.kind
+    product = direct(Constant(rate=3)).laplace(1) * tier.laplace(1)
+    assert quadrature(copy, ONE) == pytest.approx(product, abs=1e-7)
+    two = pull(tier, tier)
+    # Sampled curves are resolved as far as their sampling error is worth.
+    close = 1e-7 if tier.basis.kind == "exact" else RESOLVED
+    assert quadrature(two, ONE) == pytest.approx(tier.laplace(1) ** 2, abs=close)
+
+
+def test_asking_several_replicas_of_a_cluster():
+    one, two, ten = (cluster(10, ONE, Exponential(rate=4), ask=ask).freshness(ONE).value for ask in (1, 2, 10))
+    assert one < two < ten
+    # All ten: fresh as soon as anyone is.
+    assert ten == pytest.approx(10 / 11, abs=1e-12)
+    # Copies of a cluster are alike, so two of them are worth less than two independent ones.
+    independent = best_of([cluster(10, ONE, Exponential(rate=4))] * 2).freshness(ONE).value
+    assert two < independent
+
+
+def test_shapes_that_cannot_be():
+    with pytest.raises(FieldError, match="peers: 10 of 10 replicas"):
+        cluster(10, ONE, ONE, peers=10)
+    with pytest.raises(FieldError, match="replicas"):
+        cluster(0, ONE, ONE)
+    with pytest.raises(FieldError, match="ask"):
+        cluster(10, ONE, ONE, ask=11)
+
+
+@pytest.mark.parametrize("polls", [BURSTY, Weibull(0.3, rate=0.3), Pareto(1.4, rate=2)])
+@pytest.mark.parametrize(("replicas", "ask"), [(2, 1), (5, 2)])
+def test_where_the_first_poll_reaches_all(polls, replicas, ask):
+    """(1) of `cluster`: downloads of those asked for all of x, of the others since the poll."""
+    from scipy.integrate import quad
+
+    rate, x = 0.1, 1.7
+    age = polls.age
+
+    def reached(later: float) -> float:
+        density = ask * float(age.tail(later)) ** (ask - 1) * polls.rate * float(polls.tail(later))
+        return density * math.exp(-rate * (x - later) * (replicas - ask))
+
+    # In the cube root, as the density may rise without bound at zero.
+    polled = quad(lambda u: reached(u**3) * 3 * u**2, 0, x ** (1 / 3), epsabs=1e-12, limit=400)[0]
+    expected = math.exp(-rate * ask * x) * (float(age.tail(x)) ** ask + polled)
+    copy = cluster(replicas, Exponential(rate=rate), polls, replicas - 1, ask=ask)
+    assert copy.basis.kind == "exact"
+    assert float(copy.tail(np.array([x]))[0]) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("case", "measured", "error"),
+    [
+        (Cluster(2, Exponential(rate=0.1), BURSTY), 0.1191, 0.0002),
+        (Cluster(2, Exponential(rate=0.1), Weibull(0.3, rate=0.3)), 0.0977, 0.0002),
+    ],
+)
+def test_two_replicas_with_bursty_polls(case, measured, error):
+    """Measured event by event, with code of its own."""
+    predicted = cluster(case.replicas, case.downloads, case.polls).freshness(ONE)
+    assert predicted.kind == "exact"
+    assert abs(predicted.value - measured) <= error
+
+
+def test_asking_all_replicas_needs_no_polls():
+    copy = cluster(4, Pareto(3, rate=1), Weibull(0.3, rate=1), ask=4)
+    assert copy.basis.kind == "exact"
+    assert copy.tail(np.array([0.3])) == pytest.approx(direct(Pareto(3, rate=1)).tail(np.array([0.3])) ** 4, abs=1e-12)
+
+
+@pytest.mark.parametrize("replicas", [41, 100, 1000])
+@pytest.mark.parametrize(
+    ("downloads", "polls", "peers"), [(1.0, 4.0, 1), (0.01, 5.0, 1), (0.1, 3.0, 12), (3.0, 0.3, 3)]
+)
+def test_between_few_and_very_many_replicas(replicas, downloads, polls, peers):
+    given = (replicas, Exponential(rate=downloads), Exponential(rate=polls), peers)
+    between = FiniteCrowd(*given).freshness(ONE)
+    assert abs(between.value - Chain(*given).laplace(1)) <= between.accuracy
+
+
+def test_a_larger_cluster_is_never_less_fresh():
+    few, more, many = (cluster(m, Exponential(rate=0.1), BURSTY).freshness(ONE) for m in (40, 41, 3000))
+    limit = crowd(Exponential(rate=0.1), BURSTY).freshness(ONE).value
+    assert few.value < more.value < many.value < limit
+    assert more.value - few.value < few.accuracy
+    assert many.accuracy < more.accuracy
+
+
+def test_a_bursty_cluster_under_an_upstream_copy():
+    tier = cluster(6, Exponential(rate=0.5), BURSTY)
+    copy = pull(direct(Constant(rate=3)), tier)
+    assert copy.basis.accuracy == tier.basis.accuracy > 0
+    product = direct(Constant(rate=3)).laplace(1) * tier.laplace(1)
+    assert quadrature(copy, ONE) == pytest.approx(product, abs=1e-5)
+
+
+def beyond(case: Cluster, seed: int, events: float) -> float:
+    """By how many standard errors the simulation lies beyond the stated accuracy."""
+    found = case.simulated(seed, events)
+    predicted = cluster(case.replicas, case.downloads, case.polls, case.peers, ask=case.ask).freshness(ONE)
+    error = float(found.std(ddof=1)) / math.sqrt(found.size)
+    return (abs(predicted.value - float(found.mean())) - predicted.accuracy) / error
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Cluster(3, Uniform(low=2.5, high=7.5), Weibull(0.3, rate=1), peers=2),
+        Cluster(4, Exponential(rate=0.1), BURSTY, ask=2),
+        Cluster(7, Exponential(rate=0.2), Gamma(0.1, rate=1), peers=2),
+    ],
+)
+def test_bursty_clusters_against_simulation(case):
+    # Five standard errors of some 400 replications: a false alarm of 6e-7.
+    assert beyond(case, 7, 1e6) <= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "least", "most"), [(500, 2, 40), (60, 41, 300)])
+def test_stated_accuracies_of_random_clusters(count, least, most):
+    """Every one of them; six standard errors are a false alarm of 1e-6 among 500."""
+    found = {seed: beyond(random_cluster(seed, least, most), seed, 2.5e6) for seed in range(count)}
+    worst = max(found, key=found.__getitem__)
+    print(f"worst: seed {worst}, {found[worst]:.2f} standard errors beyond its accuracy")
+    assert found[worst] <= 6, random_cluster(worst, least, most)

@@ -1,0 +1,163 @@
+"""Information ages of single hops, cascades and redundant copies against closed forms and brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws_of_intervals import FAMILIES, laws
+
+from replnet.ages.information_age import best_of, delayed, direct, never, pull, quadrature
+from replnet.ages.prediction import Basis, Prediction, joined
+from replnet.laws import Constant, Empirical, Exponential, Hyperexponential, Law, Pareto
+
+# Panels resolve tails to 1e-11 and (3) is cut where 1e-10 is left.
+TOLERANCE = 1e-9
+
+
+def cascade(*levels: Law):
+    copy = direct(levels[0])
+    for law in levels[1:]:
+        copy = pull(copy, law)
+    return copy
+
+
+def freshness(copy, updates):
+    return copy.freshness(updates)
+
+
+def irwin_hall_tail(x: float, n: int) -> float:
+    """P(U_1 + ... + U_n > x) of uniforms on (0, 1)."""
+    terms = ((-1) ** k * math.comb(n, k) * (x - k) ** n for k in range(int(x) + 1))
+    return 1 - math.fsum(terms) / math.factorial(n)
+
+
+@pytest.mark.parametrize("lam", [0.5, 2.0, 7.0])
+def test_one_hop_has_the_closed_forms_of_poisson_updates(lam):
+    mu = 2.0
+    updates = Exponential(rate=mu)
+    assert freshness(direct(Exponential(rate=lam)), updates).value == pytest.approx(lam / (lam + mu), abs=1e-12)
+    constant = lam * -math.expm1(-mu / lam) / mu
+    assert freshness(direct(Constant(rate=lam)), updates).value == pytest.approx(constant, abs=1e-12)
+
+
+def test_printed_single_hops():
+    """P2P Fig. 3: 75 % and 43 %."""
+    assert freshness(direct(Constant(rate=3)), Pareto(3, rate=2)).value == pytest.approx(3 / 4, abs=1e-12)
+    assert freshness(direct(Pareto(3, rate=3)), Constant(rate=2)).value == pytest.approx(3 / 7, abs=1e-12)
+
+
+def test_constant_meets_constant():
+    # P(A_U > A_D) of uniforms on (0, 1/2) and (0, 1/3).
+    assert freshness(direct(Constant(rate=3)), Constant(rate=2)).value == pytest.approx(2 / 3, abs=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("other", FAMILIES)
+def test_cascades_agree_with_products_of_transforms(family, other):
+    """P2P eq. 29 against the general route."""
+    copy = cascade(family(2.0), other(1.3), Constant(rate=3))
+    assert quadrature(copy, Exponential(rate=0.7)) == pytest.approx(copy.laplace(0.7), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("depth", [2, 5, 12])
+def test_deep_cascades_of_constants_are_sums_of_uniforms(depth):
+    copy = cascade(*[Constant(period=1)] * depth)
+    x = np.linspace(0.05, depth, 40)
+    # The alternating sum loses digits with depth: its largest term is depth**depth / depth!.
+    lost = 1e-15 * depth**depth / math.factorial(depth)
+    expected = [irwin_hall_tail(float(at), depth) for at in x]
+    assert copy.tail(x) == pytest.approx(expected, abs=TOLERANCE + lost)
+    assert quadrature(copy, Exponential(rate=1)) == pytest.approx((1 - math.exp(-1)) ** depth, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("alpha", [1.4, 3.0])
+def test_heavy_tails_at_depth_two_against_brute_force(alpha):
+    """The double integral of P2P eq. 28, by Gauss-Legendre in logarithms of both ages."""
+    downloads, updates = Pareto(alpha, rate=2), Pareto(alpha, rate=1)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    # Ages by the inverse of their tail, substituted as q = 1 / (1 + exp(s)) so that both ends are resolved.
+    s, w = 40 * nodes, 40 * weights
+    share = w * np.exp(-np.logaddexp(s, 0) - np.logaddexp(-s, 0))
+    age = downloads.age.isf(np.exp(-np.logaddexp(s, 0)))
+    value = share @ (updates.rate * updates.excess(age[:, None] + age)) @ share
+    assert quadrature(cascade(downloads, downloads), updates) == pytest.approx(value, abs=TOLERANCE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(laws, min_size=3, max_size=3), laws)
+def test_the_order_of_a_cascade_does_not_matter(levels, updates):
+    values = [quadrature(cascade(*order), updates) for order in itertools.permutations(levels)]
+    assert np.ptp(values) <= 2 * TOLERANCE
+
+
+def test_pareto_updates_decay_slower_with_depth():
+    """P2P Fig. 9."""
+    levels = [cascade(*[Exponential(rate=2)] * depth) for depth in range(1, 7)]
+    poisson = [copy.freshness(Exponential(rate=2)).value for copy in levels]
+    heavy = [copy.freshness(Pareto(3, rate=2)).value for copy in levels]
+    assert poisson == pytest.approx([0.5**depth for depth in range(1, 7)], abs=1e-12)
+    assert all(a > b for a, b in zip(heavy, poisson, strict=True))
+    assert heavy == sorted(heavy, reverse=True)
+
+
+def test_mixed_compositions_agree_with_transforms():
+    best = best_of([direct(Constant(rate=1)), direct(Constant(rate=1.7)), direct(Exponential(rate=1))])
+    sums = pull(best, best_of([direct(Pareto(3, rate=2))] * 3))
+    assert quadrature(sums, Exponential(rate=2)) == pytest.approx(sums.laplace(2), abs=TOLERANCE)
+    late = pull(delayed(sums, 0.3), Constant(rate=3))
+    assert quadrature(late, Exponential(rate=2)) == pytest.approx(late.laplace(2), abs=TOLERANCE)
+    assert late.laplace(2) == pytest.approx(math.exp(-0.6) * pull(sums, Constant(rate=3)).laplace(2), abs=TOLERANCE)
+
+
+def test_what_nothing_reaches_is_never_fresh():
+    assert freshness(pull(never(), Exponential(rate=1)), Exponential(rate=1)).value == 0
+    copy = direct(Exponential(rate=1))
+    assert best_of([never(), copy]) is copy
+    assert freshness(best_of([never()]), Constant(rate=1)).value == 0
+
+
+def test_recorded_laws_of_many_intervals():
+    """Sums over many atoms, which are grouped, against the product of transforms."""
+    intervals = np.exp(2 * np.sin(np.arange(3000.0)))
+    record = Empirical(intervals)
+    copy = cascade(Exponential(rate=3), record)
+    assert quadrature(copy, Exponential(rate=2)) == pytest.approx(copy.laplace(2), abs=1e-6)
+    swapped = cascade(record, Exponential(rate=3))
+    assert quadrature(swapped, Pareto(3, rate=2)) == pytest.approx(quadrature(copy, Pareto(3, rate=2)), abs=1e-6)
+
+
+def test_recorded_laws_against_sums_over_their_intervals():
+    record = Empirical(np.exp(2 * np.sin(np.arange(3000.0))))
+    values, rate = record.values, record.rate
+    weights = record.weights / record.total
+    # rate * sum of weights times the integral of exp(-x) up to each interval.
+    expected = rate * float(weights @ -np.expm1(-values))
+    assert freshness(direct(record), Exponential(rate=1)).value == pytest.approx(expected, abs=1e-11)
+    assert freshness(direct(Exponential(rate=1)), record).value == pytest.approx(1 - expected, abs=1e-9)
+
+
+def test_scales_far_apart():
+    downloads = Hyperexponential(weights=[0.5, 0.5], rates=[1e4, 1e-2])
+    copy = cascade(downloads, Constant(rate=1e3))
+    assert quadrature(copy, Exponential(rate=1)) == pytest.approx(copy.laplace(1), abs=TOLERANCE)
+
+
+def test_order_that_infinite_means_have_no_age():
+    with pytest.raises(ValueError, match="infinite mean"):
+        direct(Pareto(0.9, scale=1))
+
+
+def test_predictions_say_what_they_rest_on():
+    exact = Basis("exact", "P2P eq. 8", "a")
+    weak = Basis("approximation", "P2P eq. 28; other", "a; b", 0.01)
+    both = joined([exact, weak])
+    assert both == Basis("approximation", "P2P eq. 28; other", "a; b", 0.01)
+    assert Prediction.of(0.5, weak).accuracy == pytest.approx(0.005)
+    level = freshness(cascade(Exponential(rate=1), Exponential(rate=1)), Exponential(rate=1))
+    assert (level.kind, level.source, level.accuracy) == ("exact", "P2P eq. 28", 0.0)
+    assert best_of([direct(Constant(rate=1))] * 2).basis.source == "P2P eq. 8; P2P VII-A"

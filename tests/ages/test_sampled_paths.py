@@ -1,0 +1,121 @@
+"""Clusters of few replicas: sampled paths against exact formulas, within the error that they state."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from replnet.ages.chains import Chain, DownloadChain
+from replnet.ages.cluster import cluster
+from replnet.ages.information_age import quadrature
+from replnet.ages.sampled_paths import SampledSpread
+from replnet.laws import (
+    Constant,
+    Empirical,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lattice,
+    Lognormal,
+    Pareto,
+    Uniform,
+    Weibull,
+)
+
+ONE = Exponential(rate=1)
+
+
+BURSTY = Hyperexponential([0.9, 0.1], [15, 0.365853])
+
+
+RECORDED = Empirical(np.random.default_rng(1).lognormal(0, 1.5, 5000))
+
+
+WILD = [
+    BURSTY,
+    Weibull(0.3, rate=1),
+    Pareto(1.4, rate=2),
+    Gamma(0.1, rate=1),
+    Lognormal(2.5, rate=1),
+    Constant(rate=2),
+    Lattice([0.1, 5], [0.9, 0.1]),
+    RECORDED,
+]
+
+
+@pytest.mark.parametrize("polls", WILD, ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize(("downloads", "replicas", "ask"), [(Exponential(rate=0.1), 3, 1), (Constant(rate=1), 12, 1)])
+def test_sampled_paths_where_the_first_poll_reaches_all(downloads, polls, replicas, ask):
+    exact = cluster(replicas, downloads, polls, replicas - 1, ask=ask).freshness(ONE)
+    sampled = SampledSpread(replicas, downloads, polls, replicas - 1, ask).freshness(ONE)
+    assert exact.kind == "exact"
+    assert sampled.accuracy <= 0.002
+    assert abs(sampled.value - exact.value) <= sampled.accuracy
+
+
+def test_sampled_paths_where_the_first_poll_of_two_reaches_all():
+    exact = cluster(4, Constant(rate=1), BURSTY, 3, ask=2).freshness(ONE)
+    sampled = SampledSpread(4, Constant(rate=1), BURSTY, 3, 2).freshness(ONE)
+    assert exact.kind == "exact"
+    assert abs(sampled.value - exact.value) <= sampled.accuracy <= 0.002
+
+
+def test_recorded_polls_of_several_asked_are_sampled():
+    assert isinstance(cluster(4, Constant(rate=1), RECORDED, 3, ask=2), SampledSpread)
+
+
+@pytest.mark.parametrize("downloads", [0.05, 1.0])
+@pytest.mark.parametrize(("replicas", "peers", "ask"), [(3, 1, 1), (10, 1, 1), (10, 3, 2), (40, 1, 1)])
+def test_sampled_paths_of_poisson_polls(replicas, peers, ask, downloads):
+    polls = Exponential(rate=3)
+    exact = Chain(replicas, Exponential(rate=downloads), Exponential(rate=3.0), peers, ask)
+    sampled = SampledSpread(replicas, Exponential(rate=downloads), polls, peers, ask)
+    for updates in (ONE, Exponential(rate=0.1), Exponential(rate=20)):
+        found = sampled.freshness(updates)
+        assert found.accuracy <= 0.01 * found.value
+        assert abs(found.value - exact.laplace(updates.rate)) <= found.accuracy
+    other = Uniform(low=2, high=4)
+    assert sampled.freshness(other).value == pytest.approx(quadrature(exact, other), abs=0.005)
+
+
+@pytest.mark.parametrize("downloads", [1e-2, 1e-4, 1e-6])
+def test_sampled_paths_with_rare_downloads(downloads):
+    """Where what counts is a small part of a download interval."""
+    exact = Chain(40, Exponential(rate=downloads), Exponential(rate=10.0), 1).laplace(1)
+    found = SampledSpread(40, Exponential(rate=downloads), Exponential(rate=10), 1).freshness(ONE)
+    assert abs(found.value - exact) <= found.accuracy
+
+
+def test_sampled_paths_of_poisson_polls_with_heavy_downloads():
+    downloads = Pareto(1.4, rate=1)
+    exact = quadrature(DownloadChain(8, downloads, Exponential(rate=2), 1), ONE)
+    found = SampledSpread(8, downloads, Exponential(rate=2), 1).freshness(ONE)
+    assert abs(found.value - exact) <= found.accuracy <= 0.002
+
+
+def test_three_replicas_with_constant_polls_by_hand():
+    """The second joins with the first poll, the third with a later one of either, each of which hits it or not."""
+    rate, x, steps = 0.4, 2.3, 4000
+    y = (np.arange(steps) + 0.5) * (x / steps)
+    alone = np.exp(-rate * y)
+    # Every other poll hits: intervals n with chance 2^-n, the second's from its age.
+    hits = Lattice(list(range(1, 50)), [0.5**n for n in range(1, 50)])
+    missed = np.asarray(hits.tail(y)) * np.asarray(hits.age.tail(y))
+    third = 1 - np.convolve(1 - missed, rate * alone)[:steps] * (x / steps)  # at y, but for half a step
+    later = np.interp(y - x / steps / 2, y - x / steps / 2, alone * third)
+    polled = np.sum(np.where(x - y < 1, later, 0.0)) * (x / steps)
+    expected = math.exp(-rate * x) * polled
+    sampled = cluster(3, Exponential(rate=rate), Constant(period=1))
+    assert isinstance(sampled, SampledSpread)
+    error = sampled.basis.accuracy * (1 - expected)
+    assert error <= 0.001
+    assert float(sampled.tail(np.array([x]))[0]) == pytest.approx(expected, abs=error + 2e-4)
+
+
+def test_freshness_moves_smoothly_with_the_rate():
+    """So that a rate can be found that meets a target: the paths are those of the same points."""
+    rates = 2 * 1.0005 ** np.arange(6)
+    found = [cluster(6, Exponential(rate=0.3), Weibull(0.5, rate=rate)).freshness(ONE).value for rate in rates]
+    assert np.all(np.diff(found) > 0)

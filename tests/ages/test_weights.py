@@ -1,0 +1,89 @@
+"""Weights of ages: closed forms against expressions and quadrature, and what is no weight."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from replnet.ages.weights import LOGARITHM, NAMED, RECIPROCAL, power, threshold, weight
+
+CLOSED = {
+    "1": "1 + 0*x",
+    "x": "2*x/2",
+    "x^2": "x*x",
+    "x^0.5": "sqrt(x)",
+    "1/(1+x)": "1/(1 + 1*x)",
+    "log(1+x)": "log1p(1*x)",
+}
+
+
+POINTS = np.array([0.0, 1e-9, 1e-4, 0.049, 0.051, 0.7, 3.0, 40.0, 1e5])
+
+
+@pytest.mark.parametrize(("closed", "spelled_out"), CLOSED.items())
+def test_closed_integrals_agree_with_numerical_ones(closed, spelled_out):
+    exact, numerical = weight(closed), weight(spelled_out)
+    assert numerical.text == spelled_out not in NAMED
+    for found, known in zip(numerical.orders, exact.orders, strict=True):
+        assert found(POINTS) == pytest.approx(known(POINTS), rel=1e-10, abs=1e-30)
+    assert numerical.is_measure == exact.is_measure
+    assert numerical.limit == exact.limit
+
+
+@pytest.mark.parametrize("w", [*CLOSED, "threshold(0.3)", "min(x, 2)", "x/(1+x)", "1 - exp(-x)", "(x > 0.3) * x"])
+def test_integrals_against_adaptive_quadrature(w):
+    w = weight(w)
+    for x in (0.2, 1.7, 9.0):
+        breaks = [at for at in (0.3, 2.0) if at < x]
+        for one, whole in itertools.pairwise(w.orders):
+            value = quad(one, 0, x, points=breaks or None, epsabs=0, epsrel=1e-12, limit=200)[0]
+            assert float(whole(x)) == pytest.approx(value, rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize("text", ["1", "x", "x^2", "x^0.5", "1/(1+x)", "log(1+x)", "threshold(2)", "min(x, 3)"])
+def test_weights_write_themselves(text):
+    assert str(weight(text)) == text
+    assert weight(str(weight(text))) == weight(text)
+
+
+def test_weights_by_other_spellings():
+    assert weight("constant") == weight(1) == power(0.0)
+    assert weight(" x ** 2 ") == power(2.0)
+    assert weight("log1p(x)") == LOGARITHM
+    assert weight("1 / (x + 1)") == RECIPROCAL
+    assert weight("threshold( 0.5 )") == threshold(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x +", "cannot be read"),
+        ("__import__('os').getcwd()", "cannot be read: .* at character 12"),
+        ("x.real", "cannot be read: '.real' at character 2"),
+        ("(lambda: x)()", "cannot be read: .* at character 8"),
+        ("y", "is not known"),
+        ("min(x)", r"min\(x\) does not fit min \(2 numbers\)"),
+        ("x % 2", "x % 2 has a sign that is not known here"),
+        ("log2(x)", "log2 is not a function here"),
+        ("1/x", "infinite at 0"),
+        ("x - 1", "not a cost at x = 0"),
+        ("log(x + 0.5)", "not a cost"),
+        ("10**1000", "infinite at 0"),
+        ("threshold(-1)", "negative"),
+        ("threshold(a)", "not an age"),
+        ("x" + "+x" * 300, "at most 500"),
+    ],
+)
+def test_what_is_no_weight_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        weight(text)
+
+
+def test_weights_that_overflow_are_infinite_there():
+    grows = weight("exp(x)")
+    assert float(grows.integral(np.array(2.0))) == pytest.approx(math.expm1(2), rel=1e-10)
+    assert float(grows.integral(np.array(1e3))) == math.inf

@@ -1,0 +1,173 @@
+"""sweep, status, report, compare and reproduce, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import resource
+
+import pytest
+from command_line import SMALL, replnet, started
+
+from replnet.cli import output
+from replnet.cli.main import RAY_LOST
+from replnet.live.pool import PoolLost
+from replnet.study.sweeps import sweep as sweeps
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_sweep_status_report_and_compare(file, tmp_path):
+    folder = tmp_path / "run"
+    run = replnet("sweep", file, "-o", folder, "--workers", 0)
+    assert run.returncode == 0, run.stderr
+    head, _, first, second = run.stdout.splitlines()
+    assert head.split()[:4] == ["rate", "group", "metric", "measured"]
+    assert head.endswith("verdict  printed  against print")
+    assert first.endswith("agree    0.5      agree")
+    assert second.endswith("agree    0.7      contradicts")
+    assert "claim: more downloads are better: holds measured, holds predicted" in run.stderr
+    assert "erratum (equations): rate = 2: level 1, freshness: 0.7 is printed, 0.66667 predicted" in run.stderr
+
+    again = replnet("sweep", "--resume", folder, "--format", "json", "--workers", 0)
+    found = json.loads(again.stdout)
+    assert (found["verdict"], len(found["rows"]), found["incomplete"]) == ("agree", 2, "")
+
+    status = replnet("status", folder)
+    assert status.returncode == 0
+    assert "2 of 2 cells are finished" in status.stdout
+
+    report = replnet("report", folder)
+    assert report.returncode == 0, report.stderr
+    page = folder / "report" / "report.html"
+    assert report.stdout.strip() == str(page)
+    assert "a few cells" in page.read_text()
+    assert {file.suffix for file in (folder / "report").rglob("*.*")} == {".html", ".svg", ".csv"}
+
+    other = tmp_path / "other"
+    assert replnet("sweep", file, "-o", other, "--workers", 0, "-s", "run.seed=2").returncode == 0
+    both = replnet("compare", folder, other, "--format", "csv")
+    assert both.returncode == 0, both.stderr
+    rows = list(csv.DictReader(io.StringIO(both.stdout)))
+    assert [row["rate"] for row in rows] == ["1", "2"]
+    assert float(rows[0]["difference"]) == float(rows[0]["first"]) - float(rows[0]["second"]) != 0
+
+
+def test_overrides_make_axes_and_tables_are_data(file):
+    run = replnet("sweep", file, "--workers", 0, "-s", "rate=1:3", "-s", "run.precision=0.05", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run.stdout)))
+    assert [row["rate"] for row in rows] == ["1", "2", "3"]
+    assert [float(row["predicted"]) for row in rows] == pytest.approx([1 / 2, 2 / 3, 3 / 4])
+
+
+def test_a_dry_run_runs_nothing(file, tmp_path):
+    run = replnet("sweep", file, "--dry-run", "-o", tmp_path / "run")
+    assert run.returncode == 0, run.stderr
+    assert [line.split(":")[0] for line in run.stdout.splitlines()] == ["rate", "cells", "events", "time", "memory"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_ends_in_a_message_and_the_same_command_carries_on(file, tmp_path):
+    """No file may grow beyond half of what the journal takes."""
+    straight, folder = tmp_path / "straight", tmp_path / "run"
+    arguments = ["sweep", file, "-s", "rate=1:12", "-s", "run.precision=0.05", "--workers", 0, "-o"]
+    assert replnet(*arguments, straight).returncode == 0
+    room = (straight / "journal").stat().st_size // 2
+    assert (straight / "header.json").stat().st_size < room
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    full = started(*arguments, folder, preexec_fn=limited)
+    assert (full.returncode, full.stdout) == (3, "")
+    said = re.search(
+        r"File too large; (\d+) finished cells are kept \(make room, then the same command carries on\)", full.stderr
+    )
+    assert said, full.stderr
+    assert "Traceback" not in full.stderr
+    kept = int(said[1])
+    assert 0 < kept < 12
+    assert f"{kept} of 12 cells are finished" in replnet("status", folder).stdout
+    assert replnet(*arguments, folder).returncode == 0
+    for name in ("table.parquet", "journal"):
+        assert (folder / name).read_bytes() == (straight / name).read_bytes()
+
+
+def test_a_run_with_another_seed_is_refused(file, tmp_path):
+    assert replnet("sweep", file, "-o", tmp_path / "run", "--workers", 0).returncode == 0
+    run = replnet("sweep", file, "-o", tmp_path / "run", "--workers", 0, "-s", "run.seed=7")
+    assert run.returncode == 2
+    assert "run.seed: 1 -> 7" in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sweep"], "give an EXPERIMENT, or --resume with a run directory"),
+        (["sweep", "p2p/fig333"], "did you mean p2p/fig3?"),
+        (["sweep", "p2p/fig3", "-s", "rate"], "is not key=value"),
+        (["sweep", "--resume", "/nowhere"], "there is no header.json"),
+        (["status", "/nowhere"], "there is no header.json"),
+        (["status", f"{__file__}/run"], "run/header.json: Not a directory"),
+        (
+            ["sweep", "p2p/fig3", "--quick", "--workers", "0", "-o", f"{__file__}/run"],
+            "cannot be written: Not a directory",
+        ),
+        (["report", "/nowhere"], "there is no header.json"),
+        (["compare", "/nowhere", "/nowhere"], "there is no header.json"),
+        (["reproduce", "p2p/table9"], "there is no 'p2p/table9'"),
+        (["init", "cascad"], "did you mean cascade?"),
+        (["size", "single", "--target", "freshness"], "--target: 'freshness' is not a demand"),
+        (["size", "single", "--target", "freshness < 0.5"], "is not a freshness to reach"),
+        (["size", "single", "--target", "freshness > 0.5", "--vary", "kind"], "kind is no number of this network"),
+        (["size", "single", "--target", "nobody: freshness > 0.5"], "there is no group nobody (one of level 1)"),
+        (["size", "cooperative", "--target", "freshness > 0.99"], "out of reach of polls.rate"),
+        (["size", "cooperative", "--target", "freshness > 0.8", "--vary", "replicas"], "out of reach of replicas"),
+    ],
+)
+def test_stupid_inputs_are_named(arguments, said):
+    run = replnet(*arguments)
+    assert run.returncode == 2, run.stdout
+    assert said in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_reproduce_writes_one_report(tmp_path):
+    run = replnet("reproduce", "p2p/fig3", "p2p/fig9", "--quick", "--workers", 0, "-o", tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert [line.split()[0] for line in run.stdout.splitlines()[2:]] == ["p2p/fig3", "p2p/fig9"]
+    page = (tmp_path / "report.html").read_text()
+    assert "Freshness of a single replica" in page
+    assert "Freshness in a cascade by level" in page
+
+
+def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, monkeypatch):
+    def lost(*_, **__):
+        raise PoolLost("no worker starts: why")
+
+    monkeypatch.setattr(sweeps, "sweep", lost)
+    for command in (["sweep", file], ["reproduce", "p2p/fig3"]):
+        run = replnet(*command)
+        assert (run.returncode, run.stdout) == (RAY_LOST, "")
+        assert run.stderr == "no worker starts: why\nwhat is finished is kept; the same command carries on\n"
+
+
+def test_a_long_table_shows_the_rows_farthest_from_their_prediction(file, monkeypatch):
+    monkeypatch.setattr(output, "LONG", 8)
+    monkeypatch.setattr(output, "WORST", 3)
+    many = ["sweep", file, "-s", "rate=1:9", "-s", "run.precision=0.05", "--workers", 0]
+    run = replnet(*many)
+    rows = run.stdout.splitlines()[2:]
+    z = [abs(float(found)) for row in rows for found in re.findall(r" ([+-]\d+\.\d\d) ", row)]
+    assert len(z) == len(rows) == 3
+    assert z == sorted(z, reverse=True)
+    assert "the 3 rows farthest from their prediction, of 9 (--format csv prints all)" in run.stderr
+    assert len(replnet(*many, "--format", "markdown").stdout.splitlines()) == 11

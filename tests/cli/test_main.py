@@ -1,0 +1,122 @@
+"""What becomes of errors, of bad input and of Ctrl-C; exit codes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from command_line import replnet
+
+from replnet.cli.main import BAD_INPUT, FINE, INCOMPLETE, RAY_LOST, commands
+from replnet.live import LiveLost, Unreachable
+from replnet.live.pool import PoolLost
+from replnet.study.store.durable import DiskError
+
+FULL = "No space left on device"
+
+
+def noted(error: Exception, words: str) -> Exception:
+    error.add_note(words)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), INCOMPLETE, "interrupted"),
+        (ValueError("field: wrong (right)"), BAD_INPUT, "field: wrong (right)"),
+        (ValueError("\x1b[2J"), BAD_INPUT, r"\x1b[2J"),
+        (MemoryError(), BAD_INPUT, "out of memory (a smaller network, or a machine with more)"),
+        (PermissionError(errno.EACCES, "Permission denied", "file"), BAD_INPUT, "file: Permission denied"),
+        (OSError(errno.ENOSPC, FULL, "file"), INCOMPLETE, f"file: {FULL}"),
+        (OSError(errno.ENOSPC, FULL), INCOMPLETE, f"standard output: {FULL}"),
+        (OSError("odd"), BAD_INPUT, "standard output: odd"),
+        (DiskError("run: no room"), INCOMPLETE, "run: no room"),
+        (Unreachable("Ray at a:1: no answer"), RAY_LOST, "Ray at a:1: no answer"),
+        (LiveLost(("host 1 died",), 2.0), RAY_LOST, "lost at 2 units of model time: host 1 died"),
+        (noted(PoolLost("no worker starts"), "go on"), RAY_LOST, "no worker starts\ngo on"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else "",
+)
+def test_every_end_has_a_message_and_a_code(monkeypatch, error, code, said):
+    def end(**_):
+        raise error
+
+    monkeypatch.setattr(commands, "main", end)
+    done = replnet()
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a mistake of ours"), KeyError("another")])
+def test_mistakes_of_ours_are_not_hidden(monkeypatch, error):
+    def end(**_):
+        raise error
+
+    monkeypatch.setattr(commands, "main", end)
+    with pytest.raises(type(error)):
+        replnet()
+
+
+def test_a_pipe_that_nobody_reads_is_no_error():
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "replnet", "schema"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (FINE, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "nowhere.yaml"),
+        ("predict", "/tmp"),
+        ("predict", "cascade", "-s", "depht=3"),
+        ("predict", "cascade", "-s", "depth=0"),
+        ("predict", "cascade", "-s", "downloads=pareto(alpha=1, rate=1)"),
+        ("run", "cascade", "--horizon", "nan"),
+        ("run", "cascade", "--seed", "-1"),
+        ("run", "cascade", "--threshold", "freshness"),
+        ("run", "cascade", "--threshold", "level 9: freshness > 0.1"),
+        ("run", "cascade", "--threshold", "speed > 0.1"),
+        ("run", "cascade", "--engine", "array", "-s", "delay=exponential(mean=1)"),
+        ("nothing",),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_two(arguments):
+    done = replnet(*arguments)
+    assert done.returncode == BAD_INPUT
+    assert done.stderr.strip()
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_every_error_of_a_file_comes_at_once_with_its_place(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("kind: cascade\ndepth: 0\nupdates: exponential(rate=-1)\ndownload: constant(rate=1)\n")
+    done = replnet("predict", str(path))
+    assert done.returncode == BAD_INPUT
+    for place in (":2:8: depth:", ":3:27: updates.rate:", ":4:1: download:"):
+        assert place in done.stderr
+
+
+def test_colour_only_where_someone_looks():
+    assert "\x1b" not in replnet("run", "single", "--horizon", "1000").stdout
+
+
+def test_ctrl_c_ends_in_what_there_is():
+    run = subprocess.Popen(
+        [sys.executable, "-m", "replnet", "run", "cascade", "--horizon", "1e9"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert run.stderr is not None
+    assert "replication" in run.stderr.readline()  # it is under way
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=30)
+    assert run.returncode == INCOMPLETE
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr

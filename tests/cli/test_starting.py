@@ -1,0 +1,53 @@
+"""Commands to begin with: init, check, schema, doctor, demo."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import SMALL, replnet, started
+
+from replnet.cli.main import FINE
+
+
+def test_check_tells_all_that_is_wrong(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    assert replnet("check", file).stdout.endswith("small.yaml: fine, an experiment of 2 cells\n")
+    file.write_text(
+        SMALL.replace("rises", "rise").replace("within: 0.005}", "within: no}").replace("x: rate", "x: rat")
+    )
+    run = replnet("check", file)
+    assert run.returncode == 2
+    for said in ("claims[1].rise", "printed[1].within", "figure.x", "problems"):
+        assert said in run.stderr, run.stderr
+    assert replnet("check", "cascade").stdout == "cascade: fine, a network: 121 nodes, cascade\n"
+
+
+def test_init_writes_files_that_run(tmp_path):
+    kinds = replnet("init").stdout.split()
+    assert {"cascade", "cooperative", "experiment"} <= set(kinds)
+    assert replnet("init", "experiment", "-o", tmp_path / "mine.yaml").returncode == 0
+    assert replnet("check", tmp_path / "mine.yaml").returncode == 0
+    again = replnet("init", "cascade", "-o", tmp_path / "mine.yaml")
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("what", ["network", "experiment"])
+def test_schemas(what):
+    assert "$defs" in json.loads(replnet("schema", what).stdout)
+
+
+def test_doctor_finds_nothing_wrong_here():
+    done = replnet("doctor")
+    assert done.returncode == FINE
+    assert "FAIL" not in done.stdout
+
+
+@pytest.mark.ray
+def test_the_demo_shows_all_three():
+    done = started("demo")
+    assert done.returncode == FINE, done.stderr
+    assert "emulated (array)" in done.stdout
+    assert "for real (Ray)" in done.stdout
+    assert "messages between nodes in" in done.stdout

@@ -1,0 +1,49 @@
+"""What paths amount to, beside what their logs say: told copy by copy, by code that the engines do not share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from networks import anything
+from paths import assert_close, task, walks
+from replay import NAMES, Replay
+
+from replnet.engines import array, step
+from replnet.engines.log import Columns
+from replnet.engines.tally import Task
+
+LINES = ("service_rate", "queueing_delay", "rejected")  # of which logs say nothing
+
+
+def assert_as_the_log_says(engine: Any, of: Task) -> None:
+    log = list[Columns]()
+    path = engine.run_path(replace(of, keep=lambda replication: log.append))
+    shares, undated = Replay(of, log, path.depth).shares()
+    assert_close({key: share for key, share in path.shares.items() if key[1] not in (*LINES, "download_rate")}, shares)
+    assert_close(path.undated, undated)
+
+
+def check(network, engine, seed, sampled):
+    of = task(network, seed, 6.0, sampled, NAMES if sampled else ())
+    assume(engine is step or walks(of.plan))
+    assert_as_the_log_says(engine, of)
+
+
+ENGINES = st.sampled_from([array, step])
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(network=anything(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_paths_amount_to_what_their_logs_say(network, engine, seed, sampled):
+    check(network, engine, seed, sampled)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(network=anything(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
+def test_many_paths_amount_to_what_their_logs_say(network, engine, seed, sampled):
+    check(network, engine, seed, sampled)

@@ -1,0 +1,189 @@
+"""When paths in git repositories changed, hostile repositories among them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from replnet.histories.trace_import import import_trace
+
+
+def git(folder, *arguments, at=0):
+    stamp = f"{1_700_000_000 + at} +0200"
+    hidden = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    dates = {"GIT_AUTHOR_DATE": "1600000000 +0000", "GIT_COMMITTER_DATE": stamp}
+    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    command = ["git", "-C", str(folder), *who, *arguments]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **hidden, **dates})
+
+
+def commit(folder, name, content, at):
+    (folder / name).write_text(content)
+    git(folder, "add", "--", name)
+    git(folder, "commit", "-m", "x", at=at)
+
+
+def test_the_history_of_a_path(tmp_path):
+    """Commits that changed it, at the time they came to the branch: a side branch counts once, when merged."""
+    git(tmp_path, "init", "-b", "main")
+    commit(tmp_path, "list.dat", "1", 0)
+    commit(tmp_path, "other.dat", "1", 10)
+    commit(tmp_path, "list.dat", "2", 20)
+    git(tmp_path, "checkout", "-b", "side")
+    commit(tmp_path, "list.dat", "3", 30)
+    commit(tmp_path, "list.dat", "4", 40)
+    git(tmp_path, "checkout", "main")
+    commit(tmp_path, "other.dat", "2", 50)
+    git(tmp_path, "merge", "--no-ff", "side", "-m", "merge", at=60)
+    times, notes = import_trace(tmp_path, path="list.dat")
+    assert (times - 1_700_000_000).tolist() == [0, 20, 60]
+    assert notes == []
+    with pytest.raises(ValueError, match=r"no commit changed nothing\.dat"):
+        import_trace(tmp_path, path="nothing.dat")
+    with pytest.raises(ValueError, match="no commit changed"):
+        import_trace(tmp_path, path="*.dat")
+
+
+def test_no_repository(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(ValueError, match="not a git repository"):
+        import_trace(tmp_path, path="a")
+    git(tmp_path, "init", "-b", "main")
+    with pytest.raises(ValueError, match="does not have any commits"):
+        import_trace(tmp_path, path="a")
+    commit(tmp_path, "a", "1", 0)
+    with pytest.raises(ValueError, match="outside repository"):
+        import_trace(tmp_path, path="/etc/passwd")
+    with pytest.raises(ValueError, match="is not a path"):
+        import_trace(tmp_path, path="a\0b")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ValueError, match="git is not installed"):
+        import_trace(tmp_path, path="a")
+
+
+HOSTILE = """
+[core]
+    repositoryformatversion = 1
+    fsmonitor = touch {ran}
+    pager = touch {ran}
+    sshCommand = touch {ran}
+    hooksPath = {hooks}
+    attributesFile = {hooks}/attributes
+    editor = touch {ran}
+    gitProxy = touch {ran}
+    alternateRefsCommand = touch {ran}
+[extensions]
+    partialClone = origin
+[remote "origin"]
+    url = {url}
+    fetch = +refs/heads/*:refs/remotes/origin/*
+    promisor = true
+    partialclonefilter = tree:0
+    uploadpack = touch {ran};false
+[protocol]
+    allow = always
+[protocol "ext"]
+    allow = always
+[include]
+    path = {hooks}/more
+[diff]
+    external = touch {ran}
+[diff "x"]
+    textconv = touch {ran}
+    command = touch {ran}
+[log]
+    showSignature = true
+[gpg]
+    program = touch {ran}
+[credential]
+    helper = !touch {ran}
+[pager]
+    log = touch {ran}
+    rev-parse = touch {ran}
+[alias]
+    log = !touch {ran}
+    rev-parse = !touch {ran}
+"""
+
+
+def hostile(tmp_path, url):
+    """A repository of two commits whose configuration names programs wherever it can; and the file they would make."""
+    folder, ran, hooks = tmp_path / "work", tmp_path / "RAN", tmp_path / "hooks"
+    folder.mkdir()
+    hooks.mkdir()
+    git(folder, "init", "-b", "main")
+    commit(folder, ".gitattributes", "* diff=x filter=x", 0)
+    commit(folder, "list.dat", "1", 10)
+    commit(folder, "list.dat", "2", 20)
+    signed = subprocess.run(
+        ["git", "-C", str(folder), "cat-file", "commit", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n", 1)
+    name = subprocess.run(
+        ["git", "-C", str(folder), "hash-object", "-t", "commit", "-w", "--stdin"],
+        check=True, capture_output=True, text=True, input=signed,
+    ).stdout.strip()  # fmt: skip
+    git(folder, "reset", "--hard", name)
+    (hooks / "more").write_text(f"[core]\n    fsmonitor = touch {ran}\n")
+    (hooks / "attributes").write_text("* diff=x\n")
+    for hook in ("post-checkout", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman"):
+        (hooks / hook).write_text(f"#!/bin/sh\ntouch {ran}\n")
+        (hooks / hook).chmod(0o755)
+    with (folder / ".git" / "config").open("a") as file:
+        file.write(HOSTILE.format(ran=ran, hooks=hooks, url=url.format(ran=ran)))
+    return folder, ran
+
+
+def without(folder, revision):
+    """As if the object had been left out of a partial clone."""
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    name = subprocess.run(
+        ["git", f"--git-dir={folder}/.git", "rev-parse", revision],
+        check=True, capture_output=True, text=True, env=environment,
+    ).stdout.strip()  # fmt: skip
+    (folder / ".git" / "objects" / name[:2] / name[2:]).unlink()
+
+
+@pytest.mark.parametrize("url", ["ext::touch {ran}", "ssh://host/x", "file:///x", "git://host/x"])
+@pytest.mark.parametrize("missing", ["", "HEAD~1^{tree}", "HEAD~1", "HEAD"])
+def test_a_hostile_repository_runs_nothing(tmp_path, url, missing):
+    folder, ran = hostile(tmp_path, url)
+    if missing:
+        without(folder, missing)
+        with pytest.raises(ValueError, match=r"\S") as error:
+            import_trace(folder, path="list.dat")
+    else:
+        assert (import_trace(folder, path="list.dat")[0] - 1_700_000_000).tolist() == [10, 20]
+    assert not ran.exists()
+    if missing:
+        assert str(folder) in str(error.value)
+        assert "lacks objects that its commits name: " in str(error.value)
+        assert "(a complete clone: nothing is fetched" in str(error.value)
+
+
+def test_shallow_bare_and_linked_repositories_and_folders_in_them(tmp_path):
+    whole = tmp_path / "whole"
+    (whole / "sub").mkdir(parents=True)
+    git(whole, "init", "-b", "main")
+    for at in (0, 10, 20):
+        commit(whole, "sub/list.dat", str(at), at)
+    git(tmp_path, "clone", "--depth=2", whole.as_uri(), "shallow")
+    git(tmp_path, "clone", "--bare", str(whole), "bare")
+    git(whole, "worktree", "add", "--detach", str(tmp_path / "linked"), "HEAD~1")
+    for folder, path, times in [
+        (whole, "sub/list.dat", [0, 10, 20]),
+        (whole, str(whole / "sub" / "list.dat"), [0, 10, 20]),
+        (whole / "sub", "list.dat", [0, 10, 20]),
+        (tmp_path / "shallow", "sub", [10, 20]),
+        (tmp_path / "bare", "sub/list.dat", [0, 10, 20]),
+        (tmp_path / "linked", "sub/list.dat", [0, 10]),
+    ]:
+        assert (import_trace(folder, path=path)[0] - 1_700_000_000).tolist() == times, folder
+
+
+def test_objects_named_by_sha256(tmp_path):
+    git(tmp_path, "init", "-b", "main", "--object-format=sha256")
+    commit(tmp_path, "a", "1", 0)
+    commit(tmp_path, "a", "2", 10)
+    assert (import_trace(tmp_path, path="a")[0] - 1_700_000_000).tolist() == [0, 10]

@@ -1,0 +1,198 @@
+"""Recorded histories: what is wrong with them, and what their intervals have in common."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, spearmanr
+
+from replnet.histories.history import (
+    DAY,
+    History,
+    beat,
+    correlated,
+    correlation,
+    decay,
+    drift,
+    hourly,
+    ranks,
+    resolution,
+    rhythm,
+    tail,
+)
+from replnet.testing import FALSE_ALARM
+
+ALARM = 0.05  # level at which tests of chance are counted
+
+
+def most(runs: int) -> int:
+    """Alarms at ALARM in so many sound runs that only FALSE_ALARM of correct code exceeds."""
+    return int(binom.isf(FALSE_ALARM, runs, ALARM))
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ([1.0, math.nan, 2.0], "event 2 is at nan"),
+        ([1.0, math.inf], "event 2 is at inf"),
+        ([1.0, 3.0, 2.0], "event 3 is earlier"),
+        ([1.0], "at 1 instant"),
+        ([], "at 0 instant"),
+        ([5.0, 5.0, 5.0], "at 1 instant"),
+        ([[1.0, 2.0]], "not a plain list"),
+        (["a", "b"], "not a plain list"),
+    ],
+)
+def test_a_history_says_what_is_wrong_with_it(times, words):
+    with pytest.raises(ValueError, match=words) as said:
+        History(np.array(times), "edits.csv")
+    assert str(said.value).startswith("edits.csv: ")
+
+
+def test_a_history_counts_instants_and_cannot_be_changed():
+    history = History(np.array([0, 1, 1, 4]))
+    assert history.intervals.tolist() == [1, 3]
+    assert history.rate == 2 / 4
+    assert not history.dated
+    assert History(np.array([1.7e9, 1.8e9])).dated
+    with pytest.raises(ValueError, match="read-only"):
+        history.times[0] = 3
+
+
+def test_correlation_is_the_sum_that_defines_it():
+    y = np.random.default_rng(1).exponential(size=37)
+    c = y - y.mean()
+    plain = [c[:-h] @ c[h:] / (c @ c) for h in range(1, 9)]
+    assert correlation(y, 8) == pytest.approx(plain, abs=1e-14)
+    assert correlation(np.ones(9), 3).tolist() == [0, 0, 0]
+
+
+def test_ranks_share_ties():
+    y = np.random.default_rng(2).integers(0, 6, 40).astype(float)
+    other = np.arange(40.0)
+    assert np.corrcoef(ranks(y), other)[0, 1] == pytest.approx(spearmanr(y, other).statistic, abs=1e-12)
+    assert ranks(np.array([3.0, 1, 3])).tolist() == [2.5, 1, 2.5]
+
+
+def test_a_power_of_the_lag_is_found():
+    assert decay(0.4 * np.arange(1.0, 101) ** -0.37, 10**6) == pytest.approx(0.37, abs=1e-12)
+    assert math.isnan(decay(np.zeros(50), 100))
+
+
+def test_heavy_tails_alone_are_not_correlation_nor_drift():
+    """Over 200 records of independent Pareto(1.2) intervals, alarms at 5 % stay within chance."""
+    rng = np.random.default_rng(3)
+    records = [rng.pareto(1.2, 400) for _ in range(200)]
+    assert sum(correlated(x)[1] < ALARM for x in records) <= most(200)
+    assert sum(drift(x)[1] < ALARM for x in records) <= most(200)
+
+
+def test_short_memory_is_correlation_but_not_drift():
+    """Moving averages over 3 intervals: no drift beyond chance, correlation always (it is 2/3 of a deviation)."""
+    rng = np.random.default_rng(4)
+    records = []
+    for _ in range(100):
+        x = rng.exponential(size=2002)
+        records.append(x[2:] + x[1:-1] + x[:-2])
+    assert sum(drift(x)[1] < ALARM for x in records) <= most(100)
+    assert all(correlated(x)[1] < 1e-9 for x in records)
+
+
+def test_drift_is_seen():
+    """A rate that grows fourfold over the record: 1,000 intervals show it with p below 1e-9."""
+    x = np.random.default_rng(5).exponential(size=1000) * np.linspace(4, 1, 1000)
+    ratio, chance = drift(x)
+    assert chance < 1e-9
+    assert 2 < ratio < 6
+    assert math.isnan(drift(x[:10])[1])
+    assert drift(np.ones(300)) == (1, 1)
+
+
+def test_alternating_intervals_are_correlated():
+    rho, chance = correlated(np.tile([1.0, 2.0], 100))
+    assert rho < -0.9
+    assert chance < 1e-9
+    assert correlated(np.ones(50)) == (0, 1)
+
+
+def bursts(rng: np.random.Generator, starts: np.ndarray) -> np.ndarray:
+    """Ten events within minutes of every start."""
+    return np.sort((starts[:, None] + rng.uniform(0, 600, (starts.size, 10))).ravel())
+
+
+def test_bursts_have_no_rhythm_of_the_day():
+    """50 records of bursts at any hour: alarms at 5 % stay within chance, where a chi-squared test always alarms."""
+    rng = np.random.default_rng(6)
+    records = [bursts(rng, rng.uniform(0, 60 * DAY, 80)) for _ in range(50)]
+    assert sum(rhythm(x, rng)[1] < ALARM for x in records) <= most(50)
+
+
+def test_office_hours_are_a_rhythm():
+    rng = np.random.default_rng(7)
+    times = np.sort(rng.integers(0, 200, 600) * DAY + rng.uniform(9, 17, 600) * 3600)
+    peak, chance = rhythm(times, rng)
+    assert chance == 1 / 200
+    assert peak > 2
+    assert hourly(times)[:9].sum() == hourly(times)[17:].sum() == 0
+    assert hourly(times).sum() == 600
+
+
+def test_a_beat_is_found_through_jitter():
+    rng = np.random.default_rng(8)
+    daily = DAY * rng.integers(1, 4, 300) + rng.normal(0, 600, 300)
+    found = beat(daily)
+    assert found is not None
+    assert found["period"] == DAY
+    assert found["jitter"] == pytest.approx(600, rel=0.2)  # 5 standard errors of 300 deviations
+    assert beat(rng.exponential(DAY, 300)) is None
+    odd = beat(np.full(20, 7.31))
+    assert odd is not None
+    assert odd["period"] == pytest.approx(7.31)
+    assert odd["jitter"] < 1e-6
+
+
+def test_the_tail_is_the_share_beyond():
+    x, beyond = tail(np.array([3.0, 1, 1, 2]))
+    assert x.tolist() == [1, 2, 3]
+    assert beyond.tolist() == [0.5, 0.25, 0]
+
+
+@pytest.mark.parametrize(
+    ("times", "step"),
+    [
+        (np.round(0.3 + 0.4 * np.arange(2000), 1), 0.1),
+        (np.arange(100) * 7.0, 1.0),
+        (1_699_999_980 + 300.0 * np.arange(100), 60.0),
+        (np.floor(1.7e9 / DAY) * DAY + DAY * np.arange(100), DAY),
+        (np.round(1.7e9 + np.sqrt(2) * np.arange(100), 3), 0.001),
+        (np.pi * np.arange(1, 100), 2 * np.spacing(99 * np.pi)),
+    ],
+)
+def test_the_resolution_of_a_record(times, step):
+    assert resolution(times) == pytest.approx(step, rel=1e-12)
+
+
+@pytest.mark.parametrize("period", [0.05, 1 / 3, 0.37, 0.4, 1.23456])
+@pytest.mark.parametrize("digits", [1, 3, 15])
+def test_rounding_alone_is_neither_correlation_nor_drift(period, digits):
+    """Of 1,000 constant intervals; told by ranks of what is written, both were certain."""
+    times = np.unique(np.round(0.3 + period * np.arange(1000), digits))
+    step = resolution(times)
+    assert correlated(np.diff(times), step) == (0, 1)
+    assert drift(np.diff(times), step)[1] == 1
+
+
+def written(seed, spread, by=0.0):
+    """1,000 intervals around 10 that grow by `by` over the record, written with one decimal."""
+    x = 10 + spread * np.random.default_rng(seed).standard_normal(1000) + np.linspace(0, by, 1000)
+    times = np.round(np.cumsum(x), 1)
+    return np.diff(times), resolution(times)
+
+
+def test_drift_is_seen_through_rounding():
+    """By 3 steps of the record at a jitter of 2, found in each of 40 records; by none, as often as ALARM says."""
+    assert all(drift(*written(seed, 0.2, 0.3))[1] < 0.01 for seed in range(40))
+    assert sum(drift(*written(seed, 0.2))[1] < ALARM for seed in range(200)) <= most(200)
+    assert sum(correlated(*written(seed, 0.5))[1] < ALARM for seed in range(200)) <= most(200)

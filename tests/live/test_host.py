@@ -1,0 +1,352 @@
+"""Hosts without Ray walk the path of `step`, whatever is late, lost or cut short."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from live_world import (
+    DELAYED,
+    FEW,
+    ROUNDING,
+    SOURCES,
+    WAKES,
+    LogRow,
+    World,
+    assert_path,
+    assert_same_path,
+    assert_shares,
+    counts,
+    flat,
+    on_a_lattice,
+    planned,
+    ran,
+    woken,
+)
+from networks import NAMED, networks, troubled
+
+import replnet as rn
+from replnet.engines import step
+from replnet.engines.log import Columns
+from replnet.engines.plan import plan
+from replnet.engines.runner import PULL, REPLY
+from replnet.engines.tally import Task
+from replnet.live.placement import place
+from replnet.network.topology import CLIENT, SOURCE
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3, 99])
+@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
+@pytest.mark.parametrize("network", [*FEW.values(), SOURCES], ids=[*FEW, "sources"])
+def test_punctual_hosts_walk_the_path_of_step(network, sampled, hosts):
+    for seed in range(3):
+        assert_same_path(plan(network), hosts, seed, sampled)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(network=networks(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
+    compiled = plan(network)
+    # Where it does not, `step` goes on learning who is whose contact after time zero.
+    if step.to_zero(Task(compiled, seed, 5.0), 0).unproven == 0:
+        assert_same_path(compiled, 1 if on_a_lattice(compiled) else hosts, seed, True, 5.0)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(network=troubled(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+def test_what_is_planned_to_go_wrong_does_so_as_in_step(network, seed, hosts):
+    compiled, horizon = plan(network), 5.0
+    task = Task(compiled, seed, horizon)
+    if step.to_zero(task, 0).unproven or compiled.constant_delay != 0:
+        return
+    world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, True)
+    ours, theirs = ran(world), step.run_path(task, 0)
+    assert counts(ours) == theirs.counts
+    found, expected = world.amounts(ours), theirs.shares
+    if compiled.bandwidth is not None:  # some answers wait in line beyond the horizon
+        asking = {compiled.groups[g] for g in compiled.group[compiled.clients]}
+        beyond = {(group, metric) for group in asking for metric in ("freshness", "answered")}
+        found, expected = ({key: of[key] for key in of if key not in beyond} for of in (found, expected))
+    assert_shares(found, expected)
+
+
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_late_wakes_happen_as_planned_and_are_counted(network):
+    compiled, horizon, tick = plan(network), 10.0, 0.03
+    theirs = step.run_path(Task(compiled, 1, horizon), 0)
+    ours = ran(World(compiled, 2, 1, horizon, True), tick)
+    assert counts(ours) == theirs.counts
+    for report in ours:
+        slip = report.statistics.slip
+        assert 0 < slip.mean < slip.largest <= tick * (1 + 1e-9)
+        assert slip.count == sum(counts([report]))
+        assert report.tallied[0].unanswered == 0
+
+
+def test_late_answers_count_from_when_the_query_was_due():
+    compiled, tick = plan(NAMED["redundant"]), 0.5
+    world = World(compiled, 2, 1, 20.0, True)
+    ours = ran(world, tick)
+    good, answers = world.amounts(ours)["clients", "freshness"]
+    assert answers == counts(ours)[3]
+    assert good < step.run_path(world.task, 0).shares["clients", "freshness"][0]  # half a unit later there were updates
+    responses = [report.statistics.responses for report in ours if report.statistics.responses.count]
+    assert sum(r.count for r in responses) == answers
+    assert all(tick / 4 < r.mean < tick for r in responses)
+
+
+def test_batches_that_come_twice_or_late_are_taken_once():
+    compiled = plan(NAMED["cluster"])
+    plain, doubled = World(compiled, 3, 1, 10.0, True), World(compiled, 3, 1, 10.0, True)
+
+    def carry() -> None:
+        for host, batch in reversed(list(doubled.transport.arrived())):
+            doubled.hosts[host].mailbox.receive(batch)
+            doubled.hosts[host].mailbox.receive(batch)
+
+    doubled.carry = carry
+    ours, theirs = ran(doubled), ran(plain)
+    assert_shares(doubled.amounts(ours), plain.amounts(theirs))
+    taken = sum(report.statistics.taken for report in ours)
+    assert taken == sum(report.statistics.taken for report in theirs)
+    assert taken == sum(report.statistics.repeated for report in ours)
+    assert taken == sum(report.statistics.batches for report in ours)
+
+
+def test_batches_to_one_host_keep_their_distance():
+    compiled = plan(NAMED["cluster"])
+    world = World(compiled, 2, 1, 10.0, True)
+    left = {0: [], 1: []}
+    for host in world.hosts.values():
+        host.mailbox.gap = 0.25
+    while not all(host.done for host in world.hosts.values()):
+        due = min(host.step() for host in world.hosts.values())
+        if world.quiet:
+            world.now = max(due, world.now)
+        for to, batch in world.transport.arrived():
+            left[to].append(world.now)
+            world.hosts[to].mailbox.receive(batch)
+    for instants in left.values():
+        assert len(instants) > 20
+        assert np.diff(instants).min() >= 0.25 * (1 - 1e-12)
+
+
+# Messages that take their time
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.125])
+@pytest.mark.parametrize("network", NAMED.values(), ids=NAMED)
+def test_hosts_whose_messages_are_all_as_late_walk_the_path_of_a_late_step(network, delay):
+    """An actor per node, so that every message crosses; what comes before it is due is kept until then."""
+    compiled, horizon, takes = plan(rn.Network.from_data(network.data() | {"delay": delay})), 10.0, 0.03
+    world = World(compiled, 99, 1, horizon, True, paths=2)
+    world.transport.takes = takes
+    ours = ran(world)
+    n, late = len(compiled.groups), max(takes - delay, 0.0)
+    lateness = step.Lateness((late,) * n, (late,) * n)
+    for replication in range(2):
+        assert_path(world, ours, replication, lateness)
+    for report in ours:
+        for spread, delays in zip(report.statistics.late, report.statistics.delays, strict=True):
+            assert spread.count == delays.count
+            assert np.isclose(spread.mean, late if spread.count else 0.0, rtol=1e-9)
+            assert np.isclose(delays.mean, max(takes, delay) if delays.count else 0.0, rtol=1e-9)
+
+
+# Several paths at once, and an end before its time
+
+
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_replications_in_the_same_hosts_do_not_disturb_one_another(network):
+    compiled = plan(network)
+    world = World(compiled, 2, 7, 10.0, True, paths=3)
+    ours = ran(world)
+    for replication in range(3):
+        assert_path(world, ours, replication)
+    assert len({counts(ours, replication) for replication in range(3)}) == 3
+
+
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_a_run_that_is_cut_short_is_a_shorter_run(network):
+    compiled = plan(network)
+    world = World(compiled, 2, 1, 10.0, True)
+    world.run(until=3.0)
+    for host in world.hosts.values():
+        host.cut(4.0)
+    ours = ran(world)
+    assert world.now < 5.0
+    assert_path(world, ours)
+
+
+# The log
+
+
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_the_log_has_every_event_once(network):
+    compiled, horizon = plan(network), 10.0
+    world = World(compiled, 2, 1, horizon, True, paths=2, logged=True)
+    ours = ran(world)
+    for r in range(2):
+        assert woken(world.log, r) == {key: at for key, at in planned(compiled, 1, r, horizon).items() if at}
+    assert len(world.log) == len(set(world.log))
+    kinds = Counter(row[2] for row in world.log)
+    assert kinds["answer"] == sum(r.statistics.responses.count for r in ours)
+    if compiled.constant_delay == 0:
+        pulls = sum(kinds[event] for event in ("download", "poll", "query"))
+        assert kinds["reply"] == pulls == sum(of.count for report in ours for of in report.statistics.delays)
+
+
+def written_by_step(task: Task) -> list[LogRow]:
+    kept = list[Columns]()
+    step.run_path(replace(task, keep=lambda replication: kept.append), 0)
+    return [row for rows in kept for row in flat(task.plan, 0, rows)]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(network=troubled() | networks(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+def test_the_log_says_what_that_of_step_says(network, seed, hosts):
+    """But of queries from before time zero, and of what waits in line beyond the horizon."""
+    compiled, horizon = plan(network), 5.0
+    if step.to_zero(Task(compiled, seed, horizon, sampled=False), 0).unproven or compiled.constant_delay != 0:
+        return
+    world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, False, logged=True)
+    ran(world)
+    early = Counter(map(repr, written_by_step(world.task)))
+    early.subtract(repr(row) for row in world.log if row[1] < horizon)
+    assert min(early.values()) == 0
+    assert all("'answer'" in row for row in early.elements())
+    assert compiled.bandwidth is not None or not any(early.elements())
+
+
+def test_rows_say_what_came():
+    compiled = plan(NAMED["redundant"])
+    world = World(compiled, 2, 1, 3.0, True, logged=True)
+    ran(world)
+    replies: dict[tuple[float, str], list[float]] = {}
+    for _, at, event, node, peer, left, source in world.log:
+        assert (source is None) == (event in ("download", "query"))
+        if event == "reply":
+            replies.setdefault((at, node), []).append(left)
+            assert (peer == "source" and left == at) or (node.startswith("client") and left < at)
+        elif event == "answer":
+            assert (peer, left) == (None, max(replies[at, node]))
+            assert len(replies[at, node]) == 3
+        elif event == "start":
+            assert (at, peer) == (0.0, None)
+            assert left <= 0
+        else:
+            assert left is None
+            assert (event == "update") == (peer is None)
+
+
+# Losses
+
+
+@pytest.mark.parametrize("hosts", [2, 3])
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_outside_its_outage_a_lost_host_does_what_was_planned(network, hosts):
+    """Its second loss comes from the incarnation that replaced it."""
+    compiled, horizon, me = plan(network), 20.0, 1
+    world, whole = (World(compiled, hosts, 5, horizon, True, paths=2, logged=True) for _ in range(2))
+    away = [world.lose(me, 3.0, 4.0, 5.5), world.lose(me, 9.0, 9.7, 10.1)]
+    ours = ran(world)
+    ran(whole)
+    lost = {name for name, host in zip(compiled.names, world.given[me].at, strict=True) if host == me}
+
+    def counted(node: str, at: float) -> bool:
+        return node not in lost or not any(heard < at <= back for heard, back in away)
+
+    for r in range(2):
+        expected = {
+            key: kept
+            for key, instants in planned(compiled, 5, r, horizon).items()
+            if (kept := [at for at in instants if counted(key[0], at)])
+        }
+        found = woken(world.log, r)
+        if compiled.recent:  # who is blank has no contacts to poll, and then there is nothing in the log
+            expected = {
+                key: [at for at in kept if key[0] not in lost or at in found[key]] for key, kept in expected.items()
+            }
+        else:
+            assert sum(counts(ours, r)) == sum(map(len, expected.values()))
+        assert found == expected
+    if not compiled.recent:  # else whom a node asks depends on who has asked before
+        asked = [row for row in whole.log if row[2] in WAKES and counted(row[3], row[1])]
+        assert sorted(row for row in world.log if row[2] in WAKES) == sorted(asked)
+    assert len(world.log) == len(set(world.log))
+    begun = [row for row in world.log if row[2] == "start" and row[1] > 0]
+    known, clients = (
+        {name for name, role in zip(compiled.names, compiled.topology.role, strict=True) if role == which}
+        for which in (SOURCE, CLIENT)
+    )
+    mine = lost - clients
+    assert sorted((of, at, name) for of, at, _, name, *_ in begun) == sorted(
+        (of, back, name) for of in range(2) for _, back in away for name in mine
+    )
+    assert all((left is not None and left <= at) == (name in known) for _, at, _, name, _, left, _ in begun)
+
+
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_a_replica_is_blank_until_its_first_copy(network):
+    compiled, horizon = plan(network), 20.0
+    world = World(compiled, 2, 5, horizon, True, logged=True)
+    heard, back = world.lose(1, 3.0, 4.0, 5.5)
+    ours, at = ran(world), np.array(world.given[1].at)
+    found = world.amounts(ours, degraded=True)
+    for g in np.flatnonzero(np.bincount(compiled.group[~compiled.clients & (compiled.group >= 0)])):
+        absent, members = 0.0, np.flatnonzero(compiled.group == g)
+        for i in members[at[members] == 1]:
+            copies = (
+                at
+                for _, at, event, node, _, left, _ in world.log
+                if node == compiled.names[i] and event == "reply" and left is not None and at >= back
+            )
+            absent += min([*copies, horizon]) - heard
+        there, whole = found[compiled.groups[g], "availability"]
+        assert np.isclose(there, whole - absent, rtol=ROUNDING)
+        assert whole == horizon * members.size
+        fresh, of = found[compiled.groups[g], "freshness"]
+        assert fresh <= of + ROUNDING
+        assert of == there
+
+
+def test_queries_that_lost_a_reply_are_unanswered():
+    compiled = plan(rn.redundant(replicas=10, ask=3, updates="exponential(rate=1)", downloads="constant(rate=1)",
+                                 queries="exponential(rate=5)", delay=0.1))  # fmt: skip
+    home = place(compiled, 2)[list(compiled.clients).index(True)]
+    for lost in (home, 1 - home):
+        world = World(compiled, 2, 1, 20.0, True)
+        world.lose(lost, 3.0, 4.0, 5.5)
+        ours = ran(world)
+        unanswered = sum(report.tallied[0].unanswered for report in ours)
+        assert unanswered > 0
+        ended = sum(report.statistics.responses.count for report in ours)
+        assert counts(ours)[3] == ended + unanswered
+        if lost != home:
+            assert not world.hosts[home].done
+
+
+def test_messages_under_way_from_a_lost_host_do_not_arrive():
+    compiled = plan(DELAYED)
+    world = World(compiled, 2, 1, 20.0, True)
+    world.run(until=5.0)
+    agenda = world.hosts[0]._agenda
+    lost = {node for node, host in enumerate(world.given[0].at) if host == 1}
+    senders = [event[6].sender for event in agenda._heap if event[1] in (REPLY, PULL)]
+    assert lost & set(senders)
+    wakes = agenda.wakes
+    world.hosts[0].meet(1, 1)
+    left = [event[6].sender for event in agenda._heap if event[1] in (REPLY, PULL)]
+    assert sorted(left) == sorted(sender for sender in senders if sender not in lost)
+    assert agenda.wakes == wakes
+
+
+def test_the_engine_does_not_need_ray_to_be_imported():
+    program = "import sys, replnet.live; assert 'ray' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,0 +1,68 @@
+"""How fast model time may pass, and whether a run has kept up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from live_world import FEW
+from networks import NAMED
+
+import replnet as rn
+from replnet.engines.plan import plan
+from replnet.live.placement import place, traffic, work_of
+from replnet.live.time_scale import GAP, LATE, SHARE, Costs, HostPace, default_scale, judge, load, round_up, shortest
+
+COSTS = Costs(message=1e-5, batch=3e-4, latency=5e-4)
+
+
+def test_the_default_scale_leaves_room_and_keeps_delays_small():
+    for network in FEW.values():
+        compiled = plan(network)
+        for hosts in (1, 2):
+            at = place(compiled, hosts)
+            work, between = np.bincount(at, work_of(compiled)), traffic(compiled, at)
+            scale = default_scale(compiled, COSTS, work, between, 2.0)
+            assert load(COSTS, work, between, scale).max() <= SHARE
+            if hosts == 2:
+                assert COSTS.latency / scale <= LATE * shortest(compiled)
+
+
+def test_more_messages_take_more_time():
+    def scale(replicas: int) -> float:
+        compiled = plan(rn.cooperative(replicas=replicas, peers=1, updates="exponential(rate=1)",
+                                       downloads="exponential(rate=1)", polls="exponential(rate=4)"))  # fmt: skip
+        at = place(compiled, 2)
+        work = np.bincount(at, work_of(compiled))
+        return default_scale(compiled, COSTS, work, traffic(compiled, at), 2.0)
+
+    assert scale(10) == scale(20)  # the latency decides
+    assert 8 < scale(10_000) / scale(1000) < 12  # messages do
+
+
+def test_few_batches_cost_what_they_carry_and_many_are_spaced():
+    between = np.array([[0.0, 10.0], [10.0, 0.0]])
+    assert np.allclose(load(COSTS, np.zeros(2), between, 1.0), 10 * COSTS.batch)
+    assert np.allclose(load(COSTS, np.zeros(2), between * 1e6, 1.0), COSTS.batch / GAP)
+
+
+def test_a_run_that_kept_up_is_faithful():
+    compiled = plan(NAMED["tree"])
+    assert judge(compiled, 0.1, [HostPace(0.001, 0.1, 500.0)] * 2, 60.0, "") == ("", None)
+
+
+def test_a_run_that_did_not_names_the_bottleneck_and_a_scale():
+    compiled = plan(NAMED["tree"])
+    why, advised = judge(compiled, 0.1, [HostPace(0.001, 0.1, 500.0), HostPace(0.3, 0.97, 900.0)], 60.0, "")
+    assert "host 1 was busy 97% of the time" in why
+    assert advised == 0.2
+    why, advised = judge(compiled, 0.1, [HostPace(0.03, 0.3, 500.0), HostPace(0.04, 0.2, 900.0)], 60.0, "")
+    assert "1,400 messages per second" in why
+    assert advised == 0.8
+    why, advised = judge(compiled, 0.1, [HostPace(0.0, 0.2, 500.0)], 60.0, "stopped")
+    assert why.startswith("stopped")
+    assert advised == 0.2
+
+
+@pytest.mark.parametrize(("scale", "rounded"), [(0.0123, 0.013), (0.013, 0.013), (1.0, 1.0), (99.1, 100.0)])
+def test_scales_are_rounded_up(scale, rounded):
+    assert round_up(scale) == rounded

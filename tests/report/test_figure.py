@@ -1,0 +1,84 @@
+"""Figures of every kind, drawn."""
+
+from __future__ import annotations
+
+import math
+import re
+from xml.etree import ElementTree
+
+import pytest
+from report_sections import NOTHING, Parsed, cells, grid, row, section
+
+from replnet.report import FigureSpec, page, plot, write
+from replnet.report.markup import svg
+
+
+@pytest.mark.parametrize(
+    ("rows", "figure"),
+    [
+        ([row(k=1)], None),
+        ([row(k=1)], FigureSpec("k", "service_rate")),
+        ([row(k=1, **NOTHING)], FigureSpec("k", "freshness")),
+        ([], FigureSpec("k", "freshness")),
+    ],
+)
+def test_a_section_without_numbers_has_a_table_and_no_figure(rows, figure, tmp_path):
+    empty = section(rows, figure=figure)
+    markup = page([empty], "Report", {})
+    assert "<svg" not in markup
+    assert ("<caption>" in markup or len(cells(markup)) > 2) == bool(rows)
+    write(tmp_path, [empty], "Report", {})
+    assert not (tmp_path / "figures").exists()
+    with pytest.raises(ValueError, match="p2p/fig11b: nothing to draw"):
+        plot(empty)
+
+
+def shapes():
+    """Figures of every kind, by name."""
+    law = "hyperexponential(weights=[0.9, 0.1], rates=[10, 0.5])"
+    gap = [row(k=k) | (NOTHING if k % 2 else {}) for k in range(9)]
+    return {
+        "one point": ([row(k=1)], FigureSpec("k", "freshness", log=["x", "y"])),
+        "one name": ([row(k="a")], FigureSpec("k", "freshness")),
+        "gaps": (gap, FigureSpec("k", "freshness")),
+        "no interval": ([row(k=k, ci_low=math.nan, ci_high=math.nan) for k in (1, 2)], FigureSpec("k", "freshness")),
+        "predicted": ([{"k": k, "metric": "freshness", "predicted": k} for k in (1, 2)], FigureSpec("k", "freshness")),
+        "printed": ([row(k=1, printed=0.5) | NOTHING], FigureSpec("k", "freshness")),
+        "long names": ([row(k=f"{law} {i}") for i in range(5)], FigureSpec("k", "freshness")),
+        "many series": ([row(k=k, s=s) for k in (1, 2) for s in range(40)], FigureSpec("k", "freshness", "s")),
+        "panels": ([row(k=k, s=s) for k in (1, 2) for s in range(5)], FigureSpec("k", "freshness", None, "s")),
+        "wide range": ([row(k=10.0**k, measured=10.0**-k) for k in range(9)], FigureSpec("k", "freshness", log="xy")),
+        "equal": ([row(k=k, measured=0.0, ci_low=0.0, ci_high=0.0) for k in (1, 2)], FigureSpec("k", "freshness")),
+        "missing names": ([row(k=1, s=None), row(k=1, s=math.nan), row(k=1, s="")], FigureSpec("k", "freshness", "s")),
+        "underscores": ([row(k=1, s="_a"), row(k=1, s="_b")], FigureSpec("k", "freshness", "s")),
+    }
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_every_kind_of_figure_is_drawn_without_a_warning(name):
+    rows, figure = shapes()[name]
+    axes = ("k", "s") if "s" in rows[0] else ("k",)
+    markup = page([section(rows, axes, figure=figure)], "Report", {})
+    assert Parsed(markup).count("svg") == 2
+    for picture in re.findall(r"<svg.*?</svg>", markup, re.S):
+        assert "nan" not in picture.lower()
+        ElementTree.fromstring(picture)
+
+
+def test_labels_are_text_as_they_stand():
+    rows = [row(k=k, s=s) for k in (1, 2) for s in ("$x^2$ & <b>", "_hidden", "a\nb")]
+    root = ElementTree.fromstring(
+        svg(plot(section(rows, ("k", "s"), figure=FigureSpec("k", "freshness", "s"))), "f-", "")
+    )
+    words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"$x^2$ & <b>", "\N{HAIR SPACE}_hidden", "a b", "measured, 95 %", "predicted", "k", "freshness"} <= set(
+        words
+    )
+
+
+def test_drawing_leaves_matplotlib_as_it_was():
+    from matplotlib import rcParams
+
+    before = dict(rcParams)
+    page([grid()], "Report", {})
+    assert dict(rcParams) == before

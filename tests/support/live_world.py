@@ -1,0 +1,186 @@
+"""Hosts of the live engine without Ray: on a clock that a test turns, and with a transport in its hands."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from itertools import takewhile
+
+import numpy as np
+from networks import NAMED
+
+import replnet as rn
+from replnet.engines import step
+from replnet.engines.log import EVENTS, Columns
+from replnet.engines.plan import Plan
+from replnet.engines.runner import Instants
+from replnet.engines.tally import Shares, Task
+from replnet.laws.processes.streams import seed_words
+from replnet.live.host import Assignment, Host, Logged, Report, amounts, assignments
+from replnet.live.placement import place
+from replnet.testing import InMemoryTransport
+
+ROUNDING = 1e-9  # integrals over a path add the same terms in different orders
+
+DELAYED = rn.cascade(
+    depth=2, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)", delay="exponential(mean=0.1)"
+)
+SOURCES = rn.aggregate(
+    sources=3, budget=6.0, updates="exponential(rate=1)", replicas=3, ask=2, queries="exponential(rate=2)"
+)
+FEW = {**NAMED, "slow": DELAYED}
+
+
+WAKES = EVENTS[:4]
+
+LogRow = tuple[int, float, str, str, str | None, float | None, str | None]
+"""Replication, at, event, node, peer, left, source."""
+
+
+def flat(compiled: Plan, replication: int, rows: Columns) -> list[LogRow]:
+    names = [*compiled.names, None]  # NO_ONE is the last of them
+    return [
+        (replication, at, EVENTS[event], names[node], names[peer], None if np.isnan(left) else left, names[source])
+        for at, event, node, peer, left, source in zip(*(column.tolist() for column in rows), strict=True)
+    ]
+
+
+class World:
+    """Hosts that share one clock; it stands still until all are quiet."""
+
+    def __init__(
+        self, compiled: Plan, hosts: int, seed: int, horizon: float, sampled: bool, paths: int = 1, logged: bool = False
+    ) -> None:
+        self.compiled, self.now, self.task = compiled, 0.0, Task(compiled, seed, horizon, sampled)
+        self.transport = InMemoryTransport[int, bytes](lambda: self.now)
+        walks = [step.to_zero(self.task, r) for r in range(paths)]
+        presents = [(walk.runner.present, walk.unknown) for walk in walks]
+        self.given = assignments(self.task, place(compiled, hosts), presents, logged)
+        self.hosts = {given.me: self.host(given) for given in self.given}
+        self.log, self.over = list[LogRow](), list[Report]()
+
+    def host(self, given: Assignment) -> Host:
+        return Host(self.task, given, lambda: self.now, self.transport.send)
+
+    def carry(self) -> None:
+        """What is for a host that is lost goes nowhere."""
+        for to, batch in self.transport.arrived():
+            if to in self.hosts:
+                self.hosts[to].mailbox.receive(batch)
+
+    @property
+    def quiet(self) -> bool:
+        return self.transport.due > self.now
+
+    def run(self, tick: float = 0.0, until: float = np.inf) -> None:
+        """As far as that or to the end, from event to event or in ticks that let wakes be late."""
+        while True:
+            due = min(*(host.step() for host in self.hosts.values()), self.transport.due)
+            if not self.quiet:
+                self.carry()
+            elif due > self.now:
+                if due == np.inf or due > until:
+                    return
+                self.now = self.now + tick if tick else due
+
+    def lose(self, number: int, heard: float, dead: float, back: float) -> tuple[float, float]:
+        """A host reports, goes on for a while, dies, and begins anew; returns from when to when it does not count."""
+        self.run(until=heard)
+        report = pickle.loads(pickle.dumps(self.hosts[number].so_far()))  # as it was then
+        self.over.append(report)
+        self.take(self.hosts[number].rows())
+        self.run(until=dead)
+        del self.hosts[number]
+        self.run(until=back)
+        self.now = back
+        incarnation = self.given[number].incarnation + 1
+        given = self.given[number] = self.given[number].restarted(incarnation, back, self.task.horizon)
+        self.hosts[number] = self.host(given)
+        for other in self.hosts.keys() - {number}:
+            self.hosts[other].meet(number, incarnation)
+            self.hosts[number].meet(other, self.given[other].incarnation)
+        return report.upto, back
+
+    def take(self, logged: list[Logged]) -> None:
+        for replication, rows in logged:
+            self.log += flat(self.compiled, replication, rows)
+
+    def reports(self) -> list[Report]:
+        for host in self.hosts.values():
+            self.take(host.rows())
+        return [*self.over, *(host.report() for host in self.hosts.values())]
+
+    def amounts(self, reports: list[Report], replication: int = 0, degraded: bool = False) -> Shares:
+        """What they have tallied together, as of the latest."""
+        horizon = max(report.upto for report in reports)
+        return amounts(self.task, [report.tallied[replication] for report in reports], horizon, degraded)
+
+
+def ran(world: World, tick: float = 0.0) -> list[Report]:
+    world.run(tick)
+    return world.reports()
+
+
+def counts(reports: list[Report], replication: int = 0) -> tuple[int, ...]:
+    return tuple(np.sum([report.tallied[replication].counts for report in reports], axis=0).tolist())
+
+
+def assert_same_path(compiled: Plan, hosts: int, seed: int, sampled: bool, horizon: float = 10.0) -> None:
+    world = World(compiled, hosts, seed, horizon, sampled)
+    assert_path(world, ran(world))
+
+
+def assert_shares(ours: Shares, theirs: Shares) -> None:
+    assert ours.keys() == theirs.keys()
+    for key, (amount, whole) in ours.items():
+        assert np.allclose(theirs[key], (amount, whole), rtol=ROUNDING, atol=ROUNDING), key
+
+
+def assert_path(world: World, ours: list[Report], replication: int = 0, late: step.Lateness | None = None) -> None:
+    """What hosts have seen is what `step` counts."""
+    compiled, task = world.compiled, replace(world.task, horizon=ours[0].upto)
+    theirs = step.run_path(task, replication, late)
+    found = world.amounts(ours, replication)
+    assert counts(ours, replication) == theirs.counts
+    if compiled.constant_delay != 0 or late:  # the ends of the horizon cut answers in two ways
+        asking = {compiled.groups[g] for g in compiled.group[compiled.clients]}
+        found, expected = ({key: of[key] for key in of if key[0] not in asking} for of in (found, theirs.shares))
+        assert_shares(found, expected)
+    else:
+        assert_shares(found, theirs.shares)
+    assert np.array_equal(copies_left(world, replication), theirs.copies)
+
+
+def copies_left(world: World, replication: int) -> np.ndarray:
+    copies = np.full((world.compiled.sources.size, world.compiled.size), -np.inf)
+    for host in world.hosts.values():
+        for row, node, left in host.left()[replication]:
+            copies[row, node] = left
+    return copies
+
+
+def on_a_lattice(compiled: Plan) -> bool:
+    """Whether things may happen at one instant; a host cannot order what falls on it elsewhere, one host can."""
+    return any(law.span is not None for law in compiled.topology.laws)
+
+
+def planned(compiled: Plan, seed: int, replication: int, horizon: float) -> dict[tuple[str, str], list[float]]:
+    """The instants of every process in [0, horizon), by node and event."""
+    processes = compiled.processes
+    instants = Instants(compiled, seed_words(seed, replication), np.arange(processes.node.size), 0.0)
+    found: dict[tuple[str, str], list[float]] = {}
+    for q, (node, purpose) in enumerate(zip(processes.node.tolist(), processes.purpose.tolist(), strict=True)):
+        key = compiled.names[node], EVENTS[purpose]
+        found[key] = sorted([*found.get(key, []), *takewhile(lambda at: at < horizon, instants.of(q))])
+    return found
+
+
+def woken(log: list[LogRow], replication: int) -> dict[tuple[str, str], list[float]]:
+    """The wakes that a log tells of; pulls of one wake share its instant."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for of, at, event, node, *_ in log:
+        if of == replication and event in WAKES:
+            wakes = found.setdefault((node, event), [])
+            if not wakes or wakes[-1] != at:
+                wakes.append(at)
+    return found

@@ -1,0 +1,261 @@
+"""What a path amounts to, told from its log alone: one copy and one answer after another, from the definitions.
+
+A log has what replicas hold at time zero, and all that happens from there on (engines/log.py). Read event by event it
+gives spans, in which a copy stays as it is; these are cut into pieces, in which its source does not change either.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from replnet.engines.log import EVENTS, Columns
+from replnet.engines.outages import DOWN, Outages
+from replnet.engines.runner import clockwork
+from replnet.engines.tally import Shares, Task
+from replnet.laws.processes.streams import seed_words
+from replnet.network.topology import REPLICA
+
+Sums = dict[tuple[int, int, str], float]  # by group, row of the source and what is added up
+ORDER = ("start", "up", "down", "update")  # at one instant; all else comes after these
+
+
+def square(x: float) -> float:
+    return x**2 / 2
+
+
+def dull(x: float) -> float:
+    return (1 + x) * math.log1p(x) - x
+
+
+# What each costs at t: of the updates that are missed, and of when the copy left its source.
+AT = {
+    "staleness": lambda t, missed, left: float(bool(missed)),
+    "staleness_age": lambda t, missed, left: t - missed[0] if missed else 0.0,
+    "change_age": lambda t, missed, left: t - missed[-1] if missed else 0.0,
+    "information_age": lambda t, missed, left: t - left,
+    "missing_updates": lambda t, missed, left: float(len(missed)),
+    "lag": lambda t, missed, left: t - missed[0] if missed else 0.0,
+    "currency(0.4)": lambda t, missed, left: float(bool(missed) and t - missed[0] >= 0.4),
+    "source_penalty(1/(1+x))": lambda t, missed, left: 1 / (1 + t - missed[0]) if missed else 0.0,
+    "source_penalty(threshold(0.3))": lambda t, missed, left: float(bool(missed) and t - missed[0] >= 0.3),
+    "update_penalty(x)": lambda t, missed, left: sum(t - u for u in missed),
+    "update_penalty(log(1+x))": lambda t, missed, left: sum(math.log1p(t - u) for u in missed),
+}  # fmt: skip
+NAMES = tuple(AT)
+# Their integrals over a time in which nothing happens.
+LONG = {
+    "staleness": lambda a, b, missed, left: (b - a) * bool(missed),
+    "staleness_age": lambda a, b, missed, left: square(b - missed[0]) - square(a - missed[0]) if missed else 0.0,
+    "change_age": lambda a, b, missed, left: square(b - missed[-1]) - square(a - missed[-1]) if missed else 0.0,
+    "information_age": lambda a, b, missed, left: square(b - left) - square(a - left),
+    "missing_updates": lambda a, b, missed, left: (b - a) * len(missed),
+    "lag": lambda a, b, missed, left: square(b - missed[0]) - square(a - missed[0]) if missed else 0.0,
+    "currency(0.4)": lambda a, b, missed, left: max(b - max(a, missed[0] + 0.4), 0.0) if missed else 0.0,
+    "source_penalty(1/(1+x))": lambda a, b, missed, left: (
+        math.log1p(b - missed[0]) - math.log1p(a - missed[0]) if missed else 0.0
+    ),
+    "source_penalty(threshold(0.3))": lambda a, b, missed, left: (
+        max(b - max(a, missed[0] + 0.3), 0.0) if missed else 0.0
+    ),
+    "update_penalty(x)": lambda a, b, missed, left: sum(square(b - u) - square(a - u) for u in missed),
+    "update_penalty(log(1+x))": lambda a, b, missed, left: sum(dull(b - u) - dull(a - u) for u in missed),
+}
+
+
+class Span(NamedTuple):
+    """A copy for as long as somebody, a node or a choice of a view, has it as it is; an answer ends as it begins."""
+
+    group: int
+    row: int  # of the source
+    who: int
+    begin: float
+    end: float
+    left: float  # NaN: there is none; -inf: nobody knows, or it never came
+
+
+class Replay:
+    """One replication; copies of unknown age are from before -`depth`."""
+
+    def __init__(self, of: Task, log: list[Columns], depth: float, replication: int = 0) -> None:
+        plan = self._plan = of.plan
+        self._of, self._depth, self._run = of, depth, seed_words(of.seed, replication)
+        groups = [plan.groups.index(view.group) for view, _, count in plan.views for _ in range(count)]
+        self._group = [*plan.group.tolist(), *groups]
+        self._views = [(plan.size + at, set(nodes.tolist())) for at, nodes in enumerate(plan.chosen(self._run))]
+        self._held: dict[tuple[int, int], float] = {}  # by node and row
+        self._down: set[int] = set()
+        self._had: dict[tuple[int, int], tuple[float, float]] = {}  # by who and row, since when and what
+        self._copies, self._answers = list[Span](), list[Span]()
+        self._updates: list[list[float]] = [[] for _ in plan.sources]
+        for event in self._events(log):
+            self._happen(*event)
+        for (who, row), (since, left) in self._had.items():
+            self._end(who, row, since, of.horizon, left)
+        known = [span.left for span in (*self._copies, *self._answers) if math.isfinite(span.left)]
+        past = clockwork(plan, self._run, np.arange(plan.sources.size)).past(1.0 - min(known, default=0.0))
+        self._updates = [[*past.of(row).tolist(), *later] for row, later in enumerate(self._updates)]
+
+    def _events(self, log: list[Columns]) -> list[tuple[float, str, int, int, float]]:
+        """At, what, node, row and when the copy left; of who goes down, the row says whether copies are lost."""
+        columns = [np.concatenate(column).tolist() for column in zip(*log, strict=True)]
+        row = {int(source): row for row, source in enumerate(self._plan.sources)} | {-1: -1}
+        found = [
+            (at, EVENTS[what], i, row[source], left) for at, what, i, _, left, source in zip(*columns, strict=True)
+        ]
+        for at, turn, i, empties in Outages(self._plan, self._run, 0.0, self._of.horizon).turns:
+            if at < self._of.horizon:
+                found.append((max(at, 0.0), "down" if turn == DOWN else "up", i, int(empties), math.nan))
+        return sorted(found, key=lambda event: (event[0], (*ORDER, event[1]).index(event[1])))
+
+    def _happen(self, now: float, what: str, node: int, row: int, left: float) -> None:
+        if what == "update":
+            self._updates[row].append(now)
+        elif what == "answer":
+            self._answers.append(Span(self._group[node], row, node, now, now, left))
+        elif self._plan.topology.role[node] != REPLICA or not self._plan.heard.of(node).size:
+            return
+        elif what in ("start", "reply"):
+            before = self._held.get((node, row), math.nan)
+            # What nobody knows may be as young as the start, and is kept for anything older.
+            if math.isnan(before) or left > (before if before > -math.inf else -self._depth):
+                self._held[node, row] = left
+            self._see(now, node, row)
+        elif what in ("up", "down"):
+            (self._down.add if what == "down" else self._down.discard)(node)
+            for of in self._plan.heard.of(node).tolist():
+                if what == "down" and row:
+                    self._held[node, of] = math.nan
+                self._see(now, node, of)
+
+    def _see(self, now: float, node: int, row: int) -> None:
+        """A copy may be another one now, and so what those have who look at it."""
+        for who, nodes in [(node, {node}), *(view for view in self._views if node in view[1])]:
+            there = [left for i in nodes - self._down if (left := self._held.get((i, row), math.nan)) == left]
+            since, left = self._had.get((who, row), (now, math.nan))
+            self._end(who, row, since, now, left)
+            self._had[who, row] = now, max(there, default=math.nan)
+
+    def _end(self, who: int, row: int, begin: float, end: float, left: float) -> None:
+        if begin < end and left == left:
+            self._copies.append(Span(self._group[who], row, who, begin, end, left))
+
+    def shares(self) -> tuple[Shares, dict[str, float]]:
+        """All that can be told of the shares of the path, and what share of every row is undated."""
+        sums: Sums = defaultdict(float)
+        for span in self._copies:
+            self._add(sums, span, span.end - span.begin)
+        for span in self._answers:
+            sums[*span[:2], "ended"] += 1
+            if span.left == span.left:
+                sums[*span[:2], "brought"] += 1
+                self._add(sums, span, 1.0)
+        for i, rows in ((i, self._plan.counted.of(i)) for i in np.flatnonzero(self._plan.topology.role == REPLICA)):
+            for row in rows.tolist():
+                sums[self._group[i], row, "held"] += self._of.horizon
+                sums[self._group[i], row, "there"] += self._of.horizon * (self._plan.heard.of(i).size == 0)
+        for who, nodes in self._views:
+            for row in {row for i in nodes for row in self._plan.heard.of(i).tolist()}:
+                sums[self._group[who], row, "held"] += self._of.horizon
+        found, undated = Shares(), dict[str, float]()
+        for name, (g, row) in self._of.rows.items():
+            total = self._total(sums, g, row)
+            found |= {(name, metric): share for metric, share in self._of_group(name, g, row, total)}
+            if total["undated"] and self._of.questions:
+                undated[name] = total["undated"] / (total["undated"] + total["whole"])
+        return found, undated
+
+    def _add(self, sums: Sums, span: Span, whole: float) -> None:
+        cell, answer = span[:2], span.begin == span.end
+        many, still = self._plan.topology.many, self._plan.rates[span.row] == 0
+        never = many is not None and many.frequencies[span.row] == 0
+        sums[*cell, "good" if answer else "fresh"] += whole * still if never or still else self._fresh(span)
+        sums[*cell, "there"] += whole * (not answer)
+        if answer and self._with_copies(span.group):
+            return
+        if span.left == -math.inf and not never:
+            sums[*cell, "undated"] += whole
+            return
+        sums[*cell, "whole"] += whole
+        missed = self._missed(span, span.end)
+        pieces = [] if never or answer else list(self._pieces(span))
+        sums[*cell, "stale"] += whole * (not still) if never else sum((b - a) for a, b, late in pieces if late)
+        sums[*cell, "stale"] += bool(answer and missed and not never)
+        for name, question in self._of.questions.items():
+            if never and (question.about == "data" or not still):
+                sums[*cell, name] += whole * question.limit
+            elif answer and not never:
+                sums[*cell, name] += AT[name](span.end, missed, span.left)
+            else:
+                sums[*cell, name] += sum(LONG[name](a, b, late, span.left) for a, b, late in pieces)
+
+    def _fresh(self, span: Span) -> float:
+        """Of a copy the time, of an answer 1 or 0, or what is to be expected of them."""
+        if self._of.sampled:
+            if span.begin == span.end:
+                return float(span.left > -math.inf and not self._missed(span, span.end))
+            return sum(b - a for a, b, late in self._pieces(span) if not late) if span.left > -math.inf else 0.0
+        law, stretch = self._plan.law(span.row).age, float(self._plan.stretch(np.array([span.row]))[0])
+        left = span.left if span.left > -math.inf else -self._depth
+        a, b = ((t - left) / stretch for t in (span.begin, span.end))
+        return float(law.tail(a)) if a == b else stretch * float(law.integrated_tail(b) - law.integrated_tail(a))
+
+    def _missed(self, span: Span, now: float) -> list[float]:
+        updates = self._updates[span.row]
+        return updates[bisect_right(updates, span.left) : bisect_right(updates, now)]
+
+    def _pieces(self, span: Span) -> Iterator[tuple[float, float, list[float]]]:
+        """Times in which the source does not change, with the updates that are missed meanwhile."""
+        inside = [u for u in self._updates[span.row] if span.begin < u < span.end]
+        for a, b in pairwise([span.begin, *inside, span.end]):
+            yield a, b, self._missed(span, a)
+
+    def _with_copies(self, group: int) -> bool:
+        members = self._plan.members(group)
+        return bool((members >= self._plan.size).any() or (self._plan.topology.role[members] == REPLICA).any())
+
+    def _total(self, sums: Sums, g: int, row: int) -> dict[str, float]:
+        weights, total = self._plan.topology.weights, defaultdict[str, float](float)
+        for (group, of, what), amount in sums.items():
+            if group == g and row in (-1, of) and (weights is None or weights[of] > 0):
+                total[what] += amount * (1.0 if weights is None else float(weights[of]) * weights.size)
+        return total
+
+    def _of_group(self, name: str, g: int, row: int, of: dict[str, float]) -> Iterator[tuple[str, tuple[float, float]]]:
+        plan, copies = self._plan, self._with_copies(g)
+        answers = of["brought" if plan.strict else "ended"]
+        yield "freshness", (of["fresh"], of["there"]) if copies else (of["good"], answers)
+        if copies and plan.faults.crashes and row < 0:
+            yield "availability", (of["there"], of["held"])
+        clients = plan.clients[plan.group == g].any()
+        if plan.strict and clients and row < 0:
+            yield "answered", (of["brought"], of["ended"])
+        for metric, question in self._of.questions.items() if plan.hears[g] and name not in plan.shown else ():
+            whole = of["stale" if question.over == "stale" else "whole"]
+            yield metric, (whole - of[metric] if question.over == "rest" else of[metric], whole)
+        if plan.topology.together and self._of.sampled and not clients and row < 0:
+            yield from self._together(g)
+
+    def _together(self, g: int) -> Iterator[tuple[str, tuple[float, float]]]:
+        """For how long any source was fresh, and for how long all, of whoever is in a group."""
+        members, total = self._plan.members(g).tolist(), [0.0, 0.0]
+        for who in members:
+            mine = [span for span in self._copies if span.who == who]
+            fresh = [(a, b, span.row) for span in mine for a, b in self._fresh_times(span)]
+            for a, b in pairwise(sorted({0.0, self._of.horizon, *(t for one in fresh for t in one[:2])})):
+                rows = {row for begin, end, row in fresh if begin <= a and b <= end}
+                total[0] += (b - a) * bool(rows)
+                total[1] += (b - a) * (len(rows) == len(self._updates))
+        for metric, time in zip(("any_fresh", "all_fresh"), total, strict=True):
+            yield metric, (time, self._of.horizon * len(members))
+
+    def _fresh_times(self, span: Span) -> list[tuple[float, float]]:
+        if span.left == -math.inf:
+            return [(span.begin, span.end)] if self._plan.rates[span.row] == 0 else []
+        return [(a, b) for a, b, late in self._pieces(span) if not late]
