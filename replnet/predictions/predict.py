@@ -60,14 +60,16 @@ def formulas(
             none = (("clients", "any_fresh"), ("clients", "all_fresh"))
             of_aggregate = {key: formula for key, formula in of_aggregate.items() if key not in none}
     done = {group for group, _ in of_aggregate}
-    if len(graph.sources) > MOST_SOURCES and (rest := [group for group in topology.groups if group not in done]):
-        many_more = unknown(f"more than {MOST_SOURCES:,} sources with delays, limits, faults, or queries of their own")
-        return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), many_more)
-    try:
-        graph.updates, graph.askers  # noqa: B018  which need every law at its rate
-    except FieldError as error:
-        return of_aggregate | {(name, "freshness"): unknown(error) for name in topology.groups if name not in done}
-    ages = [_Ages(graph, row) for row in range(len(graph.sources))] if set(topology.groups) - done else []
+    rest = [group for group in topology.groups if group not in done]
+    ages: list[_Ages] = []
+    if rest:
+        try:
+            if len(graph.sources) > MOST_SOURCES:
+                raise NoFormulaError(f"more than {MOST_SOURCES:,} sources with delays, limits, faults or queries")
+            graph.updates, graph.askers  # noqa: B018  which need every law at its rate
+        except (FieldError, NoFormulaError) as error:
+            return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), unknown(error))
+        ages = [_Ages(graph, row) for row in range(len(graph.sources))]
     rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows
     rows = {name: one for name, one in rows.items() if name not in done} if ages else {}
     found = {(name, "freshness"): _of_group(graph, ages, *one) for name, one in rows.items()}
@@ -78,7 +80,7 @@ def formulas(
         for metric in asked
         if np.any(graph.reached, axis=0)[topology.group == one[0]].any()
     }
-    if graph.limits is not None and any(asker.law is None for asker in graph.askers):
+    if rest and graph.limits is not None and any(asker.law is None for asker in graph.askers):
         found = dict.fromkeys(found, unknown("lines of nodes that download on a schedule, or in turns"))
     elif graph.limits is not None:
         capacity = Capacity(graph)
