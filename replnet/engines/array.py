@@ -8,7 +8,8 @@ component (layout.py). Memory is that of a window and of the network, whatever t
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -20,7 +21,7 @@ from replnet.engines.outages import OutageArrays, losses
 from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
-from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates
+from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates, joined
 from replnet.engines.trees import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
@@ -30,12 +31,15 @@ from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
+KEPT = 64  # parts of a network that are laid out once for all replications
 FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
 def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
     """What runs some replications, and how many of them are best run side by side."""
     plan, sums = task.plan, task.sampled and not task.dated
+    if plan.parts_of_sources > 1 and task.keep is None:
+        return _in_parts(task, plan.parts_of_sources), 1
     alone, together = Layout(plan, 1, sums, task.keep is not None), 1
     if alone.plain and not (plan.topology.views or plan.topology.scheduled):
         # As many pulls as are sorted in one step. Where something may go wrong, a path may depend on its start.
@@ -53,6 +57,19 @@ def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
         return [run(some[at : at + 1])[0] if path.unproven else path for at, path in enumerate(found)]
 
     return run, together
+
+
+def _in_parts(task: Task, count: int) -> Callable[[range], list[Path]]:
+    """What runs replications of very many sources that have nothing to do with one another, some after the others."""
+
+    @lru_cache(maxsize=KEPT)
+    def run_part(p: int) -> Callable[[range], list[Path]]:
+        return runner(replace(task, plan=task.plan.part_of_sources(p)))[0]
+
+    def run(some: range) -> list[Path]:
+        return [joined([path for p in range(count) for path in run_part(p)(range(r, r + 1))]) for r in some]
+
+    return run
 
 
 def run_path(task: Task, replication: int = 0) -> Path:

@@ -17,6 +17,7 @@ import numpy as np
 from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.streams import PAST, Words, streams, uniforms
 from replnet.network.faults import Faults, faults
+from replnet.network.sources import part
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, UPDATES, Clocks, Lists, Processes, Topology, View
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = ["DOWNLOADS", "POLLS", "QUERIES", "UPDATES", "Plan", "plan"]
 
 
 MOST_CHOICES = 20  # of nodes to ask, at which a view has a look
+PART = 1 << 13  # copies of a part of many sources: what is known of them fits the cache
 FEW_SOURCES = 32  # for which their networks are searched one by one
 
 
@@ -341,11 +343,23 @@ class Plan:
             found[self.cells[1] == self.groups.index(view.group)] += count
         return found
 
+    @property
+    def parts_of_sources(self) -> int:
+        """In how many parts the sources are best looked at, where they have nothing to do with one another."""
+        many, alone = self.topology.many, self.topology.about["kind"] == "aggregate"
+        together = not alone or many.spec.order != "independent" or self.clients.any() or self.bandwidth is not None
+        return 1 if together else max(self.sources.size * many.spec.replicas // PART, 1)
+
+    def part_of_sources(self, number: int) -> Plan:
+        """One of these parts."""
+        ends = np.linspace(0, self.sources.size, self.parts_of_sources + 1).astype(np.int64)
+        return Plan(part(self.topology, slice(int(ends[number]), int(ends[number + 1]))))
+
     @cached_property
     def weight(self) -> Floats:
         """What the source of every cell counts."""
         rows, weights = self.cells[0], self.topology.weights
-        return np.ones(rows.size) if weights is None else weights[rows] * weights.size
+        return np.ones(rows.size) if weights is None else weights[rows]
 
     @cached_property
     def parts(self) -> dict[str, tuple[int, int]]:

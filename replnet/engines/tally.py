@@ -79,6 +79,20 @@ class Path:
     copies: Floats | None = None  # what every node holds at the end, a row per source, in networks of few
 
 
+def joined(parts: Sequence[Path]) -> Path:
+    """What parts of a network yield together."""
+    keys = parts[0].shares
+    amounts = {key: np.sum([path.shares[key] for path in parts], axis=0).tolist() for key in keys}
+    undated = {name for path in parts for name in path.undated}
+    return Path(
+        shares={key: (amount, whole) for key, (amount, whole) in amounts.items()},
+        counts=tuple(np.sum([path.counts for path in parts], axis=0).tolist()),
+        depth=max(path.depth for path in parts),
+        unproven=sum(path.unproven for path in parts),
+        undated={name: sum(path.undated.get(name, 0.0) for path in parts) / len(parts) for name in undated},
+    )
+
+
 @final
 @dataclass(eq=False)
 class Sums:

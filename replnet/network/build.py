@@ -18,7 +18,7 @@ import numpy as np
 from replnet.laws.law import Ints
 from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
-from replnet.network.sources import add_aggregate
+from replnet.network.sources import ManySources, add_aggregate
 from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
 from replnet.network.topology import Topology
 from replnet.network.wiring import wire
@@ -33,7 +33,7 @@ def build(spec: Spec) -> Topology:
         wire(spec).add_to(made)
         return made
     if isinstance(spec, Aggregate):
-        add_aggregate(made, spec, _bandwidth(spec))
+        add_aggregate(made, ManySources.of(spec), _bandwidth(spec))
         return made
     if isinstance(spec, Compose):
         _add_clients(made, spec.clients, [levels[-1] for levels in _tiers(made, spec)], "tier")
@@ -132,7 +132,7 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
     for number, tier in enumerate(spec.tiers, 1):
         common = _bandwidth(tier) or _bandwidth(spec)
         if isinstance(tier, AggregateTier):
-            above = add_aggregate(made, tier, common, f"tier {number}", f"{number}/")
+            above = add_aggregate(made, ManySources.of(tier, f"tier {number}"), common, f"{number}/")
             tiers.append([above])
             continue
         feeders = above.reshape(-1, 1) if tier.under == "each" else above.reshape(1, -1)

@@ -7,7 +7,7 @@ replicas, at any time: a view, unless they ask at the instants of a process.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast, final
 
@@ -37,6 +37,9 @@ class Sources:
     which: Ints
     rates: Floats
     weights: Floats
+
+    def __getitem__(self, some: slice) -> Sources:
+        return Sources(self.shapes, self.which[some], self.rates[some], self.weights[some])
 
     @property
     def size(self) -> int:
@@ -91,17 +94,24 @@ def frequencies(spec: AggregateShape, of: Sources) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class ManySources:
-    """What the specification of an aggregate amounts to."""
+    """What the specification of an aggregate amounts to, or a part of it: sources from `first` on, of so many in all."""
 
     spec: AggregateShape
     sources: Sources
     frequencies: Floats  # downloads of each source per unit of time, all replicas together
-    group: str = "copies"
+    group: str
+    first: int
+    whole: int
 
     @classmethod
     def of(cls, spec: AggregateShape, group: str = "copies") -> ManySources:
         found = sources(spec)
-        return cls(spec, found, frequencies(spec, found), group)
+        return cls(spec, found, frequencies(spec, found), group, 0, found.size)
+
+    def __getitem__(self, some: slice) -> ManySources:
+        """Some of its sources, as they are among all."""
+        first = self.first + some.start
+        return replace(self, sources=self.sources[some], frequencies=self.frequencies[some], first=first)
 
     @property
     def size(self) -> int:
@@ -179,26 +189,24 @@ class ManySources:
             yield self.downloads
 
 
-def add_aggregate(
-    made: Topology, spec: AggregateShape, limit: dict[str, float], group: str = "copies", prefix: str = "replica "
-) -> Ints:
+def add_aggregate(made: Topology, of: ManySources, limit: dict[str, float], prefix: str = "replica ") -> Ints:
     """Adds the sources and the replicas of an aggregate, and its clients; returns the numbers of the replicas."""
-    of, m = ManySources.of(spec, group), spec.replicas
-    first = made.add(Numbered("source ", of.size), "source", "sources", **limit)
+    spec, m, group = of.spec, of.spec.replicas, of.group
+    first = made.add(Numbered("source ", of.size, of.first), "source", "sources", **limit)
     replicas = made.add(Numbered(prefix, m), "replica", group, **limit)
     made.link(np.repeat(first, m), np.tile(replicas, of.size))
-    made.weights, made.together, made.many = of.sources.weights, of.together, of
+    made.weights, made.together, made.many = of.sources.weights * of.whole, of.together, of
     shapes, which = of.sources.shapes, np.asarray(of.sources.which)
-    made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, source_words(of.size)))
+    made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, source_words(of.size, 0, of.first)))
     asked, who, rate = np.tile(first, m), np.repeat(replicas, of.size), of.frequencies
     alone, turns = np.zeros(of.size, np.int64), m > 1 and spec.share == "turns"
     if turns or m == 1:
-        words, clock, turn = source_words(of.size), np.tile(first, m), np.repeat(np.arange(m), of.size)
+        words, clock, turn = source_words(of.size, 0, of.first), np.tile(first, m), np.repeat(np.arange(m), of.size)
         ways = Each(
             who, DOWNLOADS, asked, (of.downloads,), alone, rate, words, of.schedule, clock, turn, m if turns else 1
         )
     else:
-        words = np.concatenate([source_words(of.size, replica) for replica in range(m)])
+        words = np.concatenate([source_words(of.size, replica, of.first) for replica in range(m)])
         ways = Each(who, DOWNLOADS, asked, (of.downloads,), np.tile(alone, m), np.tile(rate / m, m), words)
     made.each.append(ways)
     made.parts = {f"source {i + 1}": (group, i) for i in range(of.shown)}
@@ -210,7 +218,14 @@ def add_aggregate(
     return replicas
 
 
-def source_words(count: int, replica: int = 0) -> Words:
-    """A word per source, or per copy of it in one of several replicas."""
-    words = mix((np.arange(count) + 1).astype(np.uint64) * GOLDEN)
+def part(of: Topology, some: slice) -> Topology:
+    """The topology of an aggregate with some of its sources alone, who do there what they do among all."""
+    made = Topology(of.about)
+    add_aggregate(made, of.many[some], {})
+    return made
+
+
+def source_words(count: int, replica: int = 0, first: int = 0) -> Words:
+    """A word for each of so many sources from `first` on, or for the copies of them in one of several replicas."""
+    words = mix((np.arange(first, first + count) + 1).astype(np.uint64) * GOLDEN)
     return mix(words + np.full(1, replica, np.uint64) * GOLDEN) if replica else words

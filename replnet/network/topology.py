@@ -40,6 +40,7 @@ class Numbered(Sequence[str]):
 
     prefix: str
     many: int
+    before: int = 0  # and so many numbers further on
 
     def __len__(self) -> int:
         return self.many
@@ -49,7 +50,7 @@ class Numbered(Sequence[str]):
             return [self[j] for j in range(*i.indices(self.many))]
         if not -self.many <= i < self.many:
             raise IndexError(i)
-        return f"{self.prefix}{i % self.many + 1}"
+        return f"{self.prefix}{self.before + i % self.many + 1}"
 
 
 @final
@@ -154,7 +155,7 @@ class Topology:
     pools: dict[str, Ints] = field(default_factory=dict)
     each: list[Each] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
-    weights: Floats | None = None  # what sources count in means over them; None: alike
+    weights: Floats | None = None  # what sources count in means over them, 1 on average; None: alike
     many: Any = None  # the ManySources (network/sources.py) of an aggregate
     together: bool = False  # whether it is asked if any source is fresh, and if all are
     parts: dict[str, tuple[str, int]] = field(default_factory=dict)  # rows of their own: of a group and a source
