@@ -25,22 +25,22 @@ from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates, jo
 from replnet.engines.trees import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
-from replnet.laws.processes.renewal import PER_ROW, Window, used
+from replnet.laws.processes.renewal import PER_ROW, Scratch, Window, used
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
 from replnet.measure.staleness import Updates
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
-KEPT = 64  # parts of a network that are laid out once for all replications
+KEPT = 24  # parts of a network that are laid out once for all replications
 FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
-def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
+def runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[range], list[Path]], int]:
     """What runs some replications, and how many of them are best run side by side."""
-    plan, sums = task.plan, task.sampled and not task.dated
+    plan, sums, scratch = task.plan, task.sampled and not task.dated, scratch or Scratch()
     if plan.parts_of_sources > 1 and task.keep is None:
         return _in_parts(task, plan.parts_of_sources), 1
-    alone, together = Layout(plan, 1, sums, task.keep is not None), 1
+    alone, together = Layout(plan, 1, sums, task.keep is not None, scratch), 1
     if alone.plain and not (plan.topology.views or plan.topology.scheduled):
         # As many pulls as are sorted in one step. Where something may go wrong, a path may depend on its start.
         together = max(1, int(SLICE / max(plan.pulls * (task.horizon + 4 * plan.quiet), 1.0)))
@@ -49,7 +49,7 @@ def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
     def run(some: range) -> list[Path]:
         assert len(some) == 1 or together > 1, "these run alone"
         if len(some) not in layouts:
-            layouts[len(some)] = Layout(plan, len(some), sums)
+            layouts[len(some)] = Layout(plan, len(some), sums, scratch=scratch)
         found = _Run(task, layouts[len(some)], some).paths()
         if len(found) == 1:
             return found
@@ -62,9 +62,11 @@ def runner(task: Task) -> tuple[Callable[[range], list[Path]], int]:
 def _in_parts(task: Task, count: int) -> Callable[[range], list[Path]]:
     """What runs replications of very many sources that have nothing to do with one another, some after the others."""
 
+    scratch = Scratch()
+
     @lru_cache(maxsize=KEPT)
     def run_part(p: int) -> Callable[[range], list[Path]]:
-        return runner(replace(task, plan=task.plan.part_of_sources(p)))[0]
+        return runner(replace(task, plan=task.plan.part_of_sources(p)), scratch)[0]
 
     def run(some: range) -> list[Path]:
         return [joined([path for p in range(count) for path in run_part(p)(range(r, r + 1))]) for r in some]

@@ -12,7 +12,7 @@ per cell, which is a source and a group of one replication. Place p of the r-th 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -44,22 +44,18 @@ SLOT = 64  # bytes of a place for a copy, in all that is known of it
 class Layout:
     """`count` replications of a plan; made once, run for any of that number.
 
-    `recorded`: to say of every pull what came of it.
+    `recorded`: to say of every pull what came of it. `scratch` is for runs that come one after another.
     """
 
     plan: Plan
     count: int
     sampled: bool
     recorded: bool = False
+    scratch: Scratch = field(default_factory=Scratch)
 
     def __post_init__(self) -> None:
         if self.plan.recent and self.plan.faults:
             raise ValueError("faults: the array engine takes none with select: recent (use --engine step)")
-
-    @cached_property
-    def scratch(self) -> Scratch:
-        """Shared by the runs of this layout, one at a time."""
-        return Scratch()
 
     @cached_property
     def delay(self) -> float:

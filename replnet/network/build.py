@@ -147,7 +147,7 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
 
 # Bytes per node, measured on clusters of 100,000 and 1,000,000 replicas: the graph, and 32 replications in `array`.
 GRAPH, EMULATED = 1_100, 6_500
-COPIES = 150  # bytes per source of an aggregate, measured on 10,000,000 of them
+COPIES = 850  # bytes per source of an aggregate, measured on 10,000,000 of them
 MANY = 100_000  # nodes from which on it is worth saying
 
 

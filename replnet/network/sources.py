@@ -94,7 +94,7 @@ def frequencies(spec: AggregateShape, of: Sources) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class ManySources:
-    """What the specification of an aggregate amounts to, or a part of it: sources from `first` on, of so many in all."""
+    """What the specification of an aggregate amounts to, or a part of it: sources from `first` on of so many in all."""
 
     spec: AggregateShape
     sources: Sources
