@@ -1,7 +1,20 @@
-"""Tests press Ctrl-C, which whatever a shell starts in the background is deaf to, and all that this starts."""
+"""What holds for all tests."""
 
 from __future__ import annotations
 
+import math
 import signal
 
+from hypothesis import settings
+
+from replnet.study import replications
+
+# Tests press Ctrl-C, which whatever a shell starts in the background is deaf to, and all that this starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples each time: what decides whether a change lands does not depend on luck.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
+
+# Tests run side by side already; those of workers ask for them.
+replications.WORTH = math.inf

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import DIFFERS, FINE, INCOMPLETE, code_of, commands, formats, overriding
+from replnet.cli.main import ADDRESS, DIFFERS, FINE, INCOMPLETE, WORKERS, code_of, commands, formats, overriding
 from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
 from replnet.text.numbers import number, plain, span
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FORMAT = formats("markdown")
-WORKERS = click.option(
-    "--workers", type=click.IntRange(min=0),
-    help="Ray workers; 0 runs in this process, without Ray.  "
-         "[default: one per CPU, started when some seconds of work are left]",
-)  # fmt: skip
-ADDRESS = click.option("--address", help="A Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
 REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
 
 

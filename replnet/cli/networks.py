@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import DIFFERS, EPILOG, FINE, INCOMPLETE, code_of, commands, formats, overriding, seeded
+from replnet.cli.main import (
+    ADDRESS,
+    DIFFERS,
+    EPILOG,
+    FINE,
+    INCOMPLETE,
+    WORKERS,
+    code_of,
+    commands,
+    formats,
+    overriding,
+    seeded,
+)
 from replnet.cli.output import echo, print_json, print_table, write, write_result
 from replnet.cli.progress import progress, watching, working
 
@@ -64,7 +76,8 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
               help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
 @click.option("--hosts", help="live: processes that share the nodes, a number or per-node.  [default: one per CPU]")
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
-@click.option("--address", help="live: a Ray cluster to join.  [default: RAY_ADDRESS, else a local one]")
+@WORKERS
+@ADDRESS
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @MEASURE
 @BY
@@ -84,12 +97,14 @@ def run(
         check(demands, loaded, options["by"])
         require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
     options["measure"] += tuple(demand.metric for demand in demands)
-    for_live = {name: options.pop(name) for name in ("hosts", "time_scale", "address")}
-    if given := [name for name, value in for_live.items() if value is not None and engine != "live"]:
-        raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
+    for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
     if engine == "live":
+        if options.pop("workers") is not None:
+            raise ValueError("--workers: hosts share the nodes of a live run (use --hosts)")
         result = _live(loaded, **options, **for_live)
     else:
+        if given := [name for name, value in for_live.items() if value is not None]:
+            raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
         with progress() as report:
             result = emulate(loaded, engine or suited(loaded), progress=report, **options)
     write_result(result, form)
@@ -152,6 +167,8 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
 @overriding("Override a field. Repeatable.")
 @seeded()
 @click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
+@WORKERS
+@ADDRESS
 @formats(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how: Any) -> int:
     """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""

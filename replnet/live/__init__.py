@@ -22,7 +22,8 @@ Both sides:
 
 Many independent jobs:
 
-    pool            here or on Ray workers
+    pool            here, in processes of this machine, or on Ray workers
+    processes       processes of this machine that do jobs, one at a time each
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many independent jobs, here or on Ray workers: the same results, keyed by their place in the list.
+"""Many independent jobs, here, in processes of this machine or on Ray workers: the same results, by their places.
 
 A job is done once, or again if the worker that had it died. Nothing that a
 worker knows, and no order, reaches a result: it is `work(job)` and nothing else.
@@ -6,6 +6,8 @@ worker knows, and no order, reaches a result: it is `work(job)` and nothing else
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 import traceback
 from collections import deque
@@ -14,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
+from replnet.live import processes
 from replnet.live.ray_cluster import cpus, joined
 from replnet.text.errors import printable
 
@@ -47,25 +50,73 @@ def run(
     workers: int | None = 0,
     address: str | None = None,
     warm: Sequence[Any] = (),
+    here: bool = False,
 ) -> Generator[tuple[int, Any], None, None]:
     """(place, result or Failure) of every job as it is done, the largest first.
 
-    With `workers` of 0 in this process and without Ray; otherwise one job at a time in each of so many
-    actors, or of one per CPU if None. `warm` are small jobs, whose results nobody sees: one worker of each
-    machine does them before the others begin. What they compile lands in Numba's cache, which is safe to
-    read together but, for different signatures of one function, not to fill together.
+    With `workers` of 0 or 1 in this process; otherwise one job at a time in each of so many processes of this
+    machine, or of one per CPU if None. Where a Ray cluster is meant, by `address` or RAY_ADDRESS, or as this
+    process has joined one, so many actors there. `warm` are small jobs, whose results nobody sees: one worker
+    of each machine does them before the others begin. What they compile lands in Numba's cache, which is safe
+    to read together but, for different signatures of one function, not to fill together. Of many short jobs
+    this process does some itself, if it may: `here`.
 
     Close the generator (contextlib.closing) where it may be left early: that ends the workers.
     """
     order = sorted(range(len(jobs)), key=lambda i: (-sizes[i], i))
-    if workers == 0 or not jobs:
+    if workers == 0 or not jobs or ((cores() if workers is None else workers) == 1 and not on_ray(address)):
         for i in order:
             yield i, attempt(work, jobs[i])
+        return
+    if not on_ray(address):
+        count = cores() if workers is None else workers
+        yield from _by_processes(work, jobs, Duties(order), min(count, len(jobs)) - here, warm, here)
         return
     with joined(address):
         count = max(1, int(cpus())) if workers is None else workers
         with _team(work, min(count, len(jobs)), warm) as team:
             yield from team.results(jobs, Duties(order))
+
+
+def cores() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_ray(address: str | None) -> bool:
+    """Whether a Ray cluster is meant."""
+    if address or os.environ.get("RAY_ADDRESS"):
+        return True
+    return "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
+
+
+def _by_processes(
+    work: Work, jobs: Sequence[Any], duties: Duties, count: int, warm: Sequence[Any], here: bool
+) -> Iterator[tuple[int, Any]]:
+    """On this machine; whoever dies is replaced."""
+    team, busy = processes.hired(count), dict[processes.Worker, int]()
+    try:
+        for job in warm:
+            team[0].call(work, job)
+            team[0].answer()
+        while duties.left or busy:
+            for worker in team:
+                if worker not in busy and (job := duties.next()) is not None:
+                    busy[worker] = job
+                    worker.call(work, jobs[job])
+            if here and (job := duties.next()) is not None:
+                yield job, attempt(work, jobs[job])
+            for worker in processes.wait([*busy], 0.0 if here and duties.left else LOOK):
+                job = busy.pop(worker)
+                try:
+                    yield job, worker.answer()
+                except processes.Died as death:
+                    worker.end()
+                    team[team.index(worker)] = processes.Worker()
+                    if failure := duties.died(job, str(death)):
+                        yield job, failure
+    finally:
+        processes.dismiss(team, [*busy])
 
 
 def attempt(work: Work, job: Any) -> Any:

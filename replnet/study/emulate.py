@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import pickle
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from replnet.engines.plan import MOST_CHOICES, Plan, plan
 from replnet.engines.start import require_order
 from replnet.engines.tally import Path, Task
+from replnet.laws.guarded import Guarded
 from replnet.measure.estimate import FEWEST
 from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
+LONGEST_SPEC = 1 << 22  # bytes that go to another process with every piece of work
 
 
 def suited(network: Network) -> str:
@@ -51,6 +56,8 @@ def emulate(
     trace: File | None = None,
     measure: Iterable[str] = (),
     by: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> Emulated:
     """Run the network and compare it with its predictions.
 
@@ -63,6 +70,8 @@ def emulate(
     that are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`.
     With `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate
     are there anyway).
+    What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
+    machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
     """
     from replnet.study.event_log import event_log
 
@@ -74,6 +83,9 @@ def emulate(
     begun = time.perf_counter()
     with event_log(trace, network, seed, engine) as log:
         made = _replicated(plan(network), engine, seed, horizon, replications, resolution, estimator, asked, by, log)
+        if log is None and (spec := _portable(network)):
+            same = Same(spec, engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
+            made.spread = partial(_spread, same, workers, address)
         made.all(precision, confirm, progress)
     found, (events, queries) = made.found, made.counts
     return Emulated(
@@ -152,6 +164,60 @@ def _replicated(
 
     run, room = _runner(task, engine)
     return Replications(first, length, compiled.rate * length, run, found, _counted, EVENTS[engine], room)
+
+
+# ---- Elsewhere
+
+
+class Same(NamedTuple):
+    """What replications have in common that other processes make."""
+
+    spec: bytes
+    engine: str
+    seed: int
+    length: float
+    sampled: bool
+    measure: tuple[str, ...]
+    by: str | None
+
+
+def _portable(network: Network) -> bytes:
+    """The specification for other processes; nothing where they could not read it, or it is too long to send around."""
+    laws = [law.law if isinstance(law, Guarded) else law for law in network.topology.laws]
+    if any(type(law).__module__ == "__main__" for law in laws):
+        return b""
+    found = pickle.dumps(network.spec)
+    return found if len(found) <= LONGEST_SPEC else b""
+
+
+def _spread(
+    same: Same, workers: int | None, address: str | None, groups: Sequence[Sequence[range]]
+) -> Iterator[tuple[int, list[Path]]]:
+    """By place of the group, as they are done."""
+    from replnet.live import pool
+
+    jobs = [(same, [(some.start, some.stop) for some in group]) for group in groups]
+    order = [-float(at) for at in range(len(jobs))]
+    with closing(pool.run(paths_of, jobs, order, workers, address, here=True)) as results:
+        for place, found in results:
+            if isinstance(found, pool.Failure):
+                raise RuntimeError(f"{found.reason}\n{found.trace}".rstrip())
+            yield place, found
+
+
+def paths_of(job: tuple[Same, Sequence[tuple[int, int]]]) -> list[Path]:
+    """What a worker does."""
+    same, ranges = job
+    run = _prepared(same)
+    return [replace(path, copies=None) for begin, end in ranges for path in run(range(begin, end))]
+
+
+@lru_cache(maxsize=1)
+def _prepared(same: Same) -> Callable[[range], list[Path]]:
+    compiled = plan(Network(pickle.loads(same.spec)))
+    questions = {one.name: one.question for one in metrics(same.measure)}
+    names = compiled.rows if same.by == "source" else compiled.own_rows
+    return _runner(Task(compiled, same.seed, same.length, same.sampled, questions, names), same.engine)[0]
 
 
 def default_horizon(compiled: Plan, events: float) -> float:

@@ -12,7 +12,8 @@ but for that alone a run does not go on for longer than one whose length nobody 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar, final
 
@@ -26,11 +27,16 @@ LONGER = 4  # times the replications of a run whose rows differ
 SMALL = 0.05
 INTERRUPTED = "interrupted"  # how `incomplete` begins after Ctrl-C
 MOST_EVENTS = 1e11  # where a search for a precision gives up
+WORTH = 1.0  # seconds of work from which on it is spread, as workers take about as long to start
+GROUP = 0.2  # seconds of work for a worker at a time,
+SHARES = 16  # and so many of these at least, so that all end at about the same time
 
 Progress = Callable[[float, str], None]
 """Called with the share that is done and a word about it."""
 
 P = TypeVar("P")
+Spread = Callable[[Sequence[Sequence[range]]], Iterable[tuple[int, list[P]]]]
+"""Makes the replications of groups of ranges, by the place of the group."""
 
 
 def shared_out(horizon: float, replications: int | None, rate: float, longest: float) -> tuple[int, float]:
@@ -62,8 +68,8 @@ class Judged(Protocol):
 class Replications(Generic[P]):
     """Paths so far, each of `length` units of time with about `events` events.
 
-    `run` makes those of some numbers, `room` of them at a time; `counted` says how many events and
-    queries there were on one; `plenty` events are a long run.
+    `run` makes those of some numbers, `room` of them at a time, and `spread` those of many such ranges elsewhere, as
+    they are done; `counted` says how many events and queries there were on one; `plenty` events are a long run.
     """
 
     first: int
@@ -74,6 +80,8 @@ class Replications(Generic[P]):
     counted: Callable[[P], tuple[int, int]]
     plenty: float = EVENTS["array"]
     room: int = 1
+    spread: Spread[P] | None = None
+    _each: float = math.inf  # seconds that a range takes here
     paths: list[P] = field(default_factory=list)
     incomplete: str = ""
     progress: Progress | None = None
@@ -101,12 +109,36 @@ class Replications(Generic[P]):
             self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"
 
     def _until(self, replications: int) -> None:
-        while len(self.paths) < replications:
-            if self.progress:
-                words = f"replication {len(self.paths) + 1} of {replications}"
-                first = "" if self.paths else " (the very first run compiles the kernels)"
-                self.progress(len(self.paths) / replications, words + first)
-            self.paths += self.run(range(len(self.paths), min(len(self.paths) + self.room, replications)))
+        done = range(len(self.paths), replications, self.room)
+        ranges = [range(begin, min(begin + self.room, replications)) for begin in done]
+        for at, some in enumerate(ranges):
+            # What the first one takes may be to compile, and says nothing.
+            if self.spread and self._each < math.inf and self._each * (len(ranges) - at) > WORTH:
+                self._elsewhere(self.spread, ranges[at:])
+                return
+            self._tell(replications)
+            begun, first = time.perf_counter(), not self.paths
+            self.paths += self.run(some)
+            self._each = math.inf if first else min(self._each, time.perf_counter() - begun)
+
+    def _tell(self, replications: int) -> None:
+        if self.progress:
+            words = f"replication {len(self.paths) + 1} of {replications}"
+            first = "" if self.paths else " (the very first run compiles the kernels)"
+            self.progress(len(self.paths) / replications, words + first)
+
+    def _elsewhere(self, spread: Spread[P], ranges: Sequence[range]) -> None:
+        """In groups that are worth a message; what is there so far has no gaps."""
+        size = max(1, min(int(GROUP / max(self._each, 1e-9)), len(ranges) // SHARES))
+        groups = [ranges[at : at + size] for at in range(0, len(ranges), size)]
+        early, now = dict[int, list[P]](), 0
+        self._tell(ranges[-1].stop)
+        for place, found in spread(groups):
+            early[place] = found
+            while now in early:
+                self.paths += early.pop(now)
+                now += 1
+            self._tell(ranges[-1].stop)
 
     def _reach(self, precision: float) -> None:
         """Until every interval that there is has at most this half-width, and (1)."""

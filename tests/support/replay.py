@@ -224,7 +224,7 @@ class Replay:
         weights, total = self._plan.topology.weights, defaultdict[str, float](float)
         for (group, of, what), amount in sums.items():
             if group == g and row in (-1, of) and (weights is None or weights[of] > 0):
-                total[what] += amount * (1.0 if weights is None else float(weights[of]) * weights.size)
+                total[what] += amount * (1.0 if weights is None else float(weights[of]))
         return total
 
     def _of_group(self, name: str, g: int, row: int, of: dict[str, float]) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -220,12 +220,14 @@ class NetworkSubject(Subject):
         return Network.from_data(self.data)
 
 
-def emulated(network: Network, settings: Settings, longer: bool = False) -> Emulated:
+def emulated(
+    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
+) -> Emulated:
     """By the settings of a cell; never longer of its own accord, as cells are judged together."""
     how = {**asdict(settings), "engine": settings.engine or suited(network)}
     if settings.horizon is None and settings.precision is not None:
         how["horizon"] = pilot(network, settings)
-    result = emulate(network, **how, confirm=longer)
+    result = emulate(network, **how, confirm=longer, workers=workers, address=address)
     if result.incomplete.startswith(INTERRUPTED):
         raise KeyboardInterrupt
     return result

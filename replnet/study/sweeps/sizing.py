@@ -56,6 +56,8 @@ def size(
     seed: int = 1,
     precision: float = 0.002,
     progress: Progress | None = None,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> Sized:
     """The smallest value of the field `vary` at which every group, or `group`, has at least the target freshness.
 
@@ -78,7 +80,7 @@ def size(
 
     def by_emulation(value: Number) -> float:
         tell(0.5, f"{key} = {value:.6g}")
-        rows = _about(emulated(at(value), settings), group)
+        rows = _about(emulated(at(value), settings, False, workers, address), group)
         return min((row.measured for row in rows if row.measured is not None), default=math.nan)
 
     known = by_formula(start)
@@ -86,7 +88,7 @@ def size(
     low, high = _bracket(key, start, target, reached)
     value = narrowed(high, low, lambda value: reached(value) >= target, COARSE if known is None else CLOSE)
     tell(0.9, f"{key} = {value:.6g}, emulated")
-    result = emulated(at(value), settings)
+    result = emulated(at(value), settings, False, workers, address)
     how = "by emulation with common random numbers" if known is None else "by formula"
     return Sized(key, value, by_formula(value), how, result)
 

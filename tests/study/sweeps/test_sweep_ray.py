@@ -29,14 +29,14 @@ def straight():
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_the_table_does_not_depend_on_the_workers(straight, workers):
-    assert rn.sweep(NAME, quick=True, workers=workers).hash == straight
+    assert rn.sweep(NAME, quick=True, workers=workers, address="local").hash == straight
 
 
 PROGRAM = """
 import os, sys, replnet as rn
 def tell(now):
     print(now.done, flush=True)
-rn.sweep(sys.argv[1], sys.argv[2], quick=True, workers=2, progress=tell)
+rn.sweep(sys.argv[1], sys.argv[2], quick=True, workers=2, address="local", progress=tell)
 """
 
 
@@ -62,7 +62,7 @@ MOMENTS = 0.0, 5.0  # seconds from when the first worker starts, which takes ove
 AT_LENGTH = """
 import sys, replnet as rn
 print(0, flush=True)
-rn.sweep(sys.argv[1], sys.argv[2], quick=True, workers=2, overrides=[sys.argv[3]],
+rn.sweep(sys.argv[1], sys.argv[2], quick=True, workers=2, address="local", overrides=[sys.argv[3]],
          progress=lambda now: print(now.done, flush=True))
 """
 
@@ -130,5 +130,15 @@ def test_shuffled_cells_on_ray(straight, tmp_path):
     from replnet.study.sweeps import sweep as sweeps
 
     chance = random.Random(1)
-    found = sweeps.sweep(NAME, tmp_path, quick=True, workers=2, order=lambda cell: chance.random())
+    found = sweeps.sweep(NAME, tmp_path, quick=True, workers=2, address="local", order=lambda cell: chance.random())
     assert found.hash == straight
+
+
+def test_a_run_is_the_same_on_ray(monkeypatch):
+    from replnet.study import replications
+
+    monkeypatch.setattr(replications, "WORTH", 0.0)
+    network, how = rn.load("cascade"), {"horizon": 2e5, "replications": 40}
+    alone = rn.emulate(network, workers=0, **how)
+    spread = rn.emulate(network, workers=2, address="local", **how)
+    assert [row.record() for row in spread.rows] == [row.record() for row in alone.rows]

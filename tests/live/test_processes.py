@@ -1,0 +1,78 @@
+"""Processes that do jobs: the same results as here, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+from replnet.live import processes
+from replnet.live.pool import Failure, run
+
+
+def test_the_results_are_those_of_this_process():
+    jobs = [1.0, 4.0, 9.0, 16.0, 25.0]
+    here = dict(run(math.sqrt, jobs, jobs))
+    for workers in (2, 3):
+        for some_here in (False, True):
+            assert dict(run(math.sqrt, jobs, jobs, workers, here=some_here)) == here
+
+
+def test_workers_are_other_processes_and_wait_for_the_next_call():
+    team = processes.hired(2)
+    for worker in team:
+        worker.call(os.getpgid, 0)
+    assert [worker.answer() for worker in team] == [os.getpgid(0)] * 2
+    processes.dismiss(team, [])
+    assert processes.hired(2)[0] in team
+    processes.dismiss(team, team)
+    assert not any(worker.alive for worker in team)
+
+
+def test_a_job_that_fails_says_why():
+    found = dict(run(math.sqrt, [4.0, -1.0], [1, 1], 2))
+    assert found[0] == 2.0
+    assert found[1].reason.startswith("ValueError: ")
+    assert "sqrt" in found[1].trace or "domain" in found[1].reason
+
+
+def test_a_result_that_cannot_travel_is_a_failure():
+    found = dict(run(memoryview, [b"a", b"b"], [1, 1], 2))
+    assert all(isinstance(one, Failure) and "memoryview" in one.reason for one in found.values())
+
+
+def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done():
+    found = dict(run(signal.raise_signal, [signal.SIGKILL, 0], [2, 1], 2))
+    assert "SIGKILL" in found[0].reason
+    assert isinstance(found[1], Failure) or found[1] is None
+
+
+def test_who_leaves_early_leaves_no_worker_behind_that_is_busy():
+    with closing(run(time.sleep, [0.0, 60.0, 60.0], [3, 2, 1], 2)) as results:
+        assert next(results) == (0, None)
+    team = processes.hired(2)
+    for worker in team:
+        worker.call(math.sqrt, 4.0)
+    assert [worker.answer() for worker in team] == [2.0, 2.0]
+    processes.dismiss(team, team)
+
+
+def test_workers_end_with_who_started_them():
+    program = "from replnet.live import processes as p; w, = p.hired(1); w.call(__import__('os').getpid, 0) or 1; " \
+              "w2 = w._process.pid; print(w2, flush=True); import os; os.kill(os.getpid(), 9)"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    pid = int(done.stdout)
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        time.sleep(0.05)
+    raise AssertionError("it lives on")
