@@ -17,7 +17,7 @@ The parts, each of which imports only from those above it:
     measure      estimates with intervals, verdicts, staleness along a path
     predictions  from a network to what formulas say of it
     engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
-    live         the nodes in Ray actors, on the wall clock; a pool of Ray workers
+    live         the nodes in Ray actors, on the wall clock; a pool of workers
     histories    recorded processes: read, fitted, replayed, audited
     study        predict, emulate, compare; experiments and sweeps, and what they leave on the disk
     report       tables, figures, the HTML report

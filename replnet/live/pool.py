@@ -24,7 +24,7 @@ Work = Callable[[Any], Any]
 """A function of a module, which workers import by its name."""
 
 ATTEMPTS = 3  # at a job, or at starting a worker
-START = 90.0  # seconds for a worker to start
+START = 60.0  # seconds for a worker to start, and to get a CPU
 LOOK = 1.0  # seconds of one wait; a job may take as long as it likes
 LONGEST = 300  # characters of what Ray says of a death
 FETCH = 60.0  # seconds to get a result that is there
@@ -196,8 +196,8 @@ class _Team:
         import ray
 
         self._ray = ray
-        # Bounded by `workers` alone: a request for CPUs that others hold would wait for ever.
-        kind: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(_Worker)
+        # A CPU each: a node that is to be left alone has none, and what makes a cluster larger sees what is wanted.
+        kind: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(_Worker)
         self._kind = kind.options(runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}})
         self._work, self._warm = work, list(warm)
         self._calls: dict[Any, _Call] = {}
@@ -292,7 +292,10 @@ class _Team:
             if call.kind == "start" and now - call.since > START:
                 del self._calls[ref]
                 self._ray.kill(call.actor, no_restart=True)
-                self._carry_on_with_fewer(f"none answered within {START:g} s")
+                free = self._ray.available_resources().get("CPU", 0.0)
+                self._carry_on_with_fewer(
+                    f"none answered within {START:g} s (a CPU each; {free:g} of {cpus():g} are free)"
+                )
 
 
 def _cause(error: Exception) -> str:

@@ -7,6 +7,7 @@ have nothing to do wait for the next call.
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import queue
@@ -95,6 +96,11 @@ def dismiss(workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
             worker.end()
         else:
             _waiting.append(worker)
+
+
+@atexit.register
+def _close() -> None:
+    dismiss(_waiting, [*_waiting])
 
 
 def _write(to: IO[bytes], message: Any) -> None:

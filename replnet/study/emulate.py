@@ -186,7 +186,10 @@ def _portable(network: Network) -> bytes:
     laws = [law.law if isinstance(law, Guarded) else law for law in network.topology.laws]
     if any(type(law).__module__ == "__main__" for law in laws):
         return b""
-    found = pickle.dumps(network.spec)
+    try:
+        found = pickle.dumps(network.spec)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return b""
     return found if len(found) <= LONGEST_SPEC else b""
 
 
