@@ -292,10 +292,7 @@ class _Team:
             if call.kind == "start" and now - call.since > START:
                 del self._calls[ref]
                 self._ray.kill(call.actor, no_restart=True)
-                free = self._ray.available_resources().get("CPU", 0.0)
-                self._carry_on_with_fewer(
-                    f"none answered within {START:g} s (a CPU each; {free:g} of {cpus():g} are free)"
-                )
+                self._carry_on_with_fewer(f"none answered within {START:g} s (each wants a CPU, of {cpus():g} in all)")
 
 
 def _cause(error: Exception) -> str:

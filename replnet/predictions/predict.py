@@ -8,6 +8,7 @@ row says why.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -38,6 +39,7 @@ from replnet.text.errors import FieldError
 if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
+LINKS = "polls along links, or within a cluster whose members differ in their laws or upstreams"
 MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
@@ -146,6 +148,32 @@ class _Ages:
         self._clusters: dict[int, frozenset[int]] = {}
 
     def freshness(self, node: int) -> Prediction:
+        try:
+            return self._freshness(node)
+        except NoFormulaError as why:
+            return self._along_links(node, why)
+
+    def _along_links(self, node: int, why: NoFormulaError) -> Prediction:
+        """Where ages do not compose, but pulls are Poisson; `why` they do not, if these are no such either."""
+        queries = self._graph.one(node, QUERIES)
+        if node >= self._graph.topology.size or (queries and queries.ask > 1):
+            raise why
+        known = self._overlay
+        if isinstance(known, NoFormulaError):
+            raise known if str(why) == LINKS else why
+        asked = [node] if queries is None else queries.candidates.tolist()
+        return mean(dict(Counter(known[i] for i in asked)))
+
+    @cached_property
+    def _overlay(self) -> list[Prediction] | NoFormulaError:
+        from replnet.predictions.overlay import overlay
+
+        try:
+            return overlay(self._graph, self._row, self.updates)
+        except NoFormulaError as why:
+            return why
+
+    def _freshness(self, node: int) -> Prediction:
         ages = self._several(node)
         if ages is None:
             found = self._copy(node)
@@ -298,9 +326,7 @@ class _Ages:
             alike = all(self._alike(i, polls, downloads) for i in members)
             self._clusters[polls.among] = frozenset(members) if alike else frozenset()
         if node not in self._clusters[polls.among]:
-            raise NoFormulaError(
-                "polls along links, or within a cluster whose members differ in their laws or upstreams"
-            )
+            raise NoFormulaError(LINKS)
         if self._graph.topology.delay or self._graph.topology.delays:
             raise NoFormulaError("polls that take time")
         own, among = (successful(self._graph, p) for p in (downloads, polls))

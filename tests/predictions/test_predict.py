@@ -88,13 +88,11 @@ def test_what_nothing_reaches_is_never_fresh():
 @pytest.mark.parametrize(
     ("network", "group", "words"),
     [
-        (drawn("s>a a>b b>a"), "b", "cycle"),
         (drawn("s>a a>b a>c b>d c>d"), "d", "share part of their path"),
-        (drawn("s>a s>b a>c b>c", c={"ask": 1}), "c", "asks some of its upstreams"),
         (rn.cascade(depth=1, updates=E1, downloads=E1, delay="exponential(mean=0.1)"), "level 1", "drawn from a law"),
         (rn.cooperative(**CLUSTER, delay=0.1), "cluster", "polls that take time"),
         (rn.cooperative(**CLUSTER, select="recent"), "cluster", "recent"),
-        (rn.load("overlay"), "level 1", "polls along links"),
+        (rn.load("overlay", ["peers=2"]), "level 1", "polls of several peers along links"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )  # fmt: skip
@@ -105,7 +103,7 @@ def test_where_there_is_no_formula_the_row_says_why(network, group, words):
 
 
 def test_upstreams_of_a_replica_without_a_formula_leave_none_below():
-    assert predicted(drawn("s>a a>b b>a b>e"))["e"] is None
+    assert predicted(drawn("s>a a>b b>a b>e", b={"downloads": "constant(period=1)"}))["e"] is None
 
 
 def test_long_chains_do_not_exhaust_the_stack():
