@@ -6,6 +6,7 @@ net = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads=
 rn.predict(net).table
 rn.emulate(net, seed=1, horizon=1e5).table
 rn.sweep("p2p/fig3", quick=True).table
+rn.size("cascade", 0.9).value
 
 The parts, each of which imports only from those above it:
 
@@ -66,7 +67,11 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.network.network import (
         Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
     )  # fmt: skip
-    from replnet.report.section import sweep
+    from replnet.report.section import open, sweep
+    from replnet.study.sweeps.finished import compare
+    from replnet.study.sweeps.sizing import size
+    from replnet.histories.audit import audit
+    from replnet.histories.trace_fit import fit_trace
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
@@ -77,7 +82,11 @@ _HOMES = {
     "replnet.study.predict": ("formula", "predict"),
     "replnet.papers.formula": ("formulas",),
     "replnet.study.emulate": ("emulate",),
-    "replnet.report.section": ("sweep",),
+    "replnet.report.section": ("open", "sweep"),
+    "replnet.study.sweeps.finished": ("compare",),
+    "replnet.study.sweeps.sizing": ("size",),
+    "replnet.histories.audit": ("audit",),
+    "replnet.histories.trace_fit": ("fit_trace",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
@@ -93,7 +102,9 @@ __all__ = [  # written out, as type checkers read it
     "__version__",
     "aggregate",
     "alternating",
+    "audit",
     "cascade",
+    "compare",
     "compose",
     "constant",
     "cooperative",
@@ -103,6 +114,7 @@ __all__ = [  # written out, as type checkers read it
     "emulate",
     "erlang",
     "exponential",
+    "fit_trace",
     "formula",
     "formulas",
     "gamma",
@@ -114,12 +126,14 @@ __all__ = [  # written out, as type checkers read it
     "lognormal",
     "longrange",
     "modulated",
+    "open",
     "pareto",
     "predict",
     "redundant",
     "scipy",
     "shuffled",
     "single",
+    "size",
     "superposition",
     "sweep",
     "trace",

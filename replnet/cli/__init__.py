@@ -7,7 +7,7 @@ Commands:
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, audit, and what they print
-    starting       init, check, schema; demo and doctor
+    starting       init, check, schema, list; demo and doctor
 
 What they write:
 

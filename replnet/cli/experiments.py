@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import ADDRESS, DIFFERS, FINE, INCOMPLETE, WORKERS, code_of, commands, formats, overriding
+from replnet.cli.main import ADDRESS, DIFFERS, FINE, INCOMPLETE, STRICT, WORKERS, code_of, commands, formats, overriding
 from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
 from replnet.text.numbers import number, plain, span
@@ -37,8 +37,9 @@ REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "
 @click.option("--resume", type=FOLDER, help="Carry on with this run directory, which says itself what was asked.")
 @WORKERS
 @ADDRESS
+@STRICT
 @FORMAT
-def sweep(output: Path | None, resume: Path | None, dry_run: bool, form: str, **options: Any) -> int:
+def sweep(output: Path | None, resume: Path | None, dry_run: bool, strict: bool, form: str, **options: Any) -> int:
     """Run EXPERIMENT, a YAML file or the name of one that comes with replnet, such as p2p/fig3.
 
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
@@ -58,7 +59,7 @@ def sweep(output: Path | None, resume: Path | None, dry_run: bool, form: str, **
     say(found)
     if found.incomplete and folder is not None:
         echo(f"carry on with: replnet sweep --resume {folder}", err=True)
-    return code_of(found)
+    return code_of(found, strict=strict)
 
 
 def _asked(
@@ -135,11 +136,12 @@ def status(folder: Path) -> int:
 @click.option("-o", "--output", type=FOLDER, help="Where report.html, figures and data go.  [default: FOLDER/report]")
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
+    from replnet.report import section as reports
     from replnet.report import write as write_report
-    from replnet.report.section import opened, section
+    from replnet.report.section import section
 
     with working("reading the run, and drawing its figures"):
-        found = opened(folder)
+        found = reports.open(folder)
         page = write_report(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
     echo(page)
     if found.incomplete:

@@ -16,8 +16,11 @@ from replnet.cli.output import echo
 from replnet.version import __version__
 
 # Exit codes that scripts rely on.
-FINE, DIFFERS, BAD_INPUT, INCOMPLETE, RAY_LOST = 0, 1, 2, 3, 4
-EPILOG = "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray."
+FINE, DIFFERS, BAD_INPUT, INCOMPLETE, RAY_LOST, UNRESOLVED = 0, 1, 2, 3, 4, 5
+EPILOG = (
+    "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray, "
+    "5 unresolved, with --strict."
+)
 
 Option: TypeAlias = Callable[[Callable[..., int]], Callable[..., int]]
 
@@ -49,6 +52,9 @@ WORKERS = click.option(
          "[default: one per CPU, started when seconds of work are left]",
 )  # fmt: skip
 ADDRESS = click.option("--address", help="A Ray cluster to join; local: one of its own.  [default: RAY_ADDRESS]")
+
+
+STRICT = click.option("--strict", is_flag=True, help="An exit code of its own for what is unresolved.")
 
 
 def seeded(words: str | None = None) -> Option:
@@ -99,8 +105,10 @@ def _outside(error: OSError | RuntimeError) -> int:
     return INCOMPLETE if error.errno in (errno.ENOSPC, errno.EDQUOT) else BAD_INPUT
 
 
-def code_of(*found: Any) -> int:
+def code_of(*found: Any, strict: bool = False) -> int:
     """The exit code that results of runs or of sweeps amount to."""
     if any(one.verdict == "differ" for one in found):
         return DIFFERS
-    return INCOMPLETE if any(one.incomplete for one in found) else FINE
+    if any(one.incomplete for one in found):
+        return INCOMPLETE
+    return UNRESOLVED if strict and any(one.verdict == "unresolved" for one in found) else FINE

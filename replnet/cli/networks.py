@@ -12,6 +12,7 @@ from replnet.cli.main import (
     EPILOG,
     FINE,
     INCOMPLETE,
+    STRICT,
     WORKERS,
     code_of,
     commands,
@@ -81,10 +82,12 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @MEASURE
 @BY
+@STRICT
 @formats()
 def run(
-    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], form: str, **options: Any
-) -> int:
+    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], strict: bool, form: str,
+    **options: Any,
+) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge, parse
     from replnet.network.build import COPIES, EMULATED, require_room
@@ -113,7 +116,7 @@ def run(
         echo(result.incomplete, err=True)
     if False in answers:
         return DIFFERS
-    return code_of(result) or (INCOMPLETE if None in answers else FINE)
+    return code_of(result, strict=strict) or (INCOMPLETE if None in answers else FINE)
 
 
 def _live(network: Network, measure: Any, by: str | None, precision: float | None, **options: Any) -> Any:
@@ -179,7 +182,7 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
     if demand.metric != "freshness" or not demand.above:
         raise ValueError(f"--target: {target!r} is not a freshness to reach ('freshness >= 0.9')")
     with progress() as report:
-        found = find(network, overrides, demand.bound, group=demand.group, progress=report, **how)
+        found = find(network, demand.bound, overrides=overrides, group=demand.group, progress=report, **how)
     if form == "json":
         about = {"vary": found.key, "value": found.value, "how": found.how, "predicted": found.predicted}
         print_json(about | found.result.data(), indent=2)

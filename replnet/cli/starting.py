@@ -6,13 +6,14 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from replnet.cli.main import BAD_INPUT, DIFFERS, EPILOG, FINE, commands
-from replnet.cli.output import echo, print_json, print_table
+from replnet.cli.main import BAD_INPUT, DIFFERS, EPILOG, FINE, commands, formats
+from replnet.cli.output import echo, print_json, print_table, write
 from replnet.cli.progress import progress, watching
 from replnet.text.numbers import number
 from replnet.version import __version__
@@ -110,6 +111,44 @@ def schema(what: str) -> int:
 
     print_json(experiment_schema() if what == "experiment" else network_schema())
     return FINE
+
+
+KINDS = ("networks", "experiments", "laws", "metrics")
+
+
+@commands.command("list")
+@click.argument("kinds", metavar="[KIND ...]", nargs=-1, type=click.Choice(KINDS))
+@formats()
+def list_(kinds: tuple[str, ...], form: str) -> int:
+    """What comes with replnet, by name: KIND is networks, experiments, laws or metrics, or all of them."""
+    rows = [dict(zip(LISTED, (kind, *one), strict=True)) for kind in kinds or KINDS for one in _known(kind)]
+    shown = [[row[name] for name in LISTED] for row in rows]
+    write(form, lambda: rows, LISTED, rows, lambda: print_table(LISTED, shown))
+    return FINE
+
+
+LISTED = ("kind", "name", "about")
+
+
+def _known(kind: str) -> Iterator[tuple[str, str]]:
+    """Names, with what each is."""
+    from replnet.laws import law as _  # noqa: F401  with which all families are there
+    from replnet.laws.law import FAMILIES
+    from replnet.measure.row import METRICS, ON_REQUEST
+    from replnet.text.documents import read_yaml, shipped, shipped_names
+
+    if kind == "laws":
+        yield from ((name, example) for name, (_maker, example) in sorted(FAMILIES.items()))
+    elif kind == "metrics":
+        yield from (METRICS | ON_REQUEST).items()
+    else:
+        folder = () if kind == "networks" else ("experiments",)
+        for name in shipped_names(*folder):
+            path = shipped(name, *folder)
+            assert path
+            lines = path.read_text().splitlines()
+            title = read_yaml(path).data.get("title") or lines[0].removeprefix("#").strip()
+            yield name, str(title)
 
 
 @commands.command(epilog=EPILOG)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from replnet.cli.output import echo
 from replnet.measure.metrics import is_beyond, metric
-from replnet.measure.row import METRICS, ON_REQUEST, Row
+from replnet.measure.row import METRICS, ON_REQUEST, Row, is_share
 from replnet.network.network import Network
 from replnet.study.result import Emulated
 from replnet.text import grammar
@@ -64,6 +64,9 @@ def check(demands: list[Demand], network: Network, by: str | None = None) -> Non
         if demand.metric not in METRICS and not is_beyond(demand.metric):
             known = ", ".join((*METRICS, *ON_REQUEST))
             raise ValueError(f"--threshold: {demand.metric!r} is not measured (one of {known})")
+        if is_share(demand.metric) and not (0 <= demand.bound < 1 if demand.above else 0 < demand.bound <= 1):
+            always = "never" if (demand.bound >= 1) == demand.above else "always"
+            raise ValueError(f"--threshold: {demand.text!r} {always} holds, as {demand.metric} is a share (0 to 1)")
         if demand.group not in (None, *groups):
             there = ", ".join(f"'{group}: {demand.metric}'" for group in groups)
             raise ValueError(f"--threshold: nothing will match {demand.text!r} (there is {there})")

@@ -84,11 +84,10 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
     """Laws of the intervals in FILE, their tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
     from replnet.histories.trace_fit import TARGETS, fit_trace
-    from replnet.histories.trace_import import recorded
 
     with progress() as report:
         report(0.5, "fitting laws, and replaying the record under downloads of many rates")
-        found = fit_trace(recorded(file), targets or TARGETS, seed)
+        found = fit_trace(file, targets or TARGETS, seed)
     write_fit(found, form)
     if output is not None:
         from replnet.report.trace_plots import draw

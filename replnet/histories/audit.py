@@ -36,6 +36,7 @@ from replnet.histories.fitting import FEWEST as FEWEST_TO_FIT
 from replnet.histories.fitting import Sample, Tail, fit, p_value, tail_index
 from replnet.histories.history import History, beat, correlated, correlation, drift, resolution, rhythm, tied
 from replnet.histories.replay import Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
+from replnet.histories.trace_import import Recorded, recorded
 from replnet.laws import Empirical, Exponential, Law
 from replnet.laws.law import Floats, coarse, commensurable
 from replnet.measure.estimate import Estimate, ratio
@@ -84,9 +85,10 @@ class Audit:
 
 
 def audit(
-    updates: History, downloads: History, since: float | None = None, until: float | None = None, seed: int = 1
+    updates: Recorded, downloads: Recorded, since: float | None = None, until: float | None = None, seed: int = 1
 ) -> Audit:
-    """Both histories over the time that both cover, or from `since` to `until` if given."""
+    """Two histories, files or times, over the time that both cover, or from `since` to `until` if given."""
+    updates, downloads = recorded(updates), recorded(downloads)
     start, end = window(updates, downloads, since, until)
     # Updates of one instant are one change: no download could tell them apart.
     u, d = np.unique(updates.times), np.unique(downloads.times)

@@ -28,6 +28,7 @@ from replnet.histories.audit import Check, alone
 from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
 from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
 from replnet.histories.replay import replay
+from replnet.histories.trace_import import Recorded, recorded
 from replnet.laws import Constant, Empirical, Exponential, Law
 from replnet.laws.law import Floats
 
@@ -60,8 +61,9 @@ class TraceFit:
     needs: list[Row]
 
 
-def fit_trace(history: History, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
-    """The laws of the intervals of `history`, and what they leave out."""
+def fit_trace(history: Recorded, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
+    """The laws of the intervals of a history, a file or times, and what they leave out."""
+    history = recorded(history)
     gaps, rng = history.intervals, np.random.default_rng(seed)
     asked = needs(history, targets)  # first, as it refuses targets
     try:

@@ -32,6 +32,7 @@ from typing import IO, Any, TextIO
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from replnet.histories.history import History
 from replnet.laws.law import Floats
@@ -157,9 +158,16 @@ def write_times(times: Floats, to: TextIO) -> None:
     to.writelines(f"{time:.0f}\n" if time == math.floor(time) else f"{time!r}\n" for time in times.tolist())
 
 
-def recorded(file: Path) -> History:
-    """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads."""
-    return History(read_times(file), str(file))
+Recorded = History | str | Path | ArrayLike
+
+
+def recorded(given: Recorded) -> History:
+    """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads; or of these times."""
+    if isinstance(given, History):
+        return given
+    if isinstance(given, str | Path):
+        return History(read_times(Path(given)), str(given))
+    return History(np.sort(np.asarray(given, dtype=float)), "times")
 
 
 def _kind(source: Path) -> str:

@@ -69,6 +69,12 @@ class Network:
         """How many nodes there are."""
         return self.topology.size
 
+    def draw(self, path: str | Path) -> None:
+        """Into a PNG, SVG or PDF."""
+        from replnet.network.pictures.drawing import draw
+
+        draw(self, path)
+
     def describe(self) -> str:
         """Groups, their laws and how much happens per unit of time."""
         from replnet.network.pictures.description import describe
@@ -120,11 +126,29 @@ class Network:
         return text + svg(self)
 
 
+Given = Any
+"""A network as users give it: made, the name of one that comes with replnet, a file, or a NetworkX graph."""
+
+
+def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
+    """The network that is meant, with `key=value` overrides applied."""
+    if isinstance(given, str | Path):
+        return load(given, overrides)
+    made = given if isinstance(given, Network) else Network.from_graph(given)
+    overrides = tuple(overrides)
+    if not overrides:
+        return made
+    document = override(Document("", node_of(made.data(), Mark(None, None)), ()), overrides)
+    return Network.from_data(document.data, document)
+
+
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     """The network of a YAML file, or of one that ships with replnet by its name, with `key=value` overrides applied."""
     path = Path(source)
     if not path.is_file():
         path = shipped(str(source)) or path
+    if not path.exists() and shipped(str(source), "experiments"):
+        raise file_error(str(source), "is an experiment, and no network", f"replnet sweep {source}")
     if not path.exists():
         right = f"a file, or a network that comes with replnet: {suggestion(str(source), shipped_names())}"
         raise file_error(str(source), "does not exist", right)

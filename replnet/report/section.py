@@ -211,6 +211,6 @@ def _drawn(run: Callable[P, Sweep]) -> Callable[P, Sweep]:
 sweep = _drawn(sweeps.sweep)
 
 
-def opened(folder: str | Path) -> Sweep:
+def open(folder: str | Path) -> Sweep:
     """The sweep of a run directory, finished or not."""
     return replace(Sweep.read(folder), view=Drawn())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from replnet.engines.plan import MOST_CHOICES, Plan, plan
 from replnet.engines.start import require_order
@@ -18,7 +18,7 @@ from replnet.laws.guarded import Guarded
 from replnet.measure.estimate import FEWEST
 from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
-from replnet.network.network import Network
+from replnet.network.network import Given, Network, network_of
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import depends
 from replnet.study.findings import Findings
@@ -42,8 +42,8 @@ def suited(network: Network) -> str:
 
 
 def emulate(
-    network: Network,
-    engine: str = "array",
+    network: Given,
+    engine: str | None = None,
     *,
     seed: int = 1,
     horizon: float | None = None,
@@ -58,9 +58,11 @@ def emulate(
     by: str | None = None,
     workers: int | None = None,
     address: str | None = None,
+    **live: Any,
 ) -> Emulated:
-    """Run the network and compare it with its predictions.
+    """Run the network, or one that comes with replnet by its name, and compare it with its predictions.
 
+    By `array`, by `step` where only that can, or for real by `live`, which takes `hosts` and `time_scale` besides.
     `horizon` units of time are shared out among the replications, 32 of them or
     more if they would take long. With `precision`, replications are added until every interval of freshness
     has a half-width of at most that, and a smaller one where freshness is near 0 or 1 (replications.py).
@@ -75,6 +77,16 @@ def emulate(
     """
     from replnet.study.event_log import event_log
 
+    network = network_of(network)
+    if engine == "live":
+        same = {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
+        same |= {"resolution": resolution, "progress": progress, "address": address, **live}
+        return _live(network, metrics(measure), by, precision, workers, trace, **same)
+    for name in live:
+        if name not in ("hosts", "time_scale"):
+            raise TypeError(f"emulate() got an unexpected keyword argument {name!r}")
+        raise ValueError(f"{name}: is of live runs (engine: live)")
+    engine = engine or suited(network)
     _check(engine, seed, horizon, precision, estimator, replications, resolution)
     require_by(by)
     asked = metrics(measure)
@@ -101,7 +113,33 @@ def emulate(
         queries=queries,
         seconds=time.perf_counter() - begun,
         incomplete=made.incomplete,
+        draws=found.draws if made.paths else {},
     )
+
+
+def _live(
+    network: Network,
+    asked: tuple[Metric, ...],
+    by: str | None,
+    precision: float | None,
+    workers: int | None,
+    trace: File | None,
+    **how: Any,
+) -> Emulated:
+    """On the wall clock, where not everything can be asked for."""
+    from replnet.study.event_log import event_log
+    from replnet.study.live_run import run_for_real
+
+    if asked:
+        raise ValueError(f"measure: {asked[0].name} is not measured on the wall clock (engine: array or step)")
+    if by is not None:
+        raise ValueError("by: sources are not measured one by one on the wall clock (engine: array or step)")
+    if precision is not None:
+        raise ValueError("precision: time on the wall clock is asked for (horizon or replications)")
+    if workers is not None:
+        raise ValueError("workers: hosts share the nodes of a live run (hosts)")
+    with event_log(trace, network, how["seed"], "live") as log:
+        return run_for_real(network, log=log.add if log else None, **how)
 
 
 def _check(

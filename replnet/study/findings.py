@@ -97,6 +97,11 @@ class Findings:
             f"no interval: too rare, seen in {seen} of {amounts.size} replications" if 2 * seen < amounts.size else ""
         )
 
+    @property
+    def draws(self) -> dict[Key, tuple[Floats, Floats]]:
+        """By what is measured, an amount and the whole of which it is a share, of every replication."""
+        return {key: self.amounts(*key) for key in self.keys}
+
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
         """By replication, an amount and the whole of which it is a share."""
         shares = np.array([path.shares[group, metric] for path in self.paths])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from replnet.measure.row import Row
-from replnet.network.network import Network
+from replnet.network.network import Given, Network, network_of
 from replnet.papers.formula import arguments, compute
 from replnet.predictions.predict import formulas
 from replnet.predictions.pull_graph import PullGraph
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
 
-def predict(network: Network, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
-    """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`."""
+def predict(network: Given, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
+    """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`.
+
+    predict("cascade").table
+    """
     require_by(by)
+    network = network_of(network)
     found = formulas(network.topology, _asked(measure), by == "source")
     rows = tuple(Row.of(key, formula) for key, formula in found.items())
     return Predicted(network.data(), rows, provenance(network.data()))

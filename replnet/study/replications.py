@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar, final
+from typing import Any, Generic, Protocol, TypeVar, final
 
 from replnet.measure.estimate import FEWEST, Estimate
 from replnet.measure.row import Row
@@ -59,6 +59,10 @@ class Judged(Protocol):
     @property
     def sought(self) -> Sequence[Estimate]:
         """Shares of time that a precision is about."""
+
+    @property
+    def draws(self) -> Mapping[tuple[str, str], Any]:
+        """What every replication measured."""
 
     def rows(self) -> list[Row]: ...
 

@@ -8,7 +8,7 @@ import math
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from html import escape
 from importlib import metadata
@@ -120,6 +120,10 @@ class Result:
     def _caption(self) -> str:
         return ""
 
+    def __str__(self) -> str:
+        shown = self.table.to_string(index=False, float_format="%.5g", na_rep="")
+        return f"{shown}\n{self._caption().removeprefix(' · ')}".rstrip()
+
 
 @final
 @dataclass(frozen=True)
@@ -142,6 +146,19 @@ class Emulated(Result):
     queries: int = 0
     seconds: float = 0.0
     incomplete: str = ""  # why it ended early, if it did
+    # By group and metric, an amount and the whole of which it is a share, of every replication.
+    draws: Mapping[tuple[str, str], tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def samples(self) -> Any:
+        """What every replication measured, as a DataFrame: a column for each group and metric."""
+        import pandas as pd
+
+        shares = {key: amounts / wholes for key, (amounts, wholes) in self.draws.items()}
+        frame = pd.DataFrame(shares)
+        frame.columns = pd.MultiIndex.from_tuples(shares, names=("group", "metric")) if shares else frame.columns
+        frame.index.name = "replication"
+        return frame
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:

@@ -69,7 +69,7 @@ def picture(drawn) -> str:
         (["sweep", "p2p/fig3"], experiment, "load_experiment"),
         (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulated"),
         (["sweep", "p2p/fig3", "--dry-run"], outlooks, "_look"),
-        (["report", "nowhere"], sections, "opened"),
+        (["report", "nowhere"], sections, "open"),
     ],
 )
 def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):

@@ -51,3 +51,20 @@ def test_the_demo_shows_all_three():
     assert "emulated (array)" in done.stdout
     assert "for real (Ray)" in done.stdout
     assert "messages between nodes in" in done.stdout
+
+
+def test_a_list_has_all_that_comes_with_replnet():
+    rows = json.loads(replnet("list", "--format", "json").stdout)
+    assert {row["kind"] for row in rows} == {"networks", "experiments", "laws", "metrics"}
+    assert all(row["about"] for row in rows)
+    assert "cascade" in {row["name"] for row in rows if row["kind"] == "networks"}
+    assert replnet("list", "laws").stdout.splitlines()[2].startswith("laws")
+
+
+def test_who_takes_one_command_for_the_other_is_told_which_is_meant():
+    for command, name, meant in (
+        ("run", "p2p/fig3", "replnet sweep p2p/fig3"),
+        ("sweep", "cascade", "replnet run cascade"),
+    ):
+        done = replnet(command, name)
+        assert (done.returncode, meant in done.stderr) == (2, True)

@@ -7,7 +7,7 @@ import json
 import pytest
 from command_line import replnet
 
-from replnet.cli.main import DIFFERS, FINE, INCOMPLETE
+from replnet.cli.main import BAD_INPUT, DIFFERS, FINE, INCOMPLETE, UNRESOLVED
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,21 @@ def test_thresholds_are_judged_on_the_interval(threshold, code, word):
     done = replnet("run", "cooperative", "--horizon", "5000", "--threshold", threshold)
     assert done.returncode == code
     assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("threshold", "word"), [("freshness > 9", "never"), ("freshness < 1.5", "always"), ("freshness > 1", "never")]
+)
+def test_what_cannot_be_otherwise_is_no_demand(threshold, word):
+    done = replnet("run", "cooperative", "--horizon", "10", "--threshold", threshold)
+    assert done.returncode == BAD_INPUT
+    assert f"{word} holds" in done.stderr
+
+
+def test_what_is_unresolved_has_a_code_of_its_own_if_that_is_asked_for():
+    short = ("run", "cooperative", "--horizon", "300")
+    assert [replnet(*short).returncode, replnet(*short, "--strict").returncode] == [FINE, UNRESOLVED]
+    assert replnet("run", "cooperative", "--horizon", "100000", "--strict").returncode == FINE
 
 
 MANY = ("-s", "sources=2", "-s", "rates=[1, 9]", "-s", "weights=[1, 1]", "-s", "budget=10", "-s", "allocate=uniform")

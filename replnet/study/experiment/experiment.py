@@ -92,6 +92,8 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
     if not path.exists():
         known = shipped_names("experiments")
         right = f"a file, or an experiment that comes with replnet: {suggestion(str(source), known)}"
+        if shipped(str(source)):
+            raise file_error(str(source), "is a network, and no experiment", f"replnet run {source}")
         raise file_error(str(source), "does not exist", right)
     document = _complete(read_yaml(path))
     if document.root.child("name") is None:

@@ -16,7 +16,19 @@ from replnet.study.result import provenance
 from replnet.study.store.durable import canonical, digest, read_plain, unsealed
 from replnet.study.store.store import RefusedError, read
 from replnet.study.sweeps import statements
-from replnet.study.sweeps.table import Line, beside, frame, lines
+from replnet.study.sweeps.table import DIFFERENCES, Line, beside, differences, frame, lines
+
+
+def compare(first: str | Path | Sweep, second: str | Path | Sweep) -> Any:
+    """The difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it."""
+    import pandas as pd
+
+    one, other = (given if isinstance(given, Sweep) else Sweep.read(given) for given in (first, second))
+    axes, rows, verdict = differences(one, other)
+    found = pd.DataFrame(rows, columns=[*axes, *DIFFERENCES])
+    found.attrs["verdict"] = verdict
+    return found
+
 
 FAILURES = "failures.json"  # in a run directory: cells that failed the last time, by key
 

@@ -9,15 +9,14 @@ end the network is emulated at the value found.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 from replnet.ages.roots import narrowed
 from replnet.laws import law
 from replnet.measure.row import Row
-from replnet.network.network import Network, load
+from replnet.network.network import Given, Network, network_of
 from replnet.study.experiment.subjects import Settings, emulated
 from replnet.study.predict import predict
 from replnet.study.replications import Progress
@@ -47,10 +46,10 @@ class Sized:
 
 
 def size(
-    source: str | Path,
-    overrides: tuple[str, ...],
+    network: Given,
     target: float,
     *,
+    overrides: Iterable[str] = (),
     group: str | None = None,
     vary: str | None = None,
     seed: int = 1,
@@ -64,15 +63,15 @@ def size(
     Of many sources it is the mean freshness, unless `group` is one of them.
     """
     if not 0 < target < 1:
-        raise ValueError(f"--target: {target:g} is not a freshness to reach (above 0 and below 1)")
-    network = load(source, overrides)
+        raise ValueError(f"target: {target:g} is not a freshness to reach (above 0 and below 1)")
+    network = network_of(network, overrides)
     key, start = _field(network.data(), vary)
     estimator = "sampled" if network.kind == "aggregate" else "conditional"
     settings = Settings(None, estimator, seed, None, precision, None, 0.02)
     tell = progress or (lambda share, words: None)
 
     def at(value: Number) -> Network:
-        return load(source, (*overrides, f"{key}={value!r}"))
+        return network_of(network, [f"{key}={value!r}"])
 
     def by_formula(value: Number) -> float | None:
         found = [row.predicted for row in _about(predict(at(value)), group)]
