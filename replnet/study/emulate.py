@@ -79,17 +79,12 @@ def emulate(
 
     network = network_of(network)
     if engine == "live":
-        same = {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
-        same |= {"resolution": resolution, "progress": progress, "address": address, **live}
-        return _live(network, metrics(measure), by, precision, workers, trace, **same)
-    for name in live:
-        if name not in ("hosts", "time_scale"):
-            raise TypeError(f"emulate() got an unexpected keyword argument {name!r}")
-        raise ValueError(f"{name}: is of live runs (engine: live)")
-    engine = engine or suited(network)
-    _check(engine, seed, horizon, precision, estimator, replications, resolution)
+        live |= {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
+        live |= {"resolution": resolution, "progress": progress, "address": address}
+        return _live(network, metrics(measure), by, precision, workers, trace, **live)
+    engine, asked = engine or suited(network), metrics(measure)
+    _check(engine, seed, horizon, precision, estimator, replications, resolution, live)
     require_by(by)
-    asked = metrics(measure)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
     begun = time.perf_counter()
@@ -150,7 +145,12 @@ def _check(
     estimator: str,
     replications: int | None,
     resolution: float,
+    live: Iterable[str],
 ) -> None:
+    for name in live:
+        if name not in ("hosts", "time_scale"):
+            raise TypeError(f"emulate() got an unexpected keyword argument {name!r}")
+        raise ValueError(f"{name}: is of live runs (engine: live)")
     if engine not in EVENTS:
         raise ValueError(f"engine: {engine!r} is not an engine ({' or '.join(EVENTS)})")
     if estimator not in ESTIMATORS:
