@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 import signal
 import sys
 import threading
@@ -54,6 +55,22 @@ WORKERS = click.option(
 ADDRESS = click.option("--address", help="A Ray cluster to join; local: one of its own.  [default: RAY_ADDRESS]")
 
 
+class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """Seconds, from 90, 90s, 10m or 2h."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value)
+        units = {"s": 1, "m": 60, "h": 3600}
+        try:
+            seconds = float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
+        except ValueError:
+            seconds = 0.0
+        return seconds if 0 < seconds < math.inf else self.fail(f"{text!r} is no time (such as 90s, 10m or 2h)")
+
+
+BUDGET = click.option("--budget", type=Duration(), help="End after this time, such as 10m, with what there is then.")
 STRICT = click.option("--strict", is_flag=True, help="An exit code of its own for what is unresolved.")
 
 

@@ -8,6 +8,7 @@ import click
 
 from replnet.cli.main import (
     ADDRESS,
+    BUDGET,
     DIFFERS,
     EPILOG,
     FINE,
@@ -82,6 +83,7 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @MEASURE
 @BY
+@BUDGET
 @STRICT
 @formats()
 def run(
@@ -102,8 +104,9 @@ def run(
     options["measure"] += tuple(demand.metric for demand in demands)
     for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
     if engine == "live":
-        if options.pop("workers") is not None:
-            raise ValueError("--workers: hosts share the nodes of a live run (use --hosts)")
+        for name, instead in (("workers", "use --hosts"), ("budget", "use --horizon and --time-scale")):
+            if options.pop(name) is not None:
+                raise ValueError(f"--{name}: is not of live runs ({instead})")
         result = _live(loaded, **options, **for_live)
     else:
         if given := [name for name, value in for_live.items() if value is not None]:

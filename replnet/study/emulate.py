@@ -58,20 +58,20 @@ def emulate(
     by: str | None = None,
     workers: int | None = None,
     address: str | None = None,
+    budget: float | None = None,
     **live: Any,
 ) -> Emulated:
     """Run the network, or one that comes with replnet by its name, and compare it with its predictions.
 
     By `array`, by `step` where only that can, or for real by `live`, which takes `hosts` and `time_scale` besides.
-    `horizon` units of time are shared out among the replications, 32 of them or
-    more if they would take long. With `precision`, replications are added until every interval of freshness
-    has a half-width of at most that, and a smaller one where freshness is near 0 or 1 (replications.py).
-    Rows that differ from their prediction are run four times longer before they are called so, or always
-    or never if `confirm` says so. Ctrl-C ends the run with what there is.
-    `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not
-    that are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`.
-    With `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate
-    are there anyway).
+    `horizon` units of time are shared out among the replications, 32 of them or more if they would take long. With
+    `precision`, replications are added until every interval of freshness has a half-width of at most that, and a
+    smaller one where freshness is near 0 or 1 (replications.py). Rows that differ from their prediction are run four
+    times longer before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what
+    there is, and so does a `budget` of seconds.
+    `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not that
+    are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`. With
+    `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
     What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
     machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
     """
@@ -93,6 +93,7 @@ def emulate(
         if log is None and (spec := _portable(network)):
             same = Same(spec, engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
             made.spread = partial(_spread, same, workers, address)
+        made.deadline = math.inf if budget is None else time.monotonic() + budget
         made.all(precision, confirm, progress)
     found, (events, queries) = made.found, made.counts
     return Emulated(

@@ -67,6 +67,10 @@ class Judged(Protocol):
     def rows(self) -> list[Row]: ...
 
 
+class _Late(Exception):  # noqa: N818
+    """The time that a run may take is over."""
+
+
 @final
 @dataclass
 class Replications(Generic[P]):
@@ -85,6 +89,7 @@ class Replications(Generic[P]):
     plenty: float = EVENTS["array"]
     room: int = 1
     spread: Spread[P] | None = None
+    deadline: float = math.inf  # of time.monotonic(), after which no more are begun
     _each: float = math.inf  # seconds that a range takes here
     paths: list[P] = field(default_factory=list)
     incomplete: str = ""
@@ -111,6 +116,8 @@ class Replications(Generic[P]):
                 self._until(LONGER * len(self.paths))
         except KeyboardInterrupt:
             self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"
+        except _Late:
+            self.incomplete = f"out of time after {len(self.paths)} replications"
 
     def _until(self, replications: int) -> None:
         done = range(len(self.paths), replications, self.room)
@@ -120,10 +127,15 @@ class Replications(Generic[P]):
             if self.spread and self._each < math.inf and self._each * (len(ranges) - at) > WORTH:
                 self._elsewhere(self.spread, ranges[at:])
                 return
+            self._look_at_the_clock()
             self._tell(replications)
             begun, first = time.perf_counter(), not self.paths
             self.paths += self.run(some)
             self._each = math.inf if first else min(self._each, time.perf_counter() - begun)
+
+    def _look_at_the_clock(self) -> None:
+        if self.paths and time.monotonic() > self.deadline:
+            raise _Late
 
     def _tell(self, replications: int) -> None:
         if self.progress:
@@ -142,6 +154,7 @@ class Replications(Generic[P]):
             while now in early:
                 self.paths += early.pop(now)
                 now += 1
+            self._look_at_the_clock()
             self._tell(ranges[-1].stop)
 
     def _reach(self, precision: float) -> None:

@@ -54,6 +54,13 @@ def test_what_is_interrupted_keeps_the_replications_up_to_the_first_that_lacks()
     assert rows(again) == rows(found)
 
 
+def test_a_budget_ends_a_run_with_what_there_is():
+    for workers in (0, 2):
+        found = rn.emulate(NETWORK, precision=1e-6, budget=0.2, workers=workers)
+        assert found.incomplete == f"out of time after {found.replications} replications"
+        assert found.rows
+
+
 def test_a_law_of_the_program_itself_stays_in_it(monkeypatch):
     """Other processes could not read it."""
     from replnet.study import emulate
