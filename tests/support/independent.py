@@ -123,7 +123,7 @@ class Simulation:
     def _begin(self, node: Node) -> None:
         about = node.about
         if node.role == "source":
-            if "updates" not in about:
+            if self.many or "updates" not in about:  # those of many have theirs already
                 return
             self.updates[node.name] = instants(str(about["updates"]), self.start, self.length, self.rng)
             return
@@ -477,7 +477,7 @@ def reachable(graph: nx.DiGraph) -> dict[str, list[str]]:
     for a, b, kind in graph.edges(data="kind"):
         needs = {"download": "downloads", "peer": "polls", "query": "queries"}[kind]
         if graph.nodes[b].get(needs) is not None or (
-            "updates" not in graph.nodes[a] and needs == "downloads" and (graph.nodes[a]["role"] == "source")
+            needs == "downloads" and (graph.nodes[a]["role"], graph.nodes[a]["group"]) == ("source", "sources")
         ):  # of many sources each is downloaded by itself
             ways.add_edge(a, b)
     for name, about in graph.nodes(data=True):
