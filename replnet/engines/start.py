@@ -65,14 +65,14 @@ def require_order(plan: Plan) -> None:
 
 def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int = 1) -> Iterator[float]:
     """Depths to try in turn; `update_age` is the largest over the sources, `sets` of nodes are run side by side."""
-    if plan.known:
+    lines = float(settling(plan).max(initial=0.0))
+    if plan.known and not lines:
         yield 0.0
         return
     quiet, asking = plan.quiet, plan.pulls
     enough = update_age + 2 * delay
     most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / (sets * asking) if asking else 0.0
     most = min(most, MOST / (sets * plan.rate))
-    lines = float(settling(plan).max())
     enough = max(enough, lines)
     # Of exponential waits the longest of n is on average log(n) of their mean.
     depth = max((4 + math.log(sets * max(plan.size, 1))) * quiet + 4 * delay, lines)
