@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
 SECTIONS = {"title", "vary", "network", "optimise", "formula", "run", "claims"}  # that make a file an experiment
+KINDS, LISTED = ("networks", "experiments", "laws", "metrics"), ("kind", "name", "about")
 NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
 
 
@@ -113,9 +113,6 @@ def schema(what: str) -> int:
     return FINE
 
 
-KINDS = ("networks", "experiments", "laws", "metrics")
-
-
 @commands.command("list")
 @click.argument("kinds", metavar="[KIND ...]", nargs=-1, type=click.Choice(KINDS))
 @formats()
@@ -127,12 +124,8 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
     return FINE
 
 
-LISTED = ("kind", "name", "about")
-
-
 def _known(kind: str) -> Iterator[tuple[str, str]]:
     """Names, with what each is."""
-    from replnet.laws import law as _  # noqa: F401  with which all families are there
     from replnet.laws.law import FAMILIES
     from replnet.measure.row import METRICS, ON_REQUEST
     from replnet.text.documents import read_yaml, shipped, shipped_names
@@ -203,6 +196,8 @@ def _give_or_take(row: Row) -> str:
 @commands.command()
 def doctor() -> int:
     """Check that this installation can do its work, and how fast."""
+    import platform
+
     echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
     checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_library, NEEDED), *_engines()]
     for good, words in checks:

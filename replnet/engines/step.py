@@ -16,7 +16,7 @@ from replnet.engines.outages import Hazards
 from replnet.engines.plan import Plan
 from replnet.engines.runner import Agenda, Instants, Parcel, Runner, clockwork, phases
 from replnet.engines.start import depths, further
-from replnet.engines.tally import UNKNOWN, Path, Task, rates
+from replnet.engines.tally import UNKNOWN, Path, Task, rates, shares
 from replnet.engines.watcher import Watcher
 from replnet.laws.law import Floats, Law
 from replnet.laws.processes.streams import seed_words
@@ -163,13 +163,13 @@ class Walk:
         tally = self.watcher.tally
         tally.sums, together = self.watcher.sums(task.horizon)
         self.watcher.finish()
-        shares = tally.shares(0, task.rows) | together
+        found = shares(plan, tally.sums, task.horizon, task.rows, task.questions) | together
         if self.runner.hazards and (lines := self.runner.hazards.lines):
-            shares |= load(plan, lines.totals(task.horizon), task.horizon)
-        shares |= rates(plan, self.watcher.downloads, task.horizon)
+            found |= load(plan, lines.totals(task.horizon), task.horizon)
+        found |= rates(plan, self.watcher.downloads, task.horizon)
         updates, downloads, polls, queries = self.watcher.counts
         return Path(
-            shares=shares,
+            shares=found,
             counts=(updates, downloads, polls, queries),
             depth=self.depth,
             unproven=self.unproven,

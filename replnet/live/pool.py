@@ -12,7 +12,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -98,7 +98,8 @@ def _by_processes(
     try:
         for job in warm:
             team[0].call(work, job)
-            team[0].answer()
+            with suppress(processes.Died):  # which is seen again where it has work
+                team[0].answer()
         while duties.left or busy:
             for worker in team:
                 if worker not in busy and (job := duties.next()) is not None:

@@ -2,7 +2,7 @@
 
 A worker is this Python once more, which hears over a pipe what to call with what. So a program that uses replnet needs
 no guard around its main part, and a worker ends when its pipe does, whatever becomes of who started it. Workers that
-have nothing to do wait for the next call.
+have nothing to do wait for the next call, for a while.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import IO, Any, final
 LENGTH = struct.Struct("<q")  # before every message
 START = "from replnet.live.processes import main; main()"
 END = 5.0  # seconds for a worker to end by itself
+PATIENCE = 60.0  # seconds that a worker waits for work: what it has loaded takes memory
 
 _waiting: list[Worker] = []
 
@@ -58,7 +59,10 @@ class Worker:
     def answer(self) -> Any:
         found = _read(self._from)
         if found is None:
-            code = self._process.wait(END)
+            try:
+                code = self._process.wait(END)
+            except subprocess.TimeoutExpired:
+                raise Died("closed its pipe") from None
             raise Died(f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}")
         return pickle.loads(found)
 
@@ -103,6 +107,10 @@ def _close() -> None:
     dismiss(_waiting, [*_waiting])
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_waiting.clear)  # two who hear one pipe would get half an answer each
+
+
 def _write(to: IO[bytes], message: Any) -> None:
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     to.write(LENGTH.pack(len(data)) + data)
@@ -138,7 +146,11 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        found = attempt(_done, jobs.get())
+        try:
+            job = jobs.get(timeout=PATIENCE)
+        except queue.Empty:
+            os._exit(0)
+        found = attempt(_done, job)
         try:
             _write(answers, found)
         except (pickle.PicklingError, TypeError, AttributeError) as error:

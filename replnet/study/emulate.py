@@ -90,9 +90,9 @@ def emulate(
     begun = time.perf_counter()
     with event_log(trace, network, seed, engine) as log:
         made = _replicated(plan(network), engine, seed, horizon, replications, resolution, estimator, asked, by, log)
-        if log is None and (spec := _portable(network)):
-            same = Same(spec, engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
-            made.spread = partial(_spread, same, workers, address)
+        if log is None and workers != 0:
+            same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
+            made.spread = partial(_spread, network, same, made.run, workers, address)
         made.deadline = math.inf if budget is None else time.monotonic() + budget
         made.all(precision, confirm, progress)
     found, (events, queries) = made.found, made.counts
@@ -233,11 +233,20 @@ def _portable(network: Network) -> bytes:
 
 
 def _spread(
-    same: Same, workers: int | None, address: str | None, groups: Sequence[Sequence[range]]
+    network: Network,
+    same: Same,
+    run: Callable[[range], list[Path]],
+    workers: int | None,
+    address: str | None,
+    groups: Sequence[Sequence[range]],
 ) -> Iterator[tuple[int, list[Path]]]:
-    """By place of the group, as they are done."""
+    """By place of the group, as they are done; by `run` where others could not make them."""
     from replnet.live import pool
 
+    same = same._replace(spec=_portable(network))
+    if not same.spec:
+        yield from ((place, [path for some in group for path in run(some)]) for place, group in enumerate(groups))
+        return
     jobs = [(same, [(some.start, some.stop) for some in group]) for group in groups]
     order = [-float(at) for at in range(len(jobs))]
     with closing(pool.run(paths_of, jobs, order, workers, address, here=True)) as results:

@@ -6,7 +6,6 @@ document makes a `Problem` of it, which knows the place, and collects all of the
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,6 +108,8 @@ def field_name(path: Sequence[str | int]) -> str:
 
 def suggestion(name: str, known: Iterable[str], otherwise: str = "one of") -> str:
     """The nearest known name, or all of them."""
+    import difflib
+
     names = sorted(known)
     near = difflib.get_close_matches(name, names[:10_000], n=1, cutoff=0.6)
     if near:

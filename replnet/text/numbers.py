@@ -10,10 +10,10 @@ what is a number stays one.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from numbers import Real
 from typing import Any, TextIO
 
@@ -21,7 +21,6 @@ from replnet.text.errors import escaped
 
 DIGITS = 5  # of a number that has no interval
 MOST_PLACES = 9
-UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -103,7 +102,12 @@ def text(value: Any) -> str:
 
 def clean(words: str) -> str:
     """The text without characters that neither HTML nor SVG may hold."""
-    return UNPRINTABLE.sub("\ufffd", words)
+    return _unprintable().sub("\ufffd", words)
+
+
+@cache  # and not as the module is read: it takes milliseconds, and few programs make a page
+def _unprintable() -> re.Pattern[str]:
+    return re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 
 
 def minus(number: str) -> str:
@@ -136,6 +140,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    import csv
+
     out = csv.writer(to, lineterminator="\n")
     out.writerow([as_cell(name) for name in columns])
     out.writerows([as_cell(value) for value in row] for row in rows)
