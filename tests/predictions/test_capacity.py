@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import math
 
+from loaded import E1, cluster, redundant
+
 import replnet as rn
 from replnet.ages.queueing import NEVER
-
-E1 = "exponential(rate=1)"
-
-
-def cluster(**fields):
-    usual = {
-        "replicas": 10,
-        "peers": 3,
-        "updates": E1,
-        "downloads": E1,
-        "polls": "exponential(rate=2)",
-        "bandwidth": 20,
-    }
-    return rn.cooperative(**{**usual, **fields})
-
-
-def redundant(rate, **fields):
-    usual = {"replicas": 10, "ask": 3, "updates": E1, "downloads": E1, "bandwidth": 20}
-    return rn.redundant(queries=f"exponential(rate={rate})", **{**usual, **fields})
 
 
 def test_a_line_overflows_where_its_growth_says_so():

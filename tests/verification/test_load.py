@@ -7,30 +7,13 @@ probability 0.01; seeds are fixed. The resolution of every check is asserted wit
 from __future__ import annotations
 
 import pytest
+from loaded import E1, cluster, redundant
 
 import replnet as rn
 
 pytestmark = pytest.mark.verification
 
-E1 = "exponential(rate=1)"
 SOURCE, REPLICA, CLIENT = {"updates": E1}, {"downloads": E1}, {"queries": E1}
-
-
-def cluster(**fields):
-    usual = {
-        "replicas": 10,
-        "peers": 3,
-        "updates": E1,
-        "downloads": E1,
-        "polls": "exponential(rate=2)",
-        "bandwidth": 20,
-    }
-    return rn.cooperative(**{**usual, **fields})
-
-
-def redundant(rate, **fields):
-    usual = {"replicas": 10, "ask": 3, "updates": E1, "downloads": E1, "bandwidth": 20}
-    return rn.redundant(queries=f"exponential(rate={rate})", **{**usual, **fields})
 
 
 def measured(network, **how):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from laws_of_intervals import DEPENDENT as TEXTS
 from live_world import assert_same_path
 from networks import networks
 from paths import assert_agree, task, walks
@@ -23,19 +24,6 @@ from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import FUTURE, PAST, Chance, exponentials, name_words, seed_words
 from replnet.testing import assert_mean
 
-TEXTS = [
-    "alternating(values=[1, 3])",
-    "alternating(values=[0.5, 0.25, 2, 0.25])",
-    "correlated(law=pareto(alpha=3, rate=2), rho=0.9)",
-    "correlated(law=lattice(values=[1, 2], weights=[3, 1]), rho=-0.5)",
-    "longrange(law=uniform(low=0.5, high=1.5), hurst=0.8)",
-    "modulated(rates=[10, 1], means=[1, 5])",
-    "modulated(rates=[8, 0, 3], means=[1, 2, 0.5])",
-    "diurnal(rate=1, swing=0.8, period=24)",
-    "diurnal(rate=0.3, swing=1, period=1)",
-    "superposition(law=pareto(alpha=3, mean=2), count=4)",
-    "superposition(laws=[constant(period=3), diurnal(rate=1, swing=1, period=5), alternating(values=[1, 2])])",
-]
 MANY = 10_000  # processes side by side
 
 
