@@ -5,6 +5,7 @@ In it:
     information_age  the law of the information age X of a copy, and what topologies do to it
     half_line        that law on the whole half line, and integrals against it
     penalties        staleness of a copy beyond fresh or not (Staleness II-IV, Sync 2.1), for any X
+    spells           how long it stays fresh, and stale (P2P V-B)
     weights          what an age costs: weight functions w and their repeated integrals
     prediction       a predicted number, with where it comes from and how far it can be trusted
     roots            rates that meet a target: where increasing functions cross zero

@@ -60,6 +60,8 @@ MISSING = Basis("exact", "Staleness eq. 54", INDEPENDENT)
 FIRST_MISSED = Basis("exact", "Sync Definition 2; Staleness eq. 42", INDEPENDENT)
 LAST_CHANGE = Basis("exact", "Sync Definition 2, by the last change", INDEPENDENT)
 DATA = Basis("exact", "mean information age", "")
+OLDER = Basis("exact", "law of the information age", "")
+THERE = Basis("exact", "a copy at all times", "")
 
 NEVER = "infinite because nothing reaches the copy"
 HEAVY = "infinite because {} is: ages have too heavy a tail"
@@ -126,6 +128,19 @@ def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
 def data_age(copy: InformationAge) -> Prediction:
     """E[X]: how long ago the copy's data left the source, changed since or not."""
     return _mean_weight(copy, DATA, ONE, 1.0, "E[X]")
+
+
+def older(copy: InformationAge, x: float) -> Prediction:
+    """P(X > x), the chance that the data left the source more than x ago."""
+    if isinstance(copy, Never):
+        return Prediction.of(1.0, copy.basis)
+    law = half_line(copy)
+    return _found(copy, OLDER, Integral(float(law.tail(np.array([x]))[0]), law.error))
+
+
+def there(copy: InformationAge, _: Law) -> Prediction:
+    """The chance that there is a copy."""
+    return Prediction.of(1.0, THERE)
 
 
 # ---- What a copy of a given age is expected to cost

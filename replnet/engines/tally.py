@@ -104,20 +104,23 @@ class Sums:
     brought: Ints  # answers that brought a copy, where some do not
     ended: Ints
     whole: Floats  # time, or answers, that could be looked into,
-    stale: Floats
     undated: Floats  # and that could not
     costs: dict[str, Floats]  # by metric
+    wholes: dict[str, Floats]  # and of what they are shares
 
     @classmethod
     def zero(cls, cells: int, metrics: Iterable[str] = ()) -> Sums:
-        fresh, absent, good, whole, stale, undated = np.zeros((6, cells + 1))
+        fresh, absent, good, whole, undated = np.zeros((5, cells + 1))
         brought, ended = np.zeros((2, cells + 1), np.int64)
-        costs = {name: np.zeros(cells + 1) for name in metrics}
-        return cls(fresh, absent, good, brought, ended, whole, stale, undated, costs)
+        costs, wholes = ({name: np.zeros(cells + 1) for name in metrics} for _ in range(2))
+        return cls(fresh, absent, good, brought, ended, whole, undated, costs, wholes)
 
     def plus(self, other: Sums) -> Sums:
-        added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-1]}
-        return Sums(**added, costs={name: cost + other.costs[name] for name, cost in self.costs.items()})
+        added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-2]}
+        for name in ("costs", "wholes"):
+            own, more = getattr(self, name), getattr(other, name)
+            added[name] = {metric: cost + more[metric] for metric, cost in own.items()}
+        return Sums(**added)
 
 
 @final
@@ -139,6 +142,8 @@ class Tally:
         self._known, there = -ages, np.isfinite(ages)
         self._updates = Updates(-ages[there], np.append(0, np.cumsum(there)))
         self._upto, self._waiting = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
+        self._ahead = max((question.ahead for question in self._questions.values()), default=0.0)
+        self._lasting: list[tuple[Ints, Ints, Floats, Floats, Floats]] = []  # and stretches that wait
         self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who had a fresh copy from when to when
         if self._plan.topology.together and self._sampled:
             self.spans = []
@@ -146,7 +151,7 @@ class Tally:
     def changed(self, new: Updates, upto: float, oldest: Floats) -> None:
         """All updates up to some instant; of these before `oldest` of its row none matters any more but to answers."""
         old, rows, oldest = self._updates, self._known.size, np.minimum(oldest, self._upto)
-        for row, _, _, left in self._waiting:
+        for row, left in [(one[0], one[-1]) for some in (self._waiting, self._lasting) for one in some]:
             np.minimum.at(oldest, row[left > UNKNOWN], left[left > UNKNOWN])
         keep = old.points >= oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
         kept = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
@@ -155,6 +160,9 @@ class Tally:
         waiting, self._waiting = self._waiting, []
         for answers in waiting:
             self.answered(*answers)
+        lasting, self._lasting = self._lasting, []
+        for some in lasting:
+            self._last(*some)
 
     def stretches(self, row: Ints, cell: Ints, who: Ints, begin: Floats, end: Floats, left: Floats) -> None:
         """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf if it never came."""
@@ -173,16 +181,23 @@ class Tally:
             # What comes in may lie in memory that the next window uses again.
             self.spans.append((who + path * self._plan.everyone, begin.copy(), until))
         if self._questions:
-            cell, (row, begin, end, left) = self._dated(left, cell, end - begin, row, begin, end, left)
-            lasting = Stretches(row, begin, end, left, self._since(row, left))
-            self._add(lasting, lasting.length, cell)
+            cell, (row, begin, end, left) = self._dated(left, cell, (begin, end), row, begin, end, left)
+            self._last(row, cell, begin, end, left)
+
+    def _last(self, row: Ints, cell: Ints, begin: Floats, end: Floats, left: Floats) -> None:
+        """What is asked of stretches; of those of which it is not known yet for how long they would have been fresh,
+        later."""
+        if (late := np.minimum(end + self._ahead, self._horizon) > self._upto).any():
+            self._lasting.append((row[late], cell[late], begin[late], end[late], left[late]))
+            row, cell, begin, end, left = row[~late], cell[~late], begin[~late], end[~late], left[~late]
+        self._add(Stretches(row, begin, end, left, self._since(row, left)), cell)
 
     def answered(self, row: Ints, cell: Ints, at: Floats, left: Floats) -> None:
         """Queries that came to their end; `left` is NaN where they brought nothing.
 
         Some wait in line beyond the updates that are known.
         """
-        if self._sampled and (late := at > self._upto).any():
+        if self._sampled and (late := self._early(at)).any():
             self._waiting.append((row[late], cell[late], at[late], left[late]))
             row, cell, at, left = row[~late], cell[~late], at[~late], left[~late]
         n, brought = self.sums.fresh.size, ~np.isnan(left)
@@ -199,8 +214,13 @@ class Tally:
         if self._questions:
             mine = ~self._with_copies[cell]
             row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
-            cell, (row, at, left) = self._dated(left, cell, np.ones(cell.size), row, at, left)
-            self._add(Answers(row, at, left, self._since(row, left)), np.ones(cell.size), cell)
+            cell, (row, at, left) = self._dated(left, cell, None, row, at, left)
+            self._add(Answers(row, at, left, self._since(row, left)), cell)
+
+    def _early(self, at: Floats) -> Flags:
+        """Answers for which it takes updates that are not known yet."""
+        ahead = np.where(at < self._horizon - self._ahead, self._ahead, 0.0)
+        return np.asarray(at + ahead > self._upto)
 
     @cached_property
     def _with_copies(self) -> Flags:
@@ -238,23 +258,38 @@ class Tally:
         laws = [plan.topology.laws[g].age for g in kinds.tolist()]
         return laws, np.tile(number, self.paths), np.tile(plan.stretch(rows), self.paths)
 
-    def _dated(self, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
-        """Without what nobody knows the age of, which is counted, and without what never came, which costs the most."""
+    def _dated(
+        self, left: Floats, cell: Ints, span: tuple[Floats, Floats] | None, *columns: Any
+    ) -> tuple[Ints, list[Any]]:
+        """Without what nobody knows the age of, which is counted, and without what never came, which costs the most.
+
+        `span` is from when to when copies were held; None of answers.
+        """
         if not (left < self._oldest[columns[0]]).any():
             return cell, list(columns)
-        never = np.isneginf(left)
-        self.sums.undated += np.bincount(
-            cell, wholes * ((left < self._oldest[columns[0]]) & ~never), self.sums.fresh.size
-        )
-        lost = np.bincount(cell, wholes * (never & (self._rates[columns[0]] > 0)), self.sums.fresh.size)
-        kept = np.bincount(cell, wholes * never, self.sums.fresh.size)
-        self.sums.whole += kept
-        self.sums.stale += lost
+        never, n = np.isneginf(left), self.sums.fresh.size
+        lasts = span[1] - span[0] if span else np.ones(cell.size)
+        self.sums.undated += np.bincount(cell, lasts * ((left < self._oldest[columns[0]]) & ~never), n)
+        self.sums.whole += np.bincount(cell, lasts * never, n)
+        lost = never & (self._rates[columns[0]] > 0)
         for name, question in self._questions.items():
-            missed = kept if question.about == "data" else lost
-            self.sums.costs[name] += np.where(missed > 0, missed, 0.0) * np.where(missed > 0, question.limit, 0.0)
+            if span and question.at is not None:
+                lasts = ((span[0] <= question.at) & (question.at < span[1])).astype(float)
+            elif span:
+                lasts = np.maximum(np.minimum(span[1], self._horizon - question.ahead) - span[0], 0.0)
+            self._give_up(name, question, cell, lasts * never, lasts * lost)
         some = left >= self._oldest[columns[0]]
         return cell[some], [column[some] for column in columns]
+
+    def _give_up(self, name: str, question: Question, cell: Ints, kept: Floats, lost: Floats) -> None:
+        """Account for what never came: so much of it in all, and so much that misses updates."""
+        n, fresh = self.sums.fresh.size, kept - lost
+        missed = {"data": kept, "still": fresh}.get(question.about, lost)
+        counted = {"stale": lost, "fresh": fresh}.get(question.over, kept)
+        if question.over != "turns":
+            self.sums.wholes[name] += np.bincount(cell, counted, n)
+        if question.about != "turns":
+            self.sums.costs[name] += np.bincount(cell[missed > 0], missed[missed > 0] * question.limit, n)
 
     @cached_property
     def _oldest(self) -> Floats:
@@ -286,13 +321,22 @@ class Tally:
             self._known[short] = oldest[short]
         return self._updates
 
-    def _add(self, measured: Stretches | Answers, wholes: Floats, cell: Ints) -> None:
+    def _add(self, measured: Stretches | Answers, cell: Ints) -> None:
         n = self.sums.fresh.size
-        self.sums.whole += np.bincount(cell, wholes, n)
-        if any(question.over == "stale" for question in self._questions.values()):
-            self.sums.stale += np.bincount(cell, measured.stale, n)
+        self.sums.whole += np.bincount(cell, measured.whole("time"), n)
         for name, question in self._questions.items():
-            self.sums.costs[name] += np.bincount(cell, measured.cost(question), n)
+            if isinstance(measured, Answers) and not question.of_answers:
+                continue
+            some, own = measured, cell
+            if question.ahead:
+                some, there = measured.upto(self._horizon - question.ahead)
+                own = cell[there]
+            if question.at is not None:
+                assert isinstance(some, Stretches)
+                some, there = some.seen(question.at)
+                own = own[there]
+            self.sums.costs[name] += np.bincount(own, some.cost(question), n)
+            self.sums.wholes[name] += np.bincount(own, some.whole(question.over), n)
 
     def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
         """Of the r-th path, by the names of groups and parts (Plan.rows)."""
@@ -364,10 +408,12 @@ def shares(
             found[name, "answered"] = float((weight * answers).sum()), float((weight * sums.ended[mine]).sum())
         counts = weight > 0  # what does not count may cost without end
         for metric, question in questions.items() if plan.hears[g] and name not in plan.shown else ():
-            of = (sums.costs[metric], sums.whole, sums.stale)
-            cost, all_of_it, stale = (float(weight[counts] @ one[mine][counts]) for one in of)
-            over = {"time": (cost, all_of_it), "stale": (cost, stale), "rest": (all_of_it - cost, all_of_it)}
-            found[name, metric] = over[question.over]
+            if not (copies[g] or question.of_answers):
+                continue
+            of = (sums.costs[metric][mine], sums.wholes[metric][mine], plan.copies.astype(float))
+            cost, over, all_of_them = (float(weight[counts] @ one[counts]) for one in of)
+            ways = {"rest": (over - cost, over), "copies": (cost, all_of_them)}
+            found[name, metric] = ways.get(question.over, (cost, over))
     return found
 
 

@@ -10,6 +10,15 @@
     currency(t)          1 while fresh or stale by less than t                           eq. 41
     source_penalty(w)    w(time since the first missed update), 0 while fresh            eq. 42
     update_penalty(w)    the sum of w(age) over all missed updates                       eq. 50
+    older(t)             1 where the copy's data left the source more than t ago         P(X > t)
+    fresh_spell          how long a copy stays fresh once it is, by the spell            P2P eq. 19
+    stale_spell          and how long it stays stale
+    fresh_spell_beyond(t)  1 where it stays fresh for more than t, by the spell          P2P eq. 19
+    fresh_residual(t)    1 where it stays so for t more, over fresh time only            P2P eq. 16
+
+A metric `NAME at t` is that of the copies that there are at that time after the begin, over replications; so also
+`freshness at t` and, of all copies that there could be, `availability at t`. A range in the place of t stands for its
+points: currency(0:2:9), freshness at 0:5:11.
 
 Where copies are of several sources it is a mean over these as well, as freshness is.
 They are measured where they are asked for. An interval needs more than that the mean
@@ -26,24 +35,29 @@ to its source may well do with less.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
-from replnet.ages import penalties
+from replnet.ages import penalties, spells
 from replnet.ages.half_line import exists, half_line
 from replnet.ages.information_age import InformationAge, direct
 from replnet.ages.prediction import Basis, Prediction, mean
 from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
 from replnet.laws.law import Law
-from replnet.measure.row import METRICS, ON_REQUEST
+from replnet.measure.row import AT, METRICS, ON_REQUEST, bare
 from replnet.measure.staleness import About, Question
-from replnet.text.errors import FieldError, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 from replnet.text.grammar import argument, number
+from replnet.text.ranges import is_range, points_of
 
 Predict = Callable[[InformationAge, Law], Prediction]
+
+WITH_RANGE = re.compile(r"(.*(?:\(| at ))([^(]*?:[^()]*)(\)?)")  # the last thing in brackets, or the time
+MOST_POINTS = 1_000  # of a range
 
 
 @final
@@ -76,7 +90,8 @@ class Metric:
             return found
         whole = _mean(self.whole, parts)
         if whole.value == 0:
-            return Prediction(math.nan, note="no formula: it is never stale")
+            never = {"stale": "it is never stale", "fresh": "it is never fresh", "turns": "it never changes"}
+            return Prediction(math.nan, note=f"no formula: {never[self.question.over]}")
         value = found.value / whole.value
         return replace(found, value=value, accuracy=(found.accuracy + value * whole.accuracy) / whole.value)
 
@@ -103,6 +118,18 @@ def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, 
     )
 
 
+def _spell(name: str, question: Question, predict: Predict, whole: Predict) -> Metric:
+    return Metric(name, question, ONE, spells.SPELL, predict, whole)
+
+
+def _still(copy: InformationAge, updates: Law) -> Prediction:
+    return spells.still(copy, updates, 0.0)
+
+
+def _freshness(copy: InformationAge, updates: Law) -> Prediction:
+    return copy.freshness(updates)
+
+
 PLAIN = {
     one.name: one
     for one in (
@@ -112,28 +139,62 @@ PLAIN = {
         _plain("information_age", "data", AGE, penalties.DATA, lambda copy, _: penalties.data_age(copy)),
         _plain("missing_updates", "count", ONE, penalties.MISSING, penalties.missing_updates),
         _plain("lag", "first", AGE, penalties.FIRST_MISSED, penalties.since_first_missed, penalties.staleness),
+        _spell("fresh_spell", Question("still", ONE, ONE.integral, "turns", 1.0), _still, spells.turns),
+        _spell("stale_spell", Question("first", ONE, ONE.integral, "turns", 1.0), penalties.staleness, spells.turns),
     )
 }
 CALLS = {
     "currency": "a lag in brackets, such as currency(0.4)",
     "source_penalty": "a weight in brackets, such as source_penalty(x)",
     "update_penalty": "a weight in brackets, such as update_penalty(1/(1+x))",
+    "older": "a time in brackets, such as older(2)",
+    "fresh_spell_beyond": "a time in brackets, such as fresh_spell_beyond(0.5)",
+    "fresh_residual": "a time in brackets, such as fresh_residual(0.5)",
 }
+AT_A_TIME = {
+    "freshness": Metric(
+        "freshness", Question("first", ONE, ONE.integral, "rest", 1.0), ONE, penalties.STALENESS, _freshness
+    ),
+    "availability": Metric(
+        "availability", Question("data", ONE, ONE.integral, "copies", 1.0), ONE, penalties.THERE, penalties.there
+    ),
+}
+"""What has a meaning of its own only at a time; at any it is measured always, or where nodes crash."""
 assert {*PLAIN, *CALLS} == ON_REQUEST.keys()
 
 
 def is_beyond(text: object) -> bool:
     """Whether this names one of these metrics, however badly."""
-    return isinstance(text, str) and _name(text) in ON_REQUEST
-
-
-def _name(text: str) -> str:
-    return text.partition("(")[0].strip()
+    return isinstance(text, str) and (AT in text or bare(text) in ON_REQUEST)
 
 
 def metric(text: str) -> Metric:
     """The metric of this name."""
-    name = _name(text)
+    text, at, time = text.partition(AT)
+    return _at(text, time) if at else _always(text)
+
+
+def _at(text: str, time: str) -> Metric:
+    """A metric of the copies that there are at a time."""
+    always, at = AT_A_TIME.get(text.strip()) or _always(text), _time(time)
+    if not at >= 0:
+        raise FieldError("measure", f"{shown(time)} is not a time", f"{text}{AT}2.5, of 0 or more after the begin")
+    if not always.question.of_answers or always.question.ahead:
+        raise FieldError("measure", f"{always.name} takes longer than a moment", f"freshness{AT}{number(at)}")
+    return replace(always, name=f"{always.name}{AT}{number(at)}", question=replace(always.question, at=at))
+
+
+def _time(text: str) -> float:
+    """The number, or NaN."""
+    try:
+        found = float(text)
+    except ValueError:
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def _always(text: str) -> Metric:
+    name = bare(text)
     if name not in ON_REQUEST:
         raise FieldError("measure", f"{shown(text)} is not a metric", suggestion(text, ON_REQUEST))
     if name in PLAIN:
@@ -141,20 +202,29 @@ def metric(text: str) -> Metric:
             raise FieldError("measure", f"{shown(text)} takes nothing in brackets", name)
         return PLAIN[name]
     inside = argument(text, "measure", CALLS[name])
-    return _currency(text, inside) if name == "currency" else _penalty(name, text, inside)
+    if name.endswith("_penalty"):
+        return _penalty(name, text, inside)
+    x = _time(inside)
+    if not x >= 0:
+        what = CALLS[name].split()[1]
+        raise FieldError("measure", f"{shown(text)} has no {what} of 0 or more", CALLS[name])
+    return _beyond(name, f"{name}({number(x)})", x)
 
 
-def _currency(text: str, inside: str) -> Metric:
-    try:
-        lag = float(inside)
-    except ValueError:
-        lag = math.nan
-    if not 0 <= lag < math.inf:  # NaN is not either
-        raise FieldError("measure", f"{shown(text)} has no lag of 0 or more", CALLS["currency"])
-    late = threshold(lag)
-    question = Question("first", late, late.integral, "rest", late.limit)
-    name, basis = f"currency({number(lag)})", penalties.CURRENCY
-    return Metric(name, question, late, basis, lambda copy, law: penalties.currency(copy, law, lag))
+def _beyond(name: str, full: str, x: float) -> Metric:
+    """What asks for more, or less, than a time."""
+    late = threshold(x)
+    if name == "currency":
+        question = Question("first", late, late.integral, "rest", late.limit)
+        return Metric(full, question, late, penalties.CURRENCY, lambda copy, law: penalties.currency(copy, law, x))
+    if name == "older":
+        question = Question("data", late, late.integral, limit=late.limit)
+        return Metric(full, question, late, penalties.DATA, lambda copy, _: penalties.older(copy, x))
+    if name == "fresh_residual":
+        question = Question("still", ONE, ONE.integral, "fresh", 1.0, ahead=x)
+        return _spell(full, question, lambda copy, law: spells.still(copy, law, x), _still)
+    question = Question("turns", ONE, ONE.integral, "turns", 1.0, ahead=x)
+    return _spell(full, question, lambda copy, law: spells.turns(copy, law, x), spells.turns)
 
 
 def _penalty(name: str, text: str, inside: str) -> Metric:
@@ -176,4 +246,20 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
     """Those of these names that are measured only where they are asked for."""
     asked = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
-    return tuple({one.name: one for one in map(metric, asked)}.values())
+    return tuple({one.name: one for text in asked for one in map(metric, _each(text))}.values())
+
+
+def _each(text: str) -> Iterator[str]:
+    """With every point of a range in its place."""
+    found = WITH_RANGE.fullmatch(text)
+    if found is None or not is_range(found[2]):
+        yield text
+        return
+    try:
+        points = points_of(found[2])
+    except FieldsError as error:
+        (_, wrong, right), *_ = error.faults
+        raise FieldError("measure", f"{shown(text)}: {wrong}", right) from None
+    if len(points) > MOST_POINTS:
+        raise FieldError("measure", f"{shown(text)} has {len(points):,} points", f"{MOST_POINTS:,} at most")
+    yield from (f"{found[1]}{number(point)}{found[3]}" for point in points)

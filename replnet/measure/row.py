@@ -11,6 +11,8 @@ from replnet.ages.prediction import Prediction
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import ROUNDING, Comparison, verdicts
 
+AT = " at "  # before the time at which alone a metric is looked at
+
 METRICS = {
     "freshness": "share of time (copies) or of answers (clients)",
     "any_fresh": "share of time in which at least one of the sources is fresh",
@@ -34,15 +36,28 @@ ON_REQUEST = {
     "currency": "share of time or of answers that is fresh, or stale by less than the lag in brackets",
     "source_penalty": "weight of the time since the first missed update, 0 while fresh",
     "update_penalty": "sum of the weights of the ages of all missed updates",
+    "older": "share of time or of answers whose data left the source longer ago than the time in brackets",
+    "fresh_spell": "units of time for which a copy stays fresh, once it is",
+    "stale_spell": "units of time for which a copy stays stale, once it is",
+    "fresh_spell_beyond": "share of the spells in which a copy is fresh that last longer than the time in brackets",
+    "fresh_residual": "share of the fresh time after which a copy stays fresh for longer than the time in brackets",
 }
-"""And of what else where it is asked for (metrics.py); the last three have an argument in brackets."""
+"""And of what else where it is asked for (metrics.py), some with an argument in brackets."""
 
 # Judged as they are; others relative to their size.
-SHARES = ("freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency")
+SHARES = (
+    "freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency", "older",
+    "fresh_spell_beyond", "fresh_residual",
+)  # fmt: skip
+
+
+def bare(metric: str) -> str:
+    """The name without what stands in brackets, and without the time after AT."""
+    return metric.partition(AT)[0].partition("(")[0].strip()
 
 
 def is_share(metric: str) -> bool:
-    return metric.partition("(")[0] in SHARES
+    return bare(metric) in SHARES
 
 
 NOTHING = Prediction(math.nan)

@@ -8,10 +8,16 @@ and l the last of them, over a stretch [a, b) in which S stays the same
     count     the same with w = 1            = n(S, a) (b - a) + sum over u in (a, b) of b - u   (3)
     last      integral of t - l, while stale = P(b) - P(max(a, f)),  P the integral of the age
                                                of the updates                                    (4)
-    data      integral of t - S              = ((b - S)^2 - (a - S)^2) / 2                       (5)
+    data      integral of w(t - S)           = w2(b - S) - w2(a - S)                             (5)
+    still     time with no update in         = (min(b, f - y) - a)+                              (6)
+              (S, t + y]
+    turns     how often fresh copies become  = 1 if a <= f - y < b                               (7)
+              stale, after y of being fresh
 
 where w2 is the integral of w. An answer at t costs what stands under these integrals. A copy that is
-older than anything (S = -inf) misses every update and costs what w says at infinity.
+older than anything (S = -inf) misses every update and costs what w says at infinity. In (7) a copy that
+is fresh for longer than y before f was so at f - y, with no update missed before f; so of the stretches that
+end their freshness at f one counts, if it lasted.
 """
 
 from __future__ import annotations
@@ -24,11 +30,11 @@ from typing import Literal, NamedTuple, final
 
 import numpy as np
 
-from replnet.laws.law import Floats, Ints
+from replnet.laws.law import Flags, Floats, Ints
 
 Cost = Callable[[Floats], Floats]
-About = Literal["first", "every", "count", "last", "data"]
-Over = Literal["time", "stale", "rest"]
+About = Literal["first", "every", "count", "last", "data", "still", "turns"]
+Over = Literal["time", "stale", "rest", "fresh", "turns", "copies"]
 
 PAIRS = 1 << 20  # of a stretch and an update that are in hand at once
 
@@ -39,7 +45,9 @@ class Question:
     """What is to be added up, and of what it is a share.
 
     `w` and its integral `w2` weigh what is about the `first` or `every` missed update; the others have no weight.
-    `over` time is a mean; `stale`, a mean of the time that was stale; `rest` is the share that costs nothing.
+    `over` time is a mean; `stale` and `fresh`, of the time that was so; `turns`, of the times that copies became stale;
+    `rest` is the share that costs nothing, and `copies` the mean over all copies that there could be. `ahead` is y of
+    (6) and (7), and `at` an instant that alone counts.
     """
 
     about: About
@@ -47,6 +55,13 @@ class Question:
     w2: Cost
     over: Over = "time"
     limit: float = math.inf  # the cost of a copy that is infinitely old
+    ahead: float = 0.0
+    at: float | None = None
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether it can be asked of answers as well as of copies."""
+        return self.at is None and self.over != "turns"
 
 
 class Updates(NamedTuple):
@@ -126,6 +141,30 @@ class Stretches:
         found[late] = begin
         return found
 
+    def upto(self, horizon: float) -> tuple[Stretches, Flags]:
+        """What there is of them before then, and whose it is."""
+        there = self.begin < horizon
+        begin, end = self.begin[there], np.minimum(self.end[there], horizon)
+        return Stretches(self.row[there], begin, end, self.left[there], self.updates), there
+
+    def seen(self, at: float) -> tuple[Answers, Flags]:
+        """The copies that who asks then would get, and which of them there are."""
+        there = (self.begin <= at) & (at < self.end)
+        row, left = self.row[there], self.left[there]
+        return Answers(row, np.full(row.size, at), left, self.updates), there
+
+    def whole(self, over: Over) -> Floats:
+        """What the cost of every stretch is a share of."""
+        match over:
+            case "stale":
+                return self.stale
+            case "fresh":
+                return self.length - self.stale
+            case "turns":
+                return self._turns(0.0)
+            case _:
+                return self.length
+
     def cost(self, question: Question) -> Floats:
         """Of every stretch."""
         match question.about:
@@ -142,7 +181,17 @@ class Stretches:
                 row = self.row[late]
                 return self._spread(late, self._updates_age(row, end) - self._updates_age(row, begin))
             case "data":
-                return self.length * (self.end + self.begin - 2 * self.left) / 2
+                return question.w2(self.end - self.left) - question.w2(self.begin - self.left)
+            case "still":
+                lasts = self.updates.after(self.row, self._first) - question.ahead
+                return np.maximum(np.minimum(self.end, lasts) - self.begin, 0.0)
+            case "turns":
+                return self._turns(question.ahead)
+
+    def _turns(self, ahead: float) -> Floats:
+        """(7)"""
+        lasts = self.updates.after(self.row, self._first) - ahead
+        return ((self.begin <= lasts) & (lasts < self.end)).astype(float)
 
     def _spread(self, late: Ints, cost: Floats) -> Floats:
         found = np.zeros(self.begin.size)
@@ -192,6 +241,21 @@ class Answers:
     def stale(self) -> Floats:
         return (self._first < self._upto).astype(float)
 
+    def upto(self, horizon: float) -> tuple[Answers, Flags]:
+        """Those before then, and which they are."""
+        there = self.at < horizon
+        return Answers(self.row[there], self.at[there], self.left[there], self.updates), there
+
+    def whole(self, over: Over) -> Floats:
+        """What the cost of every answer is a share of."""
+        match over:
+            case "stale":
+                return self.stale
+            case "fresh":
+                return 1 - self.stale
+            case _:
+                return np.ones(self.at.size)
+
     def cost(self, question: Question) -> Floats:
         """Of every answer."""
         late = np.flatnonzero(self.stale)
@@ -206,7 +270,11 @@ class Answers:
             case "last":
                 found[late] = self.at[late] - points[self._upto[late] - 1]
             case "data":
-                found = self.at - self.left
+                found = question.w(self.at - self.left)
+            case "still":
+                found = (self.updates.after(self.row, self._first) > self.at + question.ahead).astype(float)
+            case "turns":
+                raise AssertionError("answers do not last")
         return found
 
 

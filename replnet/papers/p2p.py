@@ -1,33 +1,21 @@
 """Freshness of copies of copies, and the best size of a system that serves clients (P2P).
 
-With X the information age of any copy, U the updates, G_U the tail of the
-update age and g_U its density,
-
-    r(y) = P(fresh, and for y more) = E[G_U(X + y)]                            P2P eq. 24 (1)
-    ON residual R_V:  P(R_V > y) = r(y) / r(0)                                 P2P eq. 16 (2)
-    ON duration V:    P(V > y) = E[g_U(X + y)] / E[g_U(X)],  E[V] = p / E[g_U(X)]   P2P eq. 19 (3)
-
-P2P derives (2) and (3) for one hop; they hold at every level, since an ON
-period ends only with an update. (1) by parts is
-
-    r(y) = G_U(y) - integral over x of g_U(x + y) P(X > x) dx.                 (4)
-
 Every peer and the source can handle B messages per unit of time, the freshness
 must reach a target 1 - epsilon, and what is left serves clients. With m
 replicas that download at rate lambda and poll k peers at rate nu,
 
-    R = m (B - lambda - k nu),   m lambda <= B,   freshness >= 1 - epsilon.    P2P eq. 30 (5)
+    R = m (B - lambda - k nu),   m lambda <= B,   freshness >= 1 - epsilon.    P2P eq. 30 (1)
 
 Without cooperation the slowest download rate is best, lambda = q^-1(1 - epsilon),
 m = B / lambda and
 
-    R = B^2 / lambda - B.                                                      P2P eq. 31-33 (6)
+    R = B^2 / lambda - B.                                                      P2P eq. 31-33 (2)
 
 Clients that ask k replicas and keep the freshest answer see the superposition of
 their downloads; they need lambda* = p*^-1(1 - epsilon) of these, so lambda' =
 lambda*/k of each, and every query costs k answers:
 
-    R* = B^2 / lambda* - B / k,   m*/m = k lambda / lambda*,                   P2P eq. 34 (7)
+    R* = B^2 / lambda* - B / k,   m*/m = k lambda / lambda*,                   P2P eq. 34 (3)
 
 where many replicas make p* Poisson, lambda* = mu (1 - epsilon) / epsilon
 under exponential updates (P2P eq. 35).
@@ -35,7 +23,7 @@ under exponential updates (P2P eq. 35).
 With cooperation lambda = B/m and nu is the slowest poll rate that meets the
 target, which leaves m. R rises and then falls in m, so m is found by a coarse
 search and then by trying its neighbours. The number of replicas is whole in a
-cluster; (6) and (7) treat it as a real number, as the paper does.
+cluster; (2) and (3) treat it as a real number, as the paper does.
 """
 
 from __future__ import annotations
@@ -45,18 +33,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, NamedTuple
 
-import numpy as np
-
 from replnet.ages.cluster import all_superposed, cluster
-from replnet.ages.curve import clean_edges, panel_integrals
-from replnet.ages.information_age import CASCADE, DIRECT, REDUNDANT, InformationAge, best_of, direct, horizon_of, pull
-from replnet.ages.panels import resolving_edges
+from replnet.ages.information_age import CASCADE, DIRECT, REDUNDANT, InformationAge, best_of, direct, pull
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.roots import Family, UnreachableError, rate_for
+from replnet.ages.spells import residual, update_density
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, Target
 from replnet.laws.fields import Family as FamilyText
-from replnet.laws.law import Array, Law
+from replnet.laws.law import Law
 from replnet.laws.text import at_rate
 from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, formula
 
@@ -111,39 +96,18 @@ def freshness_gain(updates: Updates, downloads: Downloads) -> float:
 # ---- How long a copy stays fresh (P2P V-B)
 
 
-def residual(copy: InformationAge, updates: Law, y: float) -> float:
-    """r(y) of (1), eq. 24, by (4). Exact for cascades, else as good as the age is."""
-    horizon = horizon_of(copy, updates)
-    tail = copy.tail_curve(horizon)
-    edges = _shifted_panels(updates, y, tail.edges, horizon)
-    lost = updates.rate * float(panel_integrals(lambda x: updates.tail(x + y) * tail(x), edges).sum())
-    return max(float(updates.rate * updates.excess(y)) - lost, 0.0)
-
-
-def update_density(copy: InformationAge, updates: Law, y: float) -> float:
-    """E[g_U(X + y)] of (3)."""
-    horizon = horizon_of(copy, updates)
-    tail, density = copy.tail_curve(horizon), copy.density_curve(horizon)
-    edges = _shifted_panels(updates, y, np.append(tail.edges, density.edges), horizon)
-    return updates.rate * float(panel_integrals(lambda x: updates.tail(x + y) * density(x), edges).sum())
-
-
-def _shifted_panels(updates: Law, y: float, edges: Array, horizon: float) -> Array:
-    return clean_edges(np.append(edges, resolving_edges(updates, horizon + y) - y), horizon)
-
-
 def on_residual_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """P(R_V > y) of (2), 1 - G_V of eq. 16. Exact for cascades."""
+    """P(R_V > y), 1 - G_V of eq. 16. Exact for cascades."""
     return residual(copy, updates, y) / residual(copy, updates, 0.0)
 
 
 def on_duration_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """P(V > y) of (3), 1 - F_V. Exact for cascades."""
+    """P(V > y), 1 - F_V of eq. 19. Exact for cascades."""
     return update_density(copy, updates, y) / update_density(copy, updates, 0.0)
 
 
 def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
-    """E[V] of (3), eq. 19: how long a copy stays fresh once it is. Exact for cascades."""
+    """E[V] of eq. 19: how long a copy stays fresh once it is. Exact for cascades."""
     fresh = copy.freshness(updates)
     value = fresh.value / update_density(copy, updates, 0.0)
     return Prediction(value, fresh.kind, "P2P eq. 19; " + fresh.source, fresh.assumes, value * copy.basis.accuracy)
@@ -179,7 +143,7 @@ class Size(NamedTuple):
 def service_rate(
     bandwidth: Bound, replicas: Positive, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
 ) -> float:
-    """The queries per unit of time that all replicas can serve, R of (5) (eq. 30).
+    """The queries per unit of time that all replicas can serve, R of (1) (eq. 30).
 
     replicas: m, how many
     downloads: lambda, downloads of each per unit of time
@@ -226,7 +190,7 @@ def poll_rate(
 
 @formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=Size._fields)
 def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily) -> Size:
-    """The best system without polls or redundant queries, (6) (eq. 31 to 33)."""
+    """The best system without polls or redundant queries, (2) (eq. 31 to 33)."""
     rate = download_rate(target, updates, partial(at_rate, downloads))
     if rate > bandwidth:
         raise UnreachableError(
@@ -236,7 +200,7 @@ def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, download
 
 
 def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask: int, *, poisson: bool = True) -> Size:
-    """The best system whose clients ask `ask` replicas: (7), eq. 34, and 35 if the superposition is taken as Poisson.
+    """The best system whose clients ask `ask` replicas: (3), eq. 34, and 35 if the superposition is taken as Poisson.
 
     Limit of many replicas if `poisson`, else exact.
     """

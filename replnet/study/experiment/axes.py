@@ -1,39 +1,26 @@
 """What varies: axes of values, given as lists or ranges, and the points of their product.
 
-    [1, 3, 9]          these
-    1:9                every whole number from 1 to 9
-    1:8:8              8 points from 1 to 8, equally far apart
-    10:500:30log       30 points from 10 to 500, equal factors apart
-    {Pareto: pareto(alpha=3, rate=${nu}), constant: constant(rate=${nu})}      labels, and what they stand for
-
-Whole numbers stay whole where the steps allow it, and on a logarithmic axis
-with whole ends, where they are rounded and each is kept once. Other points of
-a logarithmic axis are rounded to six digits.
+[1, 3, 9]          these
+1:9                every whole number from 1 to 9
+1:8:8              8 points from 1 to 8, equally far apart
+10:500:30log       30 points from 10 to 500, equal factors apart
+{Pareto: pareto(alpha=3, rate=${nu}), constant: constant(rate=${nu})}      labels, and what they stand for
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import Any, final
 
 from replnet.text.arithmetic import LARGEST, Scalar
 from replnet.text.errors import FieldsError, shown
+from replnet.text.ranges import LIKE_A_RANGE, Place, points_of, require
 
-MOST_VALUES = 100_000  # of an axis
 MOST = 1_000_000  # points of all axes
 RIGHT = "a number, a text, a range such as 1:9, a list of these, or a mapping of labels"
-RANGES = "from:to, from:to:count or from:to:count followed by log, such as 1:9 or 10:500:30log"
-
-_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
-RANGE = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})(?:\s*:\s*([0-9]{{1,9}})\s*(log)?)?")
-LIKE_A_RANGE = re.compile(r"[-+.]?[0-9][^\s(]*\s*:.*")
-
-Place = tuple[str | int, ...]
 
 
 @final
@@ -62,12 +49,12 @@ def same(a: object, b: object) -> bool:
 def axis(name: str, given: object) -> Axis:
     """The axis that a value of a file describes, or a FieldsError."""
     if isinstance(given, Mapping):
-        _require(bool(given), (), "is empty", "one label or more")
+        require(bool(given), (), "is empty", "one label or more")
         meanings = tuple(scalar(value, (label,)) for label, value in given.items())
         return Axis(name, tuple(given), meanings, tuple((label,) for label in given))
     items: list[tuple[Place, object]] = [((), given)]
     if isinstance(given, list | tuple):
-        _require(bool(given), (), "is empty", "one value or more")
+        require(bool(given), (), "is empty", "one value or more")
         items = [((i,), item) for i, item in enumerate(given)]
     values: dict[Scalar, Place] = {}
     for place, item in items:
@@ -84,38 +71,6 @@ def scalar(value: object, place: Place = ()) -> Scalar:
     if value == "" or not (isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= LARGEST)):
         raise FieldsError([(place, f"{shown(value)} is not a value", RIGHT if not place else "a number or a text")])
     return value
-
-
-def is_range(text: str) -> bool:
-    return RANGE.fullmatch(text.strip()) is not None
-
-
-def points_of(text: str, place: Place = ()) -> list[int | float]:
-    """The points of a range, in ascending order."""
-    found = RANGE.fullmatch(text.strip())
-    _require(found is not None, place, f"{shown(text)} is not a range", RANGES)
-    assert found is not None
-    low, high = Fraction(found[1]), Fraction(found[2])
-    whole = low.denominator == high.denominator == 1
-    right = f"{text.strip()}:10, a count"
-    _require(low < high, place, f"{shown(text)} does not rise", "from below to")
-    _require(found[3] is not None or whole, place, f"{shown(text)} has ends that are not whole", right)
-    count = int(found[3]) if found[3] is not None else int(high - low) + 1
-    _require(2 <= count <= MOST_VALUES, place, f"{shown(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
-    if not found[4]:
-        steps = [low + (high - low) * i / (count - 1) for i in range(count)]
-        return [int(step) for step in steps] if all(s.denominator == 1 for s in steps) else [*map(float, steps)]
-    _require(low > 0, place, f"{shown(text)} starts at {found[1]}", "above 0 where steps are logarithmic")
-    first, last = float(low), float(high)
-    inner = [first * (last / first) ** (i / (count - 1)) for i in range(1, count - 1)]
-    if whole:
-        return list(dict.fromkeys(round(step) for step in (first, *inner, last)))
-    return list(dict.fromkeys([first, *(float(f"{step:.6g}") for step in inner), last]))
-
-
-def _require(fine: bool, place: Place, wrong: str, right: str) -> None:
-    if not fine:
-        raise FieldsError([(place, wrong, right)])
 
 
 Point = Mapping[str, int]

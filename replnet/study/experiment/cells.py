@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, final
 
 from replnet.measure.metrics import is_beyond
-from replnet.study.experiment.axes import Place, Point, points
+from replnet.study.experiment.axes import Point, points
 from replnet.study.experiment.sections import RUN, Run, Sections
 from replnet.study.experiment.subjects import Settings, Subject
 from replnet.study.store import durable
@@ -18,6 +18,7 @@ from replnet.text.documents import Document, Node, mapped
 from replnet.text.errors import FieldError, FieldsError, InputError, Problem, shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.overrides import put
+from replnet.text.ranges import Place
 from replnet.text.validation import Fault, checked
 
 HANDFUL = 5  # bad cells after which no more are made

@@ -11,13 +11,14 @@ from typing import Any
 
 from replnet.measure.metrics import is_beyond
 from replnet.measure.row import COMPARED
-from replnet.study.experiment.axes import MOST, Axis, Place, count, groups_of
+from replnet.study.experiment.axes import MOST, Axis, count, groups_of
 from replnet.study.experiment.cells import Names, texts
 from replnet.study.experiment.sections import GROUP, RUN, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
 from replnet.study.experiment.subjects import Subject
 from replnet.text.arithmetic import VALUES, template
 from replnet.text.errors import shown, suggestion
 from replnet.text.grammar import canonical
+from replnet.text.ranges import Place
 from replnet.text.validation import Fault
 
 RESERVED = {*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict"}

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
-from replnet.study.experiment.axes import Axis, is_range
+from replnet.study.experiment.axes import Axis
 from replnet.study.experiment.cells import Cell, Cells, Names, settings_of
 from replnet.study.experiment.checks import faults, mismatches, unknown_groups
 from replnet.study.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
@@ -25,6 +25,7 @@ from replnet.study.experiment.subjects import Settings
 from replnet.text.documents import Document, Mark, Node, file_error, folders, node_of, read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError, Problem, suggestion
 from replnet.text.overrides import anchored, value_of
+from replnet.text.ranges import is_range
 from replnet.text.validation import checked, located
 
 SAID = ("title", "claim", "paper", "measure", "groups", "printed", "expected", "claims", "errata", "figure")

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from replnet.study.experiment.axes import axis, points_of
+from replnet.study.experiment.axes import axis
 from replnet.text.errors import FieldsError
+from replnet.text.ranges import points_of
 
 
 @pytest.mark.parametrize(

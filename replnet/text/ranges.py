@@ -1,0 +1,58 @@
+"""Ranges of numbers.
+
+    1:9                every whole number from 1 to 9
+    1:8:8              8 points from 1 to 8, equally far apart
+    10:500:30log       30 points from 10 to 500, equal factors apart
+
+Whole numbers stay whole where the steps allow it, and on a logarithmic range with whole ends, where they are rounded
+and each is kept once. Other points of a logarithmic range are rounded to six digits.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from replnet.text.errors import FieldsError, shown
+
+MOST_VALUES = 100_000  # of a range
+RANGES = "from:to, from:to:count or from:to:count followed by log, such as 1:9 or 10:500:30log"
+
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+RANGE = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})(?:\s*:\s*([0-9]{{1,9}})\s*(log)?)?")
+LIKE_A_RANGE = re.compile(r"[-+.]?[0-9][^\s(]*\s*:.*")
+
+Place = tuple[str | int, ...]
+"""Where a value stands, below what is being read."""
+
+
+def is_range(text: str) -> bool:
+    return RANGE.fullmatch(text.strip()) is not None
+
+
+def points_of(text: str, place: Place = ()) -> list[int | float]:
+    """The points of a range, in ascending order."""
+    found = RANGE.fullmatch(text.strip())
+    require(found is not None, place, f"{shown(text)} is not a range", RANGES)
+    assert found is not None
+    low, high = Fraction(found[1]), Fraction(found[2])
+    whole = low.denominator == high.denominator == 1
+    right = f"{text.strip()}:10, a count"
+    require(low < high, place, f"{shown(text)} does not rise", "from below to")
+    require(found[3] is not None or whole, place, f"{shown(text)} has ends that are not whole", right)
+    count = int(found[3]) if found[3] is not None else int(high - low) + 1
+    require(2 <= count <= MOST_VALUES, place, f"{shown(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
+    if not found[4]:
+        steps = [low + (high - low) * i / (count - 1) for i in range(count)]
+        return [int(step) for step in steps] if all(s.denominator == 1 for s in steps) else [*map(float, steps)]
+    require(low > 0, place, f"{shown(text)} starts at {found[1]}", "above 0 where steps are logarithmic")
+    first, last = float(low), float(high)
+    inner = [first * (last / first) ** (i / (count - 1)) for i in range(1, count - 1)]
+    if whole:
+        return list(dict.fromkeys(round(step) for step in (first, *inner, last)))
+    return list(dict.fromkeys([first, *(float(f"{step:.6g}") for step in inner), last]))
+
+
+def require(fine: bool, place: Place, wrong: str, right: str) -> None:
+    if not fine:
+        raise FieldsError([(place, wrong, right)])
