@@ -18,6 +18,7 @@ In it:
     curve            functions of time as piecewise polynomials: fitted, integrated, convolved
     panels           where to put panels: the jumps, bends and scales of laws
 
+    transient        ages some time after something has happened, which are not stationary
     churn            a replica that goes down and comes back, downloading from a source that does not
     queueing         lines at nodes whose bandwidth is limited
 """

@@ -21,7 +21,7 @@ from replnet.engines.outages import OutageArrays, losses
 from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
-from replnet.engines.tally import UNKNOWN, Path, Tally, Task, download_rates, joined
+from replnet.engines.tally import JUST_NOW, UNKNOWN, Path, Tally, Task, download_rates, joined
 from replnet.engines.trees import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
@@ -300,6 +300,8 @@ class _Run:
         """At time zero all that is added up begins anew."""
         task, copies, layout = self._task, self._copies, self._layout
         held = np.tile(layout.reached, layout.count)
+        if self._plan.topology.fresh_start:
+            copies.copy[held & (copies.copy > -np.inf)] = JUST_NOW
         copies.since[:], copies.fresh[:] = 0.0, 0.0
         if layout.sampled:
             copies.fresh[:] = np.bincount(copies.cell[held], np.maximum(copies.copy[held], 0.0), copies.fresh.size)

@@ -16,7 +16,7 @@ from replnet.engines.outages import Hazards
 from replnet.engines.plan import Plan
 from replnet.engines.runner import Agenda, Instants, Parcel, Runner, clockwork, phases
 from replnet.engines.start import depths, further
-from replnet.engines.tally import UNKNOWN, Path, Task, rates, shares
+from replnet.engines.tally import JUST_NOW, UNKNOWN, Path, Task, rates, shares
 from replnet.engines.watcher import Watcher
 from replnet.laws.law import Floats, Law
 from replnet.laws.processes.streams import seed_words
@@ -92,6 +92,10 @@ class Walk:
         self.until(0.0)
         old = self._old()
         self.undated, self.unproven = bool(old), self._unproven(old)
+        if plan.topology.fresh_start:
+            for i, node in self._replicas():
+                node.copies = dict.fromkeys(node.copies, float(JUST_NOW))
+                self.watcher.holds(0.0, i, node.copies)
         self.watcher.open({i: node.copies for i, node in self._replicas()})
 
     def _replicas(self) -> Iterator[tuple[int, Replica]]:

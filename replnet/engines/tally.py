@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from replnet.engines.log import Keep
 
 UNKNOWN = -np.finfo(float).max  # in the place of the instant at which a copy left its source
+JUST_NOW = np.nextafter(0.0, 1.0)  # when what is fresh at time zero left its source: after all that is forgotten
 MOST_UPDATES = 1e7  # of the past of a path; older copies count as unknown
 MOST_OF_ONE = 1e5  # of one source, however many there are
 CHUNK = 15_000  # stretches at a time, as of intervals that are drawn (renewal.py)
@@ -63,7 +64,8 @@ class Task:
     @property
     def dated(self) -> bool:
         """Whether it matters when copies left their sources, and not only until when they are fresh."""
-        return self.sampled and bool(self.questions or self.keep or self.plan.topology.together)
+        topology = self.plan.topology
+        return self.sampled and bool(self.questions or self.keep or topology.together or topology.fresh_start)
 
 
 @final

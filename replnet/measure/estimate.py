@@ -33,6 +33,7 @@ import numpy as np
 
 from replnet.laws.law import Floats
 
+NOTHING_SEEN = "nothing to measure: no answer and no copy when it was looked at"
 FEWEST = 30  # replications under an interval; fewer leave Student's law too sensitive to skewness
 
 
@@ -90,7 +91,13 @@ def ratio(amounts: Floats, wholes: Floats, confidence: float = 0.95, doubt: str 
     """(1), over replications."""
     n, whole = amounts.size, float(wholes.sum())
     if whole == 0:
-        return Estimate(math.nan, math.nan, n, confidence, doubt or "nothing to measure: no answer in the horizon")
+        return Estimate(
+            math.nan,
+            math.nan,
+            n,
+            confidence,
+            doubt or NOTHING_SEEN,
+        )
     value = math.fsum(amounts) / whole
     if n < FEWEST:
         return Estimate(value, math.nan, n, confidence, doubt or f"fewer than {FEWEST} replications")

@@ -205,5 +205,5 @@ class Aggregate(AggregateShape, Whole):
     @model_serializer(mode="wrap")
     def _said(self, all_of_it: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
         """Without what is as in most networks, so that records of an aggregate keep their keys."""
-        usual = {name for name in ("delay", "queue", "charge", "faults") if name not in self.model_fields_set}
+        usual = {name for name in ("delay", "queue", "charge", "faults", "start") if name not in self.model_fields_set}
         return {name: value for name, value in all_of_it(self).items() if name not in usual}

@@ -28,7 +28,7 @@ from replnet.text.errors import FieldError
 def build(spec: Spec) -> Topology:
     """The topology of a specification."""
     about = {"kind": spec.kind, "name": spec.name or spec.kind, "delay": spec.delay}
-    made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults})
+    made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, "start": spec.start})
     if isinstance(spec, Graph):
         wire(spec).add_to(made)
         return made

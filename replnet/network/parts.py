@@ -14,8 +14,10 @@ DOWNLOADS = "the law of the times between downloads of a replica, such as expone
 QUERIES = "the law of the times between queries of a client, such as constant(rate=1)"
 POLLS = "the law of the times between polls of a replica, such as exponential(rate=4)"
 BANDWIDTH = "what a node can send per unit of time; turns the service-rate model on"
-
-
+START = (
+    "what replicas hold at time zero: what they would have if the network had run for ever, if left out; or fresh, "
+    "all of them what their sources have just then"
+)
 CHARGE = (
     "what bandwidth is spent on: issued, a replica's own pulls and its answers to clients, and what a source answers; "
     "both, its answers to other replicas as well"
@@ -32,3 +34,4 @@ class Whole(Part):
     queue: Count = Field(1000, description="how many messages may wait at a node whose bandwidth is limited")
     charge: Literal["issued", "both"] = Field("issued", description=CHARGE)
     faults: tuple[Fault, ...] = Field((), description="what goes wrong: a list of crashes, cuts and losses")
+    start: Literal["fresh"] | None = Field(None, description=START)

@@ -149,7 +149,7 @@ class View(NamedTuple):
 class Topology:
     """Filled by `add`, `link` and the like, and not changed once it is looked at."""
 
-    about: dict[str, Any] = field(default_factory=dict)  # kind, name, delay, queue, charge, faults
+    about: dict[str, Any] = field(default_factory=dict)  # kind, name, delay, queue, charge, faults, start
     blocks: list[Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     pools: dict[str, Ints] = field(default_factory=dict)
@@ -159,6 +159,11 @@ class Topology:
     many: Any = None  # the ManySources (network/sources.py) of an aggregate
     together: bool = False  # whether it is asked if any source is fresh, and if all are
     parts: dict[str, tuple[str, int]] = field(default_factory=dict)  # rows of their own: of a group and a source
+
+    @property
+    def fresh_start(self) -> bool:
+        """Whether all replicas have just been brought up to date at time zero."""
+        return self.about.get("start") == "fresh"
 
     @property
     def size(self) -> int:

@@ -21,10 +21,12 @@ import numpy as np
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
+from replnet.ages.transient import SINCE
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, Topology
 from replnet.predictions.capacity import OVERFLOWS, Capacity
+from replnet.predictions.disturbance import Disturbance
 from replnet.predictions.presence import (
     available,
     churned,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
 LINKS = "polls along links, or within a cluster whose members differ in their laws or upstreams"
+UNSTEADY = "the mean since a begin with fresh copies; at a time there is one, as of 'freshness at 1'"
 MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
 MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
@@ -54,7 +57,7 @@ def formulas(
     graph, asked = PullGraph(topology), tuple(asked)
     many = topology.many
     of_aggregate: dict[tuple[str, str], Prediction] = {}
-    if many is not None and not (graph.strict or topology.delay):
+    if many is not None and not (graph.strict or topology.delay or topology.fresh_start):
         from replnet.predictions.many_sources import expected
 
         of_aggregate = expected(many, asked)
@@ -75,12 +78,17 @@ def formulas(
     rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows
     rows = {name: one for name, one in rows.items() if name not in done} if ages else {}
     found = {(name, "freshness"): _of_group(graph, ages, *one) for name, one in rows.items()}
+    if topology.fresh_start:
+        found = dict.fromkeys(found, unknown(UNSTEADY))
+    disturbed = Disturbance(graph)
+    calm = [_Ages(disturbed.calm, row) for row in range(len(ages))] if disturbed else ages
     found |= presence(graph) if graph.strict else {}
     beyond = {
-        (name, metric.name): _beyond(graph, ages, *one, metric)
+        (name, metric.name): _beyond(graph, ages if metric.question.at is None else calm, *one, metric, disturbed)
         for name, one in rows.items()
         for metric in asked
         if np.any(graph.reached, axis=0)[topology.group == one[0]].any()
+        and (metric.question.of_answers or not graph.asks(one[0]))
     }
     if rest and graph.limits is not None and any(asker.law is None for asker in graph.askers):
         found = dict.fromkeys(found, unknown("lines of nodes that download on a schedule, or in turns"))
@@ -120,15 +128,30 @@ def _of_group(graph: PullGraph, ages: list[_Ages], g: int, source: int) -> Predi
     return mean(parts)
 
 
-def _beyond(graph: PullGraph, ages: list[_Ages], g: int, source: int, metric: Metric) -> Prediction:
+def _beyond(
+    graph: PullGraph, ages: list[_Ages], g: int, source: int, metric: Metric, disturbed: Disturbance
+) -> Prediction:
     """The same of another metric, where there is a copy that could be behind."""
     parts: dict[tuple[InformationAge, Law], float] = {}
+    at, whole, present = metric.question.at, 0.0, 0.0
     try:
+        if at is None and graph.topology.fresh_start:
+            raise NoFormulaError(UNSTEADY)
         for i, row in graph.held(graph.reached, g, source):
             own, held = ages[row], ages[row].held(i)
             for age in held:
-                if not isinstance(age, Never):
-                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + own.share(i) / len(held)
+                share, there = own.share(i) / len(held), 1.0
+                if at is not None and disturbed:
+                    age, there = disturbed.age(i, age, at)
+                whole, present = whole + share, present + share * there
+                if there and not isinstance(age, Never):
+                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + share * there
+        if metric.question.over == "copies":
+            if disturbed.calm.faults.crashes:
+                raise NoFormulaError("availability at a time, of nodes that crash at random")
+            return Prediction.of(present / whole, SINCE)
+        if not parts:
+            raise NoFormulaError("there are no copies")
         return metric.formula(parts)
     except NoFormulaError as why:
         return unknown(why)

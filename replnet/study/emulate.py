@@ -23,7 +23,7 @@ from replnet.predictions.predict import formulas
 from replnet.study.caveats import depends
 from replnet.study.findings import Findings
 from replnet.study.predict import require_by
-from replnet.study.replications import EVENTS, Progress, Replications, shared_out
+from replnet.study.replications import EVENTS, REPLICATIONS, Progress, Replications, shared_out
 from replnet.study.result import Emulated, provenance
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
+PAST = 1 + 1e-9  # how much longer than to the last time that is looked at
+SHORT, MOST_REPLICATIONS = 10, 4096  # of replications that are looked at at times: part of the usual events, and most
 LONGEST_SPEC = 1 << 22  # bytes that go to another process with every piece of work
 
 
@@ -181,11 +183,17 @@ def _replicated(
     by: str | None,
     log: EventLog | None,
 ) -> Replications[Path]:
-    if horizon is None:
-        horizon = default_horizon(compiled, EVENTS[engine])
-    first, length = shared_out(
-        horizon, replications, compiled.rate, LONGEST[engine] / (2 if compiled.topology.each else 1)
-    )
+    moments = [(one.question.at, one.name) for one in asked if one.question.at is not None]
+    if horizon is None and moments:
+        length = max(max(moments)[0] * PAST, 1 / max(compiled.rate, 1e-300))
+        first = replications or _many(compiled.rate * length, EVENTS[engine])
+    else:
+        whole = default_horizon(compiled, EVENTS[engine]) if horizon is None else horizon
+        longest = LONGEST[engine] / (2 if compiled.topology.each else 1)
+        first, length = shared_out(whole, replications, compiled.rate, longest)
+    if moments and max(moments)[0] >= length:
+        wrong = f"{max(moments)[1]} is past the end of a replication, {length:.6g}"
+        raise ValueError(f"measure: {wrong} (a longer horizon, or fewer replications)")
     questions = {one.name: one.question for one in asked}
     names = compiled.rows if by == "source" else compiled.own_rows
     task = Task(compiled, seed, length, estimator == "sampled", questions, names, log.keep if log else None)
@@ -277,6 +285,11 @@ def default_horizon(compiled: Plan, events: float) -> float:
     if not compiled.topology.each:
         return _round(horizon)
     return horizon / sum(min(compiled.members(g).size, MOST_CHOICES) for g in range(len(compiled.groups)))
+
+
+def _many(events: float, enough: float) -> int:
+    """How many short replications of so many events each."""
+    return int(min(max(enough / SHORT / events, REPLICATIONS), MOST_REPLICATIONS))
 
 
 def _counted(path: Path) -> tuple[int, int]:

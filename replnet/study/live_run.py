@@ -53,6 +53,8 @@ def run_for_real(
     which differs by the delay of messages only, and what was lost on the way. A row whose formula does not
     take that delay is judged against `step` instead, with messages as late as they were, path by path.
     """
+    if network.topology.fresh_start:
+        raise ValueError("start: is not for the wall clock (engine: array or step)")
     compiled = plan(network)
     replications = affordable(compiled, horizon) if replications is None else replications
     length = UNITS * compiled.slowest if horizon is None else horizon / max(replications, 1)

@@ -48,7 +48,8 @@ PROCESSES = {
 DELAYS = (0.05, 0.4, "exponential(mean=0.1)", "uniform(low=0, high=0.5)")
 METRICS = (
     "staleness", "staleness_age", "lag", "missing_updates", "currency(0.4)", "source_penalty(x^2)",
-    "update_penalty(1/(1+x))",
+    "update_penalty(1/(1+x))", "older(0.7)", "fresh_spell", "stale_spell", "fresh_spell_beyond(0.4)",
+    "fresh_residual(0.4)",
 )  # fmt: skip
 ORDERS = ("independent", "fixed", "random", "purely random", "carousel")
 ALLOCATIONS = ("uniform", "proportional", "weights", "listed")

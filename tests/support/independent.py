@@ -112,6 +112,14 @@ class Simulation:
                 self.asking.append((replica, rate / len(replicas), [source.name], 1))
                 self._wake(replica, "downloads", [source.name], 1, iter(times))
         self._fill()
+        if data.get("start") == "fresh":
+            self._at(0.0, self._refresh)
+
+    def _refresh(self) -> None:
+        """All replicas that are up have what their sources have now."""
+        for node in self.nodes.values():
+            if node.role == "replica" and not node.down:
+                node.copies, node.since = dict.fromkeys(node.copies, 0.0), dict.fromkeys(node.copies, 0.0)
 
     def _uniforms(self) -> Iterator[float]:
         while True:

@@ -72,9 +72,48 @@ class Stretches:
             return float((self.b - self.f < lag).sum()) if lag else float((self.f > self.b).sum())
         return float((np.clip(self.f + lag, self.a, self.b) - self.a).sum())
 
+    def older(self, age: float) -> float:
+        """Of 1 where the data left its source longer ago."""
+        if self.answers:
+            return float((self.b - self.left > age).sum())
+        return float((self.b - np.clip(self.left + age, self.a, self.b)).sum())
+
+    def spells(self) -> Floats:
+        """From when to when copies were fresh, and whether an update ended it, in rows."""
+        found: list[list[float]] = []
+        for a, b, f in zip(self.a.tolist(), self.b.tolist(), self.f.tolist(), strict=True):
+            if f <= a:
+                continue
+            if found and found[-1][1] == a and not found[-1][2]:
+                found[-1][1:] = [min(b, f), float(f < b)]
+            else:
+                found.append([a, min(b, f), float(f < b)])
+        return np.array(found).reshape(-1, 3)
+
+    def spell_share(self, name: str, lasted: float) -> tuple[float, float]:
+        """Of spells that ended, or of fresh time, after `lasted` in what is looked at: those that had lasted so long."""
+        begin, end, over = self.spells().T
+        ended = (over > 0) & (end >= lasted)
+        if name == "fresh_residual":
+            return float(np.maximum(end - begin - lasted, 0).sum()), float(
+                np.maximum(end - np.maximum(begin, lasted), 0).sum()
+            )
+        return float((ended & (end - begin > lasted)).sum()), float(ended.sum())
+
+
+def at_time(metric: str, of: Stretches, time: float) -> tuple[float, float]:
+    """Of the copy that there is then."""
+    there = (of.a <= time) & (time < of.b)
+    if metric == "availability":
+        return float(there.sum()), 1.0
+    return shares(metric, Stretches(np.stack([np.full(int(there.sum()), time), of.left[there]], axis=1), of.updates))
+
 
 def shares(metric: str, of: Stretches) -> tuple[float, float]:
     """The amount of a metric, and the whole that it is a share of."""
+    always, at, time = metric.partition(" at ")
+    if at:
+        return (0.0, 0.0) if of.answers else at_time(always, of, float(time))
     found = re.fullmatch(r"(\w+)(?:\((.*)\))?", SHORT.get(metric, metric))
     assert found is not None
     name, argument = found[1], found[2]
@@ -88,4 +127,17 @@ def shares(metric: str, of: Stretches) -> tuple[float, float]:
             return of.source(argument), whole
         case "update_penalty":
             return of.every(argument), whole
+        case "older":
+            return of.older(float(argument)), whole
+        case "fresh_residual" if of.answers:
+            soon = of.b + float(argument)  # of what is asked so late that nobody knows nothing is said
+            fresh = (of.f > of.b) & (soon < max(of.b.max(initial=0.0), of.updates.max(initial=0.0)))
+            return float((fresh & (of.f > soon)).sum()), float(fresh.sum())
+        case "fresh_spell" | "stale_spell" | "fresh_spell_beyond" | "fresh_residual":
+            if of.answers:
+                return 0.0, 0.0
+            if argument is not None:
+                return of.spell_share(name, float(argument))
+            fresh = of.within(0.0)
+            return fresh if name == "fresh_spell" else whole - fresh, of.spell_share(name, 0.0)[1]
     raise ValueError(f"{metric} is not simulated")

@@ -31,6 +31,8 @@ NETWORKS = 300
 FEW = (8, 14, 22, 29, 43, 44, 53, 55, 80, 89)  # of every kind, and quick
 SCREEN, CONFIRM = 1e-3, 1e-4
 REPLICATIONS, LENGTH = 32, 20.0
+MOMENTS = ("freshness at 0", "freshness at 0.5", "freshness at 3", "staleness_age at 1", "availability at 2")
+FRESH = 5  # every so many networks begin with fresh copies
 ROUNDING = 1e-6  # of integrals over a path
 Row = tuple[str, str, str]  # who says so, group, metric
 
@@ -95,6 +97,9 @@ def p_value(difference: float, error: float, replications: int) -> float:
 def check(number: int) -> None:
     # The first ones are the same, however many there are.
     network, metrics = networks(max(FEW) + 1 if number in FEW else NETWORKS)[number], metrics_of(number)
+    metrics += random.Random(f"moments/{number}").sample(MOMENTS, 2)
+    if number % FRESH == 0:
+        network = rn.Network.from_data(network.data() | {"start": "fresh"})
     suspects = off(network, metrics, REPLICATIONS, number, SCREEN)
     if suspects:
         again = off(network, metrics, 4 * REPLICATIONS, NETWORKS + number, CONFIRM)
