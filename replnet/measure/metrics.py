@@ -74,6 +74,11 @@ class Metric:
     predict: Predict
     whole: Predict | None = None
 
+    @property
+    def lasting(self) -> bool:
+        """Whether it is about how long copies stay as they are."""
+        return self.question.about in ("still", "turns") or self.question.over == "turns"
+
     def doubt(self, laws: Iterable[Law]) -> str:
         """Why its interval could not be trusted where these laws of intervals are behind a copy, by (1) and (2)."""
         order = 2 if self.question.about in ("every", "count") else 1

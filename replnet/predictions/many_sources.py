@@ -372,6 +372,10 @@ def _mean(system: ManySources, values: Floats, basis: Basis) -> Prediction:
 def _beyond(system: ManySources, copies: Copies, metric: Metric) -> Prediction:
     basis, question = joined([copies.basis, metric.basis]), metric.question
     try:
+        if question.over == "copies":
+            return Prediction.of(1.0, basis)
+        if metric.lasting or (question.about == "data" and metric.weight is not AGE):
+            raise NoFormulaError("how long copies of many sources stay fresh, or are there")
         match question.about:
             case "first":
                 values = copies.source_penalty(metric.weight)

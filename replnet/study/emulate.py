@@ -89,6 +89,9 @@ def emulate(
     require_by(by)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
+    if any(one.lasting for one in asked) and any(fault.crash is not None for fault in network.spec.faults):
+        name = next(one.name for one in asked if one.lasting)
+        raise ValueError(f"measure: {name} is not measured where copies also end by crashes (freshness, availability)")
     begun = time.perf_counter()
     with event_log(trace, network, seed, engine) as log:
         made = _replicated(plan(network), engine, seed, horizon, replications, resolution, estimator, asked, by, log)

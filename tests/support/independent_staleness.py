@@ -91,13 +91,12 @@ class Stretches:
         return np.array(found).reshape(-1, 3)
 
     def spell_share(self, name: str, lasted: float) -> tuple[float, float]:
-        """Of spells that ended, or of fresh time, after `lasted` in what is looked at: those that had lasted so long."""
+        """Of spells that ended, or of fresh time, later than `lasted`: what had lasted for so long."""
         begin, end, over = self.spells().T
         ended = (over > 0) & (end >= lasted)
         if name == "fresh_residual":
-            return float(np.maximum(end - begin - lasted, 0).sum()), float(
-                np.maximum(end - np.maximum(begin, lasted), 0).sum()
-            )
+            whole = np.maximum(end - np.maximum(begin, lasted), 0)
+            return float(np.maximum(end - begin - lasted, 0).sum()), float(whole.sum())
         return float((ended & (end - begin > lasted)).sum()), float(ended.sum())
 
 
