@@ -57,7 +57,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from typing import Annotated, Literal, final
@@ -76,7 +75,7 @@ from replnet.ages.weights import Weight, graded, weight
 from replnet.laws.families import Constant, Exponential
 from replnet.laws.fields import Count, LawField
 from replnet.laws.fields import Family as FamilyText
-from replnet.laws.law import Array, Floats, Law
+from replnet.laws.law import Array, Floats, Law, span_ratio
 from replnet.laws.text import at_rate
 from replnet.papers.budget import Allocation, spend
 from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, WeightText, formula
@@ -103,17 +102,8 @@ Laws = tuple[LawField, ...]
 Shares = tuple[NotNegative, ...]
 Lag = Annotated[NotNegative, "a time"]
 
-FINEST = 10_000  # q beyond which no path is long enough to tell
-EXACT = 1e-12  # relative, of a ratio
-
 
 # ---- Phase-lock (V-C)
-
-
-def ratio(a: float, b: float) -> Fraction | None:
-    """a / b as a fraction of small numbers, if it is one up to rounding."""
-    found = Fraction(a / b).limit_denominator(FINEST)
-    return found if abs(float(found) * b - a) <= EXACT * a else None
 
 
 @formula("phase-lock", PHASES, groups=("lowest", "mean", "highest"), metrics=("staleness",))
@@ -123,7 +113,7 @@ def phase_lock(updates: Positive, downloads: Positive) -> Values:
     updates: the period of the updates
     downloads: the period of the downloads
     """
-    u, d, together = updates, downloads, ratio(downloads, updates)
+    u, d, together = updates, downloads, span_ratio(downloads, updates)
     # Over all phases, the part of (0, d) after an update that is equally likely to be anywhere in (0, u).
     lowest = highest = mean = d / (2 * u) if d < u else 1 - u / (2 * d)
     if together is not None:

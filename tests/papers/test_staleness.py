@@ -15,6 +15,7 @@ from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
 from replnet.ages.roots import UnreachableError
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto, Uniform
+from replnet.laws.law import span_ratio
 from replnet.papers.formula import compute
 from replnet.papers.staleness import (
     all_fresh,
@@ -28,7 +29,6 @@ from replnet.papers.staleness import (
     penalty_of,
     phase_lock,
     query,
-    ratio,
 )
 from replnet.text.errors import InputError
 
@@ -57,7 +57,7 @@ def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -
 @pytest.mark.parametrize(("updates", "downloads"), PAIRS)
 def test_staleness_phase_by_phase(updates, downloads):
     """60 rounds visit all places equally often, whose number divides 60, or 50 or 7 of other rounds."""
-    (lowest, mean, highest), p = over_phases(updates, downloads), ratio(downloads, updates)
+    (lowest, mean, highest), p = over_phases(updates, downloads), span_ratio(downloads, updates)
     assert p is not None
     width, rounds = updates / p.denominator, 12 * p.denominator
     inside = [at_phase(updates, downloads, width * (i + 0.5) / 40, rounds) for i in range(40)]
