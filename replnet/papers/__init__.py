@@ -4,6 +4,7 @@ In it:
 
     p2p         freshness of copies of copies, how long they stay fresh, the best size of a system (P2P)
     staleness   phase-lock, many sources and many replicas, budgets by penalty (Staleness)
+    dominance   which laws of intervals are better than others, for all copies (P2P IV, Staleness V)
     sync        change rates that follow a law, allocations, Tables 3, 4 and 6 (Sync)
     crawl       which pages a crawler should refresh, and how often (Crawl)
 
