@@ -94,7 +94,8 @@ def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
 
 def same_mean(larger: Law, smaller: Law, **_: object) -> None:
     if abs(larger.mean - smaller.mean) > SAME_MEAN * larger.mean:
-        raise FieldError("smaller", f"a mean of {smaller.mean:g} beside one of {larger.mean:g}", "laws of the same rate")
+        wrong = f"a mean of {smaller.mean:g} beside one of {larger.mean:g}"
+        raise FieldError("smaller", wrong, "laws of the same rate")
 
 
 @formula(

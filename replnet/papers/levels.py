@@ -8,9 +8,9 @@ at the source (eq. 29). It does not vanish with depth if, as the paper proposes,
 for rho > 1 and s = 1, which takes rates that grow like i^rho. Other s put the product at a target, and eq. 31 gives
 the rate at which a level reaches its f_i.
 
-The last level does not care in which order the levels are. The source does: it answers b times the rate of the first, if
-b replicas download from each node. Slow levels on top spare it; fast ones on top, where few replicas are, spare
-the replicas.
+The last level does not care in which order the levels are. The source does: it answers b times the rate of the
+first, if b replicas download from each node. Slow levels on top spare it; fast ones on top, where few replicas are,
+spare the replicas.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ def level_rates(
     updates: Positive,
     levels: Annotated[Depth, "how many there are below the source"],
     growth: Positive,
-    target: Annotated[Target | None, "freshness to keep at any depth; what the rule with s = 1 keeps if left out"] = None,
+    target: Annotated[Target | None, "freshness to keep at any depth; s = 1 if left out"] = None,
     downloads: DownloadFamily = "exponential",
     branching: Count = 1,
 ) -> Values:
     """Rates that keep a cascade fresh at any depth (V-D, eq. 29), and what they cost the source and the replicas.
 
-    Of the last level: its rate, and how fresh it is. With slow levels on top, with equal rates that reach the same there,
-    and with fast levels on top: how many downloads the source answers per unit of time, and how many a replica makes.
+    Of the last level: its rate, and how fresh it is. With slow levels on top, with equal rates that reach the same
+    there, and with fast levels on top: how many downloads the source answers per unit of time, and how many a replica
+    makes on average.
 
     updates: their rate; they are Poisson
     growth: rho, above 1 for a freshness that does not vanish

@@ -39,7 +39,7 @@ def test_highest_and_lowest_inside():
 
 
 def test_lags_of_a_constant_and_of_an_exponential():
-    """Under exponential updates of rate 1: exp(-t) / 2 of exponential ones are later, of constant ones E[(1 - t - A)+]."""
+    """Under exponential updates of rate 1: exp(-t) / 2 of the ones are later, E[(1 - t - A_U)+] of the others."""
     t = np.linspace(0, 4, 4001)
     left = np.maximum(1 - t, 0)
     lead = np.exp(-t) / 2 - (left - 1 + np.exp(-left))
@@ -67,7 +67,7 @@ def test_lags_under_exponential_updates_by_equation_3(mu, sign):
 
 
 def test_exponential_downloads_put_all_updates_in_one_order():
-    """Their lags are exponential: L(t) = L(0) exp(-t), so it is L(0) that counts, and nothing of the order of updates."""
+    """Their lags are exponential, L(t) = L(0) exp(-t), whatever the order of the updates."""
     lowest, highest = lag_lead((ONE, ONE), (ERLANG, UNIFORM))
     gain = direct(ONE).freshness(ERLANG).value - direct(ONE).freshness(UNIFORM).value
     assert (lowest, highest) == pytest.approx((0, gain), abs=TOLERANCE)

@@ -17,9 +17,9 @@ from replnet.ages.information_age import delayed, direct, pull
 from replnet.ages.roots import UnreachableError, rate_for
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto
 from replnet.papers.p2p import (
+    constant_saving,
     cooperative,
     download_rate,
-    constant_saving,
     freshness_gain,
     mean_on_duration,
     non_cooperative,
@@ -164,9 +164,9 @@ def test_printed_bandwidth_savings():
     """P2P IV-B prints 33 to 50 % less for constant downloads at freshness 0.5."""
     least, poisson, heavy = (download_rate(0.5, ONE, family) for family in (constant, exponential, pareto))
     assert poisson == pytest.approx(1, rel=1e-9)
-    for family, given, saved in (("exponential", poisson, 0.3725), ("pareto(alpha=3)", heavy, 0.5107)):
+    for family, taken, saved in (("exponential", poisson, 0.3725), ("pareto(alpha=3)", heavy, 0.5107)):
         found = [value for _, _, value in constant_saving(0.5, ONE, family)]
-        assert found[:2] == pytest.approx([given, least], rel=1e-9)
+        assert found[:2] == pytest.approx([taken, least], rel=1e-9)
         assert found[2] == pytest.approx(saved, abs=5e-5)
 
 
