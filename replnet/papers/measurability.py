@@ -53,7 +53,8 @@ def growing_intervals(intervals: Count, rarity: NotNegative, growth: NotNegative
 
     intervals: n, of how many
     rarity: interval i is long with chance i^-rarity
-    growth: and is then factor i^growth, else 1
+    growth: and is then factor i^growth long, else 1
+    factor: how long the first is, 1 or more
     """
     i = np.arange(1.0, intervals + 1)
     chance, long = i**-rarity, factor * i**growth
