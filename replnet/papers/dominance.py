@@ -15,15 +15,17 @@ t rarer than downloads Y, or updates X, would, other things being equal, is
 
 and L(0) is what they add to freshness. Measures are mixtures of thresholds, so all of them are
 in one order exactly if L changes no sign on t >= 0. If J is nowhere negative neither is L (P2P
-Theorem 2, Staleness Theorem 8). The converse, the "only if" of Theorem 8, holds if L is so for every
-law of the other process. For a single one, as the theorem says, it does not: under exponential
-downloads lags are exponential whatever the updates, so that L has one sign under any two laws
-of updates, ordered or not; under exponential updates of rate mu
+Theorem 2, Staleness Theorem 8).
+
+The converse, the "only if" of Theorem 8, does not hold for a given law of the other process, as it is stated: its
+proof takes A_D - A_U to be ordered only if A_D is, or A_U. Under exponential downloads lags are exponential
+whatever the updates, so that L has one sign for any two laws of updates, ordered or not. Under exponential updates of
+rate mu
 
     L(t) = mu exp(mu t) times the integral from t to infinity of exp(-mu s) J(s) ds,                      (3)
 
-which may be positive throughout where J begins below zero. The proof takes A_D - A_U to be
-ordered only if A_D is. Theorem 9, on update penalties, is right: these are means of functions of A_D alone.
+which may be positive throughout where J begins below zero. Theorem 9, on update penalties, is right: these are
+means of functions of A_D alone.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ Extremes = tuple[float, float]
 
 def age_lead(larger: Law, smaller: Law) -> Extremes:
     """The lowest and the highest J of (1)."""
-    same_mean(larger, smaller)
+    _require_same_mean(larger, smaller)
     mean = larger.mean
     # By the excesses, which keep their digits where both ages are rare.
     return _extremes(lambda x: (smaller.excess(x) - larger.excess(x)) / mean, _scales(larger, smaller))
@@ -92,7 +94,7 @@ def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
     return -highest(lambda x: -f(x)), highest(f)
 
 
-def same_mean(larger: Law, smaller: Law, **_: object) -> None:
+def _require_same_mean(larger: Law, smaller: Law, **_: object) -> None:
     if abs(larger.mean - smaller.mean) > SAME_MEAN * larger.mean:
         wrong = f"a mean of {smaller.mean:g} beside one of {larger.mean:g}"
         raise FieldError("smaller", wrong, "laws of the same rate")
@@ -103,7 +105,7 @@ def same_mean(larger: Law, smaller: Law, **_: object) -> None:
     ORDER,
     groups=("ages", "as downloads", "as updates"),
     metrics=("lowest_lead", "highest_lead", "freshness_gain"),
-    check=same_mean,
+    check=_require_same_mean,
 )
 def second_order(
     larger: Annotated[LawField, "a law of intervals, X"],

@@ -59,7 +59,7 @@ from replnet.ages.panels import resolving_edges
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.roots import Family, UnreachableError, rate_for
 from replnet.laws.families import Constant, Exponential
-from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, Target
+from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, CountOrNone, LawField, Target
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Array, Law
 from replnet.laws.text import at_rate
@@ -323,7 +323,9 @@ def cluster_freshness(
 
 
 @formula("two-way-polls", BOTH_WAYS, groups=("one way", "both ways"), metrics=("freshness",))
-def two_way_polls(updates: Updates, downloads: Downloads, polls: Positive, replicas: Replicas) -> Values:
+def two_way_polls(
+    updates: Updates, downloads: Downloads, polls: Positive, replicas: Annotated[AtLeastTwo, "m, how many replicas"]
+) -> Values:
     """The freshness of a cluster in which a poll also hands a copy to the peer that it asks (VI-C).
 
     polls: their rate; they are Poisson

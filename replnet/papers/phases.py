@@ -12,13 +12,14 @@ they lie is the phase phi in (0, u / q). A copy downloaded at age r is stale for
 and the mean over phi is that of independent ages, eq. 36. For irrational d / u places are
 everywhere alike (eq. 65), which is (1) as q grows.
 
-Queries that arrive independently of the copy see it as it is on average over time (eq. 64), be they Poisson
-or not. Queries every s under downloads every d need not: with s / d = p / q they find the copy at q ages for
-good, phi and steps of d / q more, and where updates keep no phase with either
+Queries that arrive independently of the copy see it as it is on average over time (eq. 64), be
+they Poisson or not. Queries every s under downloads every d need not: with s / d = p / q in lowest
+terms they find the copy at q ages for good, and where updates keep no phase with either
 
     freshness at phi    (1 / q) sum over j < q of P(A_U > phi + j d / q)                (3)
 
-falls in phi, from all of the first to all of the last ages. For irrational s / d it is eq. 8 of P2P.
+for a phase phi in (0, d / q), at whose ends it is highest and lowest. For irrational s / d it is
+that of all time.
 The paper says when there is a lock; (1) to (3), how much it matters, are ours.
 """
 
@@ -35,7 +36,9 @@ from replnet.laws.law import span_ratio
 from replnet.papers.formula import Positive, Updates, Values, formula
 
 LOCKED = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")
-ASKED = Basis("exact", "Staleness V-C, eq. 64", "constant downloads and queries, every phase equally likely")
+ASKED = Basis(
+    "exact", "Staleness V-C, eq. 64", "constant downloads and queries, every phase equally likely; updates keep none"
+)
 ENDS = ("lowest", "mean", "highest")
 
 Period = Annotated[Positive, "the period of the downloads"]

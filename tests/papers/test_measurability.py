@@ -65,6 +65,14 @@ def test_the_sum_of_equation_26_settles_nowhere():
     assert share == pytest.approx(0.104, abs=0.001)
 
 
-def test_long_intervals_are_longer():
-    with pytest.raises(InputError, match=r"factor: 0\.5 makes rare intervals shorter"):
-        of_path(10, rarity=1, growth=1, factor=0.5)
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"rarity": 1, "growth": 1, "factor": 0.5}, r"factor: 0\.5 makes rare intervals shorter"),
+        ({"rarity": 1, "growth": 100}, "growth: 100 makes intervals longer than numbers go"),
+        ({"rarity": 0, "growth": 1}, "rarity: 0 is not a finite number above 0"),
+    ],
+)
+def test_parameters_that_make_no_sense(given, wrong):
+    with pytest.raises(InputError, match=wrong):
+        of_path(1_000, **given)
