@@ -3,7 +3,11 @@
 In it:
 
     p2p         freshness of copies of copies, how long they stay fresh, the best size of a system (P2P)
-    staleness   phase-lock, many sources and many replicas, budgets by penalty (Staleness)
+    levels      rates that keep a cascade fresh at any depth, and what they cost its source (P2P V-D)
+    staleness   many sources and many replicas, budgets by penalty (Staleness)
+    phases      what copies and queries keep for good where constant intervals meet (Staleness V-C)
+    measurability  intervals whose law says nothing of their ages (Staleness III)
+    dominance   which laws of intervals are better than others, for all copies (P2P IV, Staleness V)
     sync        change rates that follow a law, allocations, Tables 3, 4 and 6 (Sync)
     crawl       which pages a crawler should refresh, and how often (Crawl)
 

@@ -1,53 +1,41 @@
-"""Staleness of copies, of many sources and in many replicas (Staleness II to VI).
+"""Staleness of many sources and in many replicas, and what is stale of one copy (Staleness IV and VI).
 
-Penalties of one copy are `ages/penalties`. Constant updates under constant downloads keep
-the phase at which they meet (V-C). With periods u and d the age of the updates at the downloads
-goes round the circle of length u in steps of d. If d / u = p / q in lowest terms it visits
-q places for good, at even distances u / q, and where they lie is the phase phi in
-(0, u / q). A copy downloaded at age r is stale for (d - (u - r))+ until the next, so
+Penalties of one copy are `ages/penalties`. Sources are independent, so with staleness
+p_i of the copies of M of them (VI-C)
 
-    staleness at phi    (1 / q d) sum over j < q of (d - u + phi + j u / q)+            (1)
-    highest - lowest    min(d, u) / (q d)                                               (2)
-
-and the mean over phi is that of independent ages, eq. 36. For irrational d / u places are
-everywhere alike (eq. 65), which is (1) as q grows. The paper says when there is a lock;
-(1) and (2), how much it matters, are ours.
-
-Sources are independent, so with staleness p_i of the copies of M of them (VI-C)
-
-    at least one fresh    1 - product of p_i            all fresh    product of (1 - p_i)      (3)
+    at least one fresh    1 - product of p_i            all fresh    product of (1 - p_i)      (1)
 
 Replicas of one source are not: an update makes all of them stale at once. The freshest
 of them is as old as the last download by any, hence one replica with the superposed
 downloads, and a budget lambda shared by m replicas costs (VI-D)
 
-    centrally, in turns     the penalty of one replica with constant intervals 1/lambda        (4)
-    independently           the penalty of the superposition of m at lambda / m each           (5)
+    centrally, in turns     the penalty of one replica with constant intervals 1/lambda        (2)
+    independently           the penalty of the superposition of m at lambda / m each           (3)
 
-which as m grows is that of exponential intervals (Palm-Khintchine). What (5) needs in
-bandwidth beyond (4) is the rate at which it has the penalty of (4). The paper takes the
+which as m grows is that of exponential intervals (Palm-Khintchine). What (3) needs in
+bandwidth beyond (2) is the rate at which it has the penalty of (2). The paper takes the
 ratio of the penalties at equal rates for it, 2 for w = 1 and 6 for w = x; that is right
 for w = 1 only, as the update penalty of x^n falls like lambda^-(n+1). A query to j random
-replicas for several sources (VI-E) combines both: per subset of replicas (3) over the
+replicas for several sources (VI-E) combines both: per subset of replicas (1) over the
 sources, each by the superposition over the subset, and the mean over subsets.
 
 A budget shared among sources (eq. 66) minimises the sum of q_i C_i(lambda_i), where q_i is
 the share of queries and C_i a penalty under constant intervals d = 1/lambda, which are best
 (Theorem 10):
 
-    C = V(d) / d,    V = integral of v (source penalty), or mu w3 (update penalty)             (6)
-    -dC/dlambda = m(d) = d V'(d) - V(d) = integral over x in (0, d) of x dV'(x)                (7)
+    C = V(d) / d,    V = integral of v (source penalty), or mu w3 (update penalty)             (4)
+    -dC/dlambda = m(d) = d V'(d) - V(d) = integral over x in (0, d) of x dV'(x)                (5)
 
 V' is v of `penalties`, or mu w2. It does not decrease for the update penalty, nor for the
 source penalty if w is a measure, so C is convex in lambda and q_i m_i(d_i) = kappa for all
 sources that get anything. For other w the source penalty has several minima, and there is
-no answer here. A source gets nothing iff q m(infinity) <= kappa, and from (7)
+no answer here. A source gets nothing iff q m(infinity) <= kappa, and from (5)
 
-    source penalty    m(infinity) = w(infinity) E[A_U] + integral of x dw(x)                   (8)
-    update penalty    m(infinity) = mu times the integral of x w(x)                            (9)
+    source penalty    m(infinity) = w(infinity) E[A_U] + integral of x dw(x)                   (6)
+    update penalty    m(infinity) = mu times the integral of x w(x)                            (7)
 
 So under a bounded w the source penalty starves sources of short updates; the update penalty
-starves none if (9) is infinite (Theorem 12). The proof of Theorem 12 takes for granted that
+starves none if (7) is infinite (Theorem 12). The proof of Theorem 12 takes for granted that
 it is: with w = exp(-x) it is not, and sources of small q mu do starve. For w = 1 and
 the update penalty the optimum is the square-root law, eq. 71 and 72.
 """
@@ -57,7 +45,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from typing import Annotated, Literal, final
@@ -92,7 +79,6 @@ SUBSETS = Basis("exact", "Staleness VI-E", "any replicas are as likely to be ask
 MOST_SUBSETS = 2_000  # that a query averages over one by one
 FARTHEST = 59.5 * math.log(2)  # of the bandwidth, in logarithms, from which no more is tried
 
-PHASES = Basis("exact", "Staleness V-C", "constant updates and downloads, every phase equally likely")
 CRAWL = Basis("exact", "Staleness eq. 73, 74", "constant downloads at rates by the square-root law")
 DAY = 86_400.0  # seconds
 MOST_SHOWN = 10  # sources that have a row of their own
@@ -103,56 +89,27 @@ Laws = tuple[LawField, ...]
 Shares = tuple[NotNegative, ...]
 Lag = Annotated[NotNegative, "a time"]
 
-FINEST = 10_000  # q beyond which no path is long enough to tell
-EXACT = 1e-12  # relative, of a ratio
-
-
-# ---- Phase-lock (V-C)
-
-
-def ratio(a: float, b: float) -> Fraction | None:
-    """a / b as a fraction of small numbers, if it is one up to rounding."""
-    found = Fraction(a / b).limit_denominator(FINEST)
-    return found if abs(float(found) * b - a) <= EXACT * a else None
-
-
-@formula("phase-lock", PHASES, groups=("lowest", "mean", "highest"), metrics=("staleness",))
-def phase_lock(updates: Positive, downloads: Positive) -> Values:
-    """How stale a copy may be for good, by the phase at which constant downloads meet constant updates; (1).
-
-    updates: the period of the updates
-    downloads: the period of the downloads
-    """
-    u, d, together = updates, downloads, ratio(downloads, updates)
-    # Over all phases, the part of (0, d) after an update that is equally likely to be anywhere in (0, u).
-    lowest = highest = mean = d / (2 * u) if d < u else 1 - u / (2 * d)
-    if together is not None:
-        q = together.denominator
-        lowest = sum(max(d - u + j * u / q, 0.0) for j in range(q)) / (q * d)
-        highest = lowest + min(d, u) / (q * d)
-    yield from (("lowest", "staleness", lowest), ("mean", "staleness", mean), ("highest", "staleness", highest))
-
 
 # ---- Many sources, many replicas (VI-C to VI-E)
 
 
 def any_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """The chance that at least one of independent sources is fresh, from their staleness; (3)."""
+    """The chance that at least one of independent sources is fresh, from their staleness; (1)."""
     return _combined(1 - math.prod(one.value for one in stale), stale, SOURCES)
 
 
 def all_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """The chance that all of independent sources are fresh, from their staleness; (3)."""
+    """The chance that all of independent sources are fresh, from their staleness; (1)."""
     return _combined(math.prod(1 - one.value for one in stale), stale, SOURCES)
 
 
 def in_turns(rate: float) -> InformationAge:
-    """The freshest of replicas that share a budget centrally; (4), whatever their number."""
+    """The freshest of replicas that share a budget centrally; (2), whatever their number."""
     return direct(Constant(rate=rate))
 
 
 def independently(family: Family, rate: float, replicas: int | Literal["many"]) -> InformationAge:
-    """The freshest of replicas that share a budget without coordination; (5), the Poisson limit for many."""
+    """The freshest of replicas that share a budget without coordination; (3), the Poisson limit for many."""
     if replicas == "many":
         return direct(Exponential(rate=rate))
     return best_of([direct(family(rate / replicas))] * replicas, APART)
@@ -319,7 +276,7 @@ def allocate(
 
 @final
 class _Group:
-    """Sources of the same updates: their places, shares of queries, and what is known of the marginal (7).
+    """Sources of the same updates: their places, shares of queries, and what is known of the marginal (5).
 
     Between known points log d is taken as linear in log m, and points are added where the answer is.
     """
@@ -398,7 +355,7 @@ def _shares(queries: Sequence[float], sources: int) -> Array:
 
 
 def _potential(law: Law, w: Weight, kind: Kind, d: Array) -> tuple[Array, Array]:
-    """V' and V of (6)."""
+    """V' and V of (4)."""
     if kind == "update":
         return law.rate * w.integral(d), law.rate * w.second_integral(d)
     return charge(law, w, d), charge(law, w, d, 2)
@@ -411,7 +368,7 @@ def _cost(law: Law, w: Weight, kind: Kind, rate: float) -> float:
 
 
 def _most(law: Law, w: Weight, kind: Kind) -> float:
-    """m(infinity), (8) or (9)."""
+    """m(infinity), (6) or (7)."""
     if kind == "update":
         return law.rate * _over_all_ages(lambda x: x * w(x), w)
     if math.isinf(w.limit):

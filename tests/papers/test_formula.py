@@ -33,7 +33,7 @@ formula:
   ratio: ${r}
 """
 OF_BOTH_PAPERS = [name for name in shipped_names("experiments") if name.startswith(("sync/", "crawl/"))]
-FORMULAS = [name for name in OF_BOTH_PAPERS if "formula" in read_yaml(shipped(name, "experiments")).data]
+FORMULAS = [name for name in shipped_names("experiments") if "formula" in read_yaml(shipped(name, "experiments")).data]
 
 
 @pytest.fixture
@@ -376,6 +376,12 @@ def test_a_formula_on_the_command_line(capsys):
 # ---- Those that ship
 
 SAID = {  # by experiment, the kinds of the paper's mistakes that it shows
+    "p2p/saving": ["prose"],  # 33 %, which is 37 %
+    "staleness/crawl-rate": ["rounding", "rounding"],  # 99 thousand, which is 100.6, and 92, which is 92.6
+    "staleness/not-measurable": ["simulation"],  # 25 to 30, which has a standard deviation of 17.3
+    "staleness/one-to-many": ["equations"],  # 500 %, which is 145 %
+    "staleness/page": ["prose"],  # 1.86 hours, which is 1.98
+    "staleness/theorem8-converse": ["equations"],  # the converse of Theorem 8
     "sync/fig10": ["rounding"],  # 0.84, which is 0.8349
     "sync/fig18": ["rounding"],  # 0.53, which is 0.535, and half of it
     "sync/fig7b": ["equations"],  # an age below zero
@@ -391,7 +397,7 @@ def test_formulas_that_ship(name):
     experiment = load_experiment(name)
     found = rn.sweep(experiment.quick(), workers=0)
     assert found.incomplete == ""
-    assert [claim.predicted for claim in found.claims] == [True] * len(experiment.claims)
+    assert [claim.predicted for claim in found.claims] == [claim.erratum is None for claim in experiment.claims]
     assert [one.kind for one in found.errata] == SAID.get(name, [])
     assert all(one.name for one in found.errata)
     known = {(row["group"], row["metric"]) for row in found.rows}

@@ -17,6 +17,7 @@ from replnet.ages.information_age import delayed, direct, pull
 from replnet.ages.roots import UnreachableError, rate_for
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto
 from replnet.papers.p2p import (
+    constant_saving,
     cooperative,
     download_rate,
     freshness_gain,
@@ -30,6 +31,7 @@ from replnet.papers.p2p import (
     redundant_freshness,
     residual,
     service_rate,
+    two_way_polls,
 )
 
 TOLERANCE = 1e-9
@@ -82,7 +84,7 @@ def test_families_in_second_order():
     assert dominates(Exponential(rate=2), Gamma(shape=1, rate=2)) == "equal"
     spread = Lattice(values=[0.2, 1.8])  # crosses: less near zero, none beyond 1.8
     assert dominates(spread, Exponential(rate=1)) == "neither"
-    with pytest.raises(ValueError, match="different means"):
+    with pytest.raises(ValueError, match="laws of the same rate"):
         dominates(Exponential(rate=1), Exponential(rate=2))
 
 
@@ -162,8 +164,10 @@ def test_printed_bandwidth_savings():
     """P2P IV-B prints 33 to 50 % less for constant downloads at freshness 0.5."""
     least, poisson, heavy = (download_rate(0.5, ONE, family) for family in (constant, exponential, pareto))
     assert poisson == pytest.approx(1, rel=1e-9)
-    assert 1 - least / poisson == pytest.approx(0.3725, abs=5e-5)
-    assert 1 - least / heavy == pytest.approx(0.5107, abs=5e-5)
+    for family, taken, saved in (("exponential", poisson, 0.3725), ("pareto(alpha=3)", heavy, 0.5107)):
+        found = [value for _, _, value in constant_saving(0.5, ONE, family)]
+        assert found[:2] == pytest.approx([taken, least], rel=1e-9)
+        assert found[2] == pytest.approx(saved, abs=5e-5)
 
 
 @settings(max_examples=20, deadline=None)
@@ -199,6 +203,30 @@ def test_polls_that_are_not_needed():
 def test_the_poll_rate_that_meets_a_target(polls):
     nu = poll_rate(0.7, 4, ONE, ONE, polls)
     assert cluster(4, ONE, polls(nu)).freshness(ONE).value == pytest.approx(0.7, abs=1e-8)
+
+
+def fresh_in_a_chain(lam: float, nu: float, replicas: int, both: bool) -> float:
+    """The stationary freshness of replica 0 over all sets of fresh replicas, updates at rate 1; polls of one other."""
+    states = 1 << replicas
+    q = np.zeros((states, states))
+    for state in range(states):
+        moves = [(0, 1.0)] + [(state | 1 << i, lam) for i in range(replicas)]
+        for i, j in itertools.permutations(range(replicas), 2):  # i polls j
+            heard = state | (1 << i if state >> j & 1 else 0) | (1 << j if both and state >> i & 1 else 0)
+            moves.append((heard, nu / (replicas - 1)))
+        for to, rate in moves:
+            q[state, to] += rate
+            q[state, state] -= rate
+    stationary = np.linalg.solve(np.vstack([q.T[1:], np.ones(states)]), np.append(np.zeros(states - 1), 1.0))
+    return float(stationary[[state for state in range(states) if state & 1]].sum())
+
+
+@pytest.mark.parametrize("replicas", [2, 3, 5])
+def test_polls_that_go_both_ways_count_twice(replicas):
+    """P2P VI-C, against the chain of all sets of fresh replicas."""
+    found = [value.value for _, _, value in two_way_polls(ONE, Exponential(rate=0.7), 1.3, replicas)]
+    expected = [fresh_in_a_chain(0.7, 1.3, replicas, both) for both in (False, True)]
+    assert found == pytest.approx(expected, abs=1e-10)
 
 
 # Target, non-cooperative R, best m, cooperative R: what equations 30 to 33 and the chain give. The paper prints

@@ -1,4 +1,4 @@
-"""Staleness: phases that lock, many sources and many replicas, and budgets shared among sources."""
+"""Staleness: many sources and many replicas, and budgets shared among sources."""
 
 from __future__ import annotations
 
@@ -26,60 +26,13 @@ from replnet.papers.staleness import (
     in_turns,
     independently,
     penalty_of,
-    phase_lock,
     query,
-    ratio,
 )
 from replnet.text.errors import InputError
 
 
 def rows(**arguments) -> dict[tuple[str, str], float]:
     return {(group, metric): prediction.value for group, metric, prediction in compute(**arguments)}
-
-
-PAIRS = [(5, 5), (5, 10), (5, 2.5), (5, 3), (5, 3.1), (5, 4), (4, 6), (0.3, 0.1), (7, 25)]
-
-
-def over_phases(updates: float, downloads: float) -> list[float]:
-    """The lowest, the mean and the highest."""
-    return [value for _, _, value in phase_lock(updates, downloads)]
-
-
-def at_phase(updates: float, downloads: float, phase: float, rounds: int = 60) -> float:
-    """The plain way: every download in turn, until the next."""
-    stale = 0.0
-    for k in range(rounds):
-        age = (k * downloads + phase) % updates
-        stale += max(downloads - (updates - age), 0.0)
-    return stale / (rounds * downloads)
-
-
-@pytest.mark.parametrize(("updates", "downloads"), PAIRS)
-def test_staleness_phase_by_phase(updates, downloads):
-    """60 rounds visit all places equally often, whose number divides 60, or 50 or 7 of other rounds."""
-    (lowest, mean, highest), p = over_phases(updates, downloads), ratio(downloads, updates)
-    assert p is not None
-    width, rounds = updates / p.denominator, 12 * p.denominator
-    inside = [at_phase(updates, downloads, width * (i + 0.5) / 40, rounds) for i in range(40)]
-    assert lowest <= min(inside)
-    assert max(inside) <= highest
-    assert sum(inside) / 40 == pytest.approx(mean, rel=1e-9)
-    # Piecewise linear: the ends are half a step beyond the first and the last.
-    assert min(inside) - lowest == pytest.approx((highest - lowest) / 80, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize(("updates", "downloads"), [*PAIRS, (5, math.pi), (1, math.sqrt(2))])
-def test_the_mean_over_phases_is_that_of_independent_ages(updates, downloads):
-    known = staleness(direct(Constant(period=downloads)), Constant(period=updates)).value
-    assert over_phases(updates, downloads)[1] == pytest.approx(known, rel=1e-9)
-
-
-def test_an_irrational_ratio_has_no_phase():
-    lowest, mean, highest = over_phases(5, math.pi)
-    assert lowest == mean == highest
-    assert rows(name="phase-lock", updates=5, downloads=5) == {
-        ("lowest", "staleness"): 0, ("mean", "staleness"): 0.5, ("highest", "staleness"): 1,
-    }  # fmt: skip
 
 
 def test_crawl_rates_follow_equations_73_and_74():
@@ -104,7 +57,6 @@ def test_two_independent_replicas(weight, extra):
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [
-        ({"name": "phase-lock", "updates": 0, "downloads": 1}, "updates: 0 is not"),
         ({"name": "crawl-rate", "sources": 1, "rate": 1, "spread": 0.5, "missing": 1, "page": 1}, "spread: "),
         ({"name": "independent-replicas", "replicas": 0, "updates": "constant(rate=1)", "weight": "x"}, "replicas"),
         ({"name": "independent-replicas", "replicas": 2, "updates": "constant(rate=1)", "weight": "y"}, "weight: "),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 from hypothesis import strategies as st
 
-from replnet.ages.panels import soft_marks
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Law, Lognormal, Pareto, Uniform, Weibull
+from replnet.papers.dominance import age_lead
 
 TEXTS = [
     "exponential(rate=2)",
@@ -62,7 +61,6 @@ FAMILIES = [
 laws = st.builds(lambda family, rate: family(rate), st.sampled_from(FAMILIES), st.floats(0.2, 5))
 
 ROUNDING = 1e-12  # of integrated tails in units of the mean: each is a handful of operations from exact
-POINTS = 400
 
 
 def best_constant(downloads: Law) -> Constant:
@@ -71,18 +69,8 @@ def best_constant(downloads: Law) -> Constant:
 
 
 def dominates(first: Law, second: Law) -> Literal["first", "second", "neither", "equal"]:
-    """Which of two laws of the same mean is larger in second order: the integral of its tail from 0 to x is.
-
-    Compared on a grid of points that has all breaks, up to rounding.
-    """
-    mean = first.mean
-    if abs(second.mean - mean) > ROUNDING * mean:
-        raise ValueError(f"{first} and {second} have different means, {mean:g} and {second.mean:g}: not comparable")
-    marks = np.array([*soft_marks(first), *soft_marks(second), *first.breaks, *second.breaks])
-    x = np.concatenate([marks, np.geomspace(marks.min() / 100, marks.max() * 2, POINTS)])
-    # Integrated tails differ by minus what the excesses do.
-    ahead = (np.asarray(second.excess(x)) - np.asarray(first.excess(x))) / mean
-    above, below = bool((ahead > ROUNDING).any()), bool((ahead < -ROUNDING).any())
-    if above:
-        return "neither" if below else "first"
-    return "second" if below else "equal"
+    """Which of two laws of the same mean is larger in second order, up to rounding."""
+    lowest, highest = age_lead(first, second)
+    if highest > ROUNDING:
+        return "neither" if lowest < -ROUNDING else "first"
+    return "second" if lowest < -ROUNDING else "equal"

@@ -98,7 +98,7 @@ def test_errata_of_one_name_say_the_same():
     for name in shipped_names("experiments"):
         for title, erratum in load_experiment(name).errata.items():
             assert found.setdefault(title, erratum) == erratum
-    assert len(found) == 24
+    assert len(found) == 26
 
 
 def test_quick_is_merged_over_the_rest(load):
