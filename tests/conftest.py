@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from replnet.study import replications
 
@@ -13,7 +13,12 @@ from replnet.study import replications
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples each time: what decides whether a change lands does not depend on luck.
-settings.register_profile("same", derandomize=True)
+settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # however busy the machine is
+)
 settings.load_profile("same")
 
 # Tests run side by side already; those of workers ask for them.

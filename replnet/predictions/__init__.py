@@ -6,6 +6,7 @@ In it:
     pull_graph    who asks whom in a network, as formulas read it
     overlay       polls along the links of any graph, node by node: pairs of neighbours, and bounds
     many_sources  the copies of many sources at once, and all of them together
+    disturbance   ages at a time, after a fresh start or a scheduled fault
     presence      how often there is a copy, or an answer, where things go wrong
     capacity      what limited bandwidth means: service rates, lines, and messages that are turned away
 """

@@ -84,14 +84,9 @@ def emulate(
         live |= {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
         live |= {"resolution": resolution, "progress": progress, "address": address}
         return _live(network, metrics(measure), by, precision, workers, trace, **live)
-    engine, asked = engine or suited(network), metrics(measure)
+    engine, asked = engine or suited(network), _asked(network, measure, estimator)
     _check(engine, seed, horizon, precision, estimator, replications, resolution, live)
     require_by(by)
-    if asked and estimator != "sampled":
-        raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
-    if any(one.lasting for one in asked) and any(fault.crash is not None for fault in network.spec.faults):
-        name = next(one.name for one in asked if one.lasting)
-        raise ValueError(f"measure: {name} is not measured where copies also end by crashes (freshness, availability)")
     begun = time.perf_counter()
     with event_log(trace, network, seed, engine) as log:
         made = _replicated(plan(network), engine, seed, horizon, replications, resolution, estimator, asked, by, log)
@@ -116,6 +111,18 @@ def emulate(
         incomplete=made.incomplete,
         draws=found.draws if made.paths else {},
     )
+
+
+def _asked(network: Network, measure: Iterable[str], estimator: str) -> tuple[Metric, ...]:
+    """The metrics, if these can be measured here."""
+    asked = metrics(measure)
+    if asked and estimator != "sampled":
+        raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
+    lasting = [one.name for one in asked if one.lasting]
+    if lasting and any(fault.crash is not None for fault in network.spec.faults):
+        wrong = f"{lasting[0]} is not measured where copies also end by crashes"
+        raise ValueError(f"measure: {wrong} (freshness, availability)")
+    return asked
 
 
 def _live(
