@@ -26,7 +26,7 @@ from replnet.laws.law import Array
 
 SINCE = Basis("exact", "ways since the begin", "stationary but for how it began")
 CUT = Basis("exact", "Poisson downloads outside of the cut", "")
-RAMP = 1e-9  # of t, over which the tail falls where all at once would leave a density out
+RAMP = 1e-9  # of t, just before it, over which the tail falls that has no density where it does so all at once
 
 
 def _upto(scales: Scales, t: float, more: tuple[float, ...] = ()) -> Scales:
@@ -49,7 +49,7 @@ class SinceFresh(InformationAge):
 
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
-        return self.copy.tail(np.minimum(x, self.t)) * np.clip((self.t - x) / (RAMP * self.t), 0.0, 1.0)
+        return self.copy.tail(np.minimum(x, self.t)) * np.clip((1 - RAMP - x / self.t) / RAMP, 0.0, 1.0)
 
     def bound(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
@@ -57,7 +57,7 @@ class SinceFresh(InformationAge):
 
     @property
     def scales(self) -> Scales:
-        return _upto(self.copy.scales, self.t, (self.t * (1 - RAMP),))
+        return _upto(self.copy.scales, self.t, (self.t * (1 - 2 * RAMP), self.t * (1 - RAMP)))
 
 
 @final

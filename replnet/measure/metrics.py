@@ -251,10 +251,10 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
     """Those of these names that are measured only where they are asked for."""
     asked = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
-    return tuple({one.name: one for text in asked for one in map(metric, _each(text))}.values())
+    return tuple({one.name: one for text in asked for one in map(metric, each(text))}.values())
 
 
-def _each(text: str) -> Iterator[str]:
+def each(text: str) -> Iterator[str]:
     """With every point of a range in its place."""
     found = WITH_RANGE.fullmatch(text)
     if found is None or not is_range(found[2]):

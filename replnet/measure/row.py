@@ -12,6 +12,7 @@ from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import ROUNDING, Comparison, verdicts
 
 AT = " at "  # before the time at which alone a metric is looked at
+TIME = "time"  # what a figure has these over
 
 METRICS = {
     "freshness": "share of time (copies) or of answers (clients)",

@@ -14,7 +14,7 @@ from replnet.network.faults import Crash, Fault, Way, across
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.pull_graph import Asker, PullGraph
 
-SOON = 1e-9  # of the scale of an age, for the ages at time zero itself
+SOON = 1e-15  # of the scale of an age, for the ages at time zero itself
 
 
 @final

@@ -17,6 +17,7 @@ from typing import Any, final
 import numpy as np
 
 from replnet.laws.law import Floats
+from replnet.measure.row import AT, TIME
 from replnet.report.section import FigureSpec, Section
 from replnet.text.numbers import finite, is_number, text
 
@@ -52,7 +53,8 @@ class Arrangement:
 def arrange(section: Section) -> Arrangement | None:
     """What to draw, or None where there is no number to draw."""
     spec = section.figure
-    rows = [row for row in section.rows if spec and row.get("metric", spec.y) == spec.y and _shown(row)]
+    every = _timed(section.rows, spec.y) if spec and spec.x == TIME and TIME not in section.axes else section.rows
+    rows = [row for row in every if spec and row.get("metric", spec.y) == spec.y and _shown(row)]
     if spec is None or not rows:
         return None
     panel_by, series_by = _told_apart(rows, section, spec)
@@ -77,6 +79,14 @@ def arrange(section: Section) -> Arrangement | None:
         panels.append((_title(panel, panel_by), series))
     labels, log = tuple(map(_label, keys[1])), _logarithms(spec, rows, names)
     return Arrangement(spec.x, spec.y, ", ".join(series_by), labels, tuple(panels), names, log, tuple(left_out))
+
+
+def _timed(rows: Iterable[Row], y: str) -> Iterable[Row]:
+    """Those of a metric at times, with the time beside it."""
+    for row in rows:
+        name, at, time = str(row.get("metric")).partition(AT)
+        if at and name == y:
+            yield {**row, "metric": y, TIME: float(time)}
 
 
 def _shown(row: Row) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, final
 
+from replnet.measure.row import TIME
 from replnet.study.experiment.axes import Axis
 from replnet.study.experiment.experiment import Experiment
 from replnet.study.experiment.sections import GROUP, SUBJECTS
@@ -75,7 +76,7 @@ class Section:
         if not self.name:
             raise ValueError("name: a section without a name has no files (a word, such as p2p/fig3)")
         asked = [*self.axes, *(self.figure.columns if self.figure else ())]
-        missing = [name for name in asked if len(self.table) and name not in self.table.columns]
+        missing = [name for name in asked if len(self.table) and name not in (*self.table.columns, TIME)]
         if missing:
             raise ValueError(f"{self.name}: {missing[0]} is not a column of the table (one of {list(self.table)})")
 

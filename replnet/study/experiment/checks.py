@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from replnet.measure.metrics import is_beyond
-from replnet.measure.row import COMPARED
+from replnet.measure.row import AT, COMPARED, TIME
 from replnet.study.experiment.axes import MOST, Axis, count, groups_of
 from replnet.study.experiment.cells import Names, texts
 from replnet.study.experiment.sections import GROUP, RUN, STATEMENTS, Claim, Figure, Run, Sections, StatedValue
@@ -135,13 +135,16 @@ def _metric(metric: str, sections: Sections, path: Place) -> Iterator[Fault]:
     follow = sections.subject.metrics(sections.kind)
     if follow and metric not in follow:
         yield path, f"{metric} does not follow from this formula", ", ".join(follow), False
+    elif path[-1] == "y" and any(one.startswith(f"{metric}{AT}") for one in sections.measure):
+        pass  # measured at times, which are to the right
     elif metric not in sections.measure and (sections.measure or is_beyond(metric)):
         right = f"one of measure: {', '.join(sections.measure)}" if sections.measure else f"measure: {metric}"
         yield path, f"{metric} is not measured", right, False
 
 
 def _axis(name: str, sections: Sections, path: Place) -> Iterator[Fault]:
-    if name != GROUP and name not in sections.vary:
+    timed = name == TIME and any(AT in metric for metric in sections.measure)
+    if name != GROUP and name not in sections.vary and not timed:
         yield path, f"{name} is not an axis", suggestion(name, {*sections.vary, GROUP}), False
 
 

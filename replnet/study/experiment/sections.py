@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from replnet.laws.fields import Count, Name, Part, positive, text, whole
-from replnet.measure.metrics import PLAIN, is_beyond
+from replnet.measure.metrics import PLAIN, each, is_beyond
 from replnet.measure.metrics import metric as beyond
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.verdict import RESOLUTION
@@ -133,6 +133,14 @@ def _one_or_more(value: object) -> Any:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
+def _metrics(value: object) -> tuple[Any, ...]:
+    """Metrics, those with a range once for every point of it."""
+    try:
+        return tuple(one for given in _one_or_more(value) for one in (each(given) if is_beyond(given) else [given]))
+    except FieldError as error:
+        raise FieldError("", error.wrong, error.right) from None
+
+
 def _choices(value: object) -> tuple[Scalar, ...]:
     """One value of an axis, or several of which any will do."""
     if not (found := tuple(map(scalar, _one_or_more(value)))):
@@ -167,7 +175,7 @@ Seed = Annotated[int, BeforeValidator(whole(0, LARGEST_SEED)), Field(ge=0)]
 Text = Annotated[str, BeforeValidator(text)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_more), _or_list({"type": "string"})]
 Metric = Annotated[str, BeforeValidator(_metric), WithJsonSchema(METRIC)]
-Metrics = Annotated[tuple[Metric, ...], BeforeValidator(_one_or_more), _or_list(METRIC)]
+Metrics = Annotated[tuple[Metric, ...], BeforeValidator(_metrics), _or_list(METRIC)]
 Axes = Annotated[dict[str, Any], BeforeValidator(_axes), WithJsonSchema({**SCALARS, "additionalProperties": AXIS})]
 Values = Annotated[dict[str, Any], BeforeValidator(_scalars), WithJsonSchema(SCALARS)]
 Choices = Annotated[tuple[Any, ...] | None, BeforeValidator(_choices), _or_list(SCALAR)]
@@ -208,7 +216,7 @@ class Quick(Part):
 class Figure(Part):
     """What is drawn: a metric over an axis."""
 
-    x: Name = Field(description="the axis to the right, or group")
+    x: Name = Field(description="the axis to the right, or group, or time for a metric that is measured at times")
     y: Metric = Field("freshness", description="the metric upwards")
     series: Name | None = Field(None, description="one curve per value of this axis, or per group")
     panel: Name | None = Field(None, description="one plot per value of this axis, or per group")
