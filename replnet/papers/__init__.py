@@ -5,6 +5,7 @@ In it:
     p2p         freshness of copies of copies, how long they stay fresh, the best size of a system (P2P)
     staleness   phase-lock, many sources and many replicas, budgets by penalty (Staleness)
     sync        change rates that follow a law, allocations, Tables 3, 4 and 6 (Sync)
+    estimating  change rates from what a crawler sees, and what an allocation by them loses (Estimating)
     crawl       which pages a crawler should refresh, and how often (Crawl)
 
     formula     functions known by name, whose signature is their schema in experiments and on the command line

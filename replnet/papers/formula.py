@@ -36,7 +36,7 @@ from replnet.text.documents import Document
 from replnet.text.errors import FieldError, shown
 from replnet.text.validation import checked, checked_by
 
-PAPERS = ("p2p", "staleness", "sync", "crawl")  # the modules whose formulas are known
+PAPERS = ("p2p", "staleness", "sync", "estimating", "crawl")  # the modules whose formulas are known
 
 Values = Iterable[tuple[str, str, float | Prediction]]
 """Group, metric, and what is predicted; infinite where it diverges."""

@@ -390,7 +390,7 @@ def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
     yield "best division", "benefit", float(benefit(parts, best_division(parts, sum(synchronisations))))
 
 
-def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
+def one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
     if not rates:
         raise FieldError("rates", "shape (0,)", "a list of at least one change rate")
     if weights and len(weights) != len(rates):
@@ -400,7 +400,7 @@ def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: 
 ALLOCATIONS = ("proportional", "uniform", *GOALS)
 
 
-@formula("allocation", ALLOCATED, groups=ALLOCATIONS, metrics=(*PAIR, "frequency"), check=_one_weight_each)
+@formula("allocation", ALLOCATED, groups=ALLOCATIONS, metrics=(*PAIR, "frequency"), check=one_weight_each)
 def allocation(
     *,
     rates: tuple[NotNegative, ...],
