@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.study.sweeps.finished import compare
     from replnet.study.sweeps.sizing import size
     from replnet.histories.audit import audit
+    from replnet.histories.change_rate import change_rate
     from replnet.histories.trace_fit import fit_trace
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
@@ -86,6 +87,7 @@ _HOMES = {
     "replnet.study.sweeps.finished": ("compare",),
     "replnet.study.sweeps.sizing": ("size",),
     "replnet.histories.audit": ("audit",),
+    "replnet.histories.change_rate": ("change_rate",),
     "replnet.histories.trace_fit": ("fit_trace",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
@@ -104,6 +106,7 @@ __all__ = [  # written out, as type checkers read it
     "alternating",
     "audit",
     "cascade",
+    "change_rate",
     "compare",
     "compose",
     "constant",

@@ -2,7 +2,8 @@
 
 Estimating is J. Cho, H. Garcia-Molina, "Estimating Frequency of Change", 2003. An element changes at the instants of a
 Poisson process, r times on average between two of n + 1 visits at equal distances. A visit sees whether there was
-a change since the last one, and perhaps when the last change was. With X the number of visits that saw one, estimates of r are
+a change since the last one, and perhaps when the last change was. With X the number of visits that saw one,
+estimates of r are
 
     changes seen            X / n                                                                          (1)
     bias-reduced            -log((n - X + 1/2) / (n + 1/2))                                                (2)
@@ -19,11 +20,13 @@ X is binomial, so means of (1) to (3) are sums over its n + 1 values. For (4) an
 too: with s > 0, one without a change has the transform a = exp(-r - s), one with a change
 b = r (1 - exp(-r - s)) / (r + s), both with their chances, and as 1 / T is the integral of exp(-s T) over s
 
-    E[c(X) / T] = integral over s of sum over k of C(n, k) c(k) a^(n - k) b^k,     E[(c(X) / T)^2] = integral with s c(k)^2. (6)
+    E[c(X) / T] = integral over s of sum over k of C(n, k) c(k) a^(n - k) b^k,                             (6)
+
+and E[(c(X) / T)^2] the same with s c(k)^2.
 
 Where rates are estimated for very many elements, those with k changes seen are alike, as their estimates are: n + 1
 kinds of elements, of which the share that changes at each rate is binomial. The allocation that would be best
-for the estimates (Sync 5.3) has at the true rates a freshness that is a sum over both.                                      (7)
+for the estimates (Sync 5.3) has at the true rates a freshness that is a sum over both.
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ ESTIMATORS = (*BY_COUNT, *LAST_MODIFIED)
 # The integrals (6) over log s: smooth, and falling at both ends, so that equal steps give all digits.
 LOG_S = np.arange(-40.0, 40.0, 0.05)
 AT_ONCE = 1 << 20  # numbers of a table of s and k
+RAREST = 1e-30  # share of the elements that see so many changes, below which they make no difference
 
 
 def _per_log(x: Floats, n: int) -> Floats:
@@ -152,11 +156,13 @@ def estimated_allocation(
     # Of every rate and number of changes seen, how many elements there are.
     share = number[:, None] * seen(changes * apart, visits)
     true, together = np.repeat(changes, visits + 1), share.sum(axis=0)
+    there = together > RAREST * together.sum()
     best = freshness(changes, optimal(changes, frequency, by, weights=number), by, number)
     found = {"known rates": best}
     for name, estimate in BY_COUNT.items():
         believed = estimate(np.arange(visits + 1.0), visits) / apart
-        given = optimal(believed, frequency, by, weights=together)
+        given = np.zeros(visits + 1)
+        given[there] = optimal(believed[there], frequency, by, weights=together[there])
         found[name] = freshness(true, np.tile(given, changes.size), by, share.ravel())
     found["uniform"] = freshness(changes, np.full(changes.shape, frequency), by, number)
     for name, fresh in found.items():
