@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
+        windowed,
     )  # fmt: skip
     from replnet.text.errors import InputError
     from replnet.network.network import (
@@ -92,7 +93,7 @@ _HOMES = {
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
-        "alternating", "correlated", "diurnal", "longrange", "modulated", "shuffled", "superposition",
+        "alternating", "correlated", "diurnal", "longrange", "modulated", "shuffled", "superposition", "windowed",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -142,6 +143,7 @@ __all__ = [  # written out, as type checkers read it
     "trace",
     "uniform",
     "weibull",
+    "windowed",
 ]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ TEXTS = [
     "scipy(name=lomax, c=2.5, scale=3)",
     "scipy(name=triang, c=0.3, loc=1)",
     "shuffled(diurnal(rate=3, swing=0.9, period=2))",
+    "shuffled(windowed(rate=3, window=0.5, period=2, share=0.7))",
     "shuffled(superposition(laws=[pareto(alpha=3, rate=1), uniform(low=0, high=3)]))",
 ]
 

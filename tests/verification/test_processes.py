@@ -24,12 +24,14 @@ TEXTS = [
     "diurnal(rate=0.3, swing=1, period=1)",
     "superposition(law=pareto(alpha=3, mean=2), count=4)",
     "superposition(laws=[constant(period=3), diurnal(rate=1, swing=1, period=5), alternating(values=[1, 2])])",
+    "windowed(rate=0.7, window=6, period=24, share=0.8)",
 ]
 
 
 MIXED = {
     "bursts": rn.single(updates=TEXTS[5], downloads=TEXTS[0]),
     "day": rn.single(updates=TEXTS[7], downloads="correlated(law=gamma(shape=2, rate=1), rho=0.8)"),
+    "window": rn.single(updates=TEXTS[5], downloads=TEXTS[11]),
     "levels": rn.cascade(depth=3, updates=TEXTS[2], downloads=[TEXTS[4], TEXTS[9], TEXTS[8]]),
     "clients": rn.redundant(
         replicas=5, ask=2, updates="longrange(law=weibull(shape=0.6, rate=1), hurst=0.7)", downloads=TEXTS[3],
