@@ -32,8 +32,8 @@ j-th at j / (m + 1) of it, gains the time from the first that sees the change, o
 The paper calls it crude: what the copy was worth before the change is left out.
 
 Synchronisations may have a window of the day (Sync 3, Fig. 5), which the paper leaves at that. Let a share s of
-them fall into its first part w, evenly, and the others evenly into the rest. An element comes n times a day, as far
-apart each time on a clock on which the share s of the day passes in the window; at u of that clock it is R(u) of the day. As
+them fall into its first part w, evenly, and the others evenly into the rest. An element comes n times a day, equally
+far apart on a clock on which the share s of the day passes in the window; at u of it the time is R(u). As
 elements come at even phases, one was last synchronised v ago, v even on (0, 1 / n), so that at a time t = R(u)
 
     its freshness = n integral over v from 0 to 1 / n of exp(-lambda (t - R(u - v))),                      (5)
