@@ -479,7 +479,8 @@ def test_requests_by_page_find_what_equation_3_says(tmp_path):
         own = log[log["source"] == f"source {page + 1}"]
         updates, copies = (own[own["event"] == what].sort_values("at") for what in ("update", "reply"))
         assert np.allclose(np.diff(copies["at"]), 1, rtol=0, atol=1e-6)
-        after = copies.iloc[100 + 30 * np.flatnonzero(asked == page)]
-        changed = np.append(-np.inf, updates["at"])[np.searchsorted(updates["at"], after["at"], side="right")]
-        fresh += (after["left"] >= changed).tolist()
+        after = 100 + 30 * np.flatnonzero(asked == page)
+        at, left = copies["at"].to_numpy()[after], copies["left"].ffill().to_numpy()[after]  # none where another came
+        changed = np.append(-np.inf, updates["at"])[np.searchsorted(updates["at"], at, side="right")]
+        fresh += (left >= changed).tolist()
     assert_mean(np.array(fresh, dtype=float), objective("algorithm 1"), resolution=0.11)
