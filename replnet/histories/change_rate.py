@@ -36,8 +36,8 @@ from replnet.histories.trace_import import Recorded, recorded
 from replnet.laws import Law, law
 from replnet.laws.law import Floats
 from replnet.laws.processes.order import independent
-from replnet.measure.estimate import Estimate, ratio
-from replnet.papers.estimating import rate_estimators
+from replnet.measure.estimate import FEWEST, Estimate, ratio
+from replnet.papers.estimating import MOST_VISITS, rate_estimators
 from replnet.text.errors import FieldError
 
 DROP = 1.9207294103470622  # of the logarithm of a likelihood, with chance 0.05: half the quantile of chi squared
@@ -104,8 +104,10 @@ def change_rate(updates: Recorded, visits: Recorded | Law, window: int = WINDOW,
     The biases are those of estimates from `window` visits each. A law of visits is drawn from, by the `seed`.
     """
     history, notes = recorded(updates), list[str]()
-    if window < 1:
-        raise FieldError("window", f"{window} is not above 0", "how many visits an estimate rests on")
+    if not 1 <= window <= MOST_VISITS:
+        raise FieldError(
+            "window", f"{window} is out of range", f"1 to {MOST_VISITS:,} visits that an estimate rests on"
+        )
     times = np.unique(history.times)
     at = _instants(visits, history, seed)
     inside = at[(at >= history.start) & (at <= history.end)]
@@ -117,6 +119,8 @@ def change_rate(updates: Recorded, visits: Recorded | Law, window: int = WINDOW,
     found = seen_by(times, inside)
     if not found.alike:
         notes.append("visits are not equally far apart: estimators that take them to be are left out")
+    if found.lengths.size // window < FEWEST:
+        notes.append(f"{found.lengths.size // window} windows of {window} visits are too few for intervals of biases")
     count = int(np.count_nonzero((times > inside[0]) & (times <= inside[-1])))
     rate = count / float(found.lengths.sum())
     return ChangeRate(
@@ -200,7 +204,7 @@ def _exposed(of: Sightings) -> float:
     return total
 
 
-ESTIMATORS: dict[str, Callable[[Sightings], float]] = {
+RATE_ESTIMATORS: dict[str, Callable[[Sightings], float]] = {
     "changes seen": _rate_seen,
     "bias-reduced": _bias_reduced,
     "maximum likelihood": _likeliest,
@@ -217,7 +221,7 @@ def _estimates(of: Sightings, rate: float, window: int) -> list[RateEstimate]:
     by_date = _interval(partial(_log_dated, of), _last_modified(of), distance)
     biases = _predicted(rate * distance, window) if of.alike and rate else {}
     found = []
-    for name, estimator in ESTIMATORS.items():
+    for name, estimator in RATE_ESTIMATORS.items():
         if name in OF_EQUAL_LENGTHS and not of.alike:
             continue
         low, high = by_date if "modified" in name else by_sight

@@ -36,9 +36,10 @@ from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
 from replnet.ages.prediction import Basis
-from replnet.laws.fields import Count
+from replnet.laws.fields import whole
 from replnet.laws.law import Floats, special
 from replnet.papers.formula import NotNegative, Positive, Values, formula
 from replnet.papers.orders import ORDERS
@@ -53,10 +54,11 @@ LAST_MODIFIED: dict[str, Callable[[Floats, int], Floats]] = {
     "last modified": lambda x, n: x,
     "last modified, bias-reduced": lambda x, n: x - 1 - _per_log(x, n),
 }
-ESTIMATORS = (*BY_COUNT, *LAST_MODIFIED)
+OF_ESTIMATES = (*BY_COUNT, *LAST_MODIFIED)
 
 # The integrals (6) over log s: smooth, and falling at both ends, so that equal steps give all digits.
 LOG_S = np.arange(-40.0, 40.0, 0.05)
+MOST_VISITS = 100_000  # of an estimate
 AT_ONCE = 1 << 20  # numbers of a table of s and k
 RAREST = 1e-30  # share of the elements that see so many changes, below which they make no difference
 
@@ -114,16 +116,21 @@ def _moment(given: Floats, power: int, r: float, n: int) -> float:
 VISITED = "Poisson changes; visits at equal distances that do not depend on them"
 BINOMIAL = Basis("exact", "Estimating, X binomial", VISITED)
 BELIEVED = Basis("limit", "Sync Table 2, Thm 1; Estimating, X binomial", f"{VISITED}; very many elements of each rate")
-Visits = Annotated[Count, "n, how many visits an estimate rests on"]
+Visits = Annotated[
+    int,
+    BeforeValidator(whole(high=MOST_VISITS)),
+    Field(ge=1, le=MOST_VISITS),
+    "n, how many visits an estimate rests on",
+]
 
 
-@formula("rate-estimators", BINOMIAL, groups=ESTIMATORS, metrics=("bias", "standard_error"))
+@formula("rate-estimators", BINOMIAL, groups=OF_ESTIMATES, metrics=("bias", "standard_error"))
 def rate_estimators(ratio: Positive, visits: Visits) -> Values:
     """What estimates of a change rate are off by, on average and in standard deviation, as shares of the rate.
 
     ratio: r, changes between two visits on average
     """
-    for name in ESTIMATORS:
+    for name in OF_ESTIMATES:
         mean, error = (by_count if name in BY_COUNT else last_modified)(name, ratio, visits)
         yield name, "bias", mean / ratio - 1
         yield name, "standard_error", error / ratio

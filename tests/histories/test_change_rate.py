@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 import replnet as rn
-from replnet.histories.change_rate import ESTIMATORS, Sightings, change_rate, seen_by
+from replnet.histories.change_rate import RATE_ESTIMATORS, Sightings, change_rate, seen_by
 from replnet.laws import Exponential
 from replnet.testing import assert_mean
 from replnet.text.errors import FieldError
@@ -34,22 +34,24 @@ def test_four_changes_in_four_months_of_daily_visits_are_one_a_month():
     """Sync 6.1: February 17th to June 24th, 127 days."""
     seen = saw(np.ones(127), np.arange(127) % 31 == 30)
     assert int(seen.changed.sum()) == 4
-    assert {name: round(1 / ESTIMATORS[name](seen)) for name in ("changes seen", "bias-reduced")} == {
+    assert {name: round(1 / RATE_ESTIMATORS[name](seen)) for name in ("changes seen", "bias-reduced")} == {
         "changes seen": 32, "bias-reduced": 31,
     }  # fmt: skip
 
 
 def test_estimators_by_hand():
     seen = saw([1, 1, 1, 1], [1, 0, 1, 0], [0.5, 1, 0.25, 1])
-    assert ESTIMATORS["changes seen"](seen) == 0.5
-    assert ESTIMATORS["bias-reduced"](seen) == pytest.approx(math.log(4.5 / 2.5))
-    assert ESTIMATORS["maximum likelihood"](seen) == pytest.approx(math.log(2), rel=1e-11)
-    assert ESTIMATORS["last modified"](seen) == pytest.approx(2 / 2.75)
-    assert ESTIMATORS["last modified, bias-reduced"](seen) == pytest.approx((1 + 0.5 / math.log(2)) / 2.75)
+    assert RATE_ESTIMATORS["changes seen"](seen) == 0.5
+    assert RATE_ESTIMATORS["bias-reduced"](seen) == pytest.approx(math.log(4.5 / 2.5))
+    assert RATE_ESTIMATORS["maximum likelihood"](seen) == pytest.approx(math.log(2), rel=1e-11)
+    assert RATE_ESTIMATORS["last modified"](seen) == pytest.approx(2 / 2.75)
+    assert RATE_ESTIMATORS["last modified, bias-reduced"](seen) == pytest.approx((1 + 0.5 / math.log(2)) / 2.75)
     every = saw([1, 1], [1, 1], [0.5, 0.5])
-    assert ESTIMATORS["maximum likelihood"](every) == math.inf
-    assert ESTIMATORS["last modified, bias-reduced"](every) == 1
-    assert {name: one(saw([1, 2], [0, 0])) for name, one in ESTIMATORS.items()} == dict.fromkeys(ESTIMATORS, 0)
+    assert RATE_ESTIMATORS["maximum likelihood"](every) == math.inf
+    assert RATE_ESTIMATORS["last modified, bias-reduced"](every) == 1
+    assert {name: one(saw([1, 2], [0, 0])) for name, one in RATE_ESTIMATORS.items()} == dict.fromkeys(
+        RATE_ESTIMATORS, 0
+    )
 
 
 def test_the_likeliest_rate_of_irregular_visits():
@@ -60,7 +62,7 @@ def test_the_likeliest_rate_of_irregular_visits():
         return z * lengths[~changed].sum() - np.log(-np.expm1(-z * lengths[changed])).sum()
 
     best = minimize_scalar(less_likely, bounds=(-10, 5), method="bounded", options={"xatol": 1e-10})
-    assert ESTIMATORS["maximum likelihood"](saw(lengths, changed)) == pytest.approx(math.exp(best.x), rel=1e-7)
+    assert RATE_ESTIMATORS["maximum likelihood"](saw(lengths, changed)) == pytest.approx(math.exp(best.x), rel=1e-7)
 
 
 @pytest.mark.parametrize("r", [0.1, 0.7, 2.0])
