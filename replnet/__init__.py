@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
+        windowed,
     )  # fmt: skip
     from replnet.text.errors import InputError
     from replnet.network.network import (
@@ -71,6 +72,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.study.sweeps.finished import compare
     from replnet.study.sweeps.sizing import size
     from replnet.histories.audit import audit
+    from replnet.histories.change_rate import change_rate
     from replnet.histories.trace_fit import fit_trace
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
@@ -86,11 +88,12 @@ _HOMES = {
     "replnet.study.sweeps.finished": ("compare",),
     "replnet.study.sweeps.sizing": ("size",),
     "replnet.histories.audit": ("audit",),
+    "replnet.histories.change_rate": ("change_rate",),
     "replnet.histories.trace_fit": ("fit_trace",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
-        "alternating", "correlated", "diurnal", "longrange", "modulated", "shuffled", "superposition",
+        "alternating", "correlated", "diurnal", "longrange", "modulated", "shuffled", "superposition", "windowed",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -104,6 +107,7 @@ __all__ = [  # written out, as type checkers read it
     "alternating",
     "audit",
     "cascade",
+    "change_rate",
     "compare",
     "compose",
     "constant",
@@ -139,6 +143,7 @@ __all__ = [  # written out, as type checkers read it
     "trace",
     "uniform",
     "weibull",
+    "windowed",
 ]  # fmt: skip
 
 

@@ -48,6 +48,7 @@ LAWS = [
     "modulated(rates=[10, 1], means=[1, 5])",
     "diurnal(rate=10, swing=0.8, period=24)",
     "superposition(law=pareto(alpha=3, rate=2), count=20)",
+    "windowed(rate=2, window=6, period=24, share=0.8)",
     "shuffled(alternating(values=[1, 3]))",
 ]
 

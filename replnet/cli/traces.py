@@ -1,4 +1,4 @@
-"""Commands about recorded processes, and what they print: `trace import`, `trace fit`, `audit`."""
+"""Commands about recorded processes, and what they print: `trace import`, `trace fit`, `trace rate`, `audit`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from replnet.text.numbers import duration, write_csv
 
 if TYPE_CHECKING:
     from replnet.histories.audit import Audit, Check
+    from replnet.histories.change_rate import ChangeRate
     from replnet.histories.trace_fit import TraceFit
 
 FILE = click.Path(path_type=Path)
@@ -97,6 +98,22 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
     return 0
 
 
+@trace.command()
+@click.argument("updates", type=FILE)
+@click.option("--visits", required=True, metavar="LAW|FILE",
+              help="When a crawler came: a law of the times between visits, in the unit of the record (seconds, of "
+              "dates), such as 'constant(period=86400)', or a file of times.")  # fmt: skip
+@click.option("--window", type=click.IntRange(min=1), help="Visits that a bias is told for.  [default: 20]")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of visits drawn from a law.")
+@FORMAT
+def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
+    """How often UPDATES came, by what visits see of them: whether there was a change, or when the last one was."""
+    from replnet.histories.change_rate import WINDOW, change_rate
+
+    write_rate(change_rate(updates, visits, window or WINDOW, seed), form)
+    return 0
+
+
 @commands.command()
 @click.option("--updates", type=FILE, required=True, help="When the source changed.")
 @click.option("--downloads", type=FILE, required=True, help="When the replica copied it.")
@@ -132,6 +149,17 @@ def write_fit(found: TraceFit, form: str) -> None:
         _print_needs(found)
 
 
+def write_rate(found: ChangeRate, form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps(_plain(rate_data(found)), indent=2, allow_nan=False))
+    elif form == "csv":
+        rows = rate_data(found)["estimates"]
+        cells = [[None if isinstance(x, float) and math.isnan(x) else x for x in row.values()] for row in rows]
+        write_csv(sys.stdout, list(rows[0]), cells)
+    else:
+        _print_rate(found)
+
+
 def write_audit(audit: Audit, dated: bool, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(_plain(audit_data(audit)), indent=2, allow_nan=False))
@@ -153,6 +181,17 @@ def fit_data(found: TraceFit) -> dict[str, Any]:
         "mean_interval": 1 / history.rate, "unit": "s" if history.dated else None,
     }  # fmt: skip
     return vars(found) | {"history": about, "fits": [vars(one) | {"law": str(one.law)} for one in found.fits]}
+
+
+def rate_data(found: ChangeRate) -> dict[str, Any]:
+    """All that was found as plain data; rates are per unit of the record's time, biases shares of the rate."""
+    estimates = [
+        {"estimator": one.estimator, "rate": one.rate, "ci_low": one.low, "ci_high": one.high, "bias": one.bias.value,
+         "bias_low": one.bias.low, "bias_high": one.bias.high, "poisson_bias": one.predicted_bias}
+        for one in found.estimates
+    ]  # fmt: skip
+    about = {"name": found.history.name, "unit": "s" if found.history.dated else None}
+    return vars(found) | {"history": about, "estimates": estimates}
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
@@ -255,6 +294,27 @@ def _print_needs(found: TraceFit) -> None:
         said = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
         rows.append([f"{one['target']:g}", *said, f"{one['waste']:.2f} times as many"])
     print_table(["stale at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows)
+
+
+def _print_rate(found: ChangeRate) -> None:
+    dated = found.history.dated
+    per, unit = (DAY, "a day") if dated else (1.0, "a unit")
+    echo(
+        f"{found.rate * per:.5g} changes {unit} between the first visit and the last; {found.visits:,} visits, "
+        f"one every {duration(found.distance, dated)}, {found.changed:,} of which saw a change\n"
+    )
+    rows = []
+    for one in found.estimates:
+        rates = [f"{value * per:.5g}" for value in (one.rate, one.low, one.high)]
+        known = not math.isnan(one.bias.error)
+        by_formula = "" if math.isnan(one.predicted_bias) else f"{one.predicted_bias:+.1%}"
+        measured = f"{one.bias.value:+.1%}" if math.isfinite(one.bias.value) else one.bias.doubt
+        ends = f"{one.bias.low:+.1%} .. {one.bias.high:+.1%}" if known else ""
+        rows.append([one.estimator, rates[0], f"{rates[1]} .. {rates[2]}", measured, ends, by_formula])
+    bias = f"bias of {found.window} visits"
+    print_table(["estimator", f"changes {unit}", "95 % interval", bias, "95 % interval", "if Poisson"], rows)
+    for note in found.notes:
+        echo(f"  {note}")
 
 
 def _print_audit(audit: Audit, dated: bool) -> None:

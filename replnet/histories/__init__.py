@@ -8,4 +8,5 @@ In it:
     replay        what a replica had at every instant, from two recorded histories, exactly
     audit         a real replica from its two recorded histories: what it had, what models say, and what they assume
     trace_fit     what one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula
+    change_rate   how often an element changes, estimated from what visits see of it
 """

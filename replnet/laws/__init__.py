@@ -24,6 +24,7 @@ from replnet.laws.processes.order import Ordered, shuffled
 from replnet.laws.processes.poisson import diurnal, modulated
 from replnet.laws.processes.sequences import alternating, correlated, longrange
 from replnet.laws.processes.superposition import superposition
+from replnet.laws.processes.windows import windowed
 from replnet.laws.scipy_law import Scipy
 from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
 from replnet.laws.text import law
@@ -47,5 +48,5 @@ __all__ = [
     "Lognormal", "Ordered", "Pareto", "Scipy", "Uniform", "Weibull",
     "alternating", "constant", "correlated", "diurnal", "empirical", "erlang", "exponential", "gamma",
     "hyperexponential", "lattice", "law", "lognormal", "longrange", "modulated", "pareto", "scipy", "shuffled",
-    "superposition", "trace", "uniform", "weibull",
+    "superposition", "trace", "uniform", "weibull", "windowed",
 ]  # fmt: skip

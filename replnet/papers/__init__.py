@@ -9,6 +9,7 @@ In it:
     measurability  intervals whose law says nothing of their ages (Staleness III)
     dominance   which laws of intervals are better than others, for all copies (P2P IV, Staleness V)
     sync        change rates that follow a law, allocations, Tables 3, 4 and 6 (Sync)
+    estimating  change rates from what a crawler sees, and what an allocation by them loses (Estimating)
     crawl       which pages a crawler should refresh, and how often (Crawl)
 
     formula     functions known by name, whose signature is their schema in experiments and on the command line

@@ -259,6 +259,7 @@ OPTIMA: dict[str, tuple[Callable[[Pages, float], Allocation], Basis]] = {
     "slots": (lambda pages, _: optimal_discrete(pages), Basis("exact", "Crawl Algorithm 1", SLOTS.assumes)),
 }
 OF_POLICIES = (*POLICIES, CAROUSEL, RANDOMISED)
+OF_SLOTS = ("algorithm 1", *POLICIES)
 OF_THRESHOLD = ("refreshed", "threshold", "never refreshed")
 MOST_SHOWN = 10  # pages that have a row of their own
 PAGES = tuple(f"page {i}" for i in range(1, MOST_SHOWN + 1))
@@ -296,6 +297,31 @@ def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, bu
     for name, (value, basis) in found.items():
         yield name, "freshness", Prediction.of(value, basis)
         yield name, "share_of_optimum", Prediction.of(value / found["optimum"][0], basis)
+
+
+def _chances(sources: int | None, rates: Given, weights: Given) -> Pages:
+    pages = _pages(sources, rates, weights)
+    if float(pages.changes.max()) > 1:
+        wrong = f"{pages.changes.max():g} is above 1"
+        raise FieldError("rates", wrong, "probabilities of a change in a slot, from 0 to 1")
+    return pages
+
+
+@formula("crawl-slots", SLOTS, groups=OF_SLOTS, metrics=("freshness", "share_of_optimum"), check=_chances)
+def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Values:
+    """What Problem 1 maximises (eq. 3), by policies whose shares of the slots are drawn, and its share of the largest.
+
+    It is the share of requests that find a fresh page (eq. 1), where weights are how often pages are asked for.
+
+    rates: in which share of the slots a page changes, each by itself: a list, or a law whose quantiles they are
+    """
+    pages = _chances(sources, rates, weights)
+    shares = {"algorithm 1": optimal_discrete(pages).rates}
+    shares |= {name: policy(pages, 1.0) for name, policy in POLICIES.items()}
+    found = {name: slotted_freshness(pages, one) for name, one in shares.items()}
+    for name, fresh in found.items():
+        yield name, "freshness", fresh
+        yield name, "share_of_optimum", fresh / found["algorithm 1"]
 
 
 def _in_a_carousel(pages: Pages, rates: Floats) -> float:

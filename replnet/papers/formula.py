@@ -37,7 +37,7 @@ from replnet.text.errors import FieldError, shown
 from replnet.text.validation import checked, checked_by
 
 # The modules whose formulas are known.
-PAPERS = ("p2p", "levels", "staleness", "phases", "measurability", "dominance", "sync", "crawl")
+PAPERS = ("p2p", "levels", "staleness", "phases", "measurability", "dominance", "sync", "estimating", "crawl")
 
 Values = Iterable[tuple[str, str, float | Prediction]]
 """Group, metric, and what is predicted; infinite where it diverges."""

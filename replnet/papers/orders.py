@@ -145,7 +145,7 @@ def random_order(elements: int | None = None) -> Order:
 
     def transform(r: Floats) -> tuple[Floats, Floats]:
         """psi = exp(-r / N) (phi(r) / phi(r / N))^2."""
-        psi = np.exp(-share * r) * (-np.expm1(-r) / r / _phi(share * r)) ** 2
+        psi = np.exp(-share * r) * (-np.expm1(-r) / r / phi(share * r)) ** 2
         return psi, psi * (share - 2 * (_log_slope(r) - share * _log_slope(share * r)))
 
     name = "random order" if elements is None else f"random order of {elements}"
@@ -166,13 +166,13 @@ def purely_random(share: float = 0.0) -> Order:
     def transform(r: Floats) -> tuple[Floats, Floats]:
         """psi = z / D with z = exp(-r p), D = (1 - (1 - p) z) / p."""
         z = np.exp(-r * share)
-        d = r * _phi(r * share) + z
+        d = r * phi(r * share) + z
         return z / d, z / d / d
 
     return Order("purely random" + (f", share {share:g}" if share else ""), moments, transform)
 
 
-def _phi(x: Floats) -> Floats:
+def phi(x: Floats) -> Floats:
     """(1 - exp(-x)) / x."""
     with np.errstate(invalid="ignore"):
         return np.where(x > 0, -np.expm1(-x) / np.where(x > 0, x, 1.0), 1.0)

@@ -31,6 +31,15 @@ j-th at j / (m + 1) of it, gains the time from the first that sees the change, o
 
 The paper calls it crude: what the copy was worth before the change is left out.
 
+Synchronisations may have a window of the day (Sync 3, Fig. 5), which the paper leaves at that. Let a share s of
+them fall into its first part w, evenly, and the others evenly into the rest. An element comes n times a day, equally
+far apart on a clock on which the share s of the day passes in the window; at u of it the time is R(u). As
+elements come at even phases, one was last synchronised v ago, v even on (0, 1 / n), so that at a time t = R(u)
+
+    its freshness = n integral over v from 0 to 1 / n of exp(-lambda (t - R(u - v))),                      (5)
+
+a sum of exponentials, as R is made of lines; whole days before it are a geometric series.
+
 Table 6 is a histogram of change intervals of which the text names two bars and the
 length of the others. Which heights of these fit the printed values is `table_6_fits`.
 """
@@ -40,6 +49,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple, final
 
 import numpy as np
@@ -49,12 +59,12 @@ from pydantic import BeforeValidator, Field
 from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, fit
 from replnet.ages.prediction import Basis
 from replnet.ages.roots import SAME, bracket, crossing
-from replnet.laws.fields import Count, LawField, Part, Target
+from replnet.laws.fields import Count, LawField, Part, Target, amount
 from replnet.laws.law import Array, Floats, Law
 from replnet.laws.numeric import TailIntegral
 from replnet.papers.budget import Goal, at_price, best_rates
 from replnet.papers.formula import NotNegative, Positive, Values, formula
-from replnet.papers.orders import FIXED, ORDERS, Order
+from replnet.papers.orders import FIXED, ORDERS, Order, phi
 from replnet.text.errors import FieldError, shown
 
 NEAR_ZERO, ROUNDING = -200, 1e-9  # octaves below the mean where a power shows; what its exponent may be off
@@ -223,6 +233,41 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
     return rate, rate / ratio
 
 
+# ---- A window of the day (Sync 3, Fig. 5)
+
+
+def fresh_at(time: Array, changes: float, often: float, window: float, share: float = 1.0) -> Floats:
+    """(5): how fresh elements are at a time of the day, which lasts from 0 to 1."""
+    days, rest = divmod(1 / often, 1.0)
+    earlier = -math.expm1(-changes * days) / -math.expm1(-changes)
+    whole, part = (_fresh_since(np.asarray(time, dtype=float), end, changes, window, share) for end in (1.0, rest))
+    return often * (earlier * whole + math.exp(-changes * days) * part)
+
+
+def _fresh_since(time: Floats, end: float, changes: float, window: float, share: float) -> Floats:
+    """The integral of (5) up to `end`, at most a day."""
+    u = np.interp(time, (0.0, window, 1.0), (0.0, share, 1.0))
+    bends = [np.zeros_like(u), u - share, u, u - share + 1, np.ones_like(u)]
+    edges = np.sort(np.clip(bends, 0.0, end), axis=0)
+    length, middle = np.diff(edges, axis=0), u - (edges[1:] + edges[:-1]) / 2
+    day = np.floor(middle)
+    shown = day + np.interp(middle - day, (0.0, share, 1.0), (0.0, window, 1.0))
+    speed = np.where(middle - day < share, window / share, (1 - window) / (1 - share) if share < 1 else 0.0)
+    half = speed * length / 2
+    return np.asarray((length * np.exp(-changes * (time - shown - half)) * phi(2 * changes * half)).sum(axis=0))
+
+
+def _means_of_the_day(changes: float, often: float, window: float, share: float) -> tuple[float, float]:
+    """The integrals of (5) over the window and over the rest of the day, cut where it bends."""
+    bends = (np.array([0.0, share]) + 1 / often) % 1.0
+    edges = np.unique(np.append(np.interp(bends, (0.0, share, 1.0), (0.0, window, 1.0)), (0.0, window, 1.0)))
+    found = [0.0, 0.0]
+    for begin, end in pairwise(edges.tolist()):
+        fresh = fresh_at(begin + (end - begin) * _U, changes, often, window, share)
+        found[begin >= window] += (end - begin) * float(fresh @ _WEIGHTS)
+    return found[0], found[1]
+
+
 # ---- Tables 4 and 6
 
 
@@ -292,6 +337,7 @@ POISSON = "Poisson changes; synchronisations that do not depend on them"
 ORDERED = Basis("limit", "Sync Table 2", f"{POISSON}; very many elements")
 GAMMA = Basis("exact", "Sync Table 3", f"{POISSON}; change rates of a gamma law")
 RATES = Basis("exact", "Sync App. C", POISSON)
+WINDOW = Basis("exact", "Sync Table 2; Sync 3, Fig. 5", f"{POISSON}; elements at even phases of the order")
 BENEFIT = Basis("exact", "Sync 5.2", "one change in each part of the day, at an even time in it")
 ALLOCATED = Basis("exact", "Sync Table 2; Sync Thm 1", POISSON)
 GAIN = Basis("exact", "Sync eq. 16, Thm 5", POISSON)
@@ -359,6 +405,38 @@ def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixe
     yield from _pair("proportional", proportional_average(rates, frequency, ORDERS[order]))
 
 
+Share = Annotated[
+    float, BeforeValidator(lambda value: amount(value, "a share, above 0 and at most 1")), Field(gt=0, le=1)
+]
+
+
+def _room_outside(*, window: float, share: float, **_: object) -> None:
+    if window == 1 and share < 1:
+        raise FieldError("share", f"{share:g} in all of the day", "1, or a window below 1")
+
+
+@formula("window", WINDOW, groups=("at that time", "in the window", "outside", "whole day"), metrics=("freshness",),
+         check=_room_outside)  # fmt: skip
+def window_of_the_day(
+    changes: Positive, synchronisations: Positive, window: Share, share: Share = 1.0, time: NotNegative | None = None
+) -> Values:
+    """Freshness over the day where synchronisations fall into a window of it, in fixed order.
+
+    changes: of an element in a day
+    synchronisations: of an element in a day
+    window: how long it is, as a share of the day, with which it begins
+    share: of the synchronisations, how many fall into the window, evenly; the others into the rest
+    time: of the day, from 0 to 1
+    """
+    in_window, outside = _means_of_the_day(changes, synchronisations, window, share)
+    if time is not None:
+        yield "at that time", "freshness", float(fresh_at(time % 1.0, changes, synchronisations, window, share))
+    yield "in the window", "freshness", in_window / window
+    if window < 1:
+        yield "outside", "freshness", outside / (1 - window)
+    yield "whole day", "freshness", in_window + outside
+
+
 def _whole_numbers(value: object) -> tuple[int, ...]:
     parts = value.split("+") if isinstance(value, str) else value
     try:
@@ -390,7 +468,7 @@ def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
     yield "best division", "benefit", float(benefit(parts, best_division(parts, sum(synchronisations))))
 
 
-def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
+def one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
     if not rates:
         raise FieldError("rates", "shape (0,)", "a list of at least one change rate")
     if weights and len(weights) != len(rates):
@@ -400,7 +478,7 @@ def _one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: 
 ALLOCATIONS = ("proportional", "uniform", *GOALS)
 
 
-@formula("allocation", ALLOCATED, groups=ALLOCATIONS, metrics=(*PAIR, "frequency"), check=_one_weight_each)
+@formula("allocation", ALLOCATED, groups=ALLOCATIONS, metrics=(*PAIR, "frequency"), check=one_weight_each)
 def allocation(
     *,
     rates: tuple[NotNegative, ...],

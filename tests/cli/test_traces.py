@@ -13,7 +13,7 @@ from recorded import pair, written
 
 from replnet.cli.traces import audit as audit_command
 from replnet.cli.traces import trace as trace_command
-from replnet.laws import Exponential
+from replnet.laws import Exponential, FieldError
 
 
 @pytest.fixture
@@ -112,3 +112,20 @@ def test_files_that_are_not_there(files):
             ran(audit_command, *options)
     with pytest.raises(ValueError, match="--since: 'soon' is not a time"):
         ran(audit_command, "--updates", u, "--downloads", d, "--since", "soon")
+
+
+def test_a_rate_in_every_form(files):
+    folder, u, d = files
+    text = ran(trace_command, "rate", u, "--visits", "constant(period=4000)", "--window", "10")
+    for words in ("changes a day", "last modified, bias-reduced", "bias of 10 visits", "if Poisson"):
+        assert words in text
+    data = json.loads(ran(trace_command, "rate", u, "--visits", "constant(period=4000)", "--format", "json"))
+    assert data["history"]["unit"] == "s"
+    one = data["estimates"][3]
+    assert one["estimator"] == "last modified"
+    assert one["ci_low"] < 1 / 5000 < one["ci_high"]
+    seen = list(csv.DictReader(StringIO(ran(trace_command, "rate", u, "--visits", d, "--format", "csv"))))
+    assert [row["estimator"] for row in seen] == ["changes seen", "maximum likelihood", "last modified"]
+    assert seen[0]["poisson_bias"] == ""
+    with pytest.raises(FieldError, match="does not exist"):
+        ran(trace_command, "rate", u, "--visits", folder / "none.csv")

@@ -20,7 +20,7 @@ from replnet.laws.law import FAMILIES
 
 AGES = [f"age({text})" for text in TEXTS if "1.4" not in text]
 EVERY = TEXTS + AGES
-SMOOTH = [text for text in EVERY if not text.startswith(("constant", "lattice", "empirical"))]
+SMOOTH = [text for text in EVERY if not text.startswith(("constant", "lattice", "empirical", "shuffled(windowed"))]
 FINITE = [text for text in EVERY if math.isfinite(law(text).mean)]
 
 E = np.concatenate((np.geomspace(1e-16, 1, 60), np.linspace(1, 36.7, 60)))  # all that a uniform of 53 bits gives

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform
+from replnet.ages.information_age import direct
+from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform, windowed
 from replnet.laws.fields import listed
-from replnet.papers.formula import arguments
+from replnet.papers.formula import arguments, compute
 from replnet.papers.orders import FIXED, PURELY_RANDOM, RANDOM, purely_random, random_order
 from replnet.papers.orders import ORDERS as BY_NAME
 from replnet.papers.sync import (
@@ -27,6 +28,7 @@ from replnet.papers.sync import (
     at_gain,
     benefit,
     best_division,
+    fresh_at,
     freshness,
     gain_of,
     gain_peak,
@@ -633,3 +635,37 @@ def test_table_6_for_one_of_them():
     assert values["proportional"] == pytest.approx((0.128687, 406.017), rel=1e-5)
     assert values["uniform"] == pytest.approx((0.572894, 5.61237), rel=1e-5)
     assert values["optimal"] == pytest.approx((0.616226, 4.29871), rel=1e-5)
+
+
+# ---- A window of the day (Fig. 5)
+
+DAYS = [(1.0, 1.0, 0.25, 1.0), (0.4, 2.5, 0.1, 0.7), (3.0, 0.3, 0.5, 0.9), (1.3, 0.75, 0.6, 0.2), (2.0, 4.0, 1.0, 1.0)]
+
+
+@pytest.mark.parametrize(("changes", "often", "window", "share"), DAYS)
+def test_freshness_at_a_time_of_the_day_by_walking_back(changes, often, window, share):
+    """From the events of 2,000 elements at even phases over the days before, none of which is older than that."""
+    phase = (np.arange(2000) + 0.5) / 2000
+    u = (np.arange(-60, 8) + phase[:, None]) / often
+    day, v = np.floor(u), u % 1
+    late = window + (v - share) * (1 - window) / (1 - share) if share < 1 else window
+    times = day + np.where(v < share, v * window / share, late)
+    for time in (0.0, 0.07, 0.3, 0.55, 0.99):
+        age = time - np.where(times <= time, times, -np.inf).max(axis=1)
+        assert fresh_at(time, changes, often, window, share) == pytest.approx(np.exp(-changes * age).mean(), abs=2e-3)
+
+
+@pytest.mark.parametrize(("changes", "often", "window", "share"), DAYS)
+def test_the_mean_over_the_day_is_that_of_the_intervals(changes, often, window, share):
+    found = {group: value.value for group, _, value in compute(
+        "window", changes=changes, synchronisations=often, window=window, share=share)}  # fmt: skip
+    downloads = windowed(window, 1.0, share, rate=often)
+    assert found["whole day"] == pytest.approx(direct(downloads).freshness(Exponential(rate=changes)).value, rel=1e-10)
+    if window < 1:
+        whole = window * found["in the window"] + (1 - window) * found["outside"]
+        assert found["whole day"] == pytest.approx(whole, rel=1e-14)
+
+
+def test_a_whole_day_has_no_rest():
+    with pytest.raises(InputError, match=r"share: 0\.5 in all of the day"):
+        arguments({"name": "window", "changes": 1, "synchronisations": 1, "window": 1, "share": 0.5})

@@ -44,6 +44,7 @@ PROCESSES = {
     "modulated": "modulated(rates=[{r}, 4], means=[1, 2])",
     "diurnal": "diurnal(rate={r}, swing=0.8, period=3)",
     "superposition": "superposition(laws=[gamma(shape=2, rate={r}), constant(rate=0.7)])",
+    "windowed": "windowed(rate={r}, window=0.7, period=2, share=0.8)",
 }
 DELAYS = (0.05, 0.4, "exponential(mean=0.1)", "uniform(low=0, high=0.5)")
 METRICS = (
@@ -291,7 +292,7 @@ def fixed_networks(number: int) -> list[rn.Network]:
     return chosen
 
 
-CANDIDATES = 12
+CANDIDATES = 16
 
 
 def pairs(network: rn.Network) -> set[tuple[str, str]]:

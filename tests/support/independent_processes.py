@@ -149,6 +149,19 @@ def _diurnal(given: dict[Any, ast.expr], start: float, end: float, rng: np.rando
     return times[rng.random(times.size) < share]
 
 
+def _windowed(given: dict[Any, ast.expr], start: float, end: float, rng: np.random.Generator) -> Floats:
+    """Even events of a day of which every time is stretched or squeezed, from any time of the day on."""
+    number = {name: float(ast.literal_eval(one)) for name, one in given.items()}
+    rate = number["rate"] if "rate" in number else 1 / number["mean"]
+    period, window, share = number["period"], number["window"], number.get("share", 1.0)
+    days = math.ceil((end - start) / period) + 1
+    even = (np.arange(int(days * period * rate) + 1) + rng.random()) / (rate * period)
+    day, u = np.floor(even), even % 1
+    late = window + (u - share) * (period - window) / max(1 - share, 1e-300)
+    times = day * period + np.where(u < share, u * window / share, late) - rng.random() * period + start
+    return times[(times >= start) & (times < end)]
+
+
 def _superposition(given: dict[Any, ast.expr], start: float, end: float, rng: np.random.Generator) -> Floats:
     if "laws" in given:
         assert isinstance(given["laws"], ast.List)
@@ -165,5 +178,6 @@ PROCESSES = {
     "longrange": _longrange,
     "modulated": _modulated,
     "diurnal": _diurnal,
+    "windowed": _windowed,
     "superposition": _superposition,
 }

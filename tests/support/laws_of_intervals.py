@@ -30,6 +30,7 @@ TEXTS = [
     "scipy(name=lomax, c=2.5, scale=3)",
     "scipy(name=triang, c=0.3, loc=1)",
     "shuffled(diurnal(rate=3, swing=0.9, period=2))",
+    "shuffled(windowed(rate=3, window=0.5, period=2, share=0.7))",
     "shuffled(superposition(laws=[pareto(alpha=3, rate=1), uniform(low=0, high=3)]))",
 ]
 
@@ -45,6 +46,9 @@ DEPENDENT = [
     "diurnal(rate=0.3, swing=1, period=1)",
     "superposition(law=pareto(alpha=3, mean=2), count=4)",
     "superposition(laws=[constant(period=3), diurnal(rate=1, swing=1, period=5), alternating(values=[1, 2])])",
+    "windowed(rate=3, window=0.25, period=1)",
+    "windowed(rate=0.7, window=6, period=24, share=0.8)",
+    "windowed(rate=0.7, window=0.5, period=1, share=0.2)",
 ]
 
 FAMILIES = [

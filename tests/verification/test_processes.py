@@ -17,6 +17,7 @@ pytestmark = pytest.mark.verification
 MIXED = {
     "bursts": rn.single(updates=TEXTS[5], downloads=TEXTS[0]),
     "day": rn.single(updates=TEXTS[7], downloads="correlated(law=gamma(shape=2, rate=1), rho=0.8)"),
+    "window": rn.single(updates=TEXTS[5], downloads=TEXTS[11]),
     "levels": rn.cascade(depth=3, updates=TEXTS[2], downloads=[TEXTS[4], TEXTS[9], TEXTS[8]]),
     "clients": rn.redundant(
         replicas=5, ask=2, updates="longrange(law=weibull(shape=0.6, rate=1), hurst=0.7)", downloads=TEXTS[3],

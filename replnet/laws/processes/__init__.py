@@ -14,5 +14,6 @@ Laws whose intervals depend on one another:
     order          a law of the intervals, and the order in which they come
     sequences      intervals as they are listed, over and over, and intervals alike those before them
     poisson        Poisson processes whose rate changes, by the clock or at random
+    windows        events that fall into a window of the day
     superposition  the union of independent processes: many users, many authors, many feeds
 """

@@ -111,6 +111,12 @@ def test_other_ways_to_write(source: object, same: str) -> None:
         ("shuffled(2)", "law", "a law"),
         ("trace(file=x, order=backwards)", "order", "shuffled or recorded"),
         ("diurnal(rate=10, swing=0.8)", "period", "missing"),
+        ("windowed(rate=1, window=2, period=1)", "window", "at most 1"),
+        ("windowed(rate=1, window=0, period=1)", "window", "above 0"),
+        ("windowed(rate=1, window=0.5, period=1, share=1.5)", "share", "at most 1"),
+        ("windowed(rate=1, window=1, period=1, share=0.5)", "share", "shorter"),
+        ("windowed(rate=1e7, window=0.5, period=1)", "rate", "at most 1e"),
+        ("windowed(window=0.5, period=1)", "rate", "exactly one of"),
     ],
 )
 def test_errors_name_the_field(text: str, field: str, right: str) -> None:
@@ -272,6 +278,36 @@ def test_a_modulated_process_races_events_against_changes() -> None:
                 others = [s for s in range(3) if s != state]
                 state = others[int((point - rates[state]) / leave[state] * 2)]
             assert wait == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", TEXTS[-3:])
+def test_a_window_has_its_share_of_the_events(text: str) -> None:
+    """Some time of the day is the begin of the window: then events on the even clock are equally far apart."""
+    of = law(text).marginal  # type: ignore[attr-defined]
+    zero = np.exp(-chance(30).starts(0)) * of.period
+    renewals = processes(text, 30)
+    past = [renewals.past(40 * of.period).of(p).copy() for p in range(30)]
+    for p, points in enumerate(instants(renewals, 40 * of.period)):
+        time = (np.concatenate([past[p], points]) + zero[p]) / of.period
+        day, w = np.floor(time + 1e-9), of.window / of.period
+        even = np.interp(time - day, (0, w, 1), (0, of.share, 1)) if of.share < 1 else (time - day) / w
+        assert even.min() >= -1e-6
+        assert even.max() <= 1 + 1e-9
+        assert np.allclose(np.diff(day + even), 1 / (of.rate * of.period), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("text", TEXTS[-3:])
+def test_intervals_of_a_window_by_counting(text: str) -> None:
+    """(2) of windows.py on a fine even grid."""
+    of = law(text).marginal  # type: ignore[attr-defined]
+    u = (np.arange(100_000) + 0.5) / 100_000
+    x = np.sort((of.shown(u + of.step) - of.shown(u)) * of.period)
+    assert of.mean == pytest.approx(x.mean(), rel=1e-5)
+    assert of.second_moment == pytest.approx((x**2).mean(), rel=1e-4)
+    for at in np.array([0.01, 0.3, 0.7, 0.99, 1.01, 1.6]) * of.mean:
+        assert of.tail(at) == pytest.approx((x > at).mean(), abs=3e-5)
+        assert of.cdf(at) == pytest.approx((x <= at).mean(), abs=3e-5)
+        assert of.excess(at) == pytest.approx(np.maximum(x - at, 0).mean(), rel=1e-4, abs=1e-9)
 
 
 # In equilibrium, whatever the windows.
