@@ -8,7 +8,6 @@ row says why.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -25,6 +24,7 @@ from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, Topology
 from replnet.predictions.capacity import OVERFLOWS, Capacity
+from replnet.predictions.overlay import Overlay
 from replnet.predictions.presence import (
     available,
     churned,
@@ -129,7 +129,13 @@ def _beyond(graph: PullGraph, ages: list[_Ages], g: int, source: int, metric: Me
             for age in held:
                 if not isinstance(age, Never):
                     parts[age, own.updates] = parts.get((age, own.updates), 0.0) + own.share(i) / len(held)
-        return metric.formula(parts)
+        found = metric.formula(parts)
+        latest: dict[tuple[InformationAge, Law], float] = {}
+        for (age, updates), share in parts.items():
+            latest[age.latest, updates] = latest.get((age.latest, updates), 0.0) + share
+        if latest.keys() != parts.keys():
+            found = replace(found, accuracy=found.accuracy + abs(metric.formula(latest).value - found.value))
+        return found
     except NoFormulaError as why:
         return unknown(why)
 
@@ -147,33 +153,18 @@ class _Ages:
         self._predicted: dict[InformationAge, Prediction] = {}
         self._clusters: dict[int, frozenset[int]] = {}
 
-    def freshness(self, node: int) -> Prediction:
-        try:
-            return self._freshness(node)
-        except NoFormulaError as why:
-            return self._along_links(node, why)
-
-    def _along_links(self, node: int, why: NoFormulaError) -> Prediction:
-        """Where ages do not compose, but pulls are Poisson; `why` they do not, if these are no such either."""
-        queries = self._graph.one(node, QUERIES)
-        if node >= self._graph.topology.size or (queries and queries.ask > 1):
-            raise why
-        known = self._overlay
-        if isinstance(known, NoFormulaError):
-            raise known if str(why) == LINKS else why
-        asked = [node] if queries is None else queries.candidates.tolist()
-        return mean(dict(Counter(known[i] for i in asked)))
-
     @cached_property
-    def _overlay(self) -> list[Prediction] | NoFormulaError:
-        from replnet.predictions.overlay import overlay
+    def _overlay(self) -> Overlay:
+        return Overlay(self._graph, self._row)
 
+    def _by_overlay(self, nodes: list[int], ask: int, why: NoFormulaError) -> InformationAge:
+        """Where ages do not compose, but pulls are Poisson; `why` they do not, if these are no such either."""
         try:
-            return overlay(self._graph, self._row, self.updates)
-        except NoFormulaError as why:
-            return why
+            return self._overlay.age(nodes, ask)
+        except NoFormulaError as other:
+            raise (other if str(why) == LINKS else why) from None
 
-    def _freshness(self, node: int) -> Prediction:
+    def freshness(self, node: int) -> Prediction:
         ages = self._several(node)
         if ages is None:
             found = self._copy(node)
@@ -246,7 +237,11 @@ class _Ages:
 
     def _fresh(self, age: InformationAge) -> Prediction:
         if age not in self._predicted:
-            self._predicted[age] = age.freshness(self.updates)
+            found = age.freshness(self.updates)
+            if age.latest is not age:
+                off = found.value - age.latest.freshness(self.updates).value
+                found = replace(found, accuracy=found.accuracy + max(off, 0.0))
+            self._predicted[age] = found
         return self._predicted[age]
 
     def _age(self, node: int) -> InformationAge:
@@ -258,7 +253,7 @@ class _Ages:
             if not missing:
                 self._known[waiting.pop()] = self._attempt(i)
             elif set(missing) & set(waiting):
-                self._known[waiting.pop()] = NoFormulaError("pulls go round in a cycle")
+                self._known[waiting.pop()] = self._attempt(i, "pulls go round in a cycle")
             else:
                 waiting.append(missing[0])
         known = self._known[node]
@@ -270,11 +265,16 @@ class _Ages:
         downloads = self._downloads(node)
         return () if downloads is None else (u for u in downloads.candidates.tolist() if u not in self._graph.sources)
 
-    def _attempt(self, node: int) -> InformationAge | NoFormulaError:
+    def _attempt(self, node: int, wrong: str = "") -> InformationAge | NoFormulaError:
         try:
+            if wrong:
+                raise NoFormulaError(wrong)
             return self._compose(node)
         except NoFormulaError as why:
-            return why
+            try:
+                return self._by_overlay([node], 1, why)
+            except NoFormulaError as none:
+                return none
 
     def _compose(self, node: int) -> InformationAge:
         if not self._graph.reached[self._row][node]:
@@ -294,7 +294,7 @@ class _Ages:
         upstreams = downloads.candidates.tolist()
         if downloads.ask < len(upstreams):
             raise NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
-        delays = {self._delay(u, node) for u in upstreams}
+        delays = {self._graph.delay(u, node) for u in upstreams}
         if len(delays) > 1:
             raise NoFormulaError("upstreams of one replica with different delays")
         delay = delays.pop()
@@ -305,10 +305,13 @@ class _Ages:
 
     def _best(self, nodes: list[int]) -> InformationAge:
         """The freshest of what these nodes hold, if they came by it independently."""
-        ages = [self._age(i) for i in nodes]
         if len(nodes) == 1:
-            return ages[0]
-        self._require_apart(nodes)
+            return self._age(nodes[0])
+        try:
+            self._require_apart(nodes)
+        except NoFormulaError as why:
+            return self._by_overlay(nodes, len(nodes), why)
+        ages = [self._age(i) for i in nodes]
         return self._share(("best", tuple(sorted(map(id, ages)))), best_of(ages))
 
     def _cluster(self, node: int, ask: int) -> InformationAge:
@@ -351,7 +354,7 @@ class _Ages:
         if self._graph.limits is not None and np.isfinite(self._graph.limits[queries.candidates]).any():
             raise NoFormulaError("answers that wait in line")
         asked, k = queries.candidates.tolist(), queries.ask
-        delay = {self._delay(i, queries.node) for i in asked}
+        delay = {self._graph.delay(i, queries.node) for i in asked}
         if len(delay) > 1:
             raise NoFormulaError("a client whose replicas answer with different delays")
         late = delay.pop()
@@ -361,6 +364,13 @@ class _Ages:
         """The ages of the freshest copies in k of these, all choices equally likely."""
         if k == 1:
             return [self._age(i) for i in asked]
+        try:
+            return self._independent(asked, k)
+        except NoFormulaError as why:
+            return [self._by_overlay(asked, k, why)]
+
+    def _independent(self, asked: list[int], k: int) -> list[InformationAge]:
+        """The same of copies that have nothing to do with one another, or of a whole cluster."""
         polls = self._graph.one(asked[0], POLLS)
         if polls is not None and set(polls.candidates.tolist()) == set(asked):
             return [self._cluster(asked[0], k)]
@@ -394,12 +404,6 @@ class _Ages:
                 seen |= new
                 waiting += new
         return seen
-
-    def _delay(self, upstream: int, node: int) -> float:
-        delay = self._graph.topology.delays.get((upstream, node), self._graph.topology.delay)
-        if isinstance(delay, Law):
-            raise NoFormulaError("delays drawn from a law")
-        return delay
 
     def _share(self, key: object, age: InformationAge) -> InformationAge:
         """One object per kind of node, so that its curves are computed once."""

@@ -88,11 +88,11 @@ def test_what_nothing_reaches_is_never_fresh():
 @pytest.mark.parametrize(
     ("network", "group", "words"),
     [
-        (drawn("s>a a>b a>c b>d c>d"), "d", "share part of their path"),
+        (drawn("s>a a>b a>c b>d c>d", a={"downloads": "constant(period=1)"}), "d", "share part of their path"),
         (rn.cascade(depth=1, updates=E1, downloads=E1, delay="exponential(mean=0.1)"), "level 1", "drawn from a law"),
-        (rn.cooperative(**CLUSTER, delay=0.1), "cluster", "polls that take time"),
+        (rn.cooperative(**CLUSTER | {"polls": "constant(period=1)"}, delay=0.1), "cluster", "polls that take time"),
         (rn.cooperative(**CLUSTER, select="recent"), "cluster", "recent"),
-        (rn.load("overlay", ["peers=2"]), "level 1", "polls of several peers along links"),
+        (rn.load("overlay", ["polls=constant(rate=2)"]), "level 1", "polls along links at intervals"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )  # fmt: skip
