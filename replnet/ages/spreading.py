@@ -47,8 +47,9 @@ NARROWEST = 1e-6  # panel against what there was before it, taken as it is
 GROWTH = 1.7  # from a panel to the next
 SMALLEST = 1e-300  # of which there is a logarithm
 MOST_DELAYS, BENDS = 8, 4  # of which panels begin where sums of so many are
-MOST_MESSAGES = 200_000
-FEWEST, MOST, BOTH = 4, 64, 30_000  # nodes of a tree, and of all
+MOST_MESSAGES = 60_000
+FEWEST, MOST, NODES_OF_ALL = 4, 64, 30_000  # nodes of a tree, and of all
+LOOKED_AT = 1_000_000  # contacts for all trees
 
 
 class Message(NamedTuple):
@@ -100,7 +101,7 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     curves = _solved(kinds.hits, message, reached, size)
     if exactly:
         return {kind: NearAge(curve, None) for kind, curve in zip(reached, curves, strict=True)}
-    trees = _Trees(kinds, set(reached), max(FEWEST, min(MOST, BOTH // len(reached))))
+    trees = _Trees(kinds, set(reached), max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count)))
     roots = [trees.grow(kind) for kind in reached]
     latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
     return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, latest, strict=True)}

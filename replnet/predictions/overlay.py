@@ -47,6 +47,8 @@ class Overlay:
             self._crowded.update(asked)
         if len(asked) > 1:
             raise NoFormulaError("the freshest of several copies in a large network of Poisson pulls")
+        if isinstance(self._near, NoFormulaError):
+            raise self._near
         if asked[0] not in self._near:
             raise NoFormulaError("polls along links, of which some come at intervals that are not exponential")
         return self._near[asked[0]]
@@ -73,18 +75,18 @@ class Overlay:
             i = waiting.pop()
             if i in found:
                 continue
-            if i in self._crowded:
-                raise TooManySetsError
             found[i] = self._of(i)
             for contact in found[i][1]:
+                if not self._crowded.isdisjoint(contact.among):
+                    raise TooManySetsError
                 if id(contact.among) not in seen:  # members of one list are met once, and not by each of its users
                     seen.add(id(contact.among))
                     waiting += contact.among
         return found
 
     @cached_property
-    def _near(self) -> dict[int, NearAge]:
-        """Of all nodes whose copies come by Poisson pulls alone."""
+    def _near(self) -> dict[int, NearAge] | NoFormulaError:
+        """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
         found, failing = dict[int, Does](), list[int]()
         for i in range(self._graph.topology.size):
             try:
@@ -95,7 +97,10 @@ class Overlay:
             for users in self._graph.ways.get(failing.pop(), ()):
                 failing += [i for i in users if found.pop(i, None) is not None]
         kinds = _kinds(found)
-        ages = near_ages(kinds)
+        try:
+            ages = near_ages(kinds)
+        except NoFormulaError as why:
+            return why
         return {i: ages[kind] for i, kind in kinds.of.items() if kind in ages}
 
     def _of(self, node: int) -> Does:
