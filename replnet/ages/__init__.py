@@ -17,6 +17,7 @@ In it:
     contacts         who asks whom at Poisson instants, with nodes that are alike taken together
     informed_sets    Poisson pulls among any nodes: the freshest of several copies, exact while there are few sets
     spreading        Poisson pulls among any nodes: each one's copy, exact on forests and between bounds elsewhere
+    choices          the freshest of several copies, some of which come by shared ways
 
     curve            functions of time as piecewise polynomials: fitted, integrated, convolved
     panels           where to put panels: the jumps, bends and scales of laws

@@ -300,7 +300,7 @@ class _Solution:
         return thinned(sums)
 
     def _across(self, begin: float, wide: float, f: Floats) -> tuple[Array, Array, Floats, bool]:
-        """P(X > x) and Z at the points of a panel (rows), by node and message; F at its end; whether all is resolved."""
+        """P(X > x) and Z at the points of a panel (rows), by node and message; F at its end; whether all is settled."""
         message, x = self._message, panel_points(np.array(begin), np.array(begin + wide))
         alone = np.zeros((NODES, self._size))
         np.subtract.at(alone.T, self._node, self._hit[:, None] * np.maximum(x - self._late[:, None], 0.0))

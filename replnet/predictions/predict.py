@@ -8,15 +8,16 @@ row says why.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from replnet.ages.choices import Part, chosen, parts_of
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
 LINKS = "polls along links, or within a cluster whose members differ in their laws or upstreams"
+TURNS = "the freshest of several replicas that take turns"
 MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
-MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
 def formulas(
@@ -308,13 +309,15 @@ class _Ages:
         if len(nodes) == 1:
             return self._age(nodes[0])
         try:
-            self._require_apart(nodes)
+            return self._freshest(nodes, len(nodes))
         except NoFormulaError as why:
             return self._by_overlay(nodes, len(nodes), why)
-        ages = [self._age(i) for i in nodes]
-        return self._share(("best", tuple(sorted(map(id, ages)))), best_of(ages))
 
     def _cluster(self, node: int, ask: int) -> InformationAge:
+        return self._pulled(node, self._spread(node, ask))
+
+    def _spread(self, node: int, ask: int) -> InformationAge:
+        """The age of the freshest of so many copies in a cluster, relative to where it downloads from."""
         polls, downloads = self._graph.one(node, POLLS), self._downloads(node)
         assert polls
         members = polls.candidates.tolist()
@@ -336,7 +339,7 @@ class _Ages:
         key = ("cluster", len(members), own, among, polls.ask, ask)
         if key not in self._same:
             self._same[key] = cluster(len(members), own, among, polls.ask, ask=ask)
-        return self._pulled(node, self._same[key])
+        return self._same[key]
 
     def _alike(self, node: int, polls: Asker, downloads: Asker) -> bool:
         mine, own = self._graph.one(node, POLLS), self._downloads(node)
@@ -365,22 +368,50 @@ class _Ages:
         if k == 1:
             return [self._age(i) for i in asked]
         try:
-            return self._independent(asked, k)
+            return [self._freshest(asked, k)]
         except NoFormulaError as why:
             return [self._by_overlay(asked, k, why)]
 
-    def _independent(self, asked: list[int], k: int) -> list[InformationAge]:
-        """The same of copies that have nothing to do with one another, or of a whole cluster."""
+    def _freshest(self, asked: list[int], k: int) -> InformationAge:
+        """Of k of these, of which whole clusters and trees may have upstreams in common."""
         polls = self._graph.one(asked[0], POLLS)
         if polls is not None and set(polls.candidates.tolist()) == set(asked):
-            return [self._cluster(asked[0], k)]
-        self._require_apart(asked)
-        ages = [self._age(i) for i in asked]
-        if len(set(ages)) == 1:
-            return [self._share(("best of", ages[0], k), best_of(ages[:k]))]
-        if comb(len(ages), k) > MOST_SUBSETS:
-            raise NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
-        return [best_of(some) for some in combinations(ages, k)]
+            return self._cluster(asked[0], k)
+        above, own, clocks = dict[int, int](), dict[int, InformationAge | Part](), Counter[int]()
+        wanted, waiting = frozenset(asked), [*asked]
+        while waiting:
+            i = waiting.pop()
+            pool = self._pool(i, wanted)
+            i = pool[0] if pool else i
+            if i not in above:
+                above[i], own[i] = self._step(i, pool, k)
+                clocks.update(asker.clock for asker in self._graph.by(i, DOWNLOADS))
+                waiting += [above[i]] if above[i] >= 0 else []
+        if clocks.total() > len(clocks):
+            raise NoFormulaError(TURNS)
+        self._require_apart([i for i, up in above.items() if up < 0])
+        ages = [age for i, age in own.items() if above[i] < 0 and not isinstance(age, Part)]
+        if len(ages) == len(own) and (k == len(asked) or len(set(ages)) == 1):
+            return self._share(("best", tuple(sorted(map(id, ages[:k])))), best_of(ages[:k]))
+        return chosen(parts_of(above, own, wanted, k), k)
+
+    def _pool(self, node: int, wanted: frozenset[int]) -> list[int]:
+        """The cluster of a node, if all of it is wanted."""
+        polls = self._graph.one(node, POLLS)
+        return polls.candidates.tolist() if polls and wanted.issuperset(polls.candidates.tolist()) else []
+
+    def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | Part]:
+        """The one upstream of a node or a cluster, and the age relative to that; -1 if there is none or several."""
+        whole, downloads = self._age(node), self._downloads(node)
+        if downloads is None or downloads.candidates.size > 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
+            return -1, whole
+        up = int(downloads.candidates[0])
+        above = -1 if up == self._source else up
+        if pool:
+            each = range(1, min(len(pool), most) + 1)
+            return above, Part(len(pool), tuple(((comb(len(pool), j), self._spread(node, j)),) for j in each))
+        law, delay = shuffled(successful(self._graph, downloads)), self._graph.delay(up, node)
+        return above, self._share((law, delay), delayed(self._share((law, 0.0), direct(law)), delay))
 
     def _require_apart(self, nodes: list[int]) -> None:
         """No two of these depend on the same replica, and none on another."""
@@ -391,7 +422,7 @@ class _Ages:
                 raise NoFormulaError("the replicas asked share part of their path")
             own = {asker.clock for node in ancestors for asker in self._graph.by(node, DOWNLOADS)}
             if own & clocks:
-                raise NoFormulaError("the freshest of several replicas that take turns")
+                raise NoFormulaError(TURNS)
             seen, clocks = seen | ancestors, clocks | own
 
     def _ancestors(self, node: int) -> set[int]:
