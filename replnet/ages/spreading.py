@@ -24,7 +24,7 @@ more slowly, it is no fresher than to ask j of them alone, each at the rate of t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -34,10 +34,10 @@ import numpy as np
 
 from replnet.ages.contacts import Hits, Kinds
 from replnet.ages.curve import NODES, Curve, panel_points, to_powers, unresolved
-from replnet.ages.information_age import InformationAge
+from replnet.ages.information_age import InformationAge, never
 from replnet.ages.panels import Scales, thinned
 from replnet.ages.prediction import Basis, NoFormulaError
-from replnet.laws.law import Array, Floats, Ints
+from replnet.laws.law import Array, Flags, Floats, Ints
 
 PAIRS, ASSUMES = "pairs of neighbours", "Poisson downloads and polls"
 EXACT, BETWEEN = Basis("exact", PAIRS, ASSUMES), Basis("approximation", PAIRS, ASSUMES)
@@ -80,7 +80,9 @@ class NearAge(InformationAge):
 
     @cached_property
     def latest(self) -> InformationAge:
-        return self if self.latest_curve is None else NearAge(self.latest_curve, None)
+        if self.latest_curve is None:
+            return self
+        return NearAge(self.latest_curve, None) if self.latest_curve.beyond == 0 else never()
 
     @property
     def scales(self) -> Scales:
@@ -101,10 +103,22 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     curves = _solved(kinds.hits, message, reached, size)
     if exactly:
         return {kind: NearAge(curve, None) for kind, curve in zip(reached, curves, strict=True)}
-    trees = _Trees(kinds, set(reached), max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count)))
-    roots = [trees.grow(kind) for kind in reached]
+    trees = _Trees(kinds, set(reached))
+    most = max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count))
+    roots = [root for kind in reached for root in trees.grow([kind], most)]
     latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
     return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, latest, strict=True)}
+
+
+def near_together(kinds: Kinds, ages: Mapping[int, NearAge], asked: Sequence[int]) -> list[NearAge]:
+    """Of nodes of these kinds, to be taken as independent of one another: by (3) they are too fresh together as well.
+
+    They are independent if each has a tree of its own, and no fresher than what is left of them in that.
+    """
+    trees = _Trees(kinds, kinds.reached())
+    roots = trees.grow(asked, len(asked) + NODES_OF_ALL // FEWEST)
+    latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
+    return [NearAge(ages[kind].curve, late) for kind, late in zip(asked, latest, strict=True)]
 
 
 # ---- The network, and trees in it
@@ -162,8 +176,8 @@ class Branch(NamedTuple):
 class _Trees:
     """Trees of contacts, each of the nodes from which something comes to its root soonest."""
 
-    def __init__(self, kinds: Kinds, reached: set[int], most: int) -> None:
-        self._kinds, self._most = kinds, most
+    def __init__(self, kinds: Kinds, reached: set[int]) -> None:
+        self._kinds = kinds
         self._contacts = [list(self._usable(kind, reached)) for kind in range(len(kinds.sizes))]
         self._from_source = self._distances()
         self.hits: list[Hits] = []
@@ -197,11 +211,14 @@ class _Trees:
                     heapq.heappush(waiting, (far + further, asker))
         return found
 
-    def grow(self, root: int) -> int:
-        """The number of the root of a new tree."""
+    def grow(self, roots: Sequence[int], most: int) -> list[int]:
+        """The numbers of the roots of new trees, which have no node in common, and so many in all.
+
+        They are more if it takes more to get to a node that meets the source.
+        """
         first, used, left = len(self.hits), [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
-        waiting = [Branch(0.0, 0.0, root, -1, 0, 0.0, 0.0, 1)]
-        while waiting and len(self.hits) < first + self._most:
+        waiting = [Branch(0.0, 0.0, root, -1, 0, 0.0, 0.0, 1) for root in sorted(roots)]
+        while waiting and (len(self.hits) < first + most or not any(self.hits[first:])):
             branch = heapq.heappop(waiting)
             kind, way = branch.kind, (branch.parent, branch.contact)
             if used[kind] == self._kinds.sizes[kind] or left.get(way) == 0:
@@ -214,13 +231,16 @@ class _Trees:
                 left[way] -= 1
             if branch.many > 1:
                 heapq.heappush(waiting, branch._replace(many=branch.many - 1))
-            for contact, (rate, delay, most, others) in enumerate(self._contacts[kind]):
-                left[here, contact] = most
+            for contact, (rate, delay, several, others) in enumerate(self._contacts[kind]):
+                left[here, contact] = several
                 for other in others:
                     below, many = branch.below + 1 / rate + delay, self._kinds.beside(kind, other)
                     far = below + self._from_source[other]
                     heapq.heappush(waiting, Branch(far, below, other, here, contact, rate, delay, many))
-        return first
+        places = dict(
+            zip(sorted(range(len(roots)), key=roots.__getitem__), range(first, first + len(roots)), strict=True)
+        )
+        return [places[at] for at in range(len(roots))]
 
     @property
     def message(self) -> Message:
@@ -271,6 +291,7 @@ class _Solution:
         self._past: list[tuple[float, Array]] = []  # ends of panels, and Z in them as powers
 
     def curves(self, wanted: Ints) -> list[Curve]:
+        there = self._reached()[wanted]
         f, edges, parts, faintest = np.ones(self._message.who.size), [0.0], [], 1.0
         narrowest = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
         width, stops = narrowest, self._breaks()
@@ -282,14 +303,22 @@ class _Solution:
             if not resolved and wide > NARROWEST * max(begin, narrowest):
                 width = wide / 2
                 continue
-            s, f, faintest = s[:, wanted], after, float(s[-1, wanted].max())
+            s, f, faintest = s[:, wanted], after, float(s[-1, wanted[there]].max(initial=0.0))
             parts.append(to_powers(s))
             edges.append(begin + wide)
             if self._delays:
                 self._past.append((edges[-1], to_powers(z)))
             width = max(width if wide < width else 0.0, wide) * GROWTH
         powers = np.stack(parts, axis=1)
-        return [Curve(np.array(edges), powers[:, :, at], 0.0) for at in range(wanted.size)]
+        return [Curve(np.array(edges), powers[:, :, at], float(not there[at])) for at in range(wanted.size)]
+
+    def _reached(self) -> Flags:
+        """Nodes to which something may come."""
+        message, there = self._message, np.zeros(self._size, np.bool_)
+        there[self._node] = True
+        while (new := message.who[there[message.whom] & ~there[message.who]]).size:
+            there[new] = True
+        return there
 
     def _breaks(self) -> tuple[float, ...]:
         """Where something comes first, or from there by some more contacts: tails bend less and less."""

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import final
 
+from replnet.ages.choices import Part, chosen
 from replnet.ages.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.information_age import InformationAge
 from replnet.ages.informed_sets import TooManySetsError, choices, set_ages, single
 from replnet.ages.prediction import NoFormulaError
-from replnet.ages.spreading import NearAge, near_ages
+from replnet.ages.spreading import NearAge, near_ages, near_together
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import require_steady, successful
@@ -45,13 +46,15 @@ class Overlay:
             return self._by_sets(asked, ask)
         except TooManySetsError:
             self._crowded.update(asked)
-        if len(asked) > 1:
-            raise NoFormulaError("the freshest of several copies in a large network of Poisson pulls")
         if isinstance(self._near, NoFormulaError):
             raise self._near
-        if asked[0] not in self._near:
+        kinds, ages = self._near
+        if any(kinds.of.get(i) not in ages for i in asked):
             raise NoFormulaError("polls along links, of which some come at intervals that are not exponential")
-        return self._near[asked[0]]
+        if len(asked) == 1:
+            return ages[kinds.of[asked[0]]]
+        together = near_together(kinds, ages, [kinds.of[i] for i in asked])
+        return chosen([Part(1, (((1, age),),)) for age in together], ask)
 
     def _by_sets(self, asked: Sequence[int], ask: int) -> InformationAge:
         found = self._ancestors(asked)
@@ -85,7 +88,7 @@ class Overlay:
         return found
 
     @cached_property
-    def _near(self) -> dict[int, NearAge] | NoFormulaError:
+    def _near(self) -> tuple[Kinds, dict[int, NearAge]] | NoFormulaError:
         """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
         found, failing = dict[int, Does](), list[int]()
         for i in range(self._graph.topology.size):
@@ -98,10 +101,9 @@ class Overlay:
                 failing += [i for i in users if found.pop(i, None) is not None]
         kinds = _kinds(found)
         try:
-            ages = near_ages(kinds)
+            return kinds, near_ages(kinds)
         except NoFormulaError as why:
             return why
-        return {i: ages[kind] for i, kind in kinds.of.items() if kind in ages}
 
     def _of(self, node: int) -> Does:
         """How often a node meets the source, and whom it asks beside; of no node to which nothing comes."""
