@@ -13,7 +13,7 @@ from typing import final
 
 from replnet.ages.choices import Part, chosen
 from replnet.ages.contacts import Contact, Hits, Kinds, kinds_of
-from replnet.ages.information_age import InformationAge
+from replnet.ages.information_age import InformationAge, never
 from replnet.ages.informed_sets import TooManySetsError, choices, set_ages, single
 from replnet.ages.prediction import NoFormulaError
 from replnet.ages.spreading import NearAge, near_ages, near_together
@@ -49,11 +49,12 @@ class Overlay:
         if isinstance(self._near, NoFormulaError):
             raise self._near
         kinds, ages = self._near
-        if any(kinds.of.get(i) not in ages for i in asked):
+        there = [i for i in asked if self._graph.reached[self._row][i]]
+        if any(kinds.of.get(i) not in ages for i in there):
             raise NoFormulaError("polls along links, of which some come at intervals that are not exponential")
         if len(asked) == 1:
             return ages[kinds.of[asked[0]]]
-        together = near_together(kinds, ages, [kinds.of[i] for i in asked])
+        together = [*near_together(kinds, ages, [kinds.of[i] for i in there]), *[never()] * (len(asked) - len(there))]
         return chosen([Part(1, (((1, age),),)) for age in together], ask)
 
     def _by_sets(self, asked: Sequence[int], ask: int) -> InformationAge:
