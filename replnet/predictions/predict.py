@@ -134,9 +134,10 @@ def _beyond(graph: PullGraph, ages: list[_Ages], g: int, source: int, metric: Me
         latest: dict[tuple[InformationAge, Law], float] = {}
         for (age, updates), share in parts.items():
             latest[age.latest, updates] = latest.get((age.latest, updates), 0.0) + share
-        if latest.keys() != parts.keys():
-            found = replace(found, accuracy=found.accuracy + abs(metric.formula(latest).value - found.value))
-        return found
+        if latest.keys() == parts.keys() or not found.known:
+            return found
+        off = abs(metric.formula(latest).value - found.value)
+        return replace(found, accuracy=found.accuracy + off) if np.isfinite(off) else unknown("no bound is known")
     except NoFormulaError as why:
         return unknown(why)
 
