@@ -15,6 +15,11 @@ In it:
     sampled_paths    clusters of few replicas with any laws, by sampled paths of their polls
     renewal_limit    clusters of very many replicas, with any laws
 
+    contacts         who asks whom at Poisson instants, with nodes that are alike taken together
+    informed_sets    Poisson pulls among any nodes: the freshest of several copies, exact while there are few sets
+    spreading        Poisson pulls among any nodes: each one's copy, exact on forests and between bounds elsewhere
+    choices          the freshest of several copies, some of which come by shared ways
+
     curve            functions of time as piecewise polynomials: fitted, integrated, convolved
     panels           where to put panels: the jumps, bends and scales of laws
 

@@ -23,7 +23,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import final
 
 import numpy as np
@@ -60,6 +60,11 @@ class InformationAge(ABC):
     def summands(self) -> tuple[InformationAge, ...]:
         """The independent ages that this is the sum of."""
         return (self,)
+
+    @property
+    def latest(self) -> InformationAge:
+        """The longest that the age may be in law, where this is not exact and bounds are known; else itself."""
+        return self
 
     def tail(self, x: Array) -> Array:
         """P(X > x). An age has a formula for this or for `tail_curve`."""
@@ -168,6 +173,11 @@ class Sum(InformationAge):
     def summands(self) -> tuple[InformationAge, ...]:
         return (*self.own.summands, *self.upstream.summands)
 
+    @cached_property
+    def latest(self) -> InformationAge:
+        parts = [leaf.latest for leaf in self.summands]
+        return self if parts == [*self.summands] else reduce(pull, parts)
+
     def __post_init__(self) -> None:
         _ = self.summands  # now, level by level, as chains may be longer than the stack
 
@@ -218,6 +228,11 @@ class Best(InformationAge):
         return joined([*(copy.basis for copy in self.copies), self.rests_on])
 
     @cached_property
+    def latest(self) -> InformationAge:
+        parts = tuple(copy.latest for copy in self.copies)
+        return self if parts == self.copies else Best(parts, self.rests_on)
+
+    @cached_property
     def _powers(self) -> dict[InformationAge, int]:
         # The same copy k times is its tail to the power k.
         return {copy: self.copies.count(copy) for copy in dict.fromkeys(self.copies)}
@@ -246,6 +261,10 @@ class Delayed(InformationAge):
     @property
     def basis(self) -> Basis:
         return joined([self.copy.basis, DELAY])
+
+    @cached_property
+    def latest(self) -> InformationAge:
+        return self if self.copy.latest is self.copy else Delayed(self.copy.latest, self.delay)
 
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)

@@ -47,6 +47,10 @@ class SinceFresh(InformationAge):
     def basis(self) -> Basis:
         return joined([self.copy.basis, SINCE])
 
+    @property
+    def latest(self) -> InformationAge:
+        return self if self.copy.latest is self.copy else SinceFresh(self.copy.latest, self.t)
+
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
         return self.copy.tail(np.minimum(x, self.t)) * np.clip((1 - RAMP - x / self.t) / RAMP, 0.0, 1.0)

@@ -4,7 +4,7 @@ In it:
 
     predict       the information age of every node, composed along the graph of a network
     pull_graph    who asks whom in a network, as formulas read it
-    overlay       polls along the links of any graph, node by node: pairs of neighbours, and bounds
+    overlay       copies that come by Poisson pulls alone, along whatever links
     many_sources  the copies of many sources at once, and all of them together
     disturbance   ages at a time, after a fresh start or a scheduled fault
     presence      how often there is a copy, or an answer, where things go wrong

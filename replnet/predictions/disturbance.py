@@ -70,6 +70,8 @@ class Disturbance:
             raise NoFormulaError("copies that are kept through a crash by a schedule")
         if ended <= 0:
             return copy, 0.0
+        if copy.latest is not copy:
+            raise NoFormulaError("copies since a crash by a schedule, of whose ages only bounds are known")
         if replicas <= set(crash.nodes):
             own = SinceEmpty(copy, ended)
             return own, own.present

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from replnet.ages.choices import Part, chosen, parts_of
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
@@ -27,6 +27,7 @@ from replnet.laws.processes.order import Ordered, shuffled
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, Topology
 from replnet.predictions.capacity import OVERFLOWS, Capacity
 from replnet.predictions.disturbance import Disturbance
+from replnet.predictions.overlay import Overlay
 from replnet.predictions.presence import (
     available,
     churned,
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 LINKS = "polls along links, or within a cluster whose members differ in their laws or upstreams"
 UNSTEADY = "the mean since a begin with fresh copies; at a time there is one, as of 'freshness at 1'"
+TURNS = "the freshest of several replicas that take turns"
 MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
-MOST_SUBSETS = 500  # of unlike replicas over which a client's choice is averaged one by one
 
 
 def formulas(
@@ -152,9 +153,21 @@ def _beyond(
             return Prediction.of(present / whole, SINCE)
         if not parts:
             raise NoFormulaError("there are no copies")
-        return metric.formula(parts)
+        return _bounded(metric, parts)
     except NoFormulaError as why:
         return unknown(why)
+
+
+def _bounded(metric: Metric, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
+    """The mean of a metric, as far off as it would be were all ages the latest that they may be."""
+    found = metric.formula(parts)
+    latest: dict[tuple[InformationAge, Law], float] = {}
+    for (age, updates), share in parts.items():
+        latest[age.latest, updates] = latest.get((age.latest, updates), 0.0) + share
+    if latest.keys() == parts.keys() or not found.known:
+        return found
+    off = abs(metric.formula(latest).value - found.value)
+    return replace(found, accuracy=found.accuracy + off) if np.isfinite(off) else unknown("no bound is known")
 
 
 class _Ages:
@@ -170,33 +183,18 @@ class _Ages:
         self._predicted: dict[InformationAge, Prediction] = {}
         self._clusters: dict[int, frozenset[int]] = {}
 
-    def freshness(self, node: int) -> Prediction:
-        try:
-            return self._freshness(node)
-        except NoFormulaError as why:
-            return self._along_links(node, why)
-
-    def _along_links(self, node: int, why: NoFormulaError) -> Prediction:
-        """Where ages do not compose, but pulls are Poisson; `why` they do not, if these are no such either."""
-        queries = self._graph.one(node, QUERIES)
-        if node >= self._graph.topology.size or (queries and queries.ask > 1):
-            raise why
-        known = self._overlay
-        if isinstance(known, NoFormulaError):
-            raise known if str(why) == LINKS else why
-        asked = [node] if queries is None else queries.candidates.tolist()
-        return mean(dict(Counter(known[i] for i in asked)))
-
     @cached_property
-    def _overlay(self) -> list[Prediction] | NoFormulaError:
-        from replnet.predictions.overlay import overlay
+    def _overlay(self) -> Overlay:
+        return Overlay(self._graph, self._row)
 
+    def _by_overlay(self, nodes: list[int], ask: int, why: NoFormulaError) -> InformationAge:
+        """Where ages do not compose, but pulls are Poisson; `why` they do not, if these are no such either."""
         try:
-            return overlay(self._graph, self._row, self.updates)
-        except NoFormulaError as why:
-            return why
+            return self._overlay.age(nodes, ask)
+        except NoFormulaError as other:
+            raise (other if str(why) == LINKS else why) from None
 
-    def _freshness(self, node: int) -> Prediction:
+    def freshness(self, node: int) -> Prediction:
         ages = self._several(node)
         if ages is None:
             found = self._copy(node)
@@ -269,7 +267,11 @@ class _Ages:
 
     def _fresh(self, age: InformationAge) -> Prediction:
         if age not in self._predicted:
-            self._predicted[age] = age.freshness(self.updates)
+            found = age.freshness(self.updates)
+            if age.latest is not age:
+                off = found.value - age.latest.freshness(self.updates).value
+                found = replace(found, accuracy=found.accuracy + max(off, 0.0))
+            self._predicted[age] = found
         return self._predicted[age]
 
     def _age(self, node: int) -> InformationAge:
@@ -281,7 +283,7 @@ class _Ages:
             if not missing:
                 self._known[waiting.pop()] = self._attempt(i)
             elif set(missing) & set(waiting):
-                self._known[waiting.pop()] = NoFormulaError("pulls go round in a cycle")
+                self._known[waiting.pop()] = self._attempt(i, "pulls go round in a cycle")
             else:
                 waiting.append(missing[0])
         known = self._known[node]
@@ -293,11 +295,16 @@ class _Ages:
         downloads = self._downloads(node)
         return () if downloads is None else (u for u in downloads.candidates.tolist() if u not in self._graph.sources)
 
-    def _attempt(self, node: int) -> InformationAge | NoFormulaError:
+    def _attempt(self, node: int, wrong: str = "") -> InformationAge | NoFormulaError:
         try:
+            if wrong:
+                raise NoFormulaError(wrong)
             return self._compose(node)
         except NoFormulaError as why:
-            return why
+            try:
+                return self._by_overlay([node], 1, why)
+            except NoFormulaError as none:
+                return none
 
     def _compose(self, node: int) -> InformationAge:
         if not self._graph.reached[self._row][node]:
@@ -317,7 +324,7 @@ class _Ages:
         upstreams = downloads.candidates.tolist()
         if downloads.ask < len(upstreams):
             raise NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
-        delays = {self._delay(u, node) for u in upstreams}
+        delays = {self._graph.delay(u, node) for u in upstreams}
         if len(delays) > 1:
             raise NoFormulaError("upstreams of one replica with different delays")
         delay = delays.pop()
@@ -328,13 +335,18 @@ class _Ages:
 
     def _best(self, nodes: list[int]) -> InformationAge:
         """The freshest of what these nodes hold, if they came by it independently."""
-        ages = [self._age(i) for i in nodes]
         if len(nodes) == 1:
-            return ages[0]
-        self._require_apart(nodes)
-        return self._share(("best", tuple(sorted(map(id, ages)))), best_of(ages))
+            return self._age(nodes[0])
+        try:
+            return self._freshest(nodes, len(nodes))
+        except NoFormulaError as why:
+            return self._by_overlay(nodes, len(nodes), why)
 
     def _cluster(self, node: int, ask: int) -> InformationAge:
+        return self._pulled(node, self._spread(node, ask))
+
+    def _spread(self, node: int, ask: int) -> InformationAge:
+        """The age of the freshest of so many copies in a cluster, relative to where it downloads from."""
         polls, downloads = self._graph.one(node, POLLS), self._downloads(node)
         assert polls
         members = polls.candidates.tolist()
@@ -356,7 +368,7 @@ class _Ages:
         key = ("cluster", len(members), own, among, polls.ask, ask)
         if key not in self._same:
             self._same[key] = cluster(len(members), own, among, polls.ask, ask=ask)
-        return self._pulled(node, self._same[key])
+        return self._same[key]
 
     def _alike(self, node: int, polls: Asker, downloads: Asker) -> bool:
         mine, own = self._graph.one(node, POLLS), self._downloads(node)
@@ -374,7 +386,7 @@ class _Ages:
         if self._graph.limits is not None and np.isfinite(self._graph.limits[queries.candidates]).any():
             raise NoFormulaError("answers that wait in line")
         asked, k = queries.candidates.tolist(), queries.ask
-        delay = {self._delay(i, queries.node) for i in asked}
+        delay = {self._graph.delay(i, queries.node) for i in asked}
         if len(delay) > 1:
             raise NoFormulaError("a client whose replicas answer with different delays")
         late = delay.pop()
@@ -384,16 +396,51 @@ class _Ages:
         """The ages of the freshest copies in k of these, all choices equally likely."""
         if k == 1:
             return [self._age(i) for i in asked]
+        try:
+            return [self._freshest(asked, k)]
+        except NoFormulaError as why:
+            return [self._by_overlay(asked, k, why)]
+
+    def _freshest(self, asked: list[int], k: int) -> InformationAge:
+        """Of k of these, of which whole clusters and trees may have upstreams in common."""
         polls = self._graph.one(asked[0], POLLS)
         if polls is not None and set(polls.candidates.tolist()) == set(asked):
-            return [self._cluster(asked[0], k)]
-        self._require_apart(asked)
-        ages = [self._age(i) for i in asked]
-        if len(set(ages)) == 1:
-            return [self._share(("best of", ages[0], k), best_of(ages[:k]))]
-        if comb(len(ages), k) > MOST_SUBSETS:
-            raise NoFormulaError(f"a choice of {k} among {len(ages)} unlike replicas")
-        return [best_of(some) for some in combinations(ages, k)]
+            return self._cluster(asked[0], k)
+        above, own, clocks = dict[int, int](), dict[int, InformationAge | Part](), Counter[int]()
+        wanted, waiting = frozenset(asked), [*asked]
+        while waiting:
+            i = waiting.pop()
+            pool = self._pool(i, wanted)
+            i = pool[0] if pool else i
+            if i not in above:
+                above[i], own[i] = self._step(i, pool, k)
+                clocks.update(asker.clock for asker in self._graph.by(i, DOWNLOADS))
+                waiting += [above[i]] if above[i] >= 0 else []
+        if clocks.total() > len(clocks):
+            raise NoFormulaError(TURNS)
+        self._require_apart([i for i, up in above.items() if up < 0])
+        ages = [age for i, age in own.items() if above[i] < 0 and not isinstance(age, Part)]
+        if len(ages) == len(own) and (k == len(asked) or len(set(ages)) == 1):
+            return self._share(("best", tuple(sorted(map(id, ages[:k])))), best_of(ages[:k]))
+        return chosen(parts_of(above, own, wanted, k), k)
+
+    def _pool(self, node: int, wanted: frozenset[int]) -> list[int]:
+        """The cluster of a node, if all of it is wanted."""
+        polls = self._graph.one(node, POLLS)
+        return polls.candidates.tolist() if polls and wanted.issuperset(polls.candidates.tolist()) else []
+
+    def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | Part]:
+        """The one upstream of a node or a cluster, and the age relative to that; -1 if there is none or several."""
+        whole, downloads = self._age(node), self._downloads(node)
+        if downloads is None or downloads.candidates.size > 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
+            return -1, whole
+        up = int(downloads.candidates[0])
+        above = -1 if up == self._source else up
+        if pool:
+            each = range(1, min(len(pool), most) + 1)
+            return above, Part(len(pool), tuple(((comb(len(pool), j), self._spread(node, j)),) for j in each))
+        law, delay = shuffled(successful(self._graph, downloads)), self._graph.delay(up, node)
+        return above, self._share((law, delay), delayed(self._share((law, 0.0), direct(law)), delay))
 
     def _require_apart(self, nodes: list[int]) -> None:
         """No two of these depend on the same replica, and none on another."""
@@ -404,7 +451,7 @@ class _Ages:
                 raise NoFormulaError("the replicas asked share part of their path")
             own = {asker.clock for node in ancestors for asker in self._graph.by(node, DOWNLOADS)}
             if own & clocks:
-                raise NoFormulaError("the freshest of several replicas that take turns")
+                raise NoFormulaError(TURNS)
             seen, clocks = seen | ancestors, clocks | own
 
     def _ancestors(self, node: int) -> set[int]:
@@ -417,12 +464,6 @@ class _Ages:
                 seen |= new
                 waiting += new
         return seen
-
-    def _delay(self, upstream: int, node: int) -> float:
-        delay = self._graph.topology.delays.get((upstream, node), self._graph.topology.delay)
-        if isinstance(delay, Law):
-            raise NoFormulaError("delays drawn from a law")
-        return delay
 
     def _share(self, key: object, age: InformationAge) -> InformationAge:
         """One object per kind of node, so that its curves are computed once."""

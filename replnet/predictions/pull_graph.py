@@ -10,6 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
+from replnet.ages.prediction import NoFormulaError
 from replnet.laws import Constant, Law
 from replnet.laws.law import Flags, Ints
 from replnet.laws.text import at_rate
@@ -97,7 +98,7 @@ class PullGraph:
         return [i for asker in self.by(node, DOWNLOADS) for i in asker.candidates.tolist()]
 
     @cached_property
-    def _ways(self) -> dict[int, list[list[int]]]:
+    def ways(self) -> dict[int, list[list[int]]]:
         """By node, the groups of nodes who may get from it what it has."""
         home = {asker.node: asker.candidates[0] for asker in self.askers if asker.purpose == DOWNLOADS and asker.ask}
         alike: dict[object, tuple[list[int], list[int]]] = {}  # members and users of a list
@@ -123,7 +124,7 @@ class PullGraph:
             there, waiting, done = np.zeros(self.topology.size, np.bool_), [source], set[int]()
             there[source] = True
             while waiting:
-                for users in self._ways.get(waiting.pop(), ()):
+                for users in self.ways.get(waiting.pop(), ()):
                     if id(users) not in done:  # users of one list are met once, and not by each of its members
                         done.add(id(users))
                         waiting += [i for i in users if not there[i]]
@@ -167,6 +168,13 @@ class PullGraph:
     def asks(self, group: int) -> bool:
         """Whether there are clients in a group."""
         return bool(self.topology.clients[self.topology.group == group].any())
+
+    def delay(self, upstream: int, node: int) -> float:
+        """How old what a node hears of another is when it arrives."""
+        delay = self.topology.delays.get((upstream, node), self.topology.delay)
+        if isinstance(delay, Law):
+            raise NoFormulaError("delays drawn from a law")
+        return delay
 
     @property
     def queries(self) -> list[Asker]:

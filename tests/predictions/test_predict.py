@@ -81,6 +81,37 @@ def test_a_client_of_a_whole_cluster_uses_its_chain():
     assert found["clients"] == pytest.approx(4 / 5)
 
 
+C1 = "constant(period=1)"
+
+
+def test_what_replicas_share_of_their_path_is_shared():
+    """d hears of a by the first of b and c that downloads: the freshest is as old as a is then."""
+    assert predicted(drawn("s>a a>b a>c b>d c>d"))["d"] == pytest.approx(1 / 2 * 2 / 3 * 1 / 2)
+    alone = predicted(drawn("s>b s>c b>d c>d", b={"downloads": C1}, c={"downloads": C1}))["d"]
+    shared = predicted(drawn("s>a a>b a>c b>d c>d", b={"downloads": C1}, c={"downloads": C1}))["d"]
+    assert shared == pytest.approx(alone / 2)
+
+
+def test_clients_of_a_tree_ask_leaves_that_are_near_or_far():
+    """Two of four leaves: below one node, X = A_1 + min of two; below two, the min of two sums."""
+    clients = {"ask": 2, "queries": E1}
+    found = predicted(rn.cascade(depth=2, branching=2, updates=E1, downloads=E1, clients=clients))["clients"]
+    near, far = 1 / 2 * 2 / 3, 1 - (1 / 3 + 2 / 9 + 2 / 27)  # 1 - integral of e^-x (e^-x (1 + x))^2
+    assert found == pytest.approx((near + 2 * far) / 3)
+
+
+def test_clients_of_several_clusters_below_one_replica():
+    """Two members of one cluster of three, or one of each of two, all relative to the replica above."""
+    tiers = [
+        {"kind": "cascade", "depth": 1, "branching": 2, "downloads": C1},
+        {"kind": "cooperative", "replicas": 2, "peers": 1, "downloads": E1, "polls": E2, "under": "each"},
+    ]
+    one = predicted(rn.compose(updates=E1, tiers=tiers, clients={"ask": 4, "queries": E1}))["clients"]
+    about = {name: {"downloads": law} for name, law in (("a", C1), ("b", C1), ("c", E2), ("d", E2))}
+    all_of_both = predicted(drawn("s>a s>b a>c b>d c>e d>e", **about, e={"downloads": "exponential(rate=1e9)"}))["e"]
+    assert one == pytest.approx(all_of_both, abs=1e-6)
+
+
 def test_what_nothing_reaches_is_never_fresh():
     assert predicted(drawn("s>a b>c"))["c"] == 0
 
@@ -88,11 +119,11 @@ def test_what_nothing_reaches_is_never_fresh():
 @pytest.mark.parametrize(
     ("network", "group", "words"),
     [
-        (drawn("s>a a>b a>c b>d c>d"), "d", "share part of their path"),
+        (drawn("s>a s>b a>c b>c a>d b>d c>e d>e", a={"downloads": C1}), "e", "share part of their path"),
         (rn.cascade(depth=1, updates=E1, downloads=E1, delay="exponential(mean=0.1)"), "level 1", "drawn from a law"),
-        (rn.cooperative(**CLUSTER, delay=0.1), "cluster", "polls that take time"),
+        (rn.cooperative(**CLUSTER | {"polls": "constant(period=1)"}, delay=0.1), "cluster", "polls that take time"),
         (rn.cooperative(**CLUSTER, select="recent"), "cluster", "recent"),
-        (rn.load("overlay", ["peers=2"]), "level 1", "polls of several peers along links"),
+        (rn.load("overlay", ["polls=constant(rate=2)"]), "level 1", "polls along links at intervals"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )  # fmt: skip

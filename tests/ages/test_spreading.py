@@ -1,0 +1,63 @@
+"""Pairs of neighbours: bounds on any graph, exact on forests, with and without delays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from all_sets import RATES, by_all_sets, contact_networks, kinds
+from hypothesis import given, settings
+
+from replnet.ages.contacts import Contact, kinds_of
+from replnet.ages.information_age import delayed, direct, pull
+from replnet.ages.prediction import NoFormulaError
+from replnet.ages.spreading import MOST_MESSAGES, near_ages
+from replnet.laws import law
+
+
+@settings(max_examples=80, deadline=None)
+@given(contact_networks(), RATES)
+def test_bounds_hold_on_any_graph(network, mu):
+    hit, contacts = network
+    known, found = by_all_sets(hit, contacts, mu), kinds(hit, contacts)
+    ages = near_ages(found) if hit.any() else {}
+    for i in range(hit.size):
+        if found.of[i] in ages:
+            age, truth = ages[found.of[i]], known[frozenset({i})]
+            assert age.latest.laplace(mu) <= truth + 1e-7
+            assert truth <= age.laplace(mu) + 1e-7
+            if age.latest is age:
+                assert age.laplace(mu) == pytest.approx(truth, abs=1e-7)
+
+
+@pytest.mark.parametrize("fast", [1.0, 1e3])
+def test_a_chain_with_delays_is_a_sum_of_ages(fast):
+    rates, delays = [2.0, fast, 0.5, 3.0], [0.3, 0.0, 0.05, 1.1]
+    contacts = {i: [Contact(rates[i], frozenset({i - 1}), 1, delays[i])] if i else [] for i in range(4)}
+    found = kinds_of({0: ((rates[0], delays[0]),)}, contacts)
+    ages, known = near_ages(found), None
+    for i in range(4):
+        own = law(f"exponential(rate={rates[i]})")
+        known = delayed(direct(own) if known is None else pull(known, own), delays[i])
+        age = ages[found.of[i]]
+        x = np.array([0.01, 0.4, 1.0, 3.0, 9.0])
+        assert age.latest is age
+        assert age.laplace(0.7) == pytest.approx(known.laplace(0.7), abs=1e-7)
+        assert age.tail(x) == pytest.approx(known.tail(x), abs=1e-6)
+
+
+def test_polls_both_ways_along_a_path_are_of_no_use_and_do_no_harm():
+    """What a node hears from one that heard it from itself is nothing new, with delays as without."""
+    one_way = {0: [], 1: [Contact(2.0, frozenset({0}), 1, 0.2)]}
+    both = one_way | {0: [Contact(5.0, frozenset({1}), 1, 0.2)]}
+    hits = {0: ((1.0, 0.0),)}
+    alone, with_back = kinds_of(hits, one_way), kinds_of(hits, both)
+    assert near_ages(with_back)[with_back.of[1]].laplace(1.0) == pytest.approx(
+        near_ages(alone)[alone.of[1]].laplace(1.0), abs=1e-8
+    )
+
+
+def test_very_many_contacts_are_refused_at_once():
+    nodes = frozenset(range(int(MOST_MESSAGES**0.5) + 1))
+    found = kinds([1.0] * len(nodes), {i: [Contact(1.0 + i, nodes)] for i in nodes})
+    with pytest.raises(NoFormulaError, match="contacts of nodes that are unlike"):
+        near_ages(found)
