@@ -1,0 +1,86 @@
+"""What all pages have in common: what was opened, addresses, the head of a page, text to copy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+from urllib.parse import urlencode
+
+from nicegui import ui
+
+Pair = tuple[str, str]
+
+
+@final
+@dataclass(frozen=True)
+class Opened:
+    """What `replnet ui` was given: a network with overrides, and perhaps the directory of a sweep or a trace."""
+
+    network: str
+    overrides: tuple[str, ...] = ()
+    folder: Path | None = None
+    trace: Path | None = None
+
+    @property
+    def start(self) -> tuple[str, list[Pair]]:
+        """The page to begin with."""
+        if self.trace is not None:
+            return "/watch", []
+        if self.folder is not None:
+            return "/read", []
+        return "/", network_pairs(self.network, self.overrides)
+
+
+def network_pairs(network: str, overrides: Iterator[str] | tuple[str, ...] | list[str]) -> list[Pair]:
+    """A network in an address."""
+    return [("network", network), *(("s", one) for one in overrides)]
+
+
+def address(path: str, *pairs: Pair) -> str:
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def renamed(client: Any, address: str) -> None:
+    """The page has another address now; a reload shows the same."""
+    client.run_javascript(f"history.replaceState({{}}, '', {json.dumps(address)})")
+
+
+@contextmanager
+def framed(path: str, heading: str, classes: str = "") -> Iterator[None]:
+    """A page with its head; what is made inside stands below it."""
+    ui.add_css(Path(__file__).with_name("page.css").read_text())
+    with ui.element("header").classes("rn-head"):
+        ui.html("<b>replnet</b>", sanitize=False)
+        with ui.element("nav").props("aria-label=Pages").classes("flex gap-4"):
+            for name, to in (("Explore", "/"), ("Watch", "/watch"), ("Read", "/read")):
+                link = ui.link(name, to)
+                if to == path:
+                    link.props("aria-current=page")
+    with ui.element("main").classes(f"rn-page {classes}"):
+        with ui.element("div").classes("rn-stack").style("grid-column: 1 / -1"):
+            ui.label(heading).props("role=heading aria-level=1").classes("text-xl font-semibold")
+        yield
+
+
+def chart(options: dict[str, Any], about: str, on_click: Any = None) -> Any:
+    """A chart with words for those who do not see it."""
+    return (
+        ui.echart(options, on_point_click=on_click, renderer="svg").classes("rn-chart").props(f'aria-label="{about}"')
+    )
+
+
+def copied(title: str, text: str) -> Any:
+    """A text with a button that copies it; returns what changes it."""
+    with ui.element("div").classes("rn-stack"):
+        with ui.row().classes("items-center w-full justify-between"):
+            ui.label(title).classes("font-medium")
+            button = ui.button("Copy", icon="content_copy").props(f'flat dense no-caps aria-label="Copy {title}"')
+        shown = ui.element("pre").classes("rn-code").props(f'tabindex=0 aria-label="{title}"')
+        with shown:
+            words = ui.label(text)
+    button.on_click(lambda: (ui.clipboard.write(words.text), ui.notify("Copied")))
+    return words
