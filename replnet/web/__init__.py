@@ -9,6 +9,7 @@ Without a browser:
     answers   what pages ask for, computed in another process
     desk      one process that answers the latest question, and drops those that were asked before
     playback  who was fresh when, from the recorded events of a run
+    sweep_view  what the pages of a sweep show, as plain data
     series    from rows to charts, as ECharts wants them
 
 In the browser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from replnet.network.network import Network, load
 from replnet.text.numbers import number
 from replnet.text.overrides import SPEED, call_of
 
+LEAST = 15  # priority of what can wait
 SIZES = (2, 3000)  # of clusters among which the best is sought
 
 
@@ -44,7 +46,7 @@ def emulated(question: Question, share: float) -> dict[str, Any]:
         found = emulate(network, engine, horizon=horizon, workers=0, confirm=None if share == 1 else False)
         return [row.data() for row in found.rows]
 
-    return _answered(rows)
+    return _later(rows)
 
 
 def sized(question: Question) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def sized(question: Question) -> dict[str, Any]:
             return [f"No formula says how large {key} must be: replnet size finds it by emulation."]
         return [f"Freshness {question.target:g} everywhere takes {key} = {number(value)} or more."]
 
-    return _answered(words)
+    return _later(words)
 
 
 def best_size(question: Question) -> dict[str, Any]:
@@ -83,7 +85,14 @@ def best_size(question: Question) -> dict[str, Any]:
             f"Best size under bandwidth {asked['bandwidth']:g}: {', '.join(parts)}; it serves {number(rate.predicted)}."
         ]
 
-    return _answered(words)
+    return _later(words)
+
+
+def _later(work: Any) -> dict[str, Any]:
+    """What nobody waits for leaves the processors to what somebody does."""
+    if hasattr(os, "setpriority"):
+        os.setpriority(os.PRIO_PROCESS, 0, LEAST)
+    return _answered(work)
 
 
 def _answered(work: Any) -> dict[str, Any]:

@@ -16,14 +16,14 @@ from replnet.web import fields, series
 from replnet.web.answers import Question, best_size, emulated, predicted, sized
 from replnet.web.desk import Desk
 from replnet.web.fields import Control
-from replnet.web.frame import Opened, address, chart, copied, framed, network_pairs, renamed
+from replnet.web.frame import Opened, address, chart, copied, drawn, framed, network_pairs, renamed, table, tabled
 
 SOON = 0.03  # seconds for which a drag may go on before it is answered
 SETTLED = 0.3  # seconds without a change after which it is worth to emulate
 QUICK = 0.1  # seconds after which a prediction is called slow
 PATIENCE = 2.0  # seconds that a new question waits for the answer to an old one
 LENGTHS = (0.05, 1.0)  # of runs, one after another, as shares of the usual length
-COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdict")
+COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdict", "note")
 
 
 def page(opened: Opened) -> Callable[..., Any]:
@@ -50,7 +50,6 @@ class Explorer:
         self.source, self.assignments, self.target = source, assignments, target
         self.document = fields.document_of(source)
         self.controls = fields.controls(self.document, assignments)
-        self.rows: dict[str, list[dict[str, Any]]] = {"predicted": [], "emulated": []}
         # A run may begin with compiling, which must not be given up.
         self.desks = {name: Desk(PATIENCE) for name in ("predict", "size", "best")} | {"emulate": Desk(120.0)}
         self.change, self.inputs = 0, dict[str, Any]()
@@ -72,12 +71,10 @@ class Explorer:
         with ui.element("section").classes("rn-stack rn-main rn-sticky").props("aria-label=Freshness"):
             self.status = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
             self.error = ui.label("").classes("rn-bad").props("role=alert")
-            self.chart = chart(series.by_group([], []), "Freshness by group, predicted and measured")
+            self.chart = chart(series.by_group([]), "Freshness by group, predicted and measured")
         with ui.element("section").classes("rn-stack rn-main").props("aria-label=Numbers"):
             self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
-            columns = [{"name": one, "label": one, "field": one, "align": "left", "sortable": True} for one in COLUMNS]
-            with ui.element("div").classes("rn-scroll"):
-                self.table = ui.table(columns=columns, rows=[], pagination=12).classes("w-full").props("dense flat")
+            self.table = table("Rows")
             self.command, self.yaml = copied("Command", ""), copied("YAML", "")
         self.client = ui.context.client
         self.client.on_delete(self._leave)
@@ -179,8 +176,9 @@ class Explorer:
         if found["error"]:
             self._fail(found["error"])
             return
-        self.rows = {"predicted": found["found"], "emulated": []}
-        self._show("Predicted.")
+        for size in self.sizes:
+            size.set_text("")
+        self._show("Predicted.", found["found"])
         background_tasks.create(self._answer_later(mine, question), name=f"later {id(self)} {mine}")
 
     async def _answer_later(self, mine: int, question: Question) -> None:
@@ -210,20 +208,15 @@ class Explorer:
             if found["error"]:
                 self._fail(found["error"])
                 return
-            self.rows["emulated"] = found["found"]
-            self._show("Predicted and emulated.")
+            self._show("Predicted and emulated.", found["found"])
 
     # ---- Showing it
 
-    def _show(self, words: str) -> None:
+    def _show(self, words: str, rows: list[dict[str, Any]]) -> None:
         self.error.set_text("")
         self.status.set_text(words)
-        for size in self.sizes if not self.rows["emulated"] else ():
-            size.set_text("")
-        self.chart.options.clear()
-        self.chart.options.update(series.by_group(self.rows["predicted"], self.rows["emulated"]))
-        self.chart.update()
-        self.table.rows = series.table_rows(self.rows["predicted"], self.rows["emulated"])
+        drawn(self.chart, series.by_group(rows))
+        tabled(self.table, [series.cells(row) for row in rows], COLUMNS)
 
     def _say_slow(self, mine: int) -> None:
         if mine == self.change:

@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
+from replnet.web.series import columns
+
 Pair = tuple[str, str]
 
 
@@ -71,6 +73,28 @@ def chart(options: dict[str, Any], about: str, on_click: Any = None) -> Any:
     return (
         ui.echart(options, on_point_click=on_click, renderer="svg").classes("rn-chart").props(f'aria-label="{about}"')
     )
+
+
+def drawn(chart: Any, options: dict[str, Any]) -> None:
+    """A chart shows something else."""
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
+
+
+def table(about: str, on_row: Any = None) -> Any:
+    """A table that is sorted by its heads, as wide as the page and no wider."""
+    with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
+        made = ui.table(columns=[], rows=[], pagination=15).classes("w-full").props("dense flat wrap-cells")
+    if on_row is not None:
+        made.on("row-click", on_row, [[], ["link"], None])
+    return made
+
+
+def tabled(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
+    """A table has other rows, with those of the columns in which something is."""
+    table.columns = columns(rows, names)
+    table.rows = rows
 
 
 def copied(title: str, text: str) -> Any:

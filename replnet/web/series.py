@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from replnet.report.arrange import Arrangement, Series
+from replnet.report.table import VERDICTS
 from replnet.text.numbers import number
 
 Row = Mapping[str, Any]
@@ -50,20 +52,48 @@ def base(x: Options, y: Options, series: list[Options], legend: bool = True) -> 
     }
 
 
-def by_group(predicted: Iterable[Row], emulated: Iterable[Row], metric: str = "freshness") -> Options:
+def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
     """A metric group by group: predicted, and measured with its interval."""
-    formulas, measured = _of(predicted, metric), _of(emulated, metric)
-    groups = list(dict.fromkeys([*formulas, *measured]))[:MOST_GROUPS]
+    mine = [row for row in rows if row["metric"] == metric][:MOST_GROUPS]
     hollow = {"color": "transparent", "borderColor": COLOURS[0], "borderWidth": 2}
-    series = [
-        {"name": "predicted", "type": "line", "symbol": "diamond", "symbolSize": 13, "itemStyle": hollow,
-         "lineStyle": {"color": COLOURS[0], "width": 1.5, "type": "dashed"},
-         "data": [shown(formulas[one]["predicted"]) if one in formulas else None for one in groups]},
-        *marks("measured", COLOURS[1], [(at, measured[one]) for at, one in enumerate(groups) if one in measured]),
-    ]  # fmt: skip
-    low = min((shown(row["predicted"]) or 0.0 for row in formulas.values()), default=0.0)
-    y: Options = {"type": "value", "name": metric, "min": 0, "max": 1 if low <= 1 else None}
-    return base({"type": "category", "data": groups}, y, series)
+    predicted: Options = {"name": "predicted", "type": "line", "symbol": "diamond", "symbolSize": 13}
+    predicted |= {"itemStyle": hollow, "lineStyle": {"color": COLOURS[0], "width": 1.5, "type": "dashed"}}
+    predicted["data"] = [shown(row["predicted"]) for row in mine]
+    measured = [(at, row) for at, row in enumerate(mine) if row["measured"] is not None]
+    groups = [row["group"] for row in mine]
+    series = [predicted, *marks("measured", COLOURS[1], measured)]
+    return base({"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series)
+
+
+def by_axis(plan: Arrangement) -> list[tuple[str, Options]]:
+    """The panels of a report's figure: their titles, and the curves with what was measured and printed."""
+    return [(title, _panel(plan, panel)) for title, panel in plan.panels]
+
+
+def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
+    drawn: list[Options] = []
+    for label, one in panel.items():
+        colour, name = COLOURS[plan.labels.index(label) % len(COLOURS)], label or plan.y
+        curve = list(zip(map(shown, one["curve_x"].tolist()), map(shown, one["curve_y"].tolist()), strict=True))
+        line = {"color": colour, "width": 1.5}
+        kind = "scatter" if plan.names else "line"
+        drawn.append({"name": name, "type": kind, "symbol": "none" if kind == "line" else "diamond", "data": curve})
+        drawn[-1] |= {"lineStyle": line, "itemStyle": {"color": colour}}
+        rows = [dict(zip(one, values, strict=True)) for values in zip(*_of_marks(one), strict=True)]
+        drawn += marks(name, colour, [(row["x"], row) for row in rows if shown(row["measured"]) is not None])
+        printed = [[row["x"], row["printed"]] for row in rows if shown(row["printed"]) is not None]
+        edge = {"color": "transparent", "borderColor": colour, "borderWidth": 1.5}
+        drawn.append({"name": name, "type": "scatter", "symbol": "rect", "symbolSize": 13, "itemStyle": edge})
+        drawn[-1]["data"] = printed
+    x: Options = {"type": "log" if "x" in plan.log else "value", "name": plan.x, "scale": True}
+    if plan.names:
+        x = {"type": "category", "name": plan.x, "data": list(plan.names)}
+    return base(x, {"type": "log" if "y" in plan.log else "value", "name": plan.y, "scale": True}, drawn)
+
+
+def _of_marks(one: Series) -> list[list[float]]:
+    """The columns of a series that have an entry per mark, in its order; those of the curve are cut to that."""
+    return [values.tolist()[: one["x"].size] for values in one.values()]
 
 
 def marks(name: str, colour: str, places: Sequence[tuple[float, Row]]) -> list[Options]:
@@ -77,20 +107,20 @@ def marks(name: str, colour: str, places: Sequence[tuple[float, Row]]) -> list[O
     ]  # fmt: skip
 
 
-def table_rows(predicted: Sequence[Row], emulated: Sequence[Row]) -> list[Options]:
-    """What is predicted and what is measured, side by side, as text."""
-    measured = {(row["group"], row["metric"]): row for row in emulated}
-    keys = list(dict.fromkeys([*((row["group"], row["metric"]) for row in predicted), *measured]))
-    formulas = {(row["group"], row["metric"]): row for row in predicted}
-    found = []
-    for key in keys:
-        row = measured.get(key, {})
-        interval = "" if row.get("ci_low") is None else f"{number(row['ci_low'])} .. {number(row['ci_high'])}"
-        cells = {"predicted": number(formulas.get(key, row).get("predicted")), "measured": number(row.get("measured"))}
-        about = {"group": key[0], "metric": key[1], "interval": interval, "verdict": row.get("verdict", "")}
-        found.append({**about, **cells})
+def cells(row: Row) -> Options:
+    """A row of a table: numbers that can be sorted, to as many digits as anyone reads, and words."""
+    low, high = row["ci_low"], row["ci_high"]
+    found = {name: _brief(value) for name, value in row.items() if name not in ("ci_low", "ci_high")}
+    found["interval"] = "" if low is None else f"{number(low)} .. {number(high)}"
+    found["verdict"] = " ".join(filter(None, (VERDICTS.get(row["verdict"], ("", ""))[1], row["verdict"])))
     return found
 
 
-def _of(rows: Iterable[Row], metric: str) -> dict[str, Row]:
-    return {row["group"]: row for row in rows if row["metric"] == metric}
+def _brief(value: Any) -> Any:
+    return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
+
+
+def columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
+    """Those of the columns that have something in them, sortable."""
+    filled = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
+    return [{"name": name, "label": name, "field": name, "align": "left", "sortable": True} for name in filled]
