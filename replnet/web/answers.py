@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from replnet.network.network import Network, load
@@ -11,6 +12,7 @@ from replnet.text.numbers import number
 from replnet.text.overrides import SPEED, call_of
 
 LEAST = 15  # priority of what can wait
+FEW = 2e4  # events of a run that is watched
 SIZES = (2, 3000)  # of clusters among which the best is sought
 
 
@@ -47,6 +49,20 @@ def emulated(question: Question, share: float) -> dict[str, Any]:
         return [row.data() for row in found.rows]
 
     return _later(rows)
+
+
+def recorded(question: Question, engine: str, file: Path) -> dict[str, Any]:
+    """One replication, whose events are written into a file."""
+    from replnet.engines.plan import plan
+    from replnet.study.emulate import default_horizon, emulate
+
+    def written() -> list[str]:
+        network = question.network
+        horizon = default_horizon(plan(network), FEW)
+        emulate(network, engine, horizon=horizon, replications=1, confirm=False, trace=file)
+        return [str(file)]
+
+    return _answered(written)
 
 
 def sized(question: Question) -> dict[str, Any]:

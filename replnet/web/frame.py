@@ -16,6 +16,8 @@ from replnet.web.series import columns
 
 Pair = tuple[str, str]
 
+LINK = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.value }}</a></q-td>'
+
 
 @final
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def framed(path: str, heading: str, classes: str = "") -> Iterator[None]:
                 link = ui.link(name, to)
                 if to == path:
                     link.props("aria-current=page")
-    with ui.element("main").classes(f"rn-page {classes}"):
+    with ui.element("div").classes(f"rn-page {classes}"):
         with ui.element("div").classes("rn-stack").style("grid-column: 1 / -1"):
             ui.label(heading).props("role=heading aria-level=1").classes("text-xl font-semibold")
         yield
@@ -82,12 +84,11 @@ def drawn(chart: Any, options: dict[str, Any]) -> None:
     chart.update()
 
 
-def table(about: str, on_row: Any = None) -> Any:
-    """A table that is sorted by its heads, as wide as the page and no wider."""
+def table(about: str) -> Any:
+    """A table that is sorted by its heads and scrolls inside the page; its column `cell` leads to the `link` of a row."""
     with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
-        made = ui.table(columns=[], rows=[], pagination=15).classes("w-full").props("dense flat wrap-cells")
-    if on_row is not None:
-        made.on("row-click", on_row, [[], ["link"], None])
+        made = ui.table(columns=[], rows=[], pagination=15).classes("w-full").props("dense flat")
+    made.add_slot("body-cell-cell", LINK)
     return made
 
 

@@ -12,7 +12,7 @@ from nicegui import run, ui
 from replnet.live.pool import Failure
 from replnet.text.yaml_writer import yaml_text
 from replnet.web.desk import Desk
-from replnet.web.frame import Opened, address, chart, copied, drawn, framed, table, tabled
+from replnet.web.frame import Opened, chart, copied, drawn, framed, table, tabled
 from replnet.web.sweep_view import cell_view, stamp, sweep_view
 
 EVERY = 2.0  # seconds between looks at the directory
@@ -69,7 +69,7 @@ class Reader:
         self.progress = ui.linear_progress(0.0, show_value=False).props('aria-label="Finished cells" instant-feedback')
         self.words = ui.element("div").classes("rn-stack").props("role=status aria-live=polite")
         self.figures = ui.element("div").classes("rn-stack")
-        self.table = table("Rows of the sweep", self._to_cell)
+        self.table = table("Rows of the sweep")
         self.few = ui.label("").classes("rn-quiet")
         ui.context.client.on_delete(self.desk.close)
         ui.timer(EVERY, self._look, immediate=True)
@@ -118,9 +118,6 @@ class Reader:
             return
         for one, (_, options) in zip(self.charts, found["charts"], strict=True):
             drawn(one, options)
-
-    def _to_cell(self, event: Any) -> None:
-        ui.navigate.to(address("/cell", ("key", event.args[1]["link"])))
 
 
 def _figure(title: str, options: dict[str, Any]) -> Any:

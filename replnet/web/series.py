@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from replnet.network.pictures.layout import Layout
 from replnet.report.arrange import Arrangement, Series
 from replnet.report.table import VERDICTS
 from replnet.text.numbers import number
@@ -20,7 +21,9 @@ Options = dict[str, Any]
 
 COLOURS = ("#2a8fd0", "#dd6b1c", "#0f9d77", "#b9649f", "#b98208", "#7c8791", "#4f6bd8", "#8a8a1e")
 GRID, QUIET = "rgba(128, 140, 150, 0.28)", "#7c8791"
-MOST_GROUPS = 60  # along an axis
+MOST_GROUPS, MOST_LINKS = 60, 600  # along an axis; of a picture
+CROWD = 60  # nodes that are drawn small
+SHAPES, OFTEN = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
 # A stroke from the low to the high end of an interval, with two caps.
 WHISKER = """(params, api) => {
   const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
@@ -107,6 +110,73 @@ def marks(name: str, colour: str, places: Sequence[tuple[float, Row]]) -> list[O
     ]  # fmt: skip
 
 
+def over_time(
+    middles: Sequence[float], levels: Mapping[str, Sequence[float]], predicted: Mapping[str, float], time: float
+) -> Options:
+    """How fresh every group was over time; thin and dashed, what is predicted of it; and a line at a `time`."""
+    drawn: list[Options] = []
+    for at, (name, shares) in enumerate(levels.items()):
+        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[at % len(COLOURS)]}}
+        few = f"(value, about) => about.dataIndex % {OFTEN} == {at} ? 9 : 0"
+        data = list(zip(middles, map(shown, shares), strict=True))
+        marked = {"symbol": SHAPES[at % len(SHAPES)], "showAllSymbol": True, ":symbolSize": few}
+        drawn.append({**line, **marked, "connectNulls": True, "lineStyle": {"width": 1.5}, "data": data})
+        if name in predicted:
+            ends = [[x, predicted[name]] for x in (0, middles[-1])]
+            label = {"show": True, "formatter": "{a}", "textBorderColor": "transparent"}
+            thin = {"symbol": "none", "silent": True, "lineStyle": {"type": "dashed", "width": 1}, "endLabel": label}
+            drawn.append({**line, **thin, "data": ends})
+    now = {"id": "now", "type": "line", "symbol": "none", "silent": True, "lineStyle": {"color": QUIET, "width": 2}}
+    drawn.append({**now, "data": at_time(time)})
+    x: Options = {"type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False}}
+    made = base(x, {"type": "value", "name": "freshness", "min": 0, "max": 1}, drawn)
+    return made | {"grid": made["grid"] | {"right": 64}}
+
+
+def at_time(time: float) -> list[list[float]]:
+    """The line that marks a time."""
+    return [[time, 0.0], [time, 1.0]]
+
+
+def picture(plan: Layout, graph: Any, states: Mapping[str, tuple[int, int]]) -> Options:
+    """The network with its nodes by their state; `plan` says where they stand."""
+    pairs = [(a, b) for a, b in graph.edges if a in plan.places and b in plan.places][:MOST_LINKS]
+    links: Options = {"type": "lines", "coordinateSystem": "cartesian2d", "silent": True}
+    links |= {"lineStyle": {"color": QUIET, "opacity": 0.45, "width": 1}}
+    links["data"] = [{"coords": [plan.places[a], plan.places[b]]} for a, b in pairs]
+    nodes: Options = {"id": "nodes", "type": "scatter", "cursor": "default", "z": 3}
+    nodes["data"] = nodes_at(plan, graph, states)
+    hidden = {"type": "value", "show": False, "min": -0.03, "max": 1.03}
+    tip = {"trigger": "item", "confine": True, "formatter": "{b}"}
+    grid = {"left": 16, "right": 16, "top": 16, "bottom": 16}
+    made: Options = {"animation": False, "aria": {"enabled": True}, "tooltip": tip, "grid": grid}
+    return made | {"xAxis": hidden, "yAxis": hidden, "series": [links, nodes]}
+
+
+def nodes_at(plan: Layout, graph: Any, states: Mapping[str, tuple[int, int]]) -> list[Options]:
+    """Nodes by shape and colour: sources squares, fresh copies filled dots, stale ones hollow triangles, some of each
+    diamonds."""
+    found = []
+    for name, (x, y) in plan.places.items():
+        symbol, style, words = _state(graph.nodes[name]["role"], *states.get(name, (0, 0)))
+        found.append({"name": f"{name}: {words}", "value": [x, y], "symbol": symbol, "itemStyle": style})
+        found[-1]["symbolSize"] = 13 if len(plan.places) < CROWD else 9
+    return found
+
+
+def _state(role: str, held: int, fresh: int) -> tuple[str, Options, str]:
+    if role == "source":
+        return "rect", {"color": QUIET}, "source"
+    if not held:
+        return "circle", {"color": "transparent", "borderColor": QUIET, "borderType": "dotted"}, "no copy"
+    count = f"{fresh} of {held} copies fresh" if held > 1 else ""
+    if fresh == held:
+        return "circle", {"color": COLOURS[0]}, count or "fresh"
+    if not fresh:
+        return "triangle", {"color": "transparent", "borderColor": COLOURS[1], "borderWidth": 2}, count or "stale"
+    return "diamond", {"color": COLOURS[2]}, count
+
+
 def cells(row: Row) -> Options:
     """A row of a table: numbers that can be sorted, to as many digits as anyone reads, and words."""
     low, high = row["ci_low"], row["ci_high"]
@@ -123,4 +193,8 @@ def _brief(value: Any) -> Any:
 def columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
     """Those of the columns that have something in them, sortable."""
     filled = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
-    return [{"name": name, "label": name, "field": name, "align": "left", "sortable": True} for name in filled]
+    wide = {"note": "white-space: normal; min-width: 18rem"}
+    return [
+        {"name": name, "label": name, "field": name, "align": "left", "sortable": True, "style": wide.get(name, "")}
+        for name in filled
+    ]

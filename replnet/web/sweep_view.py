@@ -41,7 +41,7 @@ def sweep_view(folder: Path) -> dict[str, Any]:
         "claims": [f"{'✓' if holds(one) else '✗'} {one.text}" for one in sweep.claims],
         "charts": by_axis(plan) if plan else [],
         "heading": plan.heading if plan else "",
-        "columns": [*axes, *COLUMNS],
+        "columns": ["cell", *axes, *COLUMNS],
         "rows": _rows(sweep),
         "count": len(sweep.lines),
     }
@@ -73,7 +73,11 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
     """All of them in their order, or of very many those that matter most."""
+    number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
     lines = list(enumerate(sweep.lines))
     if len(lines) > MOST:
         lines.sort(key=lambda one: (WORST.get(one[1].row.verdict, 3), -abs(one[1].row.z or 0.0)))
-    return [{**cells(line.data()), "id": at, "link": line.cell.key} for at, line in lines[:MOST]]
+    return [
+        {**cells(line.data()), "id": at, "cell": number[line.cell.key], "link": f"/cell?key={line.cell.key}"}
+        for at, line in lines[:MOST]
+    ]

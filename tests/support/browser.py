@@ -25,7 +25,7 @@ class Browser:
 
         assert CHROMIUM
         self._process = subprocess.Popen(
-            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
              "--disable-background-networking", "--remote-debugging-port=0", f"--user-data-dir={folder}",
              "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
