@@ -85,7 +85,7 @@ def drawn(chart: Any, options: dict[str, Any]) -> None:
 
 
 def table(about: str) -> Any:
-    """A table that is sorted by its heads and scrolls inside the page; its column `cell` leads to the `link` of a row."""
+    """A table that is sorted by its heads and scrolls by itself; its column `cell` leads to the `link` of a row."""
     with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
         made = ui.table(columns=[], rows=[], pagination=15).classes("w-full").props("dense flat")
     made.add_slot("body-cell-cell", LINK)

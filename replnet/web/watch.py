@@ -107,10 +107,8 @@ class Watcher:
         self.plan, self.graph = layout(graph), graph
         with ui.element("div").classes("rn-play"):
             self.button = ui.button(icon="play_arrow").props('round aria-label="Play"').on_click(self._toggle)
-            self.slider = ui.slider(min=0, max=STEPS, step=1, value=0).props("aria-label=Time")
-            self.slider.on(
-                "update:model-value", lambda event: self._move(shown.end * event.args / STEPS), throttle=0.05
-            )
+            self.slider = ui.slider(min=0, max=STEPS, step=1, value=self._place).props("aria-label=Time")
+            self.slider.on("update:model-value", self._dragged, throttle=0.05)
             self.clock = ui.label("").classes("whitespace-nowrap")
         if len(known) > 1:
             ui.select(known, value=self.replication, label="replication", on_change=self._other).props("dense").classes(

@@ -14,6 +14,10 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE = 60.0  # seconds for anything to appear; a busy machine is slow
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--hide-scrollbars", "--disable-background-networking",
+)  # fmt: skip
 KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, " ": 32}
 
 
@@ -25,9 +29,7 @@ class Browser:
 
         assert CHROMIUM
         self._process = subprocess.Popen(
-            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-             "--disable-background-networking", "--remote-debugging-port=0", f"--user-data-dir={folder}",
-             "about:blank"],
+            [CHROMIUM, *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         port = folder / "DevToolsActivePort"
