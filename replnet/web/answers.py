@@ -94,12 +94,9 @@ def best_size(question: Question) -> dict[str, Any]:
         rate = rows["service_rate"]
         if rate.predicted is None:
             return [rate.note]
-        parts = [
-            f"{name} {number(rows[name].predicted)}" for name in ("replicas", "downloads", "polls") if name in rows
-        ]
-        return [
-            f"Best size under bandwidth {asked['bandwidth']:g}: {', '.join(parts)}; it serves {number(rate.predicted)}."
-        ]
+        sizes = [f"{name} {rows[name].predicted:,.4g}" for name in ("replicas", "downloads", "polls") if name in rows]
+        served = f"it serves {rate.predicted:,.4g} queries per unit of time"
+        return [f"Best size under bandwidth {asked['bandwidth']:g}: {', '.join(sizes)}; {served}."]
 
     return _later(words)
 

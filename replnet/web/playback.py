@@ -75,7 +75,7 @@ class Playback:
         """By name, how many copies a node has at a time, and how many of them are fresh."""
         size = self.network.size
         held, fresh = self.held.at(time, size).tolist(), self.fresh.at(time, size).tolist()
-        return {name: both for name, *both in zip(self.network.topology.names, held, fresh, strict=True)}  # type: ignore[misc]
+        return dict(zip(self.network.topology.names, zip(held, fresh, strict=True), strict=True))
 
     @cached_property
     def groups(self) -> dict[str, Ints]:
@@ -124,7 +124,9 @@ def of_events(network: Network, events: Mapping[str, Any], engine: str = "") -> 
     node = np.array([number[name] for name in events["node"]], dtype=np.int64)
     source = np.array([number.get(name, -1) for name in events["source"]], dtype=np.int64)
     end = float(at.max())
-    rows = np.isin(kind, HOLDING) & (node != source) & (source >= 0) & ~np.isnan(left)
+    # Replies to a client are part of an answer, which is the best of them.
+    rows = np.isin(kind, HOLDING) & ((kind == "answer") == network.topology.clients[node])
+    rows &= (node != source) & (source >= 0) & ~np.isnan(left)
     order = np.flatnonzero(rows)[np.lexsort((at[rows], source[rows], node[rows]))]
     at_, node_, source_, left_ = at[order], node[order], source[order], left[order]
     answered = kind[order] == "answer"

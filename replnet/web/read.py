@@ -63,7 +63,8 @@ class Reader:
     """A page that looks at the directory again and again, and shows what has changed."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.seen, self.busy = folder, list[Any](), False
+        self.folder, self.busy = folder, False
+        self.seen: Any = None
         self.desk, self.charts = Desk(PATIENCE), list[Any]()
         self.title = ui.label("Reading …").classes("text-lg")
         self.progress = ui.linear_progress(0.0, show_value=False).props('aria-label="Finished cells" instant-feedback')
