@@ -33,6 +33,8 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
     if path.is_dir():
         opened = Opened("cooperative", folder=path)
     elif path.suffix == ".parquet":
+        if not path.is_file():
+            raise ValueError(f"{path}: does not exist (a file of replnet run --trace)")
         opened = Opened("cooperative", trace=path)
     else:
         load(what, overrides)  # says what is wrong with it

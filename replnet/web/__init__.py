@@ -14,7 +14,8 @@ Without a browser:
 
 In the browser:
 
-    server    the server: loopback, a token, what all pages have in common (with page.css)
+    server    the server: loopback, for whoever has the token
+    frame     what all pages have in common: the head, charts, tables, text to copy (with page.css)
     explore   the page of a network: fields to move, predictions that follow
     watch     the page of a recorded run
     read      the pages of a sweep: its table, its curves, each of its cells

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ class Browser:
         self._until(lambda: port.exists() and len(port.read_text().split("\n")) > 1, "the browser")
         with urllib.request.urlopen(f"http://127.0.0.1:{port.read_text().split()[0]}/json/list") as found:
             pages = [one for one in json.load(found) if one["type"] == "page"]
-        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=PATIENCE)
+        self._held = ExitStack()
+        there = connect(pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=PATIENCE)
+        self._socket = self._held.enter_context(there)
         self._ids, self.asked, self.errors = itertools.count(1), list[str](), list[str]()
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.call(f"{domain}.enable")
@@ -62,6 +65,14 @@ class Browser:
 
     def open(self, address: str) -> None:
         self.call("Page.navigate", url=address)
+
+    def begin(self, address: str) -> None:
+        """Open the page of another server; what the one before was asked, and complained of, is forgotten."""
+        self.open("about:blank")
+        self.wait("location.href === 'about:blank'")
+        self.asked.clear()
+        self.errors.clear()
+        self.open(address)
 
     def size(self, width: int, height: int = 900, dark: bool = False) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -91,7 +102,7 @@ class Browser:
         file.write_bytes(base64.b64decode(taken["data"]))
 
     def close(self) -> None:
-        self._socket.close()
+        self._held.close()
         self._process.terminate()
         self._process.wait(10)
 
