@@ -16,6 +16,14 @@ from replnet.web.series import columns
 
 Pair = tuple[str, str]
 
+# A head that the keyboard reaches: what it does by itself on a click, it does on Enter too.
+HEAD = '<q-th :props="props"><button type="button" class="rn-sort">{{ props.col.label }}</button></q-th>'
+# Sorting makes the heads anew; the one that was pressed gets the focus back.
+REFOCUS = """<script>document.addEventListener('click', event => {
+  const head = event.target.closest('.rn-sort'), table = head?.closest('table'), words = head?.innerText;
+  const again = () => [...table.querySelectorAll('.rn-sort')].find(one => one.innerText === words)?.focus();
+  if (head) setTimeout(again, 50);
+});</script>"""
 LINK = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.value }}</a></q-td>'
 
 
@@ -57,6 +65,7 @@ def renamed(client: Any, address: str) -> None:
 def framed(path: str, heading: str, classes: str = "") -> Iterator[None]:
     """A page with its head; what is made inside stands below it."""
     ui.add_css(Path(__file__).with_name("page.css").read_text())
+    ui.add_body_html(REFOCUS)
     with ui.element("header").classes("rn-head"):
         ui.html("<b>replnet</b>", sanitize=False)
         with ui.element("nav").props("aria-label=Pages").classes("flex gap-4"):
@@ -88,6 +97,7 @@ def table(about: str) -> Any:
     """A table that is sorted by its heads and scrolls by itself; its column `cell` leads to the `link` of a row."""
     with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
         made = ui.table(columns=[], rows=[], pagination=15).classes("w-full").props("dense flat")
+    made.add_slot("header-cell", HEAD)
     made.add_slot("body-cell-cell", LINK)
     return made
 
@@ -95,7 +105,7 @@ def table(about: str) -> Any:
 def tabled(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
     """A table has other rows, with those of the columns in which something is."""
     table.columns = columns(rows, names)
-    table.rows = rows
+    table.rows = [{"id": at, **row} for at, row in enumerate(rows)]
 
 
 def copied(title: str, text: str) -> Any:

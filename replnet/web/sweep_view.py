@@ -74,10 +74,8 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
     """All of them in their order, or of very many those that matter most."""
     number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
-    lines = list(enumerate(sweep.lines))
-    if len(lines) > MOST:
-        lines.sort(key=lambda one: (WORST.get(one[1].row.verdict, 3), -abs(one[1].row.z or 0.0)))
-    return [
-        {**cells(line.data()), "id": at, "cell": number[line.cell.key], "link": f"/cell?key={line.cell.key}"}
-        for at, line in lines[:MOST]
-    ]
+    found = list(sweep.lines)
+    if len(found) > MOST:
+        found.sort(key=lambda line: (WORST.get(line.row.verdict, 3), -abs(line.row.z or 0.0)))
+    about = [(cells(line.data()), line.cell.key) for line in found[:MOST]]
+    return [{**row, "cell": number[key], "link": f"/cell?key={key}"} for row, key in about]

@@ -93,9 +93,10 @@ class Browser:
         self.wait(f"document.body && document.body.innerText.includes({json.dumps(text)})")
 
     def press(self, key: str, times: int = 1) -> None:
+        about: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
         for _ in range(times):
-            for kind in ("keyDown", "keyUp"):
-                self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+            self.call("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": "\r"} if key == "Enter" else {}))
+            self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 
     def picture(self, file: Path) -> None:
         taken = self.call("Page.captureScreenshot", captureBeyondViewport=True)

@@ -131,8 +131,10 @@ def test_a_sweep_is_read(browser, serve, run):
     assert browser.run("document.querySelectorAll('.rn-chart svg').length") == 1
     first = "document.querySelector('tbody tr td:nth-child(2)').innerText"
     assert browser.run(first) == "1"
-    for _ in range(2):
-        browser.run("[...document.querySelectorAll('th')].find(one => one.innerText.includes('rate')).click()")
+    browser.run("[...document.querySelectorAll('.rn-sort')].find(one => one.innerText === 'rate').focus()")
+    browser.press("Enter")
+    browser.wait("document.querySelector('th.sorted') && document.activeElement.innerText === 'rate'")
+    browser.press("Enter")
     browser.wait(f"{first} === '2'")
     browser.run("document.querySelector('a.rn-link').focus()")
     browser.press("Enter")
