@@ -76,6 +76,7 @@ class Explorer:
             self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
             self.table = table("Rows")
             self.command, self.yaml = copied("Command", ""), copied("YAML", "")
+            self.watch = ui.link("Watch a run of it", "/watch").classes("rn-link")
         self.client = ui.context.client
         self.client.on_delete(self._leave)
         ui.timer(0.0, self._answer, once=True)
@@ -227,6 +228,7 @@ class Explorer:
         self.command.set_text(fields.command(self.source, self.assignments))
         self.yaml.set_text(fields.yaml_of(self.document, self.assignments))
         pairs = [*network_pairs(self.source, question.overrides), ("target", _text(self.target))]
+        self.watch.props(f'href="{address("/watch", *pairs)}"')
         renamed(self.client, address("/", *pairs))
 
     def _fail(self, words: str) -> None:

@@ -101,7 +101,7 @@ class Reader:
             for one in found["words"][1:]:
                 ui.label(one).classes("rn-bad" if found["failed"] else "rn-quiet")
             if found["verdict"]:
-                ui.label(f"Overall: {found['verdict']}.")
+                ui.label(found["verdict"])
             _lines(found["claims"])
         self._draw(found)
         tabled(self.table, found["rows"], found["columns"])
@@ -113,8 +113,7 @@ class Reader:
         if len(self.charts) != len(found["charts"]):
             self.figures.clear()
             with self.figures:
-                if found["heading"]:
-                    ui.label(f"Curves by {found['heading']}; squares are printed values.").classes("rn-quiet")
+                _lines(filter(None, [found["legend"]]))
                 self.charts = [_figure(title, options) for title, options in found["charts"]]
             return
         for one, (_, options) in zip(self.charts, found["charts"], strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from replnet.network.pictures.layout import Layout
-from replnet.report.arrange import Arrangement, Series
+from replnet.report.arrange import PARTS, Arrangement, Series
 from replnet.report.table import VERDICTS
 from replnet.text.numbers import number
 
@@ -75,35 +75,34 @@ def by_axis(plan: Arrangement) -> list[tuple[str, Options]]:
 
 def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
     drawn: list[Options] = []
+    names = ("x", *PARTS)
     for label, one in panel.items():
-        colour, name = COLOURS[plan.labels.index(label) % len(COLOURS)], label or plan.y
+        place, name = plan.labels.index(label), label or plan.y
+        colour, symbol = COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]
         curve = list(zip(map(shown, one["curve_x"].tolist()), map(shown, one["curve_y"].tolist()), strict=True))
-        line = {"color": colour, "width": 1.5}
-        kind = "scatter" if plan.names else "line"
-        drawn.append({"name": name, "type": kind, "symbol": "none" if kind == "line" else "diamond", "data": curve})
-        drawn[-1] |= {"lineStyle": line, "itemStyle": {"color": colour}}
-        rows = [dict(zip(one, values, strict=True)) for values in zip(*_of_marks(one), strict=True)]
-        drawn += marks(name, colour, [(row["x"], row) for row in rows if shown(row["measured"]) is not None])
+        predicted: Options = {"name": name, "type": "line", "symbol": "none", "data": curve}
+        if plan.names:  # nothing lies between two names
+            predicted |= {"type": "scatter", "symbol": "diamond"}
+        style = {"color": colour}
+        drawn.append(predicted | {"itemStyle": style, "lineStyle": {**style, "width": 1.5}})
+        columns = zip(*(one[part].tolist() for part in names), strict=True)
+        rows = [dict(zip(names, values, strict=True)) for values in columns]
+        drawn += marks(name, colour, [(row["x"], row) for row in rows if shown(row["measured"]) is not None], symbol)
         printed = [[row["x"], row["printed"]] for row in rows if shown(row["printed"]) is not None]
         edge = {"color": "transparent", "borderColor": colour, "borderWidth": 1.5}
-        drawn.append({"name": name, "type": "scatter", "symbol": "rect", "symbolSize": 13, "itemStyle": edge})
-        drawn[-1]["data"] = printed
+        large: Options = {"name": name, "type": "scatter", "symbol": "rect", "symbolSize": 15, "itemStyle": edge}
+        drawn.append(large | {"data": printed})
     x: Options = {"type": "log" if "x" in plan.log else "value", "name": plan.x, "scale": True}
     if plan.names:
         x = {"type": "category", "name": plan.x, "data": list(plan.names)}
     return base(x, {"type": "log" if "y" in plan.log else "value", "name": plan.y, "scale": True}, drawn)
 
 
-def _of_marks(one: Series) -> list[list[float]]:
-    """The columns of a series that have an entry per mark, in its order; those of the curve are cut to that."""
-    return [values.tolist()[: one["x"].size] for values in one.values()]
-
-
-def marks(name: str, colour: str, places: Sequence[tuple[float, Row]]) -> list[Options]:
+def marks(name: str, colour: str, places: Sequence[tuple[float, Row]], symbol: str = "circle") -> list[Options]:
     """Dots of what was measured, and their intervals."""
     ends = [(x, shown(row["ci_low"]), shown(row["ci_high"])) for x, row in places]
     return [
-        {"name": name, "type": "scatter", "symbol": "circle", "symbolSize": 7, "itemStyle": {"color": colour},
+        {"name": name, "type": "scatter", "symbol": symbol, "symbolSize": 8, "itemStyle": {"color": colour},
          "data": [[x, shown(row["measured"])] for x, row in places]},
         {"name": name, "type": "custom", "silent": True, ":renderItem": WHISKER, "itemStyle": {"color": colour},
          "encode": {"x": 0, "y": [1, 2]}, "data": [list(one) for one in ends if None not in one]},
@@ -159,8 +158,8 @@ def nodes_at(plan: Layout, graph: Any, states: Mapping[str, tuple[int, int]]) ->
     found = []
     for name, (x, y) in plan.places.items():
         symbol, style, words = _state(graph.nodes[name]["role"], *states.get(name, (0, 0)))
-        found.append({"name": f"{name}: {words}", "value": [x, y], "symbol": symbol, "itemStyle": style})
-        found[-1]["symbolSize"] = 13 if len(plan.places) < CROWD else 9
+        node: Options = {"name": f"{name}: {words}", "value": [x, y], "symbol": symbol, "itemStyle": style}
+        found.append(node | {"symbolSize": 13 if len(plan.places) < CROWD else 9})
     return found
 
 

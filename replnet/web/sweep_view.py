@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from replnet.report.arrange import arrange
+from replnet.report.arrange import Arrangement, arrange
 from replnet.report.section import holds, open, section
 from replnet.study.sweeps.finished import Sweep
 from replnet.web.series import by_axis, cells
@@ -30,17 +30,18 @@ def sweep_view(folder: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         return {"error": str(error)}
     plan = arrange(section(sweep))
-    axes = [axis.name for axis in sweep.experiment.axes]
+    axes, note = [axis.name for axis in sweep.experiment.axes], sweep.about["note"]
+    more = [sweep.incomplete if sweep.incomplete not in note else "", sweep.mixed]
     return {
         "error": "",
         "title": f"{sweep.experiment.name}: {sweep.experiment.title}",
-        "words": [sweep.about["note"], *filter(None, [sweep.incomplete, sweep.mixed])],
+        "words": [note, *filter(None, more)],
         "failed": len(sweep.failures),
         "share": sweep.done / max(len(sweep.cells), 1),
-        "verdict": sweep.verdict,
+        "verdict": f"Overall{' so far' if sweep.incomplete else ''}: {sweep.verdict}." if sweep.verdict else "",
         "claims": [f"{'✓' if holds(one) else '✗'} {one.text}" for one in sweep.claims],
         "charts": by_axis(plan) if plan else [],
-        "heading": plan.heading if plan else "",
+        "legend": _legend(plan) if plan else "",
         "columns": ["cell", *axes, *COLUMNS],
         "rows": _rows(sweep),
         "count": len(sweep.lines),
@@ -64,11 +65,17 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
         "title": f"{sweep.experiment.name}: {cell.words or 'its only cell'}",
         "words": [about, *filter(None, [record.get("incomplete", "")])],
         "subject": {cell.subject.section: cell.subject.data},
-        "is_network": cell.subject.section == "network",
         "settings": {name: value for name, value in asdict(cell.settings).items() if value not in (None, ())},
         "rows": [cells(line.data()) for line in sweep.lines if line.cell.key == key],
         "columns": COLUMNS,
     }
+
+
+def _legend(plan: Arrangement) -> str:
+    """What the curves are of, and what is drawn beside them or left out."""
+    by = f"Curves by {plan.heading}." if plan.heading else ""
+    printed = "Large squares are printed values." if plan.has("printed") else ""
+    return " ".join(filter(None, [by, printed, *(f"{one}." for one in plan.left_out)]))
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ def test_a_sweep_that_is_done(folder):
     ((title, drawn),) = shown["charts"]
     assert title == ""
     assert drawn["xAxis"]["name"] == "rate"
-    printed = [one["data"] for one in drawn["series"] if one.get("symbol") == "rect"]
+    printed = [one["data"] for one in drawn["series"] if one.get("symbolSize") == 15]
     assert printed == [[[1.0, 0.5], [2.0, 0.7]]]
     json.dumps(shown, allow_nan=False)
 
