@@ -23,7 +23,8 @@ from replnet.web.playback import Playback, playback, replications
 BINS, STEPS = 300, 1000  # of the curves, and of the handle
 TICK, WHOLE = 0.1, 40.0  # seconds between pictures while it plays, and of the whole of it
 PATIENCE = 600.0
-ENGINES = {"array": "array, the compiled engine", "step": "step, node by node", "live": "live, Ray actors"}
+ENGINES = {"array": "array, the compiled engine", "step": "step, node by node"}
+LIVE = "A live run takes its time: replnet run NETWORK --engine live --trace FILE.parquet, then replnet ui FILE.parquet"
 LEGEND = "■ source   ● fresh   △ stale   ◆ some of its copies fresh   dotted: no copy"
 
 
@@ -57,7 +58,7 @@ def _recording(opened: Opened, source: str, overrides: list[str], folder: Path) 
         name = ui.input("network", value=source).props("dense")
         engine = ui.select(ENGINES, value="array", label="engine").props("dense options-dense").classes("w-56")
         button = ui.button("Record a run", icon="fiber_manual_record").props("no-caps outline")
-    words = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
+    words = ui.label(LIVE).classes("rn-quiet").props("role=status aria-live=polite")
 
     async def record() -> None:
         button.disable()
