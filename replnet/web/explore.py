@@ -117,7 +117,7 @@ class Explorer:
     def _slider(self, control: Control, box: Any, change: Callable[[str], None]) -> None:
         low, high = control.places
         slider = ui.slider(min=low, max=high, step=1, value=control.place())
-        slider.props(f'aria-label="{control.key}"')
+        slider.props["aria-label"] = control.key
 
         def moved(event: Any) -> None:
             text = _text(control.at(event.args))

@@ -115,10 +115,10 @@ def read_assignments(texts: Sequence[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def command(source: str, assignments: Assignments, *words: str) -> str:
+def command(source: str, assignments: Assignments) -> str:
     """What to type for the same network."""
     options = [word for one in spelled(assignments) for word in ("-s", one)]
-    return shlex.join(["replnet", *(words or ("run",)), source, *options])
+    return shlex.join(["replnet", "run", source, *options])
 
 
 def yaml_of(document: Document, assignments: Assignments) -> str:

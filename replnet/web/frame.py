@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,7 @@ class Opened:
         return "/", network_pairs(self.network, self.overrides)
 
 
-def network_pairs(network: str, overrides: Iterator[str] | tuple[str, ...] | list[str]) -> list[Pair]:
+def network_pairs(network: str, overrides: Iterable[str]) -> list[Pair]:
     """A network in an address."""
     return [("network", network), *(("s", one) for one in overrides)]
 
@@ -79,11 +79,11 @@ def framed(path: str, heading: str, classes: str = "") -> Iterator[None]:
         yield
 
 
-def chart(options: dict[str, Any], about: str, on_click: Any = None) -> Any:
+def chart(options: dict[str, Any], about: str) -> Any:
     """A chart with words for those who do not see it."""
-    return (
-        ui.echart(options, on_point_click=on_click, renderer="svg").classes("rn-chart").props(f'aria-label="{about}"')
-    )
+    made = ui.echart(options, renderer="svg").classes("rn-chart")
+    made.props["aria-label"] = about
+    return made
 
 
 def drawn(chart: Any, options: dict[str, Any]) -> None:

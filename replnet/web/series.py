@@ -39,15 +39,15 @@ def shown(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def base(x: Options, y: Options, series: list[Options], legend: bool = True) -> Options:
+def base(x: Options, y: Options, series: list[Options]) -> Options:
     """A chart with these axes; it moves only where the page does."""
     axis: Options = {"axisLine": {"lineStyle": {"color": QUIET}}, "splitLine": {"lineStyle": {"color": GRID}}}
     name = {"nameLocation": "middle", "nameGap": 30}
     return {
         "animation": False,
         "aria": {"enabled": True},
-        "grid": {"left": 52, "right": 18, "top": 40 if legend else 16, "bottom": 48},
-        "legend": {"show": legend, "type": "scroll", "top": 0, "left": 0},
+        "grid": {"left": 52, "right": 18, "top": 40, "bottom": 48},
+        "legend": {"type": "scroll", "top": 0, "left": 0},
         "tooltip": {"trigger": "item", "confine": True},
         "xAxis": {**axis, **name, **x},
         "yAxis": {**axis, **name, "nameGap": 38, **y},
