@@ -30,6 +30,8 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
     from replnet.web.server import serve
 
     path = Path(what)
+    if overrides and (path.is_dir() or path.suffix == ".parquet"):
+        raise ValueError("-s: is about a network (leave it out, or give a network)")
     if path.is_dir():
         opened = Opened("cooperative", folder=path)
     elif path.suffix == ".parquet":

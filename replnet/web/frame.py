@@ -117,5 +117,10 @@ def copied(title: str, text: str) -> Any:
         shown = ui.element("pre").classes("rn-code").props(f'tabindex=0 aria-label="{title}"')
         with shown:
             words = ui.label(text)
-    button.on_click(lambda: (ui.clipboard.write(words.text), ui.notify("Copied")))
+
+    def copy() -> None:
+        ui.clipboard.write(words.text)
+        ui.notify("Copied")
+
+    button.on_click(copy)
     return words

@@ -93,6 +93,8 @@ class Watcher:
 
     async def _read(self) -> None:
         found = await run.io_bound(_loaded, self.file, self.replication)
+        if found is None:  # the server ends
+            return
         self.body.clear()
         with self.body:
             if isinstance(found, ValueError):

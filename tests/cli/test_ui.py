@@ -22,5 +22,7 @@ def test_what_cannot_be_opened_is_said_before_anything_is_served():
     assert (done.returncode, "did you mean cascade" in done.stderr) == (BAD_INPUT, True)
     done = replnet("ui", "cascade", "-s", "depth=0")
     assert (done.returncode, "out of range" in done.stderr) == (BAD_INPUT, True)
+    done = replnet("ui", ".", "-s", "depth=2")
+    assert (done.returncode, "is about a network" in done.stderr) == (BAD_INPUT, True)
     done = replnet("ui", "none.parquet")
     assert (done.returncode, "does not exist" in done.stderr) == (BAD_INPUT, True)

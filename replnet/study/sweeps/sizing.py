@@ -82,11 +82,11 @@ def size(
     return Sized(key, value, _predicted(network, key, value, group), how, result)
 
 
-def predicted_size(network: Given, target: float, group: str | None = None) -> tuple[str, Number | None]:
+def predicted_size(network: Given, target: float) -> tuple[str, Number | None]:
     """The field that `size` varies if nobody says which, and its smallest value by formula; None without a formula."""
     network = network_of(network)
     key, start = _sought(network, target, None)
-    return key, _by_formula(network, key, start, target, group)
+    return key, _by_formula(network, key, start, target, None)
 
 
 def _sought(network: Network, target: float, vary: str | None) -> tuple[str, Number]:
