@@ -22,6 +22,7 @@ The parts, each of which imports only from those above it:
     histories    recorded processes: read, fitted, replayed, audited
     study        predict, emulate, compare; experiments and sweeps, and what they leave on the disk
     report       tables, figures, the HTML report
+    web          pages in the browser: explore, watch, read
     cli          words in, text out
 
 Beside them:

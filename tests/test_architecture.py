@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Each layer may import those below it, and itself.
 ORDER = (
     "text", "laws", "ages", "papers", "network", "measure", "predictions", "engines", "live", "histories", "study",
-    "report", "cli",
+    "report", "web", "cli",
 )  # fmt: skip
 BELOW = {part: set(ORDER[:at]) for at, part in enumerate(ORDER)}
 LONGEST = 70
@@ -60,6 +60,8 @@ HOMES = {
     "rich": {"cli"},
     "pydantic": {"text", "laws/fields.py", "papers", "network", "study"},
     "ruamel": {"text"},
+    "nicegui": {"web"},
+    "fastapi": {"web"},
 }
 
 

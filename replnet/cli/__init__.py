@@ -8,6 +8,7 @@ Commands:
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, audit, and what they print
     starting       init, check, schema, list; demo and doctor
+    ui             ui: pages in the browser
 
 What they write:
 
@@ -15,7 +16,7 @@ What they write:
     progress       what is shown while something takes long
 """
 
-from replnet.cli import experiments, networks, starting, traces
+from replnet.cli import experiments, networks, starting, traces, ui
 from replnet.cli.main import main
 
-__all__ = ["experiments", "main", "networks", "starting", "traces"]
+__all__ = ["experiments", "main", "networks", "starting", "traces", "ui"]

@@ -144,6 +144,14 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     """The network of a YAML file, or of one that ships with replnet by its name, with `key=value` overrides applied."""
+    path = file_of(source)
+    document = override(read_yaml(path), overrides)
+    network = Network.from_data(document.data, document)
+    return network if network.spec.name else Network(network.spec.model_copy(update={"name": path.stem}))
+
+
+def file_of(source: str | Path) -> Path:
+    """The file that is meant, or that of a network that comes with replnet."""
     path = Path(source)
     if not path.is_file():
         path = shipped(str(source)) or path
@@ -152,9 +160,7 @@ def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     if not path.exists():
         right = f"a file, or a network that comes with replnet: {suggestion(str(source), shipped_names())}"
         raise file_error(str(source), "does not exist", right)
-    document = override(read_yaml(path), overrides)
-    network = Network.from_data(document.data, document)
-    return network if network.spec.name else Network(network.spec.model_copy(update={"name": path.stem}))
+    return path
 
 
 def single(**fields: Any) -> Network:

@@ -62,34 +62,58 @@ def size(
 
     Of many sources it is the mean freshness, unless `group` is one of them.
     """
-    if not 0 < target < 1:
-        raise ValueError(f"target: {target:g} is not a freshness to reach (above 0 and below 1)")
     network = network_of(network, overrides)
-    key, start = _field(network.data(), vary)
+    key, start = _sought(network, target, vary)
     estimator = "sampled" if network.kind == "aggregate" else "conditional"
     settings = Settings(None, estimator, seed, None, precision, None, 0.02)
     tell = progress or (lambda share, words: None)
 
-    def at(value: Number) -> Network:
-        return network_of(network, [f"{key}={value!r}"])
-
-    def by_formula(value: Number) -> float | None:
-        found = [row.predicted for row in _about(predict(at(value)), group)]
-        return None if None in found else min(one for one in found if one is not None)
-
     def by_emulation(value: Number) -> float:
         tell(0.5, f"{key} = {value:.6g}")
-        rows = _about(emulated(at(value), settings, False, workers, address), group)
+        rows = _about(emulated(_at(network, key, value), settings, False, workers, address), group)
         return min((row.measured for row in rows if row.measured is not None), default=math.nan)
 
-    known = by_formula(start)
-    reached = by_emulation if known is None else lambda value: by_formula(value) or 0.0
-    low, high = _bracket(key, start, target, reached)
-    value = narrowed(high, low, lambda value: reached(value) >= target, COARSE if known is None else CLOSE)
+    value = _by_formula(network, key, start, target, group)
+    how = "by formula"
+    if value is None:
+        value, how = _least(key, start, target, by_emulation, COARSE), "by emulation with common random numbers"
     tell(0.9, f"{key} = {value:.6g}, emulated")
-    result = emulated(at(value), settings, False, workers, address)
-    how = "by emulation with common random numbers" if known is None else "by formula"
-    return Sized(key, value, by_formula(value), how, result)
+    result = emulated(_at(network, key, value), settings, False, workers, address)
+    return Sized(key, value, _predicted(network, key, value, group), how, result)
+
+
+def predicted_size(network: Given, target: float) -> tuple[str, Number | None]:
+    """The field that `size` varies if nobody says which, and its smallest value by formula; None without a formula."""
+    network = network_of(network)
+    key, start = _sought(network, target, None)
+    return key, _by_formula(network, key, start, target, None)
+
+
+def _sought(network: Network, target: float, vary: str | None) -> tuple[str, Number]:
+    if not 0 < target < 1:
+        raise ValueError(f"target: {target:g} is not a freshness to reach (above 0 and below 1)")
+    return _field(network.data(), vary)
+
+
+def _at(network: Network, key: str, value: Number) -> Network:
+    return network_of(network, [f"{key}={value!r}"])
+
+
+def _predicted(network: Network, key: str, value: Number, group: str | None) -> float | None:
+    """The least freshness of the groups that is predicted; None where one has no formula."""
+    found = [row.predicted for row in _about(predict(_at(network, key, value)), group)]
+    return None if None in found else min(one for one in found if one is not None)
+
+
+def _by_formula(network: Network, key: str, start: Number, target: float, group: str | None) -> Number | None:
+    if _predicted(network, key, start, group) is None:
+        return None
+    return _least(key, start, target, lambda value: _predicted(network, key, value, group) or 0.0, CLOSE)
+
+
+def _least(key: str, start: Number, target: float, reached: Callable[[Number], float], close: float) -> Number:
+    low, high = _bracket(key, start, target, reached)
+    return narrowed(high, low, lambda value: reached(value) >= target, close)
 
 
 def _about(result: Result, group: str | None) -> list[Row]:

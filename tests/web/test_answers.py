@@ -1,0 +1,84 @@
+"""What pages ask for, and the process that answers them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from replnet.live.pool import Failure
+from replnet.web import answers
+from replnet.web.answers import Question
+from replnet.web.desk import Desk
+
+
+@pytest.fixture(autouse=True)
+def _same_priority(monkeypatch):
+    """That of the tests stays as it is."""
+    monkeypatch.delattr(os, "setpriority", raising=False)
+
+
+def test_a_prediction_or_what_is_wrong():
+    found = answers.predicted(Question("cascade", ("depth=2",), 0.9))
+    assert [row["predicted"] for row in found["found"]] == pytest.approx([0.5, 0.25])
+    wrong = answers.predicted(Question("cooperative", ("peers=10",), 0.9))
+    assert (wrong["found"], "10 is not below replicas = 10" in wrong["error"]) == ([], True)
+
+
+def test_an_emulation_has_intervals():
+    (row,) = answers.emulated(Question("cooperative", (), 0.9), 0.01)["found"]
+    assert row["ci_low"] < row["predicted"] < row["ci_high"]
+
+
+def test_sizes():
+    """The rate that reaches p beside updates of rate 1 is p / (1 - p)."""
+    poisson = ("updates=exponential(rate=1)", "downloads=exponential(rate=1)")
+    (words,) = answers.sized(Question("single", poisson, 0.9))["found"]
+    assert "downloads.rate = 9.00000 or more" in words
+    (words,) = answers.sized(Question("cooperative-recent", (), 0.6))["found"]
+    assert words.startswith("No formula")
+    out = answers.sized(Question("cascade", ("depth=1", "delay=10"), 0.9))
+    assert "out of reach" in out["error"]
+
+
+def test_the_best_size_under_a_bandwidth():
+    """P2P eq. 33: with Poisson processes r = mu p / (1 - p), and replicas alone serve B^2 / r - B."""
+    given = ("bandwidth=20", "ask=1", "updates=exponential(rate=1)", "downloads=exponential(rate=1)")
+    (words,) = answers.best_size(Question("redundant", given, 0.9))["found"]
+    assert "it serves 24.44 queries" in words
+    assert answers.best_size(Question("cascade", ("bandwidth=20",), 0.9))["found"] == []
+
+
+def test_a_run_is_recorded(tmp_path):
+    file = tmp_path / "run.parquet"
+    assert answers.recorded(Question("single", (), 0.9), "array", file) == {"found": [str(file)], "error": ""}
+    assert file.exists()
+
+
+def test_the_latest_question_is_answered():
+    async def questions() -> None:
+        desk = Desk(30.0)
+        try:
+            first, second, third = (asyncio.create_task(desk.ask(abs, number)) for number in (-1, -2, -3))
+            assert await asyncio.gather(first, second, third) == [None, None, 3]
+            assert isinstance(await desk.ask(int, "x"), Failure)
+        finally:
+            await desk.close()
+
+    asyncio.run(questions())
+
+
+def test_a_question_that_takes_too_long_is_given_up_for_the_next():
+    async def questions() -> None:
+        desk = Desk(0.1)
+        try:
+            slow = asyncio.create_task(desk.ask(time.sleep, 3600))
+            await asyncio.sleep(0)
+            assert await desk.ask(abs, -1) == 1
+            assert await slow is None
+        finally:
+            await desk.close()
+
+    asyncio.run(questions())

@@ -1,0 +1,106 @@
+"""Rows as charts and tables, and the pages of a sweep as plain data."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import SMALL
+
+import replnet as rn
+from replnet.network.pictures.layout import layout
+from replnet.study.store import durable
+from replnet.study.sweeps.finished import FAILURES
+from replnet.web import series
+from replnet.web.sweep_view import cell_view, stamp, sweep_view
+
+
+def named(options: dict, name: str) -> list[dict]:
+    return [one for one in options["series"] if one.get("name") == name]
+
+
+def test_groups_are_predicted_and_measured():
+    rows = [row.data() for row in rn.emulate("cascade", horizon=2000.0).rows]
+    drawn = series.by_group(rows)
+    assert drawn["xAxis"]["data"] == ["level 1", "level 2", "level 3", "level 4"]
+    assert named(drawn, "predicted")[0]["data"] == pytest.approx([0.5, 0.25, 0.125, 0.0625])
+    dots, whiskers = named(drawn, "measured")
+    assert dots["data"][0] == [0, rows[0]["measured"]]
+    assert whiskers["data"][0] == [0, rows[0]["ci_low"], rows[0]["ci_high"]]
+    json.dumps(drawn, allow_nan=False)
+
+
+def test_cells_are_numbers_that_sort_and_words():
+    row = {"group": "a", "measured": 1 / 3, "ci_low": 0.3, "ci_high": 0.4, "verdict": "agree", "note": ""}
+    found = series.cells(row)
+    assert (found["measured"], found["interval"], found["verdict"]) == (0.33333, "0.30000 .. 0.40000", "✓ agree")
+    assert [one["name"] for one in series.columns([found], ("group", "measured", "note"))] == ["group", "measured"]
+
+
+def test_states_of_nodes_differ_in_shape():
+    network = rn.load("graph")
+    states = {"hub-eu": (1, 1), "hub-us": (2, 1), "paris": (2, 0)}
+    drawn = series.picture(layout(network.graph), network.graph, states)
+    shapes = {one["name"].partition(":")[0]: one["symbol"] for one in drawn["series"][1]["data"]}
+    picked = [shapes[name] for name in ("news", "hub-eu", "hub-us", "paris")]
+    assert picked == ["rect", "circle", "diamond", "triangle"]
+    words = {one["name"] for one in drawn["series"][1]["data"]}
+    assert {"hub-us: 1 of 2 copies fresh", "rome: no copy", "paris: 0 of 2 copies fresh"} <= words
+
+
+def test_time_has_a_line_per_level_and_one_for_now():
+    drawn = series.over_time([0.5, 1.5], {"level 1": [1.0, float("nan")]}, {"level 1": 0.5}, 1.0)
+    curve, line = named(drawn, "level 1")
+    assert curve["data"] == [(0.5, 1.0), (1.5, None)]
+    assert line["data"] == [[0, 0.5], [1.5, 0.5]]
+    assert drawn["series"][-1]["data"] == [[1.0, 0.0], [1.0, 1.0]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("sweep")
+    file = place / "small.yaml"
+    file.write_text(SMALL)
+    rn.sweep(file, place / "run", workers=0)
+    return place / "run"
+
+
+def test_a_sweep_that_is_done(folder):
+    shown = sweep_view(folder)
+    assert (shown["error"], shown["share"], shown["count"]) == ("", 1.0, 2)
+    assert shown["claims"] == ["✓ more downloads are better"]
+    assert [row["rate"] for row in shown["rows"]] == [1, 2]
+    ((title, drawn),) = shown["charts"]
+    assert title == ""
+    assert drawn["xAxis"]["name"] == "rate"
+    printed = [one["data"] for one in drawn["series"] if one.get("symbolSize") == 15]
+    assert printed == [[[1.0, 0.5], [2.0, 0.7]]]
+    json.dumps(shown, allow_nan=False)
+
+
+def test_a_cell_of_a_sweep(folder):
+    key = sweep_view(folder)["rows"][1]["link"].partition("=")[2]
+    shown = cell_view((folder, key))
+    assert shown["title"].endswith("rate = 2")
+    assert shown["subject"]["network"]["downloads"] == "exponential(rate=2)"
+    assert shown["rows"][0]["predicted"] == pytest.approx(0.66667)
+    assert "there is no cell" in cell_view((folder, "x"))["error"]
+
+
+def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
+    for file in folder.iterdir():
+        if file.name in ("header.json", "lock"):
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    before = stamp(tmp_path)
+    key = rn.open(tmp_path).cells[0].key
+    (tmp_path / FAILURES).write_bytes(durable.sealed({"failures": {key: "out of memory"}}, "failures"))
+    assert stamp(tmp_path) != before
+    shown = sweep_view(tmp_path)
+    assert (shown["failed"], shown["share"], shown["charts"]) == (1, 0.0, [])
+    assert shown["rows"][0]["verdict"] == "✗ failed"
+    assert shown["rows"][0]["note"] == "out of memory"
+
+
+def test_what_is_no_sweep(tmp_path):
+    assert "not the directory of a run" in sweep_view(tmp_path)["error"]
+    assert stamp(tmp_path / "none") == []
