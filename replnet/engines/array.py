@@ -41,7 +41,8 @@ def runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[range]
     if plan.parts_of_sources > 1 and task.keep is None:
         return _in_parts(task, plan.parts_of_sources), 1
     alone, together = Layout(plan, 1, sums, task.keep is not None, scratch), 1
-    if alone.plain and not (plan.topology.views or plan.topology.scheduled):
+    spread = any(question.level is not None for question in task.questions.values())
+    if alone.plain and not (spread or plan.topology.views or plan.topology.scheduled):
         # As many pulls as are sorted in one step. Where something may go wrong, a path may depend on its start.
         together = max(1, int(SLICE / max(plan.pulls * (task.horizon + 4 * plan.quiet), 1.0)))
     layouts = {1: alone}
@@ -470,6 +471,7 @@ class _Run:
             depth=depth,
             unproven=unproven,
             undated=tally.undated(r, task.rows),
+            profiles=tally.profiles(r, task.rows),
             copies=self._left_over(r),
         )
 
