@@ -7,7 +7,7 @@ In it:
     staleness          what copies cost while they are behind, from instants alone: exact sums over a path
     staleness_kernels  the compiled loops of `staleness`: where instants lie among updates
     profile            the whole law of an age along a path, for quantiles
-    row                 one (group, metric): measured, predicted, judged
-    metrics             staleness beyond fresh or not, by name
+    row                one (group, metric): measured, predicted, judged
+    metrics            staleness beyond fresh or not, by name
     verdict            measured beside predicted: z, and a verdict per cell and over all cells
 """

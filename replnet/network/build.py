@@ -28,7 +28,7 @@ from replnet.text.errors import FieldError
 def build(spec: Spec) -> Topology:
     """The topology of a specification."""
     about = {"kind": spec.kind, "name": spec.name or spec.kind, "delay": spec.delay}
-    made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, "start": spec.start})
+    made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, **_start(spec)})
     if isinstance(spec, Graph):
         wire(spec).add_to(made)
         return made
@@ -44,6 +44,10 @@ def build(spec: Spec) -> Topology:
     else:
         _add_clients(made, spec.clients, list(_shape(made, spec, source, _bandwidth(spec))), "level")
     return made
+
+
+def _start(spec: Any) -> dict[str, str]:
+    return {} if spec.start is None else {"start": spec.start}
 
 
 def _bandwidth(spec: Any) -> dict[str, float]:

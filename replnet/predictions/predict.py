@@ -432,7 +432,7 @@ class _Ages:
     def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | Part]:
         """The one upstream of a node or a cluster, and the age relative to that; -1 if there is none or several."""
         whole, downloads = self._age(node), self._downloads(node)
-        if downloads is None or downloads.candidates.size > 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
+        if downloads is None or downloads.candidates.size != 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
             return -1, whole
         up = int(downloads.candidates[0])
         above = -1 if up == self._source else up
