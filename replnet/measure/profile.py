@@ -22,10 +22,8 @@ PLACES = EDGES.size  # below an edge, each but the last
 
 def grid_places(ages: Floats) -> Ints:
     """Where they are on the grid."""
-    with np.errstate(divide="ignore"):
-        found = np.ceil(np.log2(ages) * PER_OCTAVE) + PER_OCTAVE * OCTAVES
-    inside = np.clip(np.nan_to_num(found, posinf=PLACES - 1, neginf=0), 0, PLACES - 1)
-    return np.asarray(inside, np.int64)
+    found = np.ceil(np.log2(np.clip(ages, EDGES[0], EDGES[-1])) * PER_OCTAVE) + PER_OCTAVE * OCTAVES
+    return np.asarray(found, np.int64)
 
 
 def reached(number: Floats, total: Floats, lasting: bool) -> Floats:
