@@ -20,7 +20,7 @@ from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
 from replnet.network.sources import ManySources, add_aggregate
 from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
-from replnet.network.topology import Topology
+from replnet.network.topology import INDEX, Branched, Numbered, Topology
 from replnet.network.wiring import wire
 from replnet.text.errors import FieldError
 
@@ -52,8 +52,7 @@ def _bandwidth(spec: Any) -> dict[str, float]:
 
 def _add_redundant(made: Topology, spec: Redundant, source: Ints) -> None:
     require_room(spec.replicas + spec.clients)
-    names = [f"replica {i}" for i in range(1, spec.replicas + 1)]
-    replicas = made.add(names, "replica", "level 1", downloads=spec.downloads, **_bandwidth(spec))
+    replicas = made.add(Numbered("replica ", spec.replicas), "replica", "level 1", downloads=spec.downloads, **_bandwidth(spec))
     made.link(dealt(source, replicas.size), replicas)
     clients = Clients(level="last", number=spec.clients, ask=spec.ask, queries=spec.queries)
     _add_clients(made, clients, [replicas], "level")
@@ -67,8 +66,7 @@ def _add_clients(made: Topology, clients: Clients | TierClients | None, levels: 
     number = len(levels) if level == "last" else level
     pool = f"{word} {number}"
     made.pools[pool] = levels[number - 1]
-    names = [f"client {i}" for i in range(1, clients.number + 1)]
-    made.add(names, "client", "clients", queries=clients.queries, ask=clients.ask, pool=pool)
+    made.add(Numbered("client ", clients.number), "client", "clients", queries=clients.queries, ask=clients.ask, pool=pool)
 
 
 def _shape(
@@ -89,14 +87,13 @@ def _shape(
         return
     count = shape.sizes(vars(shape))[0]
     require_room(count)
-    names = [f"{prefix or 'replica '}{i}" for i in range(1, count + 1)]
     own, group = {"downloads": shape.downloads}, "level 1"
     if shape.kind == "cooperative":
         group = "cluster"
         if shape.peers:
             own |= {"polls": shape.polls, "peers": shape.peers, "select": shape.select}
         own["pool"] = pool
-    replicas = made.add(names, "replica", tier or group, **own, **common)
+    replicas = made.add(Numbered(prefix or "replica ", count), "replica", tier or group, **own, **common)
     if shape.kind == "cooperative":
         made.pools[pool] = replicas
     made.link(dealt(above, count), replicas)
@@ -105,28 +102,28 @@ def _shape(
 
 def dealt(above: Ints, count: int) -> Ints:
     """The node above for each of so many, in turn."""
-    return above[np.arange(count) % above.size]
+    return above[np.arange(count, dtype=INDEX) % above.size]
 
 
 def _tree(made: Topology, shape: Any, above: Ints, common: dict[str, float], prefix: str, tier: str) -> Iterator[Ints]:
     """A cascade, level by level; replica 1.2 is the second below replica 1."""
-    names, parents = [f"{prefix}{i}" for i in range(1, shape.branching + 1)], dealt(above, shape.branching)
+    parents, size = dealt(above, shape.branching), shape.branching
     for level in range(1, shape.depth + 1):
-        require_room(len(names))
+        require_room(size)
         group = f"level {level}" if not tier else tier if shape.depth == 1 else f"{tier} level {level}"
+        names = Branched(prefix, shape.branching, level)
         row = made.add(names, "replica", group, downloads=shape.law_of(level), **common)
         made.link(parents, row)
         yield row
         if level < shape.depth:
-            require_room(row.size * shape.branching)
-            names = [f"{parent}.{i}" for parent in names for i in range(1, shape.branching + 1)]
+            size *= shape.branching
             parents = np.repeat(row, shape.branching)
 
 
 def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
     """The replicas of all tiers, by tier and level."""
     tiers: list[list[Ints]] = []
-    above = np.empty(0, np.int64)
+    above: Ints = np.empty(0, INDEX)
     if spec.updates is not None:
         above = made.add(["source"], "source", "source", updates=spec.updates, **_bandwidth(spec))
     for number, tier in enumerate(spec.tiers, 1):
