@@ -28,6 +28,7 @@ from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.renewal import PER_ROW, Scratch, Window, used
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
 from replnet.measure.staleness import Updates
+from replnet.network.topology import INDEX
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
@@ -134,7 +135,7 @@ class _Run:
     def _placed(self, process: Ints, askers: Askers) -> Askers:
         """Of replicas that take turns, chance decides who begins."""
         turns = self._plan.processes.turns[process]
-        return askers._replace(phase=self._phase(process)) if (turns > 1).any() else askers
+        return askers._replace(phase=self._phase(process).astype(INDEX)) if (turns > 1).any() else askers
 
     def _phase(self, process: Ints) -> Ints:
         """The n-th wake after time zero belongs to turn first + n, so to a process the wakes with this rest."""
@@ -202,7 +203,7 @@ class _Run:
         """Everyone who can hear of a source has a copy as old as the start, or older."""
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slots * self._layout.count
         copy = np.where(np.tile(layout.reached, layout.count), -depth, -np.inf)
-        cell = (np.arange(layout.count)[:, None] * cells + layout.cell).ravel()
+        cell = layout.tiled(layout.cell, cells)
         cell[np.tile(layout.cell == cells, layout.count)] = cells * layout.count
         base, none = layout.tiled(layout.base, layout.slots), np.full(slots, -np.inf)
         sums = np.zeros(cells * layout.count + 1, SUMS)

@@ -22,7 +22,7 @@ from replnet.laws.text import at_rate
 from replnet.text.errors import FieldError, FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
 
-LARGEST = 10_000_000  # replicas of one network
+LARGEST = 100_000_000  # nodes of one network
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"

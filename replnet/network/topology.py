@@ -296,11 +296,15 @@ class Topology:
         shift = np.cumsum([0, *(clocks.law.size for _, clocks in parts)]).tolist()
         for (one, _), before in zip(parts, shift, strict=False):
             one.clock[:] += before
-        processes = Processes._make(map(np.concatenate, zip(*(one for one, _ in parts), strict=True)))
-        clocks = Clocks._make(map(np.concatenate, zip(*(one for _, one in parts), strict=True)))
+        of_processes, of_clocks = (list(zip(*some, strict=True)) for some in zip(*parts, strict=True))
+        del parts, one  # so that every column is there twice for a moment only
+        processes = Processes._make(np.concatenate(of_processes.pop(0)) for _ in Processes._fields)
+        clocks = Clocks._make(np.concatenate(of_clocks.pop(0)) for _ in Clocks._fields)
         # Mostly they are in order already, and so are long runs of them where they are not.
-        late = (processes.purpose != UPDATES) * np.int64(self.size)
-        place = (late + processes.node) * len(PURPOSES) + processes.purpose
+        place = processes.node.astype(np.int64)
+        place[processes.purpose != UPDATES] += self.size
+        place *= len(PURPOSES)
+        place += processes.purpose
         if (place[1:] < place[:-1]).any():
             order = np.argsort(place, kind="stable")
             processes = Processes._make(column[order] for column in processes)

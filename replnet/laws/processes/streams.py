@@ -50,7 +50,9 @@ def mix(z: Words) -> Words:
 
 def name_words(names: Iterable[str]) -> Words:
     """A word per node name; not `hash`, which differs from process to process."""
-    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
+    digests = bytearray()  # grows in place, where millions of digests of their own would take ten times as much
+    for name in names:
+        digests += hashlib.blake2b(name.encode(), digest_size=8).digest()
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
