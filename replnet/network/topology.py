@@ -317,7 +317,7 @@ class Topology:
         if not own:
             return None
         purposes, laws = np.array([*own.values()], np.int8), [block.about[name] for name in own]
-        candidates, ask = (np.empty((n, k), INDEX) for _ in range(2))
+        candidates, ask = np.empty((2, n, k), INDEX)
         for at, purpose in enumerate(own.values()):
             candidates[:, at], ask[:, at] = self._asked(block, purpose)
         recent = (purposes == POLLS) & (block.about.get("select") == "recent")
@@ -341,7 +341,7 @@ class Topology:
             candidates = list(self.pools).index(about["pool"])
         elif LINKS[purpose] in self._first_list:
             candidates = self._first_list[LINKS[purpose]] + block.nodes
-        there = self.lists.sizes[candidates]
+        there = self.lists.begin[candidates + 1] - self.lists.begin[candidates]
         if purpose == POLLS:
             return candidates, about.get("peers", 1)
         wanted = about.get("ask")
@@ -384,6 +384,7 @@ class Topology:
         graph = nx.DiGraph(
             **self.about, pools={pool: [names[i] for i in members] for pool, members in self.pools.items()}
         )
+        graph.add_nodes_from(names)
         for block in self.blocks:
             graph.add_nodes_from(block.names, role=ROLES[block.role], group=block.group, **block.about)
         for each in self.each:
