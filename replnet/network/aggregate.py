@@ -82,7 +82,9 @@ class AggregateShape(Part):
     """Abstract: many sources, and one replica or several that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
-    sources: SourceCount | None = Field(None, description="M, how many; left out where another field is a list of one each")
+    sources: SourceCount | None = Field(
+        None, description="M, how many; left out where another field is a list of one each"
+    )
     updates: PlainLaws = Field(
         (POISSON,),
         description="the law of the times between updates of a source, or a list of one per source; "

@@ -46,6 +46,9 @@ class Network:
     @property
     def graph(self) -> Any:
         """The networkx.DiGraph; edges point the way the data flows."""
+        from replnet.network.build import GRAPH, require_room
+
+        require_room(self.size, GRAPH)
         return self.topology.graph
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -189,7 +189,7 @@ class ManySources:
             yield self.downloads
 
 
-def add_aggregate(made: Topology, of: ManySources, limit: dict[str, float], prefix: str = "replica ") -> Ints:
+def add_aggregate(made: Topology, of: ManySources, limit: dict[str, Any], prefix: str = "replica ") -> Ints:
     """Adds the sources and the replicas of an aggregate, and its clients; returns the numbers of the replicas."""
     spec, m, group = of.spec, of.spec.replicas, of.group
     first = made.add(Numbered("source ", of.size, of.first), "source", "sources", **limit)

@@ -14,11 +14,12 @@ same downloads share one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +66,7 @@ class Branched(Sequence[str]):
     level: int
 
     def __len__(self) -> int:
-        return self.branching**self.level
+        return int(self.branching**self.level)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
@@ -334,7 +335,7 @@ class Topology:
 
     def _asked(self, block: Block, purpose: int) -> tuple[Ints | int, Ints | int]:
         """The number of the list that a process of each node of a block asks, and how many of it."""
-        about, candidates = block.about, self.lists.begin.size - 2
+        about, candidates = block.about, cast("Ints | int", self.lists.begin.size - 2)
         if purpose == UPDATES:
             return candidates, 0
         if purpose != DOWNLOADS and about.get("pool"):
@@ -369,6 +370,20 @@ class Topology:
     @property
     def clocks(self) -> Clocks:
         return self._columns[1]
+
+    def kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:
+        """Group, role and attributes of nodes that are alike, and how many these are."""
+        changing = dict[int, Law]()
+        for each in self.each:
+            # What replicas do per source has no place at a node.
+            for node, law, rate in zip(each.node, each.law, each.rate, strict=True) if each.purpose == UPDATES else ():
+                if rate:
+                    changing[int(node)] = at_rate(each.laws[law], float(rate))
+        for block in self.blocks:
+            own = Counter(changing.get(i) for i in block.nodes.tolist()) if changing else {None: len(block.names)}
+            for changes, count in own.items():
+                more = {} if changes is None else {"updates": changes}
+                yield block.group, ROLES[block.role], {**block.about, **more}, count
 
     @property
     def scheduled(self) -> bool:
