@@ -142,7 +142,7 @@ def scatter(begins, window, askers, key, gamma, losses, bucket, scale, head, tim
     for p in range(askers.row.size):
         w, k, n, me, begin = askers.row[p], askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
         base, per, m = bucket[askers.component[p]], scale[askers.component[p]], askers.turns[p]
-        o, who, shift, recent = offset[w], askers.place[p] << 32, askers.shift[p], askers.recent[p]
+        o, who, shift, recent = offset[w], np.int64(askers.place[p]) << 32, askers.shift[p], askers.recent[p]
         others = n - 1 if me < n else n
         single, one_of_many = others == 1 and k == 1, k == 1 and not recent and not lossy
         for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
