@@ -183,7 +183,8 @@ class _Run:
         self._outages.lines(self._nodes)
         self._contacts, self._trouble = self._no_contacts(), self._outages.trouble()
         components = layout.components * layout.count
-        self._pulls = Pulls(self._askers, components, self._choices, self._losses, layout.scratch)
+        mixed = plan.bandwidth is not None
+        self._pulls = Pulls(self._askers, components, self._choices, self._losses, mixed, layout.scratch)
         self._replies, self._early = self._no_replies(), list[tuple[Floats, Ints, Floats]]()
         self._tally: Tally | None = None
         if self._recorder:

@@ -116,14 +116,21 @@ def word(key: int, gamma: int, n: int) -> int:
     return z ^ (z >> 31)
 
 
-def distinct(key: int, gamma: int, wake: int, k: int, n: int) -> list[int]:
-    """k distinct numbers of 0..n-1, every set equally likely (Floyd's method); all n in order where k = n."""
+def distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = False) -> list[int]:
+    """k distinct numbers of 0..n-1, every set equally likely (Floyd's method), and `mixed` every order of it.
+
+    All n in order where k = n.
+    """
     if k == n:
         return list(range(n))
     chosen: list[int] = []
     for q in range(k):
         top = n - k + q
         # The upper half of a word times (top + 1), upper half again: even to one part in 2**32 / n.
-        pick = (word(key, gamma, wake * k + q) >> 32) * (top + 1) >> 32
+        chance = word(key, gamma, wake * k + q)
+        pick = (chance >> 32) * (top + 1) >> 32
         chosen.append(top if pick in chosen else pick)
+        if mixed:
+            place = (chance & 0xFFFFFFFF) * (q + 1) >> 32
+            chosen[q], chosen[place] = chosen[place], chosen[q]
     return chosen
