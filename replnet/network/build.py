@@ -154,7 +154,8 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
 
 
 # Bytes per node, measured on clusters of 1,000,000 and 10,000,000 replicas that poll one another: what is known of a
-# network, and what one replication of a dozen events per replica takes beside; and what sources of an aggregate take.
+# network, and what one replication of a dozen events per replica takes (a long one up to three times as much); and what
+# sources of an aggregate take.
 KNOWN, EMULATED, COPIES = 450, 1_400, 850
 GRAPH = 1_100  # bytes per node of a NetworkX graph
 SECONDS = 3e-6, 7e-6  # per node, of CPU time until it is predicted, and until its first event
@@ -182,6 +183,6 @@ def takes(network: Network) -> str:
     emulated = COPIES if network.kind == "aggregate" else EMULATED
     known, first = (n * each for each in SECONDS)
     return (
-        f"memory: about {n * KNOWN / 1e9:.2g} GB, {n * emulated / 1e9:.2g} GB to emulate it; "
+        f"memory: about {n * KNOWN / 1e9:.2g} GB, {n * emulated / 1e9:.2g} GB to emulate a dozen events of each node; "
         f"time: about {known:.2g} s of CPU time, {first:.2g} s until its first event"
     )

@@ -144,13 +144,13 @@ def with_file(document: Document) -> Spec:
         if first.field != "file" or first.line is not None:
             raise
         raise InputError([document.problem(("file",), f"{path} {first.wrong}", first.right)]) from None
-    mine = document.data
+    mine = {key: item for key, item in document.data.items() if key != "file"}
     nodes = read["nodes"] | {
         name: read["nodes"].get(name, {}) | (node or {}) for name, node in (mine.get("nodes") or {}).items()
     }
     links = [*(mine.get("links") or ()), *read["links"]]
     try:
-        return specification({**read, **mine, "file": None, "nodes": nodes, "links": links}, document)
+        return specification({**read, **mine, "nodes": nodes, "links": links}, document)
     except InputError:
         # Where everything stands takes longer to work out than all else, and only errors want to know.
         whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))

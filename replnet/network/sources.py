@@ -198,13 +198,14 @@ def add_aggregate(made: Topology, of: ManySources, limit: dict[str, Any], prefix
     # Columns that are the same are one, as there may be a hundred million of sources.
     words, every = source_words(of.size, 0, of.first), first if m == 1 else np.tile(first, m)
     made.link(first if m == 1 else np.repeat(first, m), np.tile(replicas, of.size))
-    made.weights, made.together, made.many = of.sources.weights * of.whole, of.together, of
+    weights = of.sources.weights[: 1 if spec.weights is None else None] * of.whole
+    made.weights, made.together, made.many = np.broadcast_to(weights, (of.size,)), of.together, of
     shapes, which = of.sources.shapes, np.asarray(of.sources.which)
     made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, words))
     who, rate = np.repeat(replicas, of.size), of.frequencies
     alone, turns = np.zeros(of.size, INDEX), m > 1 and spec.share == "turns"
     if turns or m == 1:
-        turn = np.repeat(np.arange(m, dtype=INDEX), of.size)
+        turn = np.repeat(np.arange(m, dtype=INDEX), of.size) if turns else None
         ways = Each(
             who, DOWNLOADS, every, (of.downloads,), alone, rate, words, of.schedule, every, turn, m if turns else 1
         )
