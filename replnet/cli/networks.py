@@ -96,16 +96,19 @@ def run(
 ) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge, parse
-    from replnet.network.build import COPIES, EMULATED, require_room, takes
+    from replnet.network.build import each_emulated, require_room, takes
     from replnet.network.network import load
     from replnet.study.emulate import emulate, suited
+    from replnet.study.replications import REPLICATIONS
 
     demands = [parse(text) for text in thresholds]
     with working("reading the network"):
         loaded = load(network, overrides)
         check(demands, loaded, options["by"])
-        require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
-        if said := takes(loaded):
+        horizon = options["horizon"]
+        length = horizon / (options["replications"] or REPLICATIONS) if horizon else None
+        require_room(loaded.size, each_emulated(loaded, length))
+        if said := takes(loaded, length):
             echo(said, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
     for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
