@@ -154,8 +154,8 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
 
 
 # Bytes per node, measured on clusters of 1,000,000 and 10,000,000 replicas that poll one another: what is known of a
-# network, and what one replication of a dozen events per replica takes (a long one up to so many times as much); and what
-# sources of an aggregate take.
+# network, and what one replication of a dozen events per replica takes (a long one up to so many times as much); and
+# what sources of an aggregate take.
 KNOWN, EMULATED, LONG, COPIES = 450, 1_400, 3.2, 850
 DOZEN = 12
 GRAPH = 1_100  # bytes per node of a NetworkX graph
