@@ -21,7 +21,7 @@ from replnet.cli.main import (
     overriding,
     seeded,
 )
-from replnet.cli.output import echo, print_json, print_table, write, write_result
+from replnet.cli.output import cells, echo, print_json, print_table, write, write_result
 from replnet.cli.progress import progress, watching, working
 
 if TYPE_CHECKING:
@@ -91,12 +91,13 @@ def run(
     **options: Any,
 ) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
-    from replnet.cli.thresholds import check, judge, parse
+    from replnet.cli.thresholds import check, judge
     from replnet.network.build import COPIES, EMULATED, require_room
     from replnet.network.network import load
+    from replnet.study.demand import demand as demanded
     from replnet.study.emulate import emulate, suited
 
-    demands = [parse(text) for text in thresholds]
+    demands = [demanded(text, "--threshold") for text in thresholds]
     with working("reading the network"):
         loaded = load(network, overrides)
         check(demands, loaded, options["by"])
@@ -166,10 +167,15 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     return FINE
 
 
+AROUND = ("group", "metric", "predicted", "measured", "95 % interval", "meets")  # next to the answer of `size`
+
+
 @commands.command()
 @NETWORK
-@click.option("--target", required=True, metavar="'[GROUP:]freshness >= X'", help="What is to be met.")
-@click.option("--vary", help="The field whose least value is sought.  [default: budget, polls.rate or downloads.rate]")
+@click.option("--target", required=True, metavar="'[GROUP:]METRIC >= X'",
+              help="What is to be met: freshness or any other metric, such as 'lag <= 3' or 'currency(2) >= 0.95'.")  # fmt: skip
+@click.option("--vary", help="The field whose least value is sought, or whose largest, where more of it is worse.  "
+                             "[default: budget, polls.rate or downloads.rate; of load, bandwidth]")  # fmt: skip
 @overriding("Override a field. Repeatable.")
 @seeded()
 @click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
@@ -178,21 +184,26 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
 @formats(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how: Any) -> int:
     """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""
-    from replnet.cli.thresholds import parse
     from replnet.study.sweeps.sizing import size as find
+    from replnet.text.errors import FieldError
 
-    demand = parse(target, "--target")
-    if demand.metric != "freshness" or not demand.above:
-        raise ValueError(f"--target: {target!r} is not a freshness to reach ('freshness >= 0.9')")
     with progress() as report:
-        found = find(network, demand.bound, overrides=overrides, group=demand.group, progress=report, **how)
+        try:
+            found = find(network, target, overrides=overrides, progress=report, **how)
+        except FieldError as error:
+            option = "--" if error.field in ("target", "vary") else ""
+            raise ValueError(f"{option}{error}") from None
     if form == "json":
-        about = {"vary": found.key, "value": found.value, "how": found.how, "predicted": found.predicted}
+        about = {"vary": found.key, "value": found.value, "extreme": found.extreme, "how": found.how}
+        about |= {"predicted": found.predicted, "around": found.around}
         print_json(about | found.result.data(), indent=2)
-    else:
-        if form == "table":
-            echo(f"{found.key} = {found.value:.6g}, {found.how}")
-        write_result(found.result, form)
+        return code_of(found.result)
+    if form == "table":
+        echo(f"{found.key} = {found.value:.6g}, the {found.extreme} that meets {found.target.text}, {found.how}")
+        lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in found.around]
+        print_table([found.key, *AROUND], [[line[name] for name in ("value", *AROUND)] for line in lines])
+        echo()
+    write_result(found.result, form)
     return code_of(found.result)
 
 
