@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replnet.cli.completion import completing
+from replnet.cli.explanation import explain_result
 from replnet.cli.main import (
     ADDRESS,
     BUDGET,
     DIFFERS,
     EPILOG,
+    EXPLAIN,
     FINE,
     INCOMPLETE,
     STRICT,
@@ -30,10 +33,10 @@ if TYPE_CHECKING:
 
 MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
 FILE = click.Path(dir_okay=False)
-NETWORK = click.argument("network")
+NETWORK = click.argument("network", shell_complete=completing("networks", files=True))
 OVERRIDES = overriding("Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.")
 MEASURE = click.option(
-    "--measure", multiple=True, metavar="NAME",
+    "--measure", multiple=True, metavar="NAME", shell_complete=completing("metrics"),
     help="How far copies are behind: staleness, staleness_age, change_age, information_age, missing_updates, lag, "
          "'currency(0.4)', 'source_penalty(x)', 'update_penalty(1/(1+x))'. Repeatable.",
 )  # fmt: skip
@@ -46,8 +49,11 @@ BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups th
 @OVERRIDES
 @MEASURE
 @BY
+@EXPLAIN
 @formats()
-def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, form: str) -> int:
+def predict(
+    network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, explain: bool, form: str
+) -> int:
     """What the formulas say of NETWORK."""
     from replnet.network.network import load
     from replnet.study.predict import predict as formulas
@@ -55,6 +61,8 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
     with working("reading the network, and evaluating its formulas"):
         result = formulas(load(network, overrides), measure, by)
     write_result(result, form)
+    if explain:
+        explain_result(result)
     return FINE
 
 
@@ -85,10 +93,11 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @BY
 @BUDGET
 @STRICT
+@EXPLAIN
 @formats()
 def run(
-    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], strict: bool, form: str,
-    **options: Any,
+    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], strict: bool,
+    explain: bool, form: str, **options: Any,
 ) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge
@@ -115,6 +124,8 @@ def run(
         with progress() as report:
             result = emulate(loaded, engine or suited(loaded), progress=report, **options)
     write_result(result, form)
+    if explain:
+        explain_result(result)
     answers = judge(demands, result)
     if result.incomplete:
         echo(result.incomplete, err=True)
@@ -173,7 +184,7 @@ AROUND = ("group", "metric", "predicted", "measured", "95 % interval", "meets") 
 @commands.command()
 @NETWORK
 @click.option("--target", required=True, metavar="'[GROUP:]METRIC >= X'",
-              help="What is to be met: freshness or any other metric, such as 'lag <= 3' or 'currency(2) >= 0.95'.")  # fmt: skip
+              help="What is to be met, of any metric, such as 'lag <= 3' or 'currency(2) >= 0.95'.")  # fmt: skip
 @click.option("--vary", help="The field whose least value is sought, or whose largest, where more of it is worse.  "
                              "[default: budget, polls.rate or downloads.rate; of load, bandwidth]")  # fmt: skip
 @overriding("Override a field. Repeatable.")
@@ -194,7 +205,7 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
             option = "--" if error.field in ("target", "vary") else ""
             raise ValueError(f"{option}{error}") from None
     if form == "json":
-        about = {"vary": found.key, "value": found.value, "extreme": found.extreme, "how": found.how}
+        about: dict[str, Any] = {"vary": found.key, "value": found.value, "extreme": found.extreme, "how": found.how}
         about |= {"predicted": found.predicted, "around": found.around}
         print_json(about | found.result.data(), indent=2)
         return code_of(found.result)
@@ -211,7 +222,7 @@ COLUMNS = ("formula", "equation", "what it says")
 
 
 @commands.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing("formulas"))
 @click.option(
     "-s", "--set", "given", multiple=True, metavar="KEY=VALUE",
     help="An argument, such as -s ratio=2 or -s 'updates=pareto(alpha=3, rate=2)'. Repeatable.",

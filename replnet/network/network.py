@@ -15,6 +15,7 @@ from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
 from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names
 from replnet.text.errors import FieldError, InputError, suggestion
+from replnet.text.extras import installed
 from replnet.text.overrides import override
 from replnet.text.validation import located
 
@@ -119,7 +120,7 @@ class Network:
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(self.describe())}</pre>"
-        if self.size > MOST_INLINE:
+        if self.size > MOST_INLINE or not installed("matplotlib"):
             return text
         from replnet.network.pictures.drawing import svg
 

@@ -77,7 +77,7 @@ def test_steps_end_at_the_last_value_that_a_network_may_have():
 
 
 def test_of_service_it_is_the_bandwidth():
-    """B = 15: ten replicas send 5 pulls of their own, and answer one poll each; the rest is for clients (P2P eq. 30)."""
+    """Of B = 15 ten replicas need one for pulls and four for polls each; the rest is for clients (P2P eq. 30)."""
     key, value = predicted_size("load", "service_rate >= 100")
     assert (key, value) == ("bandwidth", pytest.approx(15, rel=1e-5))
 
