@@ -126,7 +126,13 @@ def formula(
 
 
 def formulas() -> Mapping[str, Formula]:
-    """All formulas by name."""
+    """All formulas by name.
+
+    >>> sorted(rn.formulas())[:3]
+    ['allocation', 'benefit', 'cascade-freshness']
+    >>> rn.formulas()["gamma-rates"].basis.source
+    'Sync Table 3'
+    """
     for module in PAPERS:
         import_module(f"replnet.papers.{module}")
     return _KNOWN

@@ -12,7 +12,7 @@ def test_what_a_run_rests_on():
     said = done.stderr.splitlines()
     for begin in (
         "  freshness: share of time", "  lag: units of time", "  exact: ", "  95 % interval: ", "  z: ",
-        "  level 2 freshness: exact, P2P eq. 28 (", "  sampled: ", "  engine array, seed 1: 32 independent replications",
+        "  level 2 freshness: exact, P2P eq. 28 (", "  sampled: ", "  engine array, seed 1: 32 independent",
         "  verdict: Of 4 rows the one farthest off differs if chance is that far off less than once in 400 times",
     ):  # fmt: skip
         assert any(line.startswith(begin) for line in said), begin

@@ -101,6 +101,17 @@ def size(
     A target is a freshness, or a demand on any metric, of all groups or of one: `lag <= 3`,
     `level 2: currency(2) >= 0.95`. Of many sources it is about their mean, unless the group is one of them. It is
     the largest value that is sought where larger ones are worse.
+
+    >>> found = rn.size("single", "freshness >= 0.9", precision=0.01)
+    >>> found.key, round(found.value, 3), found.extreme
+    ('downloads.rate', 9.0, 'smallest')
+    >>> found.table[["value", "meets"]].round(3)
+       value  meets
+    0    8.1  False
+    1    9.0   True
+    2    9.9   True
+    >>> rn.size("cascade", "lag <= 2", vary="depth", precision=0.02).value
+    4
     """
     network, asked = network_of(network, overrides), _asked(target)
     key, start = _field(network.data(), vary, asked.metric)
