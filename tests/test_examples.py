@@ -47,12 +47,6 @@ MEANT = {
     "NETWORK": "cascade", "EXPERIMENT": "p2p/fig3 --quick", "DIR": "runs/fig3", "KIND": "laws",
     "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
 }  # fmt: skip
-    "NETWORK": "cascade",
-    "EXPERIMENT": "p2p/fig3 --quick",
-    "DIR": "runs/fig3",
-    "NAME": "gamma-rates -s ratio=2",
-    "KIND": "laws",
-}
 LONG = {"reproduce", "demo"}  # minutes, or Ray
 
 
