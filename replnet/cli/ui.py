@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
+from replnet.cli.completion import completing
 from replnet.cli.main import FINE, commands, overriding
 from replnet.cli.output import echo
 
@@ -14,7 +14,9 @@ PORT = 8420
 
 
 @commands.command()
-@click.argument("what", metavar="[NETWORK | DIR | TRACE]", default="cooperative")
+@click.argument(
+    "what", metavar="[NETWORK | DIR | TRACE]", default="cooperative", shell_complete=completing("networks", files=True)
+)
 @overriding("Override a field of the network. Repeatable.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Of the pages; 0: any.")
 @click.option("--open/--no-open", "show", default=True, help="Open a browser.")
@@ -23,8 +25,9 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
 
     The pages are served to this machine alone, ask nothing of any other, and end with Ctrl-C.
     """
-    if find_spec("nicegui") is None:
-        raise ValueError("ui: the pages need NiceGUI (pip install 'replnet[ui]')")
+    from replnet.text.extras import require_extra
+
+    require_extra("nicegui", "ui")
     from replnet.network.network import load
     from replnet.web.frame import Opened
     from replnet.web.server import serve
