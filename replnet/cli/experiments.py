@@ -76,7 +76,10 @@ def _asked(
         raise click.UsageError("give an EXPERIMENT, or --resume with a run directory")
     if overrides or zips or quick:
         raise click.UsageError("a run directory says itself what was asked: leave out -s, --zip and --quick")
-    return Sweep.read(resume).experiment
+    found = Sweep.read(resume)
+    if found.paths:
+        raise click.UsageError(f"{resume} is the directory of one run: the same replnet run carries on with it")
+    return found.experiment
 
 
 def _run(asked: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:

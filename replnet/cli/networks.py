@@ -80,6 +80,9 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
 @WORKERS
 @ADDRESS
+@click.option("-o", "--output", "out", type=click.Path(file_okay=False),
+              help="Keep the run in this directory, for report, status and compare; the same command carries on "
+                   "with one that was interrupted there.")  # fmt: skip
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
 @MEASURE
 @BY
@@ -117,6 +120,9 @@ def run(
     answers = judge(demands, result)
     if result.incomplete:
         echo(result.incomplete, err=True)
+    if options["out"] is not None:
+        carry_on = result.incomplete and engine != "live"
+        echo(f"kept in {options['out']}" + ("; the same command carries on" if carry_on else ""), err=True)
     if False in answers:
         return DIFFERS
     return code_of(result, strict=strict) or (INCOMPLETE if None in answers else FINE)
