@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,9 @@ from replnet.study.replications import EVENTS, REPLICATIONS, Progress, Replicati
 from replnet.study.result import Emulated, provenance
 
 if TYPE_CHECKING:
+    from replnet.live import Watch
     from replnet.study.event_log import EventLog, File
+    from replnet.study.kept_run import Keeper
 
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
@@ -62,6 +64,7 @@ def emulate(
     address: str | None = None,
     budget: float | None = None,
     out: File | None = None,
+    watch: Watch | None = None,
     **live: Any,
 ) -> Emulated:
     """Run the network, or one that comes with replnet by its name, and compare it with its predictions.
@@ -76,17 +79,17 @@ def emulate(
     are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`. With
     `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
     `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
-    or ran out of time is carried on with by the same call, and ends as if it had not been.
+    or ran out of time is carried on with by the same call, and ends as if it had not been. `watch` is called now and
+    then with a Glimpse of what there is so far.
     What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
     machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
     """
     from replnet.study.event_log import event_log
-    from replnet.study.kept_run import keeping
 
     network = network_of(network)
     if engine == "live":
         live |= {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
-        live |= {"resolution": resolution, "progress": progress, "address": address}
+        live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
         return _live(network, metrics(measure), by, precision, workers, trace, **live, out=out)
     engine, asked = engine or suited(network), _asked(network, measure, estimator)
     _check(engine, seed, horizon, precision, estimator, replications, resolution, live)
@@ -96,10 +99,11 @@ def emulate(
     given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": horizon, "replications": replications}
     given |= {"resolution": resolution, "estimator": estimator, "by": by}
     how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
-    with event_log(trace, network, seed, engine) as log, keeping(out, network, how) as keeper:
+    with event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
         made = replicated(plan(network), **given, asked=asked, log=log)
         if keeper is not None:
-            made.known, made.keep = keeper.paths, keeper.keep
+            made.known, made.keep = keeper.paths, [keeper.keep]
+        made.keep += _glimpsed(made, watch)
         if log is None and workers != 0:
             same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
             made.spread = partial(_spread, network, same, made.run, workers, address)
@@ -130,6 +134,24 @@ def _emulated(
         incomplete=made.incomplete,
         draws=found.draws if made.paths else {},
     )
+
+
+def kept(out: File | None, network: Network, how: Mapping[str, Any]) -> AbstractContextManager[Keeper | None]:
+    """What keeps a run, if a directory is named for it; what that takes is loaded only then."""
+    if out is None:
+        return nullcontext()
+    from replnet.study.kept_run import keeping
+
+    return keeping(out, network, how)
+
+
+def _glimpsed(made: Replications[Path], watch: Watch | None) -> list[Callable[[Sequence[Path]], None]]:
+    """What is to be called with all replications so far, if anyone watches."""
+    if watch is None:
+        return []
+    from replnet.study.glimpsing import glimpsing
+
+    return [glimpsing(made, watch)]
 
 
 def _require_one_file(trace: File | None, out: File | None) -> None:

@@ -77,12 +77,9 @@ class Keeper:
 
 
 @contextmanager
-def keeping(folder: str | PathLike[str] | None, network: Network, how: Mapping[str, Any]) -> Iterator[Keeper | None]:
-    """What keeps a run in a directory, if one is named: a new one, or that of the same run. `how` are all arguments
-    of emulate on which a result depends."""
-    if folder is None:
-        yield None
-        return
+def keeping(folder: str | PathLike[str], network: Network, how: Mapping[str, Any]) -> Iterator[Keeper]:
+    """What keeps a run in a directory, a new one or that of the same run; `how` are all arguments of emulate on which
+    a result depends."""
     experiment = _experiment(network, how)
     header = {"replnet": __version__, "network": network.data(), "run": dict(how)}
     folder = File(folder)

@@ -21,9 +21,9 @@ from replnet.network.network import Network
 from replnet.network.topology import Topology
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import behind
+from replnet.study.emulate import kept
 from replnet.study.event_log import File
 from replnet.study.findings import Findings, Key
-from replnet.study.kept_run import keeping
 from replnet.study.replications import REPLICATIONS, Progress
 from replnet.study.result import Emulated, provenance
 
@@ -66,7 +66,7 @@ def run_for_real(
     task = Task(compiled, seed, length, estimator == "sampled")
     where: dict[str, Any] = {"hosts": hosts, "time_scale": time_scale}
     how = where | {"engine": "live", "seed": seed, "horizon": horizon, "replications": replications}
-    with keeping(out, network, how | {"estimator": estimator, "resolution": resolution}) as keeper:
+    with kept(out, network, how | {"estimator": estimator, "resolution": resolution}) as keeper:
         live = run_live(task, replications=replications, watch=watch, log=log, address=address, **where)
         if progress:
             progress(1.0, "the same paths in virtual time")

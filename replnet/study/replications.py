@@ -78,8 +78,8 @@ class Replications(Generic[P]):
 
     `run` makes those of some numbers, `room` of them at a time, and `spread` those of many such ranges elsewhere, as
     they are done; `counted` says how many events and queries there were on one; `plenty` events are a long run.
-    The first ones may be `known` already: what is decided on the way is the same as if they were made now. `keep` is
-    handed all paths whenever there are more.
+    The first ones may be `known` already: what is decided on the way is the same as if they were made now. Each of
+    `keep` is handed all paths whenever there are more.
     """
 
     first: int
@@ -92,7 +92,7 @@ class Replications(Generic[P]):
     room: int = 1
     spread: Spread[P] | None = None
     known: Sequence[P] = ()
-    keep: Callable[[Sequence[P]], None] | None = None
+    keep: list[Callable[[Sequence[P]], None]] = field(default_factory=list)
     deadline: float = math.inf  # of time.monotonic(), after which no more are begun
     _each: float = math.inf  # seconds that a range takes here
     _first: bool = True  # whether none was made here
@@ -147,8 +147,8 @@ class Replications(Generic[P]):
 
     def _add(self, paths: Sequence[P]) -> None:
         self.paths += paths
-        if self.keep:
-            self.keep(self.paths)
+        for keep in self.keep:
+            keep(self.paths)
 
     def _look_at_the_clock(self) -> None:
         if self.paths and time.monotonic() > self.deadline:
