@@ -18,7 +18,7 @@ import numpy as np
 from replnet.engines import pulls
 
 word, out = np.uint64(7), np.empty(3, np.int64)
-pulls.choose(word, word, 0, 3, 1000, out)  # calls processes.kernels.word
+pulls.choose(word, word, 0, 3, 1000, False, out)  # calls processes.kernels.word
 none = pulls.NAME(np.empty(0), np.empty((0, 2), np.int8), np.full(1, word), np.full(1, word))
 print(out.tolist(), pulls.lost(none, 0, 0, 0, 1))
 print(sum(pulls.choose.stats.cache_hits.values()), sum(pulls.lost.stats.cache_hits.values()))

@@ -138,6 +138,12 @@ def older(copy: InformationAge, x: float) -> Prediction:
     return _found(copy, OLDER, Integral(float(law.tail(np.array([x]))[0]), law.error))
 
 
+def younger(copy: InformationAge, x: float) -> Prediction:
+    """P(X <= x)"""
+    late = older(copy, x)
+    return replace(late, value=1 - late.value)
+
+
 def there(copy: InformationAge, _: Law) -> Prediction:
     """The chance that there is a copy."""
     return Prediction.of(1.0, THERE)

@@ -26,12 +26,12 @@ from replnet.laws.law import Array
 
 SINCE = Basis("exact", "ways since the begin", "stationary but for how it began")
 CUT = Basis("exact", "Poisson downloads outside of the cut", "")
-RAMP = 1e-9  # of t, just before it, over which the tail falls that has no density where it does so all at once
+RAMP = 1e-5  # of t, on each side of it, over which the tail falls that has no density where it does so all at once
 
 
-def _upto(scales: Scales, t: float, more: tuple[float, ...] = ()) -> Scales:
-    """Those below t."""
-    breaks = tuple(sorted({point for point in (*scales.breaks, *more) if point < t} | {t}))
+def _upto(scales: Scales, t: float) -> Scales:
+    """Those below t, and t."""
+    breaks = tuple(sorted({point for point in scales.breaks if point < t} | {t}))
     return Scales(breaks, tuple(point for point in scales.marks if point < t) or (t,))
 
 
@@ -53,15 +53,16 @@ class SinceFresh(InformationAge):
 
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
-        return self.copy.tail(np.minimum(x, self.t)) * np.clip((1 - RAMP - x / self.t) / RAMP, 0.0, 1.0)
+        return self.copy.tail(np.minimum(x, self.t)) * np.clip((1 + RAMP - x / self.t) / (2 * RAMP), 0.0, 1.0)
 
     def bound(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
-        return self.copy.bound(np.minimum(x, self.t)) * (x < self.t)
+        return self.copy.bound(np.minimum(x, self.t)) * (x < self.t * (1 + RAMP))
 
     @property
     def scales(self) -> Scales:
-        return _upto(self.copy.scales, self.t, (self.t * (1 - 2 * RAMP), self.t * (1 - RAMP)))
+        own = _upto(self.copy.scales, self.t * (1 - RAMP))
+        return Scales((*own.breaks, self.t * (1 + RAMP)), own.marks)
 
 
 @final

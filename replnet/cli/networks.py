@@ -50,11 +50,15 @@ BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups th
 @formats()
 def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, form: str) -> int:
     """What the formulas say of NETWORK."""
+    from replnet.network.build import takes
     from replnet.network.network import load
     from replnet.study.predict import predict as formulas
 
     with working("reading the network, and evaluating its formulas"):
-        result = formulas(load(network, overrides), measure, by)
+        loaded = load(network, overrides)
+        if said := takes(loaded):
+            echo(said, err=True)
+        result = formulas(loaded, measure, by)
     write_result(result, form)
     return FINE
 
@@ -98,7 +102,7 @@ def run(
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge, parse
     from replnet.cli.ui import watched_run
-    from replnet.network.build import COPIES, EMULATED, require_room
+    from replnet.network.build import COPIES, EMULATED, require_room, takes
     from replnet.network.network import load
     from replnet.study.emulate import suited
 
@@ -107,6 +111,8 @@ def run(
         loaded = load(network, overrides)
         check(demands, loaded, options["by"])
         require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
+        if said := takes(loaded):
+            echo(said, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
     engine = engine or suited(loaded)
     with watched_run(loaded, engine, show) as watch:
@@ -171,6 +177,7 @@ def _live(
 @click.option("-o", "--output", type=FILE, help="Draw into this file instead, PNG or SVG by its name.")
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
+    from replnet.network.build import MANY
     from replnet.network.network import load
 
     with working("reading the network"):
@@ -183,7 +190,7 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
         with working("drawing"):
             draw(loaded, output)
         echo(f"drawn to {output}", err=True)
-    elif loaded.kind != "aggregate" or loaded.size <= MOST_SKETCHED:
+    elif loaded.size <= (MOST_SKETCHED if loaded.kind == "aggregate" else MANY):
         from replnet.network.pictures.description import sketch
 
         echo()

@@ -28,9 +28,11 @@ from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.renewal import PER_ROW, Scratch, Window, used
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
 from replnet.measure.staleness import Updates
+from replnet.network.topology import INDEX
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
+MOST_PULLS = 1 << 25  # that are in hand at once: a gigabyte
 KEPT = 24  # parts of a network that are laid out once for all replications
 FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
@@ -41,7 +43,8 @@ def runner(task: Task, scratch: Scratch | None = None) -> tuple[Callable[[range]
     if plan.parts_of_sources > 1 and task.keep is None:
         return _in_parts(task, plan.parts_of_sources), 1
     alone, together = Layout(plan, 1, sums, task.keep is not None, scratch), 1
-    if alone.plain and not (plan.topology.views or plan.topology.scheduled):
+    spread = any(question.level is not None for question in task.questions.values())
+    if alone.plain and not (spread or plan.topology.views or plan.topology.scheduled):
         # As many pulls as are sorted in one step. Where something may go wrong, a path may depend on its start.
         together = max(1, int(SLICE / max(plan.pulls * (task.horizon + 4 * plan.quiet), 1.0)))
     layouts = {1: alone}
@@ -128,13 +131,13 @@ class _Run:
         return Clockwork(
             plan.topology.laws, clocks.law[rows], rate, np.zeros(1, np.uint64), run + clocks.word[rows],
             clocks.purpose[rows], scheduled,
-            int(events), lambda size: layout.scratch.floats("instants", size),
+            int(events), lambda size: layout.scratch.floats("instants", size), self._horizon,
         )  # fmt: skip
 
     def _placed(self, process: Ints, askers: Askers) -> Askers:
         """Of replicas that take turns, chance decides who begins."""
         turns = self._plan.processes.turns[process]
-        return askers._replace(phase=self._phase(process)) if (turns > 1).any() else askers
+        return askers._replace(phase=self._phase(process).astype(INDEX)) if (turns > 1).any() else askers
 
     def _phase(self, process: Ints) -> Ints:
         """The n-th wake after time zero belongs to turn first + n, so to a process the wakes with this rest."""
@@ -180,7 +183,8 @@ class _Run:
         self._outages.lines(self._nodes)
         self._contacts, self._trouble = self._no_contacts(), self._outages.trouble()
         components = layout.components * layout.count
-        self._pulls = Pulls(self._askers, components, self._choices, self._losses, layout.scratch)
+        mixed = plan.bandwidth is not None
+        self._pulls = Pulls(self._askers, components, self._choices, self._losses, mixed, layout.scratch)
         self._replies, self._early = self._no_replies(), list[tuple[Floats, Ints, Floats]]()
         self._tally: Tally | None = None
         if self._recorder:
@@ -202,7 +206,7 @@ class _Run:
         """Everyone who can hear of a source has a copy as old as the start, or older."""
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slots * self._layout.count
         copy = np.where(np.tile(layout.reached, layout.count), -depth, -np.inf)
-        cell = (np.arange(layout.count)[:, None] * cells + layout.cell).ravel()
+        cell = layout.tiled(layout.cell, cells)
         cell[np.tile(layout.cell == cells, layout.count)] = cells * layout.count
         base, none = layout.tiled(layout.base, layout.slots), np.full(slots, -np.inf)
         sums = np.zeros(cells * layout.count + 1, SUMS)
@@ -316,14 +320,19 @@ class _Run:
             self._recorder.start(ages, self.held)
 
     def _walk(self, window: Window) -> None:
-        """What a window does to the copies."""
+        """What a window does to the copies; what makes very many pulls in parts, as they are to fit the memory."""
+        if self._layout.trees is not None:
+            self._climb(window, self._layout.trees)
+            return
+        for part in window.parts(MOST_PULLS / max(int(self._layout.askers.pulls.max(initial=1)), 1)):
+            self._pass(part)
+
+    def _pass(self, window: Window) -> None:
+        """One pass over the pulls of a window."""
         layout, copies = self._layout, self._copies
         if window.start >= 0:
             phase = self._phase(self._plan.asking) if self._plan.faults.crashes else self._askers.phase
             self._outages.count_absent(window, self._asking, phase, self._absent)
-        if layout.trees is not None:
-            self._climb(window, layout.trees)
-            return
         coming = (window.offset + window.first)[layout.sources.row]
         waiting, out = self._pulls.waiting, None
         pulled = self._pulls.add(window, self._asking)
@@ -470,6 +479,7 @@ class _Run:
             depth=depth,
             unproven=unproven,
             undated=tally.undated(r, task.rows),
+            profiles=tally.profiles(r, task.rows),
             copies=self._left_over(r),
         )
 

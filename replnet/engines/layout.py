@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from replnet.engines.passes import DIRECT, NODES, Sources, Trees
 from replnet.engines.plan import QUERIES, Plan
 from replnet.engines.pulls import Askers
 from replnet.laws.law import Flags, Ints
-from replnet.laws.processes.renewal import Scratch
+from replnet.laws.processes.renewal import Scratch, used
 from replnet.network.build import memory
-from replnet.network.topology import REPLICA, Lists, View
+from replnet.network.topology import INDEX, REPLICA, Lists, View
 from replnet.text.errors import FieldError
 
 
@@ -139,10 +139,11 @@ class Layout:
         for view, first, count in self.plan.views:  # a place for every choice wherever a node that it looks at is
             homes = np.unique(keys[np.isin(keys % width, view.nodes)] // width)
             looking.append((homes[:, None] * width + first + np.arange(count)).ravel())
-        component, node = np.divmod(np.unique(np.concatenate([keys, *looking])), width)
-        only = np.empty(width, np.int64)
-        only[node[::-1]] = np.arange(node.size)[::-1]
-        return Places(node, component, only)
+        keys = np.concatenate([keys, *looking])
+        component, node = np.divmod(keys if (keys[1:] > keys[:-1]).all() else np.unique(keys), width)
+        only = np.empty(width, INDEX)
+        only[node[::-1]] = np.arange(node.size, dtype=INDEX)[::-1]
+        return Places(node.astype(INDEX), component, only)
 
     @cached_property
     def of_node(self) -> Lists:
@@ -154,6 +155,8 @@ class Layout:
     def place(self, node: Ints, component: Ints) -> Ints:
         """Of nodes in components; their first one where they are not there."""
         places, width = self.places, self.plan.everyone
+        if places.node.size == width:
+            return places.only[node]
         keys = places.component * width + places.node
         found = np.minimum(np.searchsorted(keys, component * width + node), keys.size - 1)
         there = (places.node[found] == node) & (places.component[found] == component)
@@ -186,7 +189,7 @@ class Layout:
     def base(self) -> Ints:
         """The first slot of every place."""
         sizes = self.layers[self.places.component]
-        return np.cumsum(sizes) - sizes
+        return (np.cumsum(sizes) - sizes).astype(INDEX)
 
     @cached_property
     def slots(self) -> int:
@@ -201,7 +204,7 @@ class Layout:
     @cached_property
     def place_of(self) -> Ints:
         """Of every slot."""
-        return np.repeat(np.arange(self.places.node.size), self.layers[self.places.component])
+        return np.repeat(np.arange(self.places.node.size, dtype=INDEX), self.layers[self.places.component])
 
     @cached_property
     def row_of(self) -> Ints:
@@ -223,7 +226,7 @@ class Layout:
         return np.asarray(self.base[self.place(node, self.home[row])] + self.layer[row])
 
     def _pairs(self, of: Lists) -> tuple[Ints, Ints]:
-        return np.repeat(np.arange(self.plan.size), of.sizes), of.members
+        return np.repeat(np.arange(self.plan.size, dtype=INDEX), of.sizes), of.members
 
     @cached_property
     def reached(self) -> Flags:
@@ -271,7 +274,7 @@ class Layout:
 
     def tiled(self, column: Ints, step: int) -> Ints:
         """A column of numbers for all replications, those of each `step` further on."""
-        return np.asarray((np.arange(self.count)[:, None] * step + column).ravel())
+        return np.asarray((np.arange(self.count, dtype=INDEX)[:, None] * INDEX(step) + column.astype(INDEX)).ravel())
 
     @cached_property
     def sources(self) -> Sources:
@@ -293,7 +296,7 @@ class Layout:
     def clocks(self) -> tuple[Ints, Ints]:
         """Of one replication: those of updates, and those of who asks."""
         clock, s = self.plan.processes.clock, self.plan.sources.size
-        return clock[:s], np.unique(clock[s:])
+        return clock[:s], used(clock[s:])[0]
 
     @cached_property
     def askers(self) -> Askers:
@@ -301,37 +304,43 @@ class Layout:
         p, lists, places = self.plan.processes, self.plan.lists, self.places
         process, at, component = self._parted
         first = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(component, prepend=-1) != 0))
-        whole = np.setdiff1d(np.arange(self.plan.sources.size, p.node.size), process)
-        listed = np.concatenate([places.only[lists.members], places.only[lists.members[at]], np.zeros(1, np.int64)])
-        numbers = np.concatenate([np.zeros(lists.members.size, np.int64), at - lists.begin[p.candidates[process]]])
+        apart = np.arange(p.node.size) < self.plan.sources.size
+        apart[process] = True
+        whole = np.flatnonzero(~apart).astype(INDEX)
+        listed = np.concatenate([places.only[lists.members], places.only[lists.members[at]], np.zeros(1, INDEX)])
+        listed = listed.astype(np.int64)  # with room for the bit beside the number
+        numbers = np.concatenate([np.zeros(lists.members.size, INDEX), at - lists.begin[p.candidates[process]]])
         if not self.single:
             listed[:-1] |= np.where(self.plan.topology.role[places.node[listed[:-1]]] == 0, DIRECT, 0)
-        number = np.diff(first, append=process.size)
+        number = np.diff(first, append=process.size).astype(INDEX)
         own = np.concatenate([whole, process[first]])
-        begin = np.concatenate([lists.begin[p.candidates[whole]], lists.members.size + first])
-        size = np.concatenate([lists.sizes[p.candidates[whole]], number])
-        pulls = np.concatenate([p.ask[whole], number])
-        home = np.concatenate([places.component[places.only[p.node[whole]]], component[first]])
-        stand = np.concatenate([self.plan.standing[whole], number])
-        order = np.argsort(own, kind="stable")
-        own, n, c = own[order], places.node.size, self.clocks[1]
-        who = self.place(p.node[own], home[order])
+        order = np.argsort(own, kind="stable") if process.size else slice(None)
+        own, n, row = own[order], places.node.size, np.zeros(self.plan.clocks.rate.size, INDEX)
+        row[self.clocks[1]] = np.arange(self.clocks[1].size)
+
+        def both(of_whole: Ints, of_parted: Ints) -> Ints:
+            return np.concatenate([of_whole, of_parted], dtype=INDEX, casting="same_kind")[order]
+
+        def alike(column: Any) -> Any:
+            return np.tile(column, self.count)
+
+        home = both(places.component[places.only[p.node[whole]]], component[first])
         return Askers(
-            row=self.tiled(np.searchsorted(c, p.clock[own]), c.size),
-            process=np.tile(own, self.count),
-            place=self.tiled(who, n),
-            component=self.tiled(home[order], self.components),
-            pulls=np.tile(pulls[order], self.count),
-            whole=np.tile(p.ask[own], self.count),
-            recent=np.tile(p.recent[own], self.count),
-            turns=np.tile(p.turns[own], self.count),
-            phase=np.zeros(own.size * self.count, np.int64),
-            begin=np.tile(begin[order], self.count),
-            size=np.tile(size[order], self.count),
-            own=np.tile(stand[order], self.count),
-            shift=np.repeat(np.arange(self.count) * n, own.size),
+            row=self.tiled(row[p.clock[own]], self.clocks[1].size),
+            process=alike(own),
+            place=self.tiled(self.place(p.node[own], home), n),
+            component=self.tiled(home, self.components),
+            pulls=alike(both(p.ask[whole], number)),
+            whole=alike(p.ask[own]),
+            recent=alike(p.recent[own]),
+            turns=alike(p.turns[own]),
+            phase=np.zeros(own.size * self.count, INDEX),
+            begin=alike(both(lists.begin[p.candidates[whole]], lists.members.size + first)),
+            size=alike(both(lists.sizes[p.candidates[whole]], number)),
+            own=alike(both(self.plan.standing[whole], number)),
+            shift=np.repeat(np.arange(self.count, dtype=INDEX) * INDEX(n), own.size),
             listed=listed,
-            numbers=numbers,
+            numbers=numbers.astype(INDEX),
         )
 
     @cached_property
@@ -342,13 +351,13 @@ class Layout:
             return None
         if np.bincount(a.place, minlength=n).max(initial=0) > 1 or (a.turns > 1).any() or self.plan.views:
             return None
-        upstream = np.full(n, -1, np.int64)
+        upstream = np.full(n, -1, INDEX)
         upstream[a.place] = a.listed[a.begin] + a.shift
-        depth, above = np.zeros(n, np.int64), upstream.copy()
+        depth, above = np.zeros(n, INDEX), upstream.copy()
         for _ in range(n):
             climbing = above >= 0
             if not climbing.any():
-                order = np.lexsort((depth[a.place], a.component))
+                order = np.lexsort((depth[a.place], a.component)).astype(INDEX)
                 begin = np.searchsorted(a.component[order], np.arange(self.components * self.count + 1))
                 feeds = np.bincount(upstream[upstream >= 0], minlength=n) > 0
                 return Trees(begin, order, a.row, a.place, upstream[a.place], feeds[a.place])

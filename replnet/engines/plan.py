@@ -18,7 +18,7 @@ from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.streams import PAST, Words, streams, uniforms
 from replnet.network.faults import Faults, faults
 from replnet.network.sources import part
-from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, UPDATES, Clocks, Lists, Processes, Topology, View
+from replnet.network.topology import DOWNLOADS, INDEX, POLLS, QUERIES, UPDATES, Clocks, Lists, Processes, Topology, View
 
 if TYPE_CHECKING:
     from replnet.network.network import Network
@@ -144,13 +144,13 @@ class Plan:
     def standing(self) -> Ints:
         """Where the node of every process stands among its own candidates, or past the end of these."""
         p, lists = self.processes, self.lists
-        found, where = lists.sizes[p.candidates], np.zeros(self.size, np.int64)
+        found, where = lists.sizes[p.candidates].astype(INDEX), np.zeros(self.size, INDEX)
         pooled = np.flatnonzero(p.candidates < len(self.topology.pools))
         pooled = pooled[np.argsort(p.candidates[pooled], kind="stable")]
         for mine in np.split(pooled, np.flatnonzero(np.diff(p.candidates[pooled])) + 1):
             if mine.size:
                 members = self.candidates(int(mine[0]))
-                where[members] = np.arange(members.size) - members.size
+                where[members] = np.arange(members.size, dtype=INDEX) - members.size
                 found[mine] += where[p.node[mine]]
                 where[members] = 0
         return found
@@ -184,7 +184,7 @@ class Plan:
         order = np.lexsort((row, node))
         return Lists(np.searchsorted(node[order], np.arange(self.size + 1)), row[order])
 
-    @cached_property
+    @property
     def _ways(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Who asks which list, and who is in it: (asker, list) and (member, list) pairs.
 

@@ -52,20 +52,24 @@ def below(w, n):
 
 
 @njit(cache=True)
-def choose(key, gamma, wake, k, n, out):
-    """out[:k]: k distinct numbers of 0..n-1, every set equally likely (Floyd's method)."""
+def choose(key, gamma, wake, k, n, mixed, out):
+    """out[:k]: k distinct numbers of 0..n-1, every set equally likely (Floyd), and `mixed` every order of it."""
     if k == n:
         for q in range(k):
             out[q] = q
         return
     for q in range(k):
         top = n - k + q
-        pick = below(word(key, gamma, wake * k + q), top + 1)
+        chance = word(key, gamma, wake * k + q)
+        pick = below(chance, top + 1)
         for z in range(q):
             if out[z] == pick:
                 pick = top
                 break
         out[q] = pick
+        if mixed:  # by the lower half of the word: as likely at any place so far
+            z = below(chance << np.uint64(32), q + 1)
+            out[q], out[z] = out[z], out[q]
 
 
 @njit(cache=True)
@@ -135,14 +139,14 @@ def buckets(begins, window, askers, bucket, scale, begin, kept, head):
 
 
 @njit(cache=True)
-def scatter(begins, window, askers, key, gamma, losses, bucket, scale, head, times, pairs, chosen):
+def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, head, times, pairs, chosen):
     """Write every pull, as (time, who << 32 | asked), into its bucket; then head[b] is where bucket b ends."""
     lossy, listed = losses.share.size > 0, askers.listed
     points, offset, first, last, serial = window
     for p in range(askers.row.size):
         w, k, n, me, begin = askers.row[p], askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
         base, per, m = bucket[askers.component[p]], scale[askers.component[p]], askers.turns[p]
-        o, who, shift, recent = offset[w], askers.place[p] << 32, askers.shift[p], askers.recent[p]
+        o, who, shift, recent = offset[w], np.int64(askers.place[p]) << 32, askers.shift[p], askers.recent[p]
         others = n - 1 if me < n else n
         single, one_of_many = others == 1 and k == 1, k == 1 and not recent and not lossy
         for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
@@ -157,7 +161,7 @@ def scatter(begins, window, askers, key, gamma, losses, bucket, scale, head, tim
                 pairs[z] = who | (listed[begin + c + (c >= me)] + shift)
                 continue
             if not recent:
-                choose(key[p], gamma[p], wake, k, others, chosen)
+                choose(key[p], gamma[p], wake, k, others, mixed, chosen)
             for q in range(k):
                 c = chosen[q]
                 times[z + q] = t
@@ -216,8 +220,11 @@ def settle(begin, kept, times, pairs):
 class Pulls:
     """The pulls in hand, window after window."""
 
-    def __init__(self, askers: Askers, components: int, choices: Streams, losses: Losses, scratch: Scratch) -> None:
-        self._askers, self._choices, self._losses, self._scratch = askers, choices, losses, scratch
+    def __init__(
+        self, askers: Askers, components: int, choices: Streams, losses: Losses, mixed: bool, scratch: Scratch
+    ) -> None:
+        """`mixed` where it matters in which order a node asks several others at a wake."""
+        self._askers, self._choices, self._losses, self._mixed, self._scratch = askers, choices, losses, mixed, scratch
         self._chosen = np.empty(max(int(askers.pulls.max(initial=1)), 1), np.int64)
         none, zero = np.empty(0, np.int64), np.zeros(components, np.int64)
         self._new = zero.copy()
@@ -263,7 +270,7 @@ class Pulls:
         into = (times, pairs)
         if not fine:
             into = self._scratch.floats("loose times", times.size), self._scratch.ints("loose pairs", times.size)
-        by = (self._askers, *self._choices, self._losses)
+        by = (self._askers, *self._choices, self._losses, self._mixed)
         scatter(window.start, own, *by, bucket, scale, head, *into, self._chosen)
         if not fine:
             room = self._scratch.ints("fine", int(np.diff(head, prepend=0).max()) + 1)

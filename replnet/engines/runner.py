@@ -297,9 +297,9 @@ class Runner:
         )
         # Its own place is skipped, not cut out: members of a pool share one list, which may be long.
         own = int(plan.standing[q])
-        n = len(others) - (own < len(others))
+        n, mixed = len(others) - (own < len(others)), plan.bandwidth is not None
         for wake in count(first, int(self._turns[q])):
-            yield [others[c + (c >= own)] for c in distinct(key, gamma, wake, k, n)]
+            yield [others[c + (c >= own)] for c in distinct(key, gamma, wake, k, n, mixed)]
 
     def _question(self, q: int) -> Pull:
         """A download by a member of a pool that polls its recent contacts asks for their list as well."""

@@ -36,7 +36,7 @@ import numpy as np
 from replnet.engines.lines import settling
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
 from replnet.laws.law import OLDEST
-from replnet.laws.processes.renewal import MOST
+from replnet.laws.processes.renewal import PAST_OF_ROW, most_past
 from replnet.text.errors import FieldError
 
 MOST_EVENTS = 10_000_000
@@ -71,8 +71,9 @@ def depths(plan: Plan, update_age: float, delay: float, sampled: bool, sets: int
         return
     quiet, asking = plan.quiet, plan.pulls
     enough = update_age + 2 * delay
-    most = (MOST_WHEN_STRICT if plan.strict else MOST_EVENTS) / (sets * asking) if asking else 0.0
-    most = min(most, MOST / (sets * plan.rate))
+    paid = MOST_WHEN_STRICT if plan.strict else max(MOST_EVENTS, PAST_OF_ROW * plan.asking.size)
+    most = paid / (sets * asking) if asking else 0.0
+    most = min(most, most_past(plan.asking.size) / (sets * plan.rate))
     enough = max(enough, lines)
     # Of exponential waits the longest of n is on average log(n) of their mean.
     depth = max((4 + math.log(sets * max(plan.size, 1))) * quiet + 4 * delay, lines)

@@ -178,6 +178,7 @@ class Walk:
             depth=self.depth,
             unproven=self.unproven,
             undated=tally.undated(0, task.rows),
+            profiles=tally.profiles(0, task.rows),
             copies=self._left(),
         )
 

@@ -14,7 +14,7 @@ knows by how much: they are left out and counted, and as far as freshness goes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -28,6 +28,7 @@ from replnet.laws.law import Flags, Floats, Ints, Law
 from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.renewal import used
 from replnet.laws.processes.streams import Words
+from replnet.measure.profile import PLACES, grid_places, reached
 from replnet.measure.staleness import Answers, Question, Stretches, Updates
 
 Share = tuple[float, float]
@@ -41,6 +42,7 @@ UNKNOWN = -np.finfo(float).max  # in the place of the instant at which a copy le
 JUST_NOW = np.nextafter(0.0, 1.0)  # when what is fresh at time zero left its source: after all that is forgotten
 MOST_UPDATES = 1e7  # of the past of a path; older copies count as unknown
 MOST_OF_ONE = 1e5  # of one source, however many there are
+MOST_PROFILES = 5_000  # of groups and sources, of which each takes 31 kB
 CHUNK = 15_000  # stretches at a time, as of intervals that are drawn (renewal.py)
 
 
@@ -78,6 +80,7 @@ class Path:
     depth: float = 0.0  # how far back the start was looked up
     unproven: int = 0  # copies at time zero that may differ from the stationary ones
     undated: dict[str, float] = field(default_factory=dict)  # by group or part, the share whose age nobody knows
+    profiles: dict[tuple[str, str], Floats] = field(default_factory=dict)  # of quantiles, C at the edges of a grid
     copies: Floats | None = None  # what every node holds at the end, a row per source, in networks of few
 
 
@@ -90,6 +93,7 @@ def joined(parts: Sequence[Path]) -> Path:
         shares={key: (amount, whole) for key, (amount, whole) in amounts.items()},
         counts=tuple(np.sum([path.counts for path in parts], axis=0).tolist()),
         depth=max(path.depth for path in parts),
+        profiles={key: np.sum([path.profiles[key] for path in parts], axis=0) for key in parts[0].profiles},
         unproven=sum(path.unproven for path in parts),
         undated={name: sum(path.undated.get(name, 0.0) for path in parts) / len(parts) for name in undated},
     )
@@ -109,17 +113,22 @@ class Sums:
     undated: Floats  # and that could not
     costs: dict[str, Floats]  # by metric
     wholes: dict[str, Floats]  # and of what they are shares
+    profiles: dict[str, Floats]  # by metric, n and s by cell and place on a grid (measure/profile.py)
 
     @classmethod
-    def zero(cls, cells: int, metrics: Iterable[str] = ()) -> Sums:
+    def zero(cls, cells: int, questions: Mapping[str, Question]) -> Sums:
         fresh, absent, good, whole, undated = np.zeros((5, cells + 1))
         brought, ended = np.zeros((2, cells + 1), np.int64)
-        costs, wholes = ({name: np.zeros(cells + 1) for name in metrics} for _ in range(2))
-        return cls(fresh, absent, good, brought, ended, whole, undated, costs, wholes)
+        costs, wholes = ({name: np.zeros(cells + 1) for name in questions} for _ in range(2))
+        spread = [name for name, question in questions.items() if question.level is not None]
+        if spread and cells > MOST_PROFILES:
+            raise ValueError(f"measure: {spread[0]} is for {MOST_PROFILES:,} groups and sources at most, not {cells:,}")
+        profiles = {name: np.zeros((2, (cells + 1) * PLACES)) for name in spread}
+        return cls(fresh, absent, good, brought, ended, whole, undated, costs, wholes, profiles)
 
     def plus(self, other: Sums) -> Sums:
-        added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-2]}
-        for name in ("costs", "wholes"):
+        added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-3]}
+        for name in ("costs", "wholes", "profiles"):
             own, more = getattr(self, name), getattr(other, name)
             added[name] = {metric: cost + more[metric] for metric, cost in own.items()}
         return Sums(**added)
@@ -279,18 +288,22 @@ class Tally:
                 lasts = ((span[0] <= question.at) & (question.at < span[1])).astype(float)
             elif span:
                 lasts = np.maximum(np.minimum(span[1], self._horizon - question.ahead) - span[0], 0.0)
-            self._give_up(name, question, cell, lasts * never, lasts * lost)
+            self._give_up(name, question, cell, (lasts * never, lasts * lost), span is not None)
         some = left >= self._oldest[columns[0]]
         return cell[some], [column[some] for column in columns]
 
-    def _give_up(self, name: str, question: Question, cell: Ints, kept: Floats, lost: Floats) -> None:
+    def _give_up(self, name: str, question: Question, cell: Ints, never: tuple[Floats, Floats], lasting: bool) -> None:
         """Account for what never came: so much of it in all, and so much that misses updates."""
-        n, fresh = self.sums.fresh.size, kept - lost
+        n, (kept, lost) = self.sums.fresh.size, never
+        fresh = kept - lost
         missed = {"data": kept, "still": fresh}.get(question.about, lost)
         counted = {"stale": lost, "fresh": fresh}.get(question.over, kept)
         if question.over != "turns":
             self.sums.wholes[name] += np.bincount(cell, counted, n)
-        if question.about != "turns":
+        if question.level is not None:
+            if question.about == "first":
+                self._up_to_date(name, cell, fresh, lasting)
+        elif question.about != "turns":
             self.sums.costs[name] += np.bincount(cell[missed > 0], missed[missed > 0] * question.limit, n)
 
     @cached_property
@@ -337,8 +350,28 @@ class Tally:
                 assert isinstance(some, Stretches)
                 some, there = some.seen(question.at)
                 own = own[there]
-            self.sums.costs[name] += np.bincount(own, some.cost(question), n)
+            if question.level is None:
+                self.sums.costs[name] += np.bincount(own, some.cost(question), n)
+            else:
+                self._profile(name, question, some, own)
             self.sums.wholes[name] += np.bincount(own, some.whole(question.over), n)
+
+    def _profile(self, name: str, question: Question, measured: Stretches | Answers, cell: Ints) -> None:
+        number, total = self.sums.profiles[name]
+        some, low, high = measured.ages(question)
+        own = cell[some] * PLACES
+        for ages, sign in ((low, 1.0), (high, -1.0)):
+            if ages is not None:
+                at = own + grid_places(ages)
+                add_up(np.full(at.size, sign), at, number)
+                add_up(sign * ages, at, total)
+        if question.about == "first":
+            self._up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
+
+    def _up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
+        """Count what is not behind at all, as reached at every age."""
+        number, total = self.sums.profiles[name]
+        add_up(-amounts if lasting else amounts, cell * PLACES, total if lasting else number)
 
     def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
         """Of the r-th path, by the names of groups and parts (Plan.rows)."""
@@ -353,6 +386,17 @@ class Tally:
             members = self._plan.members(g)
             if row < 0 and not self._plan.clients[members[members < self._plan.size]].any():
                 found |= self._together(r, name, members[own[members]], since, until)
+        return found
+
+    def profiles(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[tuple[str, str], Floats]:
+        """By group or part and metric, for how much time, or of how many answers, ages were at most those of a grid."""
+        cells, found = self._plan.cells[0].size, dict[tuple[str, str], Floats]()
+        copies = np.bincount(self._plan.cells[1], self._plan.copies, len(self._plan.groups)) > 0
+        for metric, both in self.sums.profiles.items():
+            number, total = both.reshape(2, -1, PLACES)[:, r * cells : (r + 1) * cells]
+            for name, (g, row) in names.items():
+                weight = _weight(self._plan, g, row)
+                found[name, metric] = reached(weight @ number, weight @ total, bool(copies[g]))
         return found
 
     def undated(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[str, float]:

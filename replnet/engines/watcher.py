@@ -182,7 +182,7 @@ class Watcher:
         """As of then: what is over, and what goes on; and what was fresh together."""
         self.settle(until)
         so_far, spans = self._tally.sums, len(self._tally.spans or ())
-        self._tally.sums = so_far.plus(Sums.zero(so_far.fresh.size - 1, so_far.costs))
+        self._tally.sums = so_far.plus(Sums.zero(so_far.fresh.size - 1, self._task.questions))
         for i, rows in self._rows.items():
             for row in rows:
                 self._close(row, i, self._left[i][row], self._begun[i][row], until)

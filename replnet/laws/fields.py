@@ -23,6 +23,7 @@ from replnet.text.errors import FieldError, FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
 
 LARGEST = 10_000_000  # replicas of one network
+MOST_SOURCES = 100_000_000  # of an aggregate
 DEEPEST = 1_000  # levels; names of nodes grow with them
 EXAMPLE = "a law such as exponential(rate=2)"
 FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
@@ -219,6 +220,7 @@ PlainLaws = Annotated[
 ]
 Depth = Annotated[int, BeforeValidator(whole(high=DEEPEST)), Field(ge=1, le=DEEPEST)]
 Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=LARGEST)]
+SourceCount = Annotated[int, BeforeValidator(whole(high=MOST_SOURCES)), Field(ge=1, le=MOST_SOURCES)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=LARGEST)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=LARGEST)]
 Bandwidth = Annotated[float, BeforeValidator(positive), Field(gt=0)]

@@ -43,7 +43,7 @@ EXACT = 1e-12  # relative, of that ratio
 
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
 Given = float | None  # an argument that stands for the same as others, such as rate, mean and scale
 Maker = TypeVar("Maker", bound="Callable[..., Law]")

@@ -10,6 +10,8 @@
     currency(t)          1 while fresh or stale by less than t                           eq. 41
     source_penalty(w)    w(time since the first missed update), 0 while fresh            eq. 42
     update_penalty(w)    the sum of w(age) over all missed updates                       eq. 50
+    staleness_quantile(q)  what the time since the first missed update, 0 while fresh, does not exceed with chance q
+    age_quantile(q)      and the age of the data: how long until a share q of copies has an update
     older(t)             1 where the copy's data left the source more than t ago         P(X > t)
     fresh_spell          how long a copy stays fresh once it is, by the spell            P2P eq. 19
     stale_spell          and how long it stays stale
@@ -57,6 +59,7 @@ from replnet.text.ranges import is_range, points_of
 Predict = Callable[[InformationAge, Law], Prediction]
 
 WITH_RANGE = re.compile(r"(.*(?:\(| at ))([^(]*?:[^()]*)(\)?)")  # the last thing in brackets, or the time
+FARTHEST, CLOSE = 2.0**30, 1e-9  # quantiles that are looked for, and how precisely
 MOST_POINTS = 1_000  # of a range
 
 
@@ -73,6 +76,7 @@ class Metric:
     basis: Basis
     predict: Predict
     whole: Predict | None = None
+    within: Callable[[float], Predict] | None = None  # of quantiles, the chance to be within an age
 
     @property
     def lasting(self) -> bool:
@@ -90,6 +94,8 @@ class Metric:
 
     def formula(self, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
         """The mean over copies, or answers, of these ages, so many of each."""
+        if self.question.level is not None:
+            return _quantile(self.within, parts, self.question.level)
         found = _mean(self.predict, parts)
         if self.whole is None or not found.known:
             return found
@@ -110,6 +116,39 @@ def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> P
         if math.isinf(prediction.value):
             return Prediction(math.nan, prediction.kind, prediction.source, note=prediction.assumes.split("; ")[-1])
     return mean(said)
+
+
+def _quantile(
+    within: Callable[[float], Predict] | None, parts: dict[tuple[InformationAge, Law], float], level: float
+) -> Prediction:
+    """The least age that they are within with this chance."""
+    assert within is not None
+
+    def chance(x: float) -> Prediction:
+        return _mean(within(x), parts)
+
+    def least(level: float) -> float:
+        high, low = min(min(age.scales.marks) for age, _ in parts), 0.0
+        while chance(high).value < level:
+            low, high = high, 2 * high
+            if high > FARTHEST:
+                return math.inf
+        while high - low > CLOSE * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if chance(middle).value >= level else (middle, high)
+        return high
+
+    if (fresh := chance(0.0)).value >= level:
+        return replace(fresh, value=0.0, accuracy=0.0)
+    value = least(level)
+    found = chance(value)
+    if not math.isfinite(value):
+        return Prediction(math.nan, note=f"no formula: an age beyond {FARTHEST:g}")
+    accuracy = CLOSE * value
+    if found.accuracy:
+        low, high = (least(min(max(level + off, 0.0), 1.0)) for off in (-found.accuracy, found.accuracy))
+        accuracy = max(value - low, high - value)
+    return replace(found, value=value, accuracy=accuracy if found.accuracy else 0.0)
 
 
 def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None) -> Metric:
@@ -152,6 +191,8 @@ CALLS = {
     "currency": "a lag in brackets, such as currency(0.4)",
     "source_penalty": "a weight in brackets, such as source_penalty(x)",
     "update_penalty": "a weight in brackets, such as update_penalty(1/(1+x))",
+    "staleness_quantile": "a share in brackets, such as staleness_quantile(0.95)",
+    "age_quantile": "a share in brackets, such as age_quantile(0.95)",
     "older": "a time in brackets, such as older(2)",
     "fresh_spell_beyond": "a time in brackets, such as fresh_spell_beyond(0.5)",
     "fresh_residual": "a time in brackets, such as fresh_residual(0.5)",
@@ -184,7 +225,7 @@ def _at(text: str, time: str) -> Metric:
     always, at = AT_A_TIME.get(text.strip()) or _always(text), _time(time)
     if not at >= 0:
         raise FieldError("measure", f"{shown(time)} is not a time", f"{text}{AT}2.5, of 0 or more after the begin")
-    if not always.question.of_answers or always.question.ahead:
+    if not always.question.of_answers or always.question.ahead or always.question.level is not None:
         raise FieldError("measure", f"{always.name} takes longer than a moment", f"freshness{AT}{number(at)}")
     return replace(always, name=f"{always.name}{AT}{number(at)}", question=replace(always.question, at=at))
 
@@ -219,6 +260,8 @@ def _always(text: str) -> Metric:
 def _beyond(name: str, full: str, x: float) -> Metric:
     """What asks for more, or less, than a time."""
     late = threshold(x)
+    if name in ("staleness_quantile", "age_quantile"):
+        return _of_level(name, full, x)
     if name == "currency":
         question = Question("first", late, late.integral, "rest", late.limit)
         return Metric(full, question, late, penalties.CURRENCY, lambda copy, law: penalties.currency(copy, law, x))
@@ -230,6 +273,20 @@ def _beyond(name: str, full: str, x: float) -> Metric:
         return _spell(full, question, lambda copy, law: spells.still(copy, law, x), _still)
     question = Question("turns", ONE, ONE.integral, "turns", 1.0, ahead=x)
     return _spell(full, question, lambda copy, law: spells.turns(copy, law, x), spells.turns)
+
+
+def _of_level(name: str, full: str, level: float) -> Metric:
+    if not 0 < level < 1:
+        raise FieldError("measure", f"{full} is of no share", "a share above 0 and below 1, such as 0.95")
+    about, basis = ("first", penalties.CURRENCY) if name == "staleness_quantile" else ("data", penalties.DATA)
+    question = Question(about, AGE, AGE.integral, level=level)  # type: ignore[arg-type]
+
+    def within(x: float) -> Predict:
+        if name == "staleness_quantile":
+            return lambda copy, law: penalties.currency(copy, law, x)
+        return lambda copy, _: penalties.younger(copy, x)
+
+    return Metric(full, question, AGE, basis, _freshness, within=within)
 
 
 def _penalty(name: str, text: str, inside: str) -> Metric:

@@ -38,6 +38,8 @@ ON_REQUEST = {
     "source_penalty": "weight of the time since the first missed update, 0 while fresh",
     "update_penalty": "sum of the weights of the ages of all missed updates",
     "older": "share of time or of answers whose data left the source longer ago than the time in brackets",
+    "staleness_quantile": "units of time since the first missed update that a share of time or of answers stays within",
+    "age_quantile": "units of time since the data left the source that a share of time or of answers stays within",
     "fresh_spell": "units of time for which a copy stays fresh, once it is",
     "stale_spell": "units of time for which a copy stays stale, once it is",
     "fresh_spell_beyond": "share of the spells in which a copy is fresh that last longer than the time in brackets",

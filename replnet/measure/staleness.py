@@ -57,6 +57,7 @@ class Question:
     limit: float = math.inf  # the cost of a copy that is infinitely old
     ahead: float = 0.0
     at: float | None = None
+    level: float | None = None  # of a quantile of what is about the `first` missed update, or the `data`
 
     @property
     def of_answers(self) -> bool:
@@ -193,6 +194,13 @@ class Stretches:
         lasts = self.updates.after(self.row, self._first) - ahead
         return ((self.begin <= lasts) & (lasts < self.end)).astype(float)
 
+    def ages(self, question: Question) -> tuple[Ints, Floats, Floats]:
+        """The stretches in which there is such an age, and from what to what it grows."""
+        if question.about == "data":
+            return np.arange(self.begin.size), self.begin - self.left, self.end - self.left
+        late, since, begin, end = self._late
+        return late, begin - since, end - since
+
     def _spread(self, late: Ints, cost: Floats) -> Floats:
         found = np.zeros(self.begin.size)
         found[late] = cost
@@ -276,6 +284,13 @@ class Answers:
             case "turns":
                 raise AssertionError("answers do not last")
         return found
+
+    def ages(self, question: Question) -> tuple[Ints, Floats, None]:
+        """The answers that have such an age, and that."""
+        if question.about == "data":
+            return np.arange(self.at.size), self.at - self.left, None
+        late = np.flatnonzero(self.stale)
+        return late, self.at[late] - self.updates.points[self._first[late]], None
 
 
 def _every(cost: Cost, updates: Floats, span: tuple[Floats, Floats], places: tuple[Ints, Ints, Ints]) -> Floats:

@@ -12,7 +12,18 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError
-from replnet.laws.fields import Amount, Count, LawField, Part, PlainLaws, Shape, Sourced, misfits, numbers
+from replnet.laws.fields import (
+    Amount,
+    Count,
+    LawField,
+    Part,
+    PlainLaws,
+    Shape,
+    SourceCount,
+    Sourced,
+    misfits,
+    numbers,
+)
 from replnet.network.parts import QUERIES, Whole
 from replnet.text.errors import FieldsError, shown, suggestion
 from replnet.text.grammar import argument
@@ -71,7 +82,9 @@ class AggregateShape(Part):
     """Abstract: many sources, and one replica or several that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
-    sources: Count | None = Field(None, description="M, how many; left out where another field is a list of one each")
+    sources: SourceCount | None = Field(
+        None, description="M, how many; left out where another field is a list of one each"
+    )
     updates: PlainLaws = Field(
         (POISSON,),
         description="the law of the times between updates of a source, or a list of one per source; "

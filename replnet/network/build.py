@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,15 +20,18 @@ from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
 from replnet.network.sources import ManySources, add_aggregate
 from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
-from replnet.network.topology import Topology
+from replnet.network.topology import INDEX, Branched, Numbered, Topology
 from replnet.network.wiring import wire
 from replnet.text.errors import FieldError
+
+if TYPE_CHECKING:
+    from replnet.network.network import Network
 
 
 def build(spec: Spec) -> Topology:
     """The topology of a specification."""
     about = {"kind": spec.kind, "name": spec.name or spec.kind, "delay": spec.delay}
-    made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, "start": spec.start})
+    made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, **_start(spec)})
     if isinstance(spec, Graph):
         wire(spec).add_to(made)
         return made
@@ -46,14 +49,19 @@ def build(spec: Spec) -> Topology:
     return made
 
 
-def _bandwidth(spec: Any) -> dict[str, float]:
+def _start(spec: Any) -> dict[str, str]:
+    return {} if spec.start is None else {"start": spec.start}
+
+
+def _bandwidth(spec: Any) -> dict[str, Any]:
     return {} if spec.bandwidth is None else {"bandwidth": spec.bandwidth}
 
 
 def _add_redundant(made: Topology, spec: Redundant, source: Ints) -> None:
     require_room(spec.replicas + spec.clients)
-    names = [f"replica {i}" for i in range(1, spec.replicas + 1)]
-    replicas = made.add(names, "replica", "level 1", downloads=spec.downloads, **_bandwidth(spec))
+    replicas = made.add(
+        Numbered("replica ", spec.replicas), "replica", "level 1", downloads=spec.downloads, **_bandwidth(spec)
+    )
     made.link(dealt(source, replicas.size), replicas)
     clients = Clients(level="last", number=spec.clients, ask=spec.ask, queries=spec.queries)
     _add_clients(made, clients, [replicas], "level")
@@ -67,15 +75,16 @@ def _add_clients(made: Topology, clients: Clients | TierClients | None, levels: 
     number = len(levels) if level == "last" else level
     pool = f"{word} {number}"
     made.pools[pool] = levels[number - 1]
-    names = [f"client {i}" for i in range(1, clients.number + 1)]
-    made.add(names, "client", "clients", queries=clients.queries, ask=clients.ask, pool=pool)
+    made.add(
+        Numbered("client ", clients.number), "client", "clients", queries=clients.queries, ask=clients.ask, pool=pool
+    )
 
 
 def _shape(
     made: Topology,
     shape: Any,
     above: Ints,
-    common: dict[str, float],
+    common: dict[str, Any],
     prefix: str = "",
     tier: str = "",
     pool: str = "cluster",
@@ -89,14 +98,13 @@ def _shape(
         return
     count = shape.sizes(vars(shape))[0]
     require_room(count)
-    names = [f"{prefix or 'replica '}{i}" for i in range(1, count + 1)]
     own, group = {"downloads": shape.downloads}, "level 1"
     if shape.kind == "cooperative":
         group = "cluster"
         if shape.peers:
             own |= {"polls": shape.polls, "peers": shape.peers, "select": shape.select}
         own["pool"] = pool
-    replicas = made.add(names, "replica", tier or group, **own, **common)
+    replicas = made.add(Numbered(prefix or "replica ", count), "replica", tier or group, **own, **common)
     if shape.kind == "cooperative":
         made.pools[pool] = replicas
     made.link(dealt(above, count), replicas)
@@ -105,28 +113,28 @@ def _shape(
 
 def dealt(above: Ints, count: int) -> Ints:
     """The node above for each of so many, in turn."""
-    return above[np.arange(count) % above.size]
+    return above[np.arange(count, dtype=INDEX) % above.size]
 
 
-def _tree(made: Topology, shape: Any, above: Ints, common: dict[str, float], prefix: str, tier: str) -> Iterator[Ints]:
+def _tree(made: Topology, shape: Any, above: Ints, common: dict[str, Any], prefix: str, tier: str) -> Iterator[Ints]:
     """A cascade, level by level; replica 1.2 is the second below replica 1."""
-    names, parents = [f"{prefix}{i}" for i in range(1, shape.branching + 1)], dealt(above, shape.branching)
+    parents, size = dealt(above, shape.branching), shape.branching
     for level in range(1, shape.depth + 1):
-        require_room(len(names))
+        require_room(size)
         group = f"level {level}" if not tier else tier if shape.depth == 1 else f"{tier} level {level}"
+        names = Branched(prefix, shape.branching, level)
         row = made.add(names, "replica", group, downloads=shape.law_of(level), **common)
         made.link(parents, row)
         yield row
         if level < shape.depth:
-            require_room(row.size * shape.branching)
-            names = [f"{parent}.{i}" for parent in names for i in range(1, shape.branching + 1)]
+            size *= shape.branching
             parents = np.repeat(row, shape.branching)
 
 
 def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
     """The replicas of all tiers, by tier and level."""
     tiers: list[list[Ints]] = []
-    above = np.empty(0, np.int64)
+    above: Ints = np.empty(0, INDEX)
     if spec.updates is not None:
         above = made.add(["source"], "source", "source", updates=spec.updates, **_bandwidth(spec))
     for number, tier in enumerate(spec.tiers, 1):
@@ -145,9 +153,12 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
     return tiers
 
 
-# Bytes per node, measured on clusters of 100,000 and 1,000,000 replicas: the graph, and 32 replications in `array`.
-GRAPH, EMULATED = 1_100, 6_500
-COPIES = 850  # bytes per source of an aggregate, measured on 10,000,000 of them
+# Bytes per node, measured on clusters of 1,000,000 and 10,000,000 replicas that poll one another: what is known of a
+# network, and what one replication of a dozen events per replica takes (a long one up to three times as much); and what
+# sources of an aggregate take.
+KNOWN, EMULATED, COPIES = 450, 1_400, 850
+GRAPH = 1_100  # bytes per node of a NetworkX graph
+SECONDS = 3e-6, 7e-6  # per node, of CPU time until it is predicted, and until its first event
 MANY = 100_000  # nodes from which on it is worth saying
 
 
@@ -156,7 +167,7 @@ def memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def require_room(nodes: int, each: int = GRAPH) -> None:
+def require_room(nodes: int, each: int = KNOWN) -> None:
     """Refuses what this machine cannot hold, before it tries for minutes."""
     needed, there = nodes * each, memory()
     if needed > there:
@@ -164,8 +175,14 @@ def require_room(nodes: int, each: int = GRAPH) -> None:
         raise FieldError("network", wrong, f"at most {there // each:,} nodes")
 
 
-def memory_said(nodes: int) -> str:
-    """About how much a large network takes; empty for others."""
-    if nodes < MANY:
+def takes(network: Network) -> str:
+    """About how much memory and time a large network takes; empty for others."""
+    n = network.size
+    if n < MANY:
         return ""
-    return f"memory: about {nodes * GRAPH / 1e9:.2g} GB, {nodes * EMULATED / 1e9:.2g} GB to emulate it"
+    emulated = COPIES if network.kind == "aggregate" else EMULATED
+    known, first = (n * each for each in SECONDS)
+    return (
+        f"memory: about {n * KNOWN / 1e9:.2g} GB, {n * emulated / 1e9:.2g} GB to emulate a dozen events of each node; "
+        f"time: about {known:.2g} s of CPU time, {first:.2g} s until its first event"
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -115,15 +116,18 @@ def _known(
     for key, value in attributes.items():
         if key in keys:
             kept[key] = value
-        elif isinstance(key, str) and "did you mean" in (hint := suggestion(key, keys)) and _slip(key, hint):
+        elif isinstance(key, str) and (hint := _slip(key, keys)):
             problems.append(Problem(name, None, None, f"{field}.{key}", f"unknown field {shown(key)}", hint))
     return {key: value for key, value in kept.items() if value is not None}
 
 
-def _slip(key: str, hint: str) -> bool:
-    """Whether one letter or two make the difference; other tools have names of their own."""
+@lru_cache(maxsize=1_000)
+def _slip(key: str, keys: frozenset[str]) -> str:
+    """What is meant, if one letter or two make the difference; other tools have names of their own."""
+    hint = suggestion(key, keys)
     meant = hint.removeprefix("did you mean ").removesuffix("?")
-    return key[:1] == meant[:1] and key[-1:] == meant[-1:] and abs(len(key) - len(meant)) <= 2
+    near = hint != meant and key[:1] == meant[:1] and key[-1:] == meant[-1:] and abs(len(key) - len(meant)) <= 2
+    return hint if near else ""
 
 
 def with_file(document: Document) -> Spec:
@@ -140,8 +144,17 @@ def with_file(document: Document) -> Spec:
         if first.field != "file" or first.line is not None:
             raise
         raise InputError([document.problem(("file",), f"{path} {first.wrong}", first.right)]) from None
-    whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
-    return specification(whole.data, whole)
+    mine = {key: item for key, item in document.data.items() if key != "file"}
+    nodes = read["nodes"] | {
+        name: read["nodes"].get(name, {}) | (node or {}) for name, node in (mine.get("nodes") or {}).items()
+    }
+    links = [*(mine.get("links") or ()), *read["links"]]
+    try:
+        return specification({**read, **mine, "nodes": nodes, "links": links}, document)
+    except InputError:
+        # Where everything stands takes longer to work out than all else, and only errors want to know.
+        whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
+        return specification(whole.data, whole)
 
 
 def merged(mine: Node, theirs: Node) -> Node:

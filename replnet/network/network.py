@@ -46,6 +46,9 @@ class Network:
     @property
     def graph(self) -> Any:
         """The networkx.DiGraph; edges point the way the data flows."""
+        from replnet.network.build import GRAPH, require_room
+
+        require_room(self.size, GRAPH)
         return self.topology.graph
 
     @property
@@ -110,7 +113,8 @@ class Network:
 
     def _with_role(self, role: str) -> list[str]:
         blocks = [block for block in self.topology.blocks if ROLES[block.role] == role]
-        return [name for block in blocks for name in block.names]
+        named = ((int(i), name) for block in blocks for i, name in zip(block.nodes, block.names, strict=True))
+        return [name for _, name in sorted(named)]
 
     def __repr__(self) -> str:
         said = self.spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
 from replnet.laws.processes.streams import GOLDEN, Words, mix
 from replnet.network.aggregate import POISSON, Aggregate, AggregateShape, penalty_of
-from replnet.network.topology import DOWNLOADS, UPDATES, Each, Numbered, Topology, View
+from replnet.network.topology import DOWNLOADS, INDEX, UPDATES, Each, Numbered, Topology, View
 from replnet.papers.allocation import Between, least, rates_by
 from replnet.papers.staleness import Kind
 
 MOST_TOGETHER = 20  # sources that can be meant to be fresh all at once
 MOST_SHOWN = 10  # sources that have rows of their own
 CONSTANT = Constant(rate=1.0)
+LOT = 1 << 20
 
 
 @final
@@ -189,25 +190,28 @@ class ManySources:
             yield self.downloads
 
 
-def add_aggregate(made: Topology, of: ManySources, limit: dict[str, float], prefix: str = "replica ") -> Ints:
+def add_aggregate(made: Topology, of: ManySources, limit: dict[str, Any], prefix: str = "replica ") -> Ints:
     """Adds the sources and the replicas of an aggregate, and its clients; returns the numbers of the replicas."""
     spec, m, group = of.spec, of.spec.replicas, of.group
     first = made.add(Numbered("source ", of.size, of.first), "source", "sources", **limit)
     replicas = made.add(Numbered(prefix, m), "replica", group, **limit)
-    made.link(np.repeat(first, m), np.tile(replicas, of.size))
-    made.weights, made.together, made.many = of.sources.weights * of.whole, of.together, of
+    # Columns that are the same are one, as there may be a hundred million of sources.
+    words, every = source_words(of.size, 0, of.first), first if m == 1 else np.tile(first, m)
+    made.link(first if m == 1 else np.repeat(first, m), np.tile(replicas, of.size))
+    weights = of.sources.weights[: 1 if spec.weights is None else None] * of.whole
+    made.weights, made.together, made.many = np.broadcast_to(weights, (of.size,)), of.together, of
     shapes, which = of.sources.shapes, np.asarray(of.sources.which)
-    made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, source_words(of.size, 0, of.first)))
-    asked, who, rate = np.tile(first, m), np.repeat(replicas, of.size), of.frequencies
-    alone, turns = np.zeros(of.size, np.int64), m > 1 and spec.share == "turns"
+    made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, words))
+    who, rate = np.repeat(replicas, of.size), of.frequencies
+    alone, turns = np.zeros(of.size, INDEX), m > 1 and spec.share == "turns"
     if turns or m == 1:
-        words, clock, turn = source_words(of.size, 0, of.first), np.tile(first, m), np.repeat(np.arange(m), of.size)
+        turn = np.repeat(np.arange(m, dtype=INDEX), of.size) if turns else None
         ways = Each(
-            who, DOWNLOADS, asked, (of.downloads,), alone, rate, words, of.schedule, clock, turn, m if turns else 1
+            who, DOWNLOADS, every, (of.downloads,), alone, rate, words, of.schedule, every, turn, m if turns else 1
         )
     else:
         words = np.concatenate([source_words(of.size, replica, of.first) for replica in range(m)])
-        ways = Each(who, DOWNLOADS, asked, (of.downloads,), np.tile(alone, m), np.tile(rate / m, m), words)
+        ways = Each(who, DOWNLOADS, every, (of.downloads,), np.tile(alone, m), np.tile(rate / m, m), words)
     made.each.append(ways)
     made.parts = {f"source {i + 1}": (group, i) for i in range(of.shown)}
     if isinstance(spec, Aggregate) and spec.queries is not None:
@@ -227,5 +231,7 @@ def part(of: Topology, some: slice) -> Topology:
 
 def source_words(count: int, replica: int = 0, first: int = 0) -> Words:
     """A word for each of so many sources from `first` on, or for the copies of them in one of several replicas."""
-    words = mix((np.arange(first, first + count) + 1).astype(np.uint64) * GOLDEN)
+    words = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    for lot in range(0, count, LOT):  # so that nothing but the words takes much memory
+        words[lot : lot + LOT] = mix(words[lot : lot + LOT] * GOLDEN)
     return mix(words + np.full(1, replica, np.uint64) * GOLDEN) if replica else words

@@ -1,7 +1,7 @@
 """A network in columns: its nodes in blocks that are alike, whom they ask, and when.
 
 Nothing here takes an object or a graph node per replica; `graph` makes the NetworkX graph for whoever
-wants to see it. Nodes are numbered in the order in which blocks were added. Every wake of every node is a
+wants to see it. Nodes are numbered in the order in which they were added. Every wake of every node is a
 point of one of its processes, and all that a replica or a client ever does at a wake is to ask some of its candidates:
 
     downloads   candidates = upstreams, all of them unless `ask` says fewer
@@ -14,10 +14,12 @@ same downloads share one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from itertools import product
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,7 @@ SOURCE, REPLICA, CLIENT = range(3)
 UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "downloads", "polls", "queries"))
 ASKING = {"updates": UPDATES, "downloads": DOWNLOADS, "polls": POLLS, "queries": QUERIES}
 LINKS = {DOWNLOADS: "download", POLLS: "peer", QUERIES: "query"}
+INDEX = np.int32  # numbers nodes, processes, clocks and lists, in half the memory; passes.py has fewer bits for nodes
 
 
 @final
@@ -54,19 +57,40 @@ class Numbered(Sequence[str]):
 
 
 @final
+@dataclass(frozen=True)
+class Branched(Sequence[str]):
+    """The names of one level of a tree, 1.1, 1.2, ... 2.1, ... behind `prefix`, without a text for each."""
+
+    prefix: str
+    branching: int
+    level: int
+
+    def __len__(self) -> int:
+        return int(self.branching**self.level)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        if not -len(self) <= i < len(self):
+            raise IndexError(i)
+        digits = [i // self.branching**place % self.branching + 1 for place in reversed(range(self.level))]
+        return self.prefix + ".".join(map(str, digits))
+
+    def __iter__(self) -> Iterator[str]:
+        numbers = [str(i) for i in range(1, self.branching + 1)]
+        return (self.prefix + ".".join(path) for path in product(numbers, repeat=self.level))
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Nodes `first` to `first + len(names)` - 1, which have all but their names and links in common."""
+    """Nodes that have all but their names and links in common."""
 
-    first: int
+    nodes: Ints  # in ascending order
     names: Sequence[str]
     role: int
     group: str
     about: Mapping[str, Any]  # updates, downloads, polls, peers, select, pool, queries, ask, bandwidth
-
-    @property
-    def nodes(self) -> Ints:
-        return np.arange(self.first, self.first + len(self.names))
 
 
 class Link(NamedTuple):
@@ -151,6 +175,7 @@ class Topology:
 
     about: dict[str, Any] = field(default_factory=dict)  # kind, name, delay, queue, charge, faults, start
     blocks: list[Block] = field(default_factory=list)
+    size: int = 0  # nodes so far
     links: list[Link] = field(default_factory=list)
     pools: dict[str, Ints] = field(default_factory=dict)
     each: list[Each] = field(default_factory=list)
@@ -165,21 +190,22 @@ class Topology:
         """Whether all replicas have just been brought up to date at time zero."""
         return self.about.get("start") == "fresh"
 
-    @property
-    def size(self) -> int:
-        return self.blocks[-1].first + len(self.blocks[-1].names) if self.blocks else 0
-
-    def add(self, names: Sequence[str], role: str, group: str, **about: Any) -> Ints:
-        """Nodes that are alike; returns their numbers."""
-        self.blocks.append(Block(self.size, names, ROLES.index(role), group, about))
-        return self.blocks[-1].nodes
+    def add(self, names: Sequence[str], role: str, group: str, nodes: Ints | None = None, **about: Any) -> Ints:
+        """Nodes that are alike; returns their numbers, which are the next ones unless they are given."""
+        own = np.arange(self.size, self.size + len(names), dtype=INDEX) if nodes is None else nodes
+        self.blocks.append(Block(own, names, ROLES.index(role), group, about))
+        self.size += len(names)
+        return own
 
     def link(self, upstream: Ints, downstream: Ints, kind: str = "download", delay: Any = None) -> None:
-        self.links.append(Link(kind, np.asarray(upstream, np.int64), np.asarray(downstream, np.int64), delay))
+        self.links.append(Link(kind, np.asarray(upstream, INDEX), np.asarray(downstream, INDEX), delay))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for block in self.blocks for name in block.names)
+        found = np.empty(self.size, object)
+        for block in self.blocks:
+            found[block.nodes] = list(block.names)
+        return tuple(found.tolist())
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -187,7 +213,7 @@ class Topology:
 
     @cached_property
     def role(self) -> Ints:
-        return np.asarray(self._spread(block.role for block in self.blocks))
+        return np.asarray(self._spread((block.role for block in self.blocks), np.int8))
 
     @cached_property
     def clients(self) -> Flags:
@@ -230,9 +256,12 @@ class Topology:
         ]
         return {pair: link.delay for link, pair in pairs}
 
-    def _spread(self, values: Iterable[Any], dtype: Any = np.int64) -> Any:
+    def _spread(self, values: Iterable[Any], dtype: Any = INDEX) -> Any:
         """A value per block as one per node."""
-        return np.repeat(np.array(list(values), dtype), [len(block.names) for block in self.blocks])
+        found = np.empty(self.size, dtype)
+        for block, value in zip(self.blocks, values, strict=True):
+            found[block.nodes] = value
+        return found
 
     @cached_property
     def lists(self) -> Lists:
@@ -245,12 +274,12 @@ class Topology:
                     np.concatenate(ends) for ends in zip(*((a.upstream, a.downstream) for a in links), strict=True)
                 )
                 sizes.append(np.bincount(down, minlength=self.size))
-                members.append(up[np.argsort(down, kind="stable")])
+                members.append(up if (down[1:] >= down[:-1]).all() else up[np.argsort(down, kind="stable")])
             else:
                 sizes.append(np.ones(self.size, np.int64))
-                members.append(np.arange(self.size))
+                members.append(np.arange(self.size, dtype=INDEX))
         begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([*sizes, np.zeros(1, np.int64)]))])
-        return Lists(begin, np.concatenate([np.empty(0, np.int64), *members]))
+        return Lists(begin, np.concatenate([np.empty(0, INDEX), *members]))
 
     @cached_property
     def _first_list(self) -> dict[str, int]:
@@ -268,55 +297,76 @@ class Topology:
     @cached_property
     def _columns(self) -> tuple[Processes, Clocks]:
         number = {law: g for g, law in enumerate(self.laws)}
-        parts: list[tuple[Processes, Clocks]] = []
-        for block in self.blocks:
-            for name, purpose in ASKING.items():
-                if block.about.get(name) is not None:
-                    parts.append(self._alike(block, name, purpose, number))
-        for number_of, some in enumerate(self.each):
-            parts.append(self._unlike(some, number_of, number))
-        shift = np.cumsum([0, *(clocks.law.size for _, clocks in parts)])
-        processes = Processes._make(map(np.concatenate, zip(*(one for one, _ in parts), strict=True)))
-        clock = np.concatenate([one.clock + before for (one, _), before in zip(parts, shift, strict=False)])
-        processes = processes._replace(clock=clock)
-        order = np.lexsort((processes.purpose, processes.node, processes.purpose != UPDATES))
-        clocks = Clocks(*map(np.concatenate, zip(*(one for _, one in parts), strict=True)))
-        return Processes._make(column[order] for column in processes), clocks
+        parts = [made for block in self.blocks if (made := self._alike(block, number)) is not None]
+        parts += [self._unlike(some, order, number) for order, some in enumerate(self.each)]
+        shift = np.cumsum([0, *(clocks.law.size for _, clocks in parts)]).tolist()
+        for (one, _), before in zip(parts, shift, strict=False):
+            one.clock[:] += before
+        of_processes, of_clocks = (list(zip(*some, strict=True)) for some in zip(*parts, strict=True))
+        del parts, one  # so that every column is there twice for a moment only
+        processes = Processes._make(np.concatenate(of_processes.pop(0)) for _ in Processes._fields)
+        clocks = Clocks._make(np.concatenate(of_clocks.pop(0)) for _ in Clocks._fields)
+        # Mostly they are in order already, and so are long runs of them where they are not.
+        place = processes.node.astype(np.int64)
+        place[processes.purpose != UPDATES] += self.size
+        place *= len(PURPOSES)
+        place += processes.purpose
+        if (place[1:] < place[:-1]).any():
+            order = np.argsort(place, kind="stable")
+            processes = Processes._make(column[order] for column in processes)
+        return processes, clocks
 
-    def _alike(self, block: Block, name: str, purpose: int, number: Mapping[Law, int]) -> tuple[Processes, Clocks]:
-        """A process for every node of a block."""
-        about, nodes, n = block.about, block.nodes, len(block.names)
-        candidates, ask = np.full(n, self.lists.begin.size - 2), np.zeros(n, np.int64)
-        if purpose != UPDATES:
-            if purpose != DOWNLOADS and about.get("pool"):
-                candidates[:] = list(self.pools).index(about["pool"])
-            elif LINKS[purpose] in self._first_list:
-                candidates = self._first_list[LINKS[purpose]] + nodes
-            there = self.lists.sizes[candidates]
-            wanted = about.get("peers", 1) if purpose == POLLS else about.get("ask")
-            ask = np.full(n, wanted) if purpose == POLLS else there if wanted is None else np.minimum(wanted, there)
-        recent = np.full(n, purpose == POLLS and about.get("select") == "recent")
-        law, own = about[name], np.arange(n)
+    def _alike(self, block: Block, number: Mapping[Law, int]) -> tuple[Processes, Clocks] | None:
+        """All processes of a block, node by node; None where its nodes have none."""
+        own = {name: purpose for name, purpose in ASKING.items() if block.about.get(name) is not None}
+        n, k = len(block.names), len(own)
+        if not own:
+            return None
+        purposes, laws = np.array([*own.values()], np.int8), [block.about[name] for name in own]
+        candidates, ask = np.empty((2, n, k), INDEX)
+        for at, purpose in enumerate(own.values()):
+            candidates[:, at], ask[:, at] = self._asked(block, purpose)
+        recent = (purposes == POLLS) & (block.about.get("select") == "recent")
         each = Processes(
-            nodes, np.full(n, purpose), own, candidates, ask, recent, np.zeros(n, np.int64), np.ones(n, np.int64)
-        )
-        rate, none = np.full(n, law.rate), np.full(n, -1)
-        return each, Clocks(np.full(n, number[law]), rate, np.full(n, purpose), name_words(block.names), none)
+            np.repeat(np.asarray(block.nodes, INDEX), k), np.tile(purposes, n),
+            (np.arange(n, dtype=INDEX)[:, None] + n * np.arange(k, dtype=INDEX)).ravel(), candidates.ravel(),
+            ask.ravel(), np.tile(recent, n), np.zeros(n * k, INDEX), np.ones(n * k, INDEX),
+        )  # fmt: skip
+        kinds = np.array([number[law] for law in laws], INDEX)
+        return each, Clocks(
+            np.repeat(kinds, n), np.repeat([law.rate for law in laws], n), np.repeat(purposes, n),
+            np.tile(name_words(block.names), k), np.full(n * k, -1, INDEX),
+        )  # fmt: skip
+
+    def _asked(self, block: Block, purpose: int) -> tuple[Ints | int, Ints | int]:
+        """The number of the list that a process of each node of a block asks, and how many of it."""
+        about, candidates = block.about, cast("Ints | int", self.lists.begin.size - 2)
+        if purpose == UPDATES:
+            return candidates, 0
+        if purpose != DOWNLOADS and about.get("pool"):
+            candidates = list(self.pools).index(about["pool"])
+        elif LINKS[purpose] in self._first_list:
+            candidates = self._first_list[LINKS[purpose]] + block.nodes
+        there = self.lists.begin[candidates + 1] - self.lists.begin[candidates]
+        if purpose == POLLS:
+            return candidates, about.get("peers", 1)
+        wanted = about.get("ask")
+        return candidates, there if wanted is None else np.minimum(wanted, there)
 
     def _unlike(self, some: Each, order: int, number: Mapping[Law, int]) -> tuple[Processes, Clocks]:
         n, m = some.node.size, some.law.size
-        clock = np.arange(n) if some.clock is None else some.clock
-        empty = np.full(n, self.lists.begin.size - 2)
-        candidates = empty if some.asked is None else some.asked + self._first_list[""]
-        turn = np.zeros(n, np.int64) if some.turn is None else some.turn
+        clock = np.arange(n, dtype=INDEX) if some.clock is None else some.clock.astype(INDEX)
+        empty = np.full(n, self.lists.begin.size - 2, INDEX)
+        candidates = empty if some.asked is None else (some.asked + self._first_list[""]).astype(INDEX)
+        turn = np.zeros(n, INDEX) if some.turn is None else some.turn.astype(INDEX)
         each = Processes(
-            some.node, np.full(n, some.purpose), clock, candidates, np.full(n, int(some.asked is not None)),
-            np.zeros(n, np.bool_), turn, np.full(n, some.turns),
+            some.node.astype(INDEX), np.full(n, some.purpose, np.int8), clock, candidates,
+            np.full(n, int(some.asked is not None), INDEX), np.zeros(n, np.bool_), turn, np.full(n, some.turns, INDEX),
         )  # fmt: skip
-        shape = np.array([number[law] for law in some.laws], np.int64)
-        schedule = np.full(m, -1 if some.schedule is None else order)
-        law = shape[some.law] if some.laws else np.zeros(m, np.int64)
-        return each, Clocks(law, some.rate, np.full(m, some.purpose), some.word, schedule)
+        shape = np.array([number[law] for law in some.laws], INDEX)
+        schedule = np.full(m, -1 if some.schedule is None else order, INDEX)
+        law = shape[some.law] if some.laws else np.zeros(m, INDEX)
+        return each, Clocks(law, some.rate, np.full(m, some.purpose, np.int8), some.word, schedule)
 
     @property
     def processes(self) -> Processes:
@@ -325,6 +375,20 @@ class Topology:
     @property
     def clocks(self) -> Clocks:
         return self._columns[1]
+
+    def kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:
+        """Group, role and attributes of nodes that are alike, and how many these are."""
+        changing = dict[int, Law]()
+        for each in self.each:
+            # What replicas do per source has no place at a node.
+            for node, law, rate in zip(each.node, each.law, each.rate, strict=True) if each.purpose == UPDATES else ():
+                if rate:
+                    changing[int(node)] = at_rate(each.laws[law], float(rate))
+        for block in self.blocks:
+            own = Counter(changing.get(i) for i in block.nodes.tolist()) if changing else {None: len(block.names)}
+            for changes, count in own.items():
+                more = {} if changes is None else {"updates": changes}
+                yield block.group, ROLES[block.role], {**block.about, **more}, count
 
     @property
     def scheduled(self) -> bool:
@@ -340,6 +404,7 @@ class Topology:
         graph = nx.DiGraph(
             **self.about, pools={pool: [names[i] for i in members] for pool, members in self.pools.items()}
         )
+        graph.add_nodes_from(names)
         for block in self.blocks:
             graph.add_nodes_from(block.names, role=ROLES[block.role], group=block.group, **block.about)
         for each in self.each:

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from replnet.network.graph_fields import EVERY, Graph, LinkFields, NodeFields
-from replnet.network.topology import Topology
+from replnet.network.topology import INDEX, Topology
 from replnet.text.errors import FieldsError
 
 Fault = tuple[tuple[str | int, ...], str, str]
@@ -36,8 +36,11 @@ class Wiring:
 
     def add_to(self, made: Topology) -> None:
         number = {name: i for i, name in enumerate(self.nodes)}
+        alike: dict[tuple[Any, ...], list[str]] = {}
         for name, about in self.nodes.items():
-            made.add([name], **about)
+            alike.setdefault(tuple(about.items()), []).append(name)
+        for common, names in alike.items():
+            made.add(names, nodes=np.array([number[name] for name in names], INDEX), **dict(common))
         # One after another, as what comes first is asked first.
         for (kind, delay), some in groupby(self.edges.items(), lambda edge: (edge[1]["kind"], edge[1].get("delay"))):
             upstream, downstream = np.array([(number[a], number[b]) for (a, b), _ in some], np.int64).T
@@ -291,7 +294,7 @@ def _reached(starts: list[str], below: dict[str, list[str]]) -> dict[str, int]:
     levels, queue = dict.fromkeys(starts, 0), deque(starts)
     while queue:
         name = queue.popleft()
-        for other in below[name]:
+        for other in below.get(name, ()):
             if other not in levels:
                 levels[other] = levels[name] + 1
                 queue.append(other)
@@ -317,12 +320,12 @@ def _by_polls(
     for pool, members in wires.pools.items():
         for name in members:
             pools[name] += [(pool, None), (pool, _upstream(wires, name) or "")]
-    seen, queue = set(reached), deque(reached)
+    seen, queue = set(reached), deque(reached if pollers or polled else ())
     while queue:
         name = queue.popleft()
         # One member is enough to reach all who poll the pool.
-        through = [other for pool in pools[name] for other in pollers.pop(pool, ())]
-        for other in (*below[name], *polled[name], *through):
+        through = [other for pool in pools.get(name, ()) for other in pollers.pop(pool, ())]
+        for other in (*below.get(name, ()), *polled.get(name, ()), *through):
             if other not in seen:
                 seen.add(other)
                 queue.append(other)

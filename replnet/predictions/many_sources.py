@@ -374,8 +374,8 @@ def _beyond(system: ManySources, copies: Copies, metric: Metric) -> Prediction:
     try:
         if question.over == "copies":
             return Prediction.of(1.0, basis)
-        if metric.lasting or (question.about == "data" and metric.weight is not AGE):
-            raise NoFormulaError("how long copies of many sources stay fresh, or are there")
+        if metric.lasting or question.level is not None or (question.about == "data" and metric.weight is not AGE):
+            raise NoFormulaError("how long copies of many sources stay fresh, and the law of their ages")
         match question.about:
             case "first":
                 values = copies.source_penalty(metric.weight)

@@ -97,9 +97,8 @@ class Overlay:
                 found[i] = self._of(i)
             except NoFormulaError:
                 failing.append(i)
-        while failing:
-            for users in self._graph.ways.get(failing.pop(), ()):
-                failing += [i for i in users if found.pop(i, None) is not None]
+        for i in self._graph.below(failing):
+            found.pop(i, None)
         kinds = _kinds(found)
         try:
             return kinds, near_ages(kinds)

@@ -72,7 +72,7 @@ def formulas(
         try:
             if len(graph.sources) > MOST_SOURCES:
                 raise NoFormulaError(f"more than {MOST_SOURCES:,} sources with delays, limits, faults or queries")
-            graph.updates, graph.askers  # noqa: B018  which need every law at its rate
+            graph.updates, graph.kinds_of_askers  # noqa: B018  which need every law at its rate
         except (FieldError, NoFormulaError) as error:
             return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), unknown(error))
         ages = [_Ages(graph, row) for row in range(len(graph.sources))]
@@ -91,7 +91,7 @@ def formulas(
         if np.any(graph.reached, axis=0)[topology.group == one[0]].any()
         and (metric.question.of_answers or not graph.asks(one[0]))
     }
-    if rest and graph.limits is not None and any(asker.law is None for asker in graph.askers):
+    if rest and graph.limits is not None and any(asker.law is None for asker in graph.kinds_of_askers):
         found = dict.fromkeys(found, unknown("lines of nodes that download on a schedule, or in turns"))
     elif graph.limits is not None:
         capacity = Capacity(graph)
@@ -121,9 +121,9 @@ def _of_group(graph: PullGraph, ages: list[_Ages], g: int, source: int) -> Predi
     """The mean over the copies of a group, or the answers to its clients, and over sources, or of one (-1: of all)."""
     parts: dict[Prediction, float] = {}
     try:
-        for i, row in graph.held(graph.counted, g, source):
+        for i, row, count in graph.held(graph.counted, g, source):
             prediction = ages[row].freshness(i)
-            parts[prediction] = parts.get(prediction, 0) + ages[row].share(i)
+            parts[prediction] = parts.get(prediction, 0) + count * ages[row].share(i)
     except NoFormulaError as why:
         return unknown(why)
     return mean(parts)
@@ -138,10 +138,10 @@ def _beyond(
     try:
         if at is None and graph.topology.fresh_start:
             raise NoFormulaError(UNSTEADY)
-        for i, row in graph.held(graph.reached, g, source):
+        for i, row, count in graph.held(graph.reached, g, source):
             own, held = ages[row], ages[row].held(i)
             for age in held:
-                share, there = own.share(i) / len(held), 1.0
+                share, there = count * own.share(i) / len(held), 1.0
                 if at is not None and disturbed:
                     age, there = disturbed.age(i, age, at)
                 whole, present = whole + share, present + share * there
@@ -181,7 +181,6 @@ class _Ages:
         self._known: dict[int, InformationAge | NoFormulaError] = {}
         self._same: dict[object, InformationAge] = {}
         self._predicted: dict[InformationAge, Prediction] = {}
-        self._clusters: dict[int, frozenset[int]] = {}
 
     @cached_property
     def _overlay(self) -> Overlay:
@@ -349,35 +348,21 @@ class _Ages:
         """The age of the freshest of so many copies in a cluster, relative to where it downloads from."""
         polls, downloads = self._graph.one(node, POLLS), self._downloads(node)
         assert polls
-        members = polls.candidates.tolist()
         if polls.recent:
             raise NoFormulaError(NO_RECENT.removeprefix("no formula "))
         if downloads is None or len(downloads.candidates) != 1:
             raise NoFormulaError("polls by replicas without exactly one upstream")
         if isinstance(polls.law, Ordered) or isinstance(downloads.law, Ordered):
             raise NoFormulaError("clusters whose downloads or polls come at intervals that depend on one another")
-        # Members share one list of candidates, so that they are compared once and not by each of them.
-        if polls.among not in self._clusters:
-            alike = all(self._alike(i, polls, downloads) for i in members)
-            self._clusters[polls.among] = frozenset(members) if alike else frozenset()
-        if node not in self._clusters[polls.among]:
+        if not self._graph.clustered[polls.among] or not (polls.candidates == node).any():
             raise NoFormulaError(LINKS)
         if self._graph.topology.delay or self._graph.topology.delays:
             raise NoFormulaError("polls that take time")
         own, among = (successful(self._graph, p) for p in (downloads, polls))
-        key = ("cluster", len(members), own, among, polls.ask, ask)
+        key = ("cluster", len(polls.candidates), own, among, polls.ask, ask)
         if key not in self._same:
-            self._same[key] = cluster(len(members), own, among, polls.ask, ask=ask)
+            self._same[key] = cluster(len(polls.candidates), own, among, polls.ask, ask=ask)
         return self._same[key]
-
-    def _alike(self, node: int, polls: Asker, downloads: Asker) -> bool:
-        mine, own = self._graph.one(node, POLLS), self._downloads(node)
-        return (
-            mine is not None
-            and own is not None
-            and (mine.law, mine.ask, mine.recent, mine.among) == (polls.law, polls.ask, polls.recent, polls.among)
-            and (own.law, own.candidates.tolist()) == (downloads.law, downloads.candidates.tolist())
-        )
 
     def _answers(self, queries: Asker) -> list[InformationAge]:
         """The ages that a query may get, all equally likely."""
@@ -432,7 +417,7 @@ class _Ages:
     def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | Part]:
         """The one upstream of a node or a cluster, and the age relative to that; -1 if there is none or several."""
         whole, downloads = self._age(node), self._downloads(node)
-        if downloads is None or downloads.candidates.size > 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
+        if downloads is None or downloads.candidates.size != 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
             return -1, whole
         up = int(downloads.candidates[0])
         above = -1 if up == self._source else up

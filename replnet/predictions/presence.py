@@ -78,7 +78,7 @@ def presence(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
             continue
         parts: dict[Prediction, float] = {}
         try:
-            for i, row in graph.held(graph.counted, g, -1):
+            for i, row, _ in graph.held(graph.counted, g, -1):
                 queries = graph.one(i, QUERIES)
                 if about == "answered":
                     assert queries

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, final
+from functools import cache, cached_property
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from replnet.laws import Constant, Law
 from replnet.laws.law import Flags, Ints
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
-from replnet.network.topology import DOWNLOADS, QUERIES, UPDATES, Topology
+from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Topology
 
 
 class Asker(NamedTuple):
@@ -58,10 +58,21 @@ class PullGraph:
 
     def _law(self, clock: int, turns: int) -> Law | None:
         clocks = self.topology.clocks
-        law, rate = self.topology.laws[clocks.law[clock]], float(clocks.rate[clock]) / turns
-        if clocks.schedule[clock] >= 0 or rate == 0 or (turns > 1 and not isinstance(law, Constant)):
+        rate = float(clocks.rate[clock]) / turns
+        if clocks.schedule[clock] >= 0 or rate == 0:
             return None
-        return law if rate == law.rate else at_rate(law, rate)
+        return self._at_rate(int(clocks.law[clock]), rate, turns)
+
+    @cached_property
+    def _at_rate(self) -> Callable[[int, float, int], Law | None]:
+        @cache
+        def found(number: int, rate: float, turns: int) -> Law | None:
+            law = self.topology.laws[number]
+            if turns > 1 and not isinstance(law, Constant):
+                return None
+            return law if rate == law.rate else at_rate(law, rate)
+
+        return found
 
     @cached_property
     def updates(self) -> list[Law | None]:
@@ -70,25 +81,47 @@ class PullGraph:
         return [self._law(clock, 1) for clock in p.clock[p.purpose == UPDATES].tolist()]
 
     @cached_property
-    def askers(self) -> list[Asker]:
-        p, lists = self.topology.processes, self.topology.lists
-        columns = (p.node, p.purpose, p.clock, p.candidates, p.ask, p.recent, p.turns)
-        return [
-            Asker(node, purpose, self._law(clock, turns), lists.of(among), among, ask, recent, clock)
-            for node, purpose, clock, among, ask, recent, turns in zip(*(c.tolist() for c in columns), strict=True)
-            if purpose != UPDATES
-        ]
+    def _first(self) -> int:
+        """The first process that is no update; from here on they are in the order of nodes."""
+        return int(np.count_nonzero(self.topology.processes.purpose == UPDATES))
 
     @cached_property
-    def _of_node(self) -> dict[int, list[Asker]]:
-        found: dict[int, list[Asker]] = {}
-        for asker in self.askers:
-            found.setdefault(asker.node, []).append(asker)
-        return found
+    def _asker(self) -> Callable[[int], Asker]:
+        p, lists = self.topology.processes, self.topology.lists
+
+        @cache
+        def asker(q: int) -> Asker:
+            among, clock = int(p.candidates[q]), int(p.clock[q])
+            law = self._law(clock, int(p.turns[q]))
+            return Asker(
+                int(p.node[q]), int(p.purpose[q]), law, lists.of(among), among, int(p.ask[q]), bool(p.recent[q]), clock
+            )
+
+        return asker
+
+    @property
+    def askers(self) -> list[Asker]:
+        return [self._asker(q) for q in range(self._first, self.topology.processes.node.size)]
+
+    @cached_property
+    def kinds_of_askers(self) -> list[Asker]:
+        """One of those who have the same law and ask in the same way, wherever they ask."""
+        p = self.topology.processes
+        first = np.unique(alike(*self._how(np.arange(self._first, p.node.size))), return_index=True)[1]
+        return [self._asker(self._first + q) for q in first.tolist()]
+
+    def _how(self, some: Ints) -> tuple[Any, ...]:
+        """What processes are by themselves, column by column."""
+        p, clocks = self.topology.processes, self.topology.clocks
+        clock = p.clock[some]
+        own = clocks.law[clock], clocks.rate[clock], clocks.schedule[clock]
+        return (*own, p.purpose[some], p.turns[some], p.ask[some], p.recent[some])
 
     def by(self, node: int, purpose: int) -> list[Asker]:
         """The processes of a node for this purpose."""
-        return [asker for asker in self._of_node.get(node, ()) if asker.purpose == purpose]
+        p = self.topology.processes
+        begin, end = self._first + np.searchsorted(p.node[self._first :], [node, node + 1])
+        return [self._asker(q) for q in range(begin, end) if p.purpose[q] == purpose]
 
     def one(self, node: int, purpose: int) -> Asker | None:
         """The first of them."""
@@ -97,40 +130,109 @@ class PullGraph:
     def upstreams(self, node: int) -> list[int]:
         return [i for asker in self.by(node, DOWNLOADS) for i in asker.candidates.tolist()]
 
-    @cached_property
-    def ways(self) -> dict[int, list[list[int]]]:
-        """By node, the groups of nodes who may get from it what it has."""
-        home = {asker.node: asker.candidates[0] for asker in self.askers if asker.purpose == DOWNLOADS and asker.ask}
-        alike: dict[object, tuple[list[int], list[int]]] = {}  # members and users of a list
-        for asker in self.askers:
-            if asker.ask:  # of recent contacts those alone who share its upstream
-                own = home.get(asker.node) if asker.recent else None
-                key = asker.among, asker.recent, own
-                if key not in alike:
-                    members = asker.candidates.tolist()
-                    alike[key] = [i for i in members if not asker.recent or home.get(i) == own], []
-                alike[key][1].append(asker.node)
-        found: dict[int, list[list[int]]] = {}
-        for members, users in alike.values():
-            for i in members:
-                found.setdefault(i, []).append(users)
+    def _rows(self, purpose: int) -> Ints:
+        """The process of every node for this purpose: -1 without one, -2 with several."""
+        node = self.topology.processes.node
+        mine = np.flatnonzero(self.topology.processes.purpose == purpose)
+        found, several = np.full(self.topology.size, -1), np.bincount(node[mine], minlength=self.topology.size) > 1
+        found[node[mine]] = mine
+        found[several] = -2
         return found
+
+    @cached_property
+    def clustered(self) -> Flags:
+        """By the number of a list: whether all of its members poll it, and each other thing they do is the same."""
+        p, lists = self.topology.processes, self.topology.lists
+        found, pulls, polls = np.zeros(lists.begin.size - 1, np.bool_), self._rows(DOWNLOADS), self._rows(POLLS)
+        for pool in range(len(self.topology.pools)):
+            members = lists.of(pool)
+            both = pulls[members], polls[members]
+            if not members.size or min(one.min() for one in both) < 0:
+                continue
+            upstream = lists.members[lists.begin[p.candidates[both[0]]]]
+            columns = [upstream, p.candidates[both[1]], *(column for one in both for column in self._how(one))]
+            same = all((column == column[0]).all() for column in columns) and p.candidates[both[1][0]] == pool
+            found[pool] = same and (lists.sizes[p.candidates[both[0]]] == 1).all()
+        return found
+
+    @cached_property
+    def kinds(self) -> Ints:
+        """A number for every node; those of one number have the same formulas.
+
+        They have one upstream each, and do the same below nodes of one kind, or they are a cluster of nodes that are
+        alike. Whoever asks several others, and whoever something of its own may befall, is a kind by itself.
+        """
+        n, kind = self.topology.size, np.arange(self.topology.size)
+        if self.strict or self.topology.delays or self.topology.weights is not None:
+            return kind
+        p, lists, pulls = self.topology.processes, self.topology.lists, self._rows(DOWNLOADS)
+        others, polls = (self._rows(QUERIES) != -1) | (self.topology.role != REPLICA), self._rows(POLLS)
+        pooled = np.where(polls >= 0, p.candidates[polls], -1)
+        alone = (polls == -1) | ((polls >= 0) & self.clustered[pooled])
+        plain = np.flatnonzero(alone & ~others & (pulls >= 0))
+        plain = plain[(lists.sizes[p.candidates[pulls[plain]]] == 1) & (p.ask[pulls[plain]] == 1)]
+        upstream = np.full(n, -1)
+        upstream[plain] = lists.members[lists.begin[p.candidates[pulls[plain]]]]
+        own = np.zeros(n, np.int64)
+        own[plain] = alike(*self._how(pulls[plain]), pooled[plain])
+        order = plain[np.argsort(upstream[plain], kind="stable")]
+        first, last = (np.searchsorted(upstream[order], np.arange(n), side=side) for side in ("left", "right"))
+        level = np.flatnonzero((upstream < 0) & (last > first))
+        while level.size:  # those below the ones that are known
+            count = last[level] - first[level]
+            level = order[np.repeat(first[level] - np.cumsum(count) + count, count) + np.arange(count.sum())]
+            same = alike(own[level], kind[upstream[level]])
+            kind[level] = level[np.unique(same, return_index=True)[1]][same]
+            level = level[last[level] > first[level]]
+        return kind
+
+    @cached_property
+    def _ways(self) -> Any:
+        """A graph from nodes to the lists that they are in, and from lists to those who ask them."""
+        from scipy.sparse import csr_array
+
+        p, lists, n = self.topology.processes, self.topology.lists, self.topology.size
+        some = np.flatnonzero((p.ask > 0) & ~p.recent)
+        home = np.full(n, -1)
+        pulls = np.flatnonzero((p.purpose == DOWNLOADS) & (p.ask > 0))
+        home[p.node[pulls]] = lists.members[lists.begin[p.candidates[pulls]]]
+        member, of = [lists.members], [np.repeat(np.arange(lists.begin.size - 1), lists.sizes)]
+        asker, asked, number = [p.node[some]], [p.candidates[some]], lists.begin.size - 1
+        recent = np.flatnonzero((p.ask > 0) & p.recent)
+        for among, own in np.unique(np.column_stack([p.candidates[recent], home[p.node[recent]]]), axis=0).tolist():
+            # Of recent contacts those alone are asked who share the upstream.
+            users = recent[(p.candidates[recent] == among) & (home[p.node[recent]] == own)]
+            members = lists.of(among)
+            member.append(members[home[members] == own])
+            of.append(np.full(member[-1].size, number))
+            asker.append(p.node[users])
+            asked.append(np.full(users.size, number))
+            number += 1
+        begin = np.concatenate([*member, *(n + lists_asked for lists_asked in asked)])
+        end = np.concatenate([*(n + one for one in of), *asker])
+        return csr_array((np.ones(begin.size, np.int8), (begin, end)), shape=(n + number, n + number))
+
+    def below(self, nodes: Sequence[int]) -> list[int]:
+        """These nodes, and all to whom something may come from them."""
+        there = np.zeros(self._ways.shape[0], np.bool_)
+        new = there.copy()
+        new[list(nodes)] = True
+        while new.any():
+            there |= new
+            new = (self._ways.T @ new.astype(np.int64) > 0) & ~there
+        return np.flatnonzero(there[: self.topology.size]).tolist()
 
     @cached_property
     def reached(self) -> list[Flags]:
         """By source, who can come to hold a copy of it."""
+        from scipy.sparse.csgraph import breadth_first_order
+
         found = []
         for source in self.sources:
-            there, waiting, done = np.zeros(self.topology.size, np.bool_), [source], set[int]()
-            there[source] = True
-            while waiting:
-                for users in self.ways.get(waiting.pop(), ()):
-                    if id(users) not in done:  # users of one list are met once, and not by each of its members
-                        done.add(id(users))
-                        waiting += [i for i in users if not there[i]]
-                        there[users] = True
+            there = np.zeros(self._ways.shape[0], np.bool_)
+            there[breadth_first_order(self._ways, source, return_predecessors=False)] = True
             there[source] = False
-            found.append(there)
+            found.append(there[: self.topology.size])
         return found
 
     @cached_property
@@ -142,16 +244,21 @@ class PullGraph:
             there[self.sources] = False
         return found
 
-    def held(self, of: list[Flags], group: int, row: int) -> Iterator[tuple[int, int]]:
+    def held(self, of: list[Flags], group: int, row: int) -> Iterator[tuple[int, int, int]]:
         """Nodes of a group, each with the sources that `of` has for it: all of them (-1), or that in this row.
 
-        Who looks at several nodes is a node here, with a number past all others.
+        One of every kind, with the number of those of its kind. Who looks at several nodes is a node here, with a
+        number past all others.
         """
         topology, rows = self.topology, range(len(self.sources)) if row < 0 else [row]
-        views = enumerate(topology.views, topology.size)
-        members = {i: np.array([i]) for i in np.flatnonzero(topology.group == group).tolist()}
-        members |= {v: view.nodes for v, view in views if view.group == topology.groups[group]}
-        return ((i, s) for i, nodes in members.items() for s in rows if of[s][nodes].any())
+        mine = np.flatnonzero(topology.group == group)
+        _, first, count = np.unique(self.kinds[mine], return_index=True, return_counts=True)
+        order = np.argsort(first)
+        for i, many in zip(mine[first[order]].tolist(), count[order].tolist(), strict=True):
+            yield from ((i, s, many) for s in rows if of[s][i])
+        for v, view in enumerate(topology.views, topology.size):
+            if view.group == topology.groups[group]:
+                yield from ((v, s, 1) for s in rows if of[s][view.nodes].any())
 
     @cached_property
     def rows(self) -> dict[str, tuple[int, int]]:
@@ -179,3 +286,13 @@ class PullGraph:
     @property
     def queries(self) -> list[Asker]:
         return [asker for asker in self.askers if asker.purpose == QUERIES]
+
+
+def alike(*columns: Any) -> Ints:
+    """Numbers from 0 on, the same for rows that are the same in every column."""
+    found = np.zeros(columns[0].size, np.int64)
+    for column in columns:
+        if found.size and (column != column[0]).any():
+            values, which = np.unique(column, return_inverse=True)
+            found = np.unique(found * values.size + which, return_inverse=True)[1]
+    return found

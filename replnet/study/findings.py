@@ -16,6 +16,7 @@ from replnet.engines.tally import Path
 from replnet.laws.law import Floats, Ints
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.metrics import Metric
+from replnet.measure.profile import pseudo_values
 from replnet.measure.row import NOTHING, Row, judged
 from replnet.measure.verdict import ROUNDING, Comparison
 from replnet.study.caveats import behind, heavy, locked, pull_laws
@@ -105,7 +106,12 @@ class Findings:
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
         """By replication, an amount and the whole of which it is a share."""
         shares = np.array([path.shares[group, metric] for path in self.paths])
-        return shares[:, 0], shares[:, 1]
+        amounts, wholes = shares.T
+        level = next((one.question.level for one in self.asked if one.name == metric), None)
+        if level is None or not wholes.any():
+            return amounts, wholes
+        curves = np.array([path.profiles[group, metric] for path in self.paths])
+        return pseudo_values(curves, wholes, level), np.ones(wholes.size)
 
     def _doubt(self, group: str, metric: str) -> str:
         """What there is against an interval of one of the metrics that were asked for."""

@@ -122,7 +122,8 @@ def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) ->
         if metric == "freshness"
     }
     prompt, late = formulas(topology), formulas(_slower(topology, live.late))
-    known = {key: formula for key, formula in late.items() if formula.known}
+    # What is known only between bounds tells less than step does.
+    known = {key: formula for key, formula in late.items() if formula.known and not formula.accuracy}
     without = "without delay" if compiled.constant_delay == 0 else "with no other delay than the network's own"
     for group, metric in known:
         if metric == "freshness":
@@ -165,7 +166,7 @@ def _blind(prompt: Prediction | None) -> Prediction:
     """In the place of a formula that does not take the delay."""
     if prompt is None or not prompt.known:
         return Prediction(math.nan, note=prompt.note if prompt else "no formula")
-    return Prediction(math.nan, note=f"no formula takes the delay of messages, without it: {prompt.value:.5f}")
+    return Prediction(math.nan, note=f"no exact formula takes the delay of messages, without it: {prompt.value:.5f}")
 
 
 def _against(ours: Findings, reference: Findings, prompt: Findings, key: Key) -> Comparison:

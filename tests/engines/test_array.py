@@ -80,6 +80,29 @@ def test_they_agree_over_many_seeds(network, sampled):
         assert_agree(task(network, seed, 20.0, sampled), replication=seed % 3)
 
 
+LASTING = (
+    "fresh_spell", "stale_spell", "fresh_spell_beyond(0.4)", "fresh_residual(0.3)", "fresh_residual(2)", "older(0.7)",
+    "age_quantile(0.9)", "staleness_quantile(0.5)", "freshness at 0", "freshness at 1.5", "availability at 3",
+    "missing_updates at 7.9",
+)  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(networks(), st.integers(0, 1000), st.booleans())
+def test_they_agree_on_how_long_copies_last_and_from_a_fresh_start(network, seed, fresh):
+    data = network.data() | ({"start": "fresh"} if fresh else {})
+    network = rn.Network.from_data(data)
+    assume(walks(plan(network)))
+    assert_agree(task(network, seed, 8.0, measure=LASTING))
+
+
+def test_after_a_fresh_start_all_is_fresh_until_the_next_update():
+    network = rn.cascade(depth=3, start="fresh", updates="constant(period=100)", downloads="exponential(rate=1)")
+    of = task(network, 1, 50.0, measure=("freshness at 0",))
+    for path in both(of):
+        assert path.shares["level 3", "freshness at 0"] == (1.0, 1.0)
+
+
 def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
     of = task(NAMED["cluster"], 1, 200.0, False)
     whole = array.run_path(of)

@@ -91,7 +91,8 @@ def test_any_network_is_the_same_one_by_one(network, seed, sampled, asked):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "size"), [("array", "WINDOW", 64), ("array", "MOST", 256), ("pulls", "SLICE", 100)]
+    ("module", "name", "size"),
+    [("array", "WINDOW", 64), ("array", "MOST", 256), ("pulls", "SLICE", 100), ("array", "MOST_PULLS", 50)],
 )
 @pytest.mark.parametrize("sampled", [True, False])
 @pytest.mark.parametrize("which", ["cluster", "tiers"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from replnet.laws import Constant, Exponential, Law, Pareto
 from replnet.network import InputError, Network, cascade, compose, cooperative, graph, load, redundant, single
 from replnet.network.specification import KINDS, schema
+from replnet.network.topology import Branched
 
 LAW = "exponential(rate=2)"
 TWO = Exponential(rate=2)
@@ -403,3 +404,12 @@ def test_any_specification_builds_a_sound_graph(data):
     for name, group in found.nodes(data="group"):
         if data["kind"] in ("cascade", "graph") and group.startswith("level"):
             assert group == f"level {distance[name]}"
+
+
+def test_names_of_trees_are_known_without_a_text_each():
+    names = Branched("a/", 3, 2)
+    assert [*names] == [names[i] for i in range(9)] == names[:]
+    assert (names[0], names[5], names[-1], len(names)) == ("a/1.1", "a/2.3", "a/3.3", 9)
+    assert len([*Branched("", 1, 1000)]) == 1
+    with pytest.raises(IndexError):
+        names[9]

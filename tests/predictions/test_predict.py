@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from functools import cached_property
+
 import networkx as nx
+import numpy as np
 import pytest
+from any_network import drawn_network
 
 import replnet as rn
+from replnet.predictions import predict
+from replnet.predictions.pull_graph import PullGraph
 
 E1, E2 = "exponential(rate=1)", "exponential(rate=2)"
 CLUSTER = {"replicas": 4, "peers": 2, "updates": E1, "downloads": E1, "polls": E1}
@@ -161,3 +168,27 @@ def test_an_overloaded_source_is_said():
     assert "source is asked 10 times" in rows["cluster", "service_rate"].note
     assert rows["source", "rejected"].predicted == 0.5
     assert rows["cluster", "freshness"].predicted is None
+
+
+class OneByOne(PullGraph):
+    """Every node is a kind by itself."""
+
+    @cached_property
+    def kinds(self):
+        return np.arange(self.topology.size)
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_nodes_of_one_kind_have_the_same_formulas(number, monkeypatch):
+    """On networks that no one chose, what is said kind by kind is what is said node by node."""
+    net = drawn_network(random.Random(f"kinds {number}").choice)
+    by_kind = predict.formulas(net.topology)
+    monkeypatch.setattr(predict, "PullGraph", OneByOne)
+    assert predict.formulas(net.topology) == by_kind
+
+
+def test_there_are_few_kinds_in_large_trees_and_clusters():
+    tree = rn.cascade(depth=3, branching=5, updates="exponential(rate=1)", downloads="exponential(rate=2)")
+    assert np.unique(PullGraph(tree.topology).kinds).size == 1 + 3
+    cluster = rn.load("cooperative", ["replicas=50"])
+    assert np.unique(PullGraph(cluster.topology).kinds).size == 1 + 1

@@ -114,7 +114,7 @@ def test_what_no_formula_takes_the_delay_of_is_judged_against_a_step_that_is_as_
     assert (row.predicted, row.kind, row.source) == (None, "", "")
     assert row.verdict == result.verdict == "agree"
     assert abs(row.z) < 5  # how far the difference is from 0
-    assert f"no formula takes the delay of messages, without it: {prompt:.5f}" in row.note
+    assert f"no exact formula takes the delay of messages, without it: {prompt:.5f}" in row.note
     task, late = Task(plan(CLUSTER), 1, 10.0), step.Lateness((SLIP + LATE,), (LATE,))
     value = np.mean([step.run_path(task, r, late).shares["cluster", "freshness"][0] / 50 for r in range(32)])
     assert f"step with wakes 0.004 and messages 0.01 late as here: {value:.5f}" in row.note

@@ -48,6 +48,9 @@ def assert_same(of: Task, ours: Path, theirs: Path) -> None:
     assert (ours.depth, ours.unproven) == (theirs.depth, theirs.unproven)
     assert_close(ours.shares, theirs.shares)
     assert_close(ours.undated, theirs.undated)
+    assert ours.profiles.keys() == theirs.profiles.keys()
+    for key, profile in theirs.profiles.items():
+        np.testing.assert_allclose(ours.profiles[key], profile, rtol=ROUNDING, atol=1e-6)
     if of.dated or not of.sampled:  # else `array` knows of copies when they go stale, and not when they left
         replicas = of.plan.topology.role == REPLICA
         assert np.array_equal(ours.copies[:, replicas], theirs.copies[:, replicas])

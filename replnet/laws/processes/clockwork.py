@@ -33,11 +33,12 @@ class Clockwork:
         schedules: Sequence[tuple[Schedule, Ints, Words]] = (),
         events: int = 1 << 15,
         room_for: Callable[[int], Floats] = np.empty,
+        horizon: float = math.inf,
     ) -> None:
         """Streams are named by the sum of the words of `run` and of `names`.
 
         `schedules` come with the processes that they have, and with a word of a run for chance that is theirs alone.
-        `events` is the size of a window to aim at.
+        `events` is the size of a window to aim at; none goes beyond `horizon`.
         """
         free = rates > 0
         for _, rows, _ in schedules:
@@ -47,8 +48,9 @@ class Clockwork:
         laws = [laws[g] for g in kinds.tolist()]
         stretch = np.array([law.rate for law in laws])[which] / rates[mine] if mine.size else np.empty(0)
         self._renewals = Renewals(
-            laws, which, run, names[mine], purpose[mine], events, room_for, None if (stretch == 1).all() else stretch
-        )
+            laws, which, run, names[mine], purpose[mine], events, room_for,
+            None if (stretch == 1).all() else stretch, horizon,
+        )  # fmt: skip
         moving = [schedule for schedule in schedules if rates[schedule[1]].any()]
         self._tables = [(of.timetable(own, run + names[rows] - own), rows) for of, rows, own in moving]
         self._plain = mine.size == rates.size

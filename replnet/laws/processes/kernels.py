@@ -85,15 +85,15 @@ def spend(until, offset, head, tail, points, ends):
 
 
 @njit(cache=True)
-def turn(times, rows, depth, place, points):
-    """The instants of each row back to -depth, which descend, in ascending order up to place[p], which goes down."""
+def turn(times, rows, counts, place, points):
+    """The instants of each row, so many that descend, in ascending order up to place[p], which goes down."""
+    at = 0
     for q in range(rows.size):
-        p = rows[q]
-        for j in range(times.shape[1]):
-            if times[q, j] < -depth:
-                break
-            place[p] -= 1
-            points[place[p]] = times[q, j]
+        last = place[rows[q]] - 1
+        for j in range(counts[q]):
+            points[last - j] = times[at + j]
+        place[rows[q]] -= counts[q]
+        at += counts[q]
 
 
 @njit(cache=True)

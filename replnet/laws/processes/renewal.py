@@ -21,8 +21,8 @@ sizes of blocks or windows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -39,6 +39,8 @@ CHUNK = 15_000
 MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and about a second
 BURST = 100  # times as many events as expected
 PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
+PAST_OF_ROW = 32  # instants that every row may have in the past, however many rows there are
+LOT = 1 << 20  # rows that are looked up at once, and from which on memory is had for a horizon and not for a window
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,18 @@ class Window:
         o = self.offset[process]
         return self.points[o + self.first[process] : o + self.last[process]]
 
+    def parts(self, most: float) -> Iterator[Window]:
+        """The same in stretches of time one after another, of about so many instants at most."""
+        begin, first, count = self.start, self.first, max(math.ceil(self.total / most), 1)
+        for end in np.linspace(self.start, self.end, count + 1)[1:].tolist() if count > 1 else ():
+            last = np.empty_like(first)
+            total = spend(end, self.offset, first, self.last, self.points, last)
+            serial = self.serial + (first - self.first)
+            yield replace(self, start=begin, end=end, first=first, last=last, serial=serial, total=total)
+            begin, first = end, last
+        if count == 1:
+            yield self
+
 
 def used(numbers: Ints) -> tuple[Ints, Ints]:
     """The numbers that there are, in order, and the place of each among them; for numbers from 0 on, none large."""
@@ -81,10 +95,11 @@ class Renewals:
         events: int = 1 << 15,
         room_for: Callable[[int], Floats] = np.empty,
         stretch: Floats | None = None,
+        horizon: float = math.inf,
     ) -> None:
         """Process p follows laws[which[p]], its intervals `stretch`[p] times as long.
 
-        `events` is the size of a window to aim at, `room_for` gives memory.
+        `events` is the size of a window to aim at, `room_for` gives memory; no window goes beyond `horizon`.
         """
         self._chance, self._stretch = Chance(run, names, purpose), stretch
         rates = np.array([law.rate for law in laws])[which]
@@ -103,7 +118,7 @@ class Renewals:
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
         self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total if total else math.inf
         self._start(which)
-        expected = self.length * self._rate
+        expected = (self.length if which.size < LOT else min(self.length, horizon)) * self._rate
         self._blocks = np.minimum(np.ceil(expected + 1), CHUNK).astype(np.int64)
         # Little more than is likely needed: with many rows, it is their memory that costs.
         room = (np.ceil(expected + 5 * np.sqrt(expected) + 4).astype(np.int64) + self._blocks)[which]
@@ -213,47 +228,59 @@ class Renewals:
 
     def past(self, depth: float) -> Window:
         """All instants in [-depth, 0), each process in ascending order."""
-        if (expected := depth * self._total) > MOST:
+        if (expected := depth * self._total) > most_past(self.age.size):
             self._refuse(depth, expected)
         counts = np.zeros(self.age.size, np.int64)
         blocks = [block for g in range(len(self._laws)) for block in self._backwards(g, depth, counts)]
         ends = np.cumsum(counts + 1) - 1
         points, place = np.empty(int(ends[-1]) + 1 if ends.size else 0), ends.copy()
-        for times, rows in blocks:
-            turn(times, rows, depth, place, points)
+        while blocks:
+            turn(*blocks.pop(0), place, points)
         points[ends] = self.next_instants()
         zero = np.zeros_like(counts)
         return Window(-depth, 0.0, points, ends - counts, zero, counts, -counts, int(counts.sum()))
 
-    def _backwards(self, g: int, depth: float, counts: Ints) -> list[tuple[Floats, Ints]]:
-        """Instants of the g-th law back to -depth and a little beyond, latest first, in blocks and whose they are."""
-        members = self._members[g]
-        walk, last, blocks = self._behind(g), -self.age[members], []
-        times, short, drawn = last[:, None].copy(), np.arange(members.size), 0
-        each = 1  # instants so far of a row that is still short
-        while short.size:
-            blocks.append((times, members[short]))
-            counts[members[short]] += (times >= -depth).sum(axis=1)
-            last[short] = times[:, -1]
-            short = short[times[:, -1] >= -depth]
-            if not short.size:
-                break
-            missing = (last[short].max() + depth) * self._rate[g]
-            # As many again as there are, for bursts, in which intervals are far below their mean.
-            block = int(min(max(missing + 2 * math.sqrt(missing) + 8, each), 4096))
-            each, drawn = each + block, drawn + block * short.size
-            if drawn > MOST:
-                self._refuse(depth, drawn)
-            times = self._stretched(walk(short, block), members[short])
-            times[:, 0] = last[short] - times[:, 0]
-            times[:, 1:] *= -1
-            times = np.cumsum(times, axis=1)
-        return blocks
+    def _backwards(self, g: int, depth: float, counts: Ints) -> Iterator[tuple[Floats, Ints, Ints]]:
+        """Instants of the g-th law back to -depth, in blocks: latest first row by row, whose they are, how many each.
+
+        A block draws more than are needed, of which nothing stays.
+        """
+        members, drawn = self._members[g], 0
+        walk, most = self._behind(g), most_past(self.age.size)
+        for lot in range(0, members.size, LOT):
+            short = np.arange(lot, min(lot + LOT, members.size))
+            last = -self.age[members[short]]
+            times, each = last[:, None].copy(), 1  # instants so far of a row that is still short
+            while short.size:
+                needed = times >= -depth
+                there = needed.sum(axis=1)
+                yield times[needed], members[short], there
+                counts[members[short]] += there
+                last = times[:, -1]
+                going = last >= -depth
+                short, last = short[going], last[going]
+                if not short.size:
+                    break
+                missing = (last.max() + depth) * self._rate[g]
+                # As many again as there are, for bursts, in which intervals are far below their mean.
+                block = int(min(max(missing + 2 * math.sqrt(missing) + 8, each), 4096))
+                each, drawn = each + block, drawn + block * short.size
+                if drawn > most:
+                    self._refuse(depth, drawn)
+                times = self._stretched(walk(short, block), members[short])
+                times[:, 0] = last - times[:, 0]
+                times[:, 1:] *= -1
+                times = np.cumsum(times, axis=1)
 
     def _refuse(self, stretch: float, events: float) -> None:
         laws = " and ".join(map(str, self._laws))
         wrong = f"{laws} had {events:.2g} events in {stretch:.3g} units of time, which is too many to go through"
         raise FieldError("law", wrong, f"lighter tails, or fewer events: {MOST:,} at most")
+
+
+def most_past(rows: int) -> int:
+    """Instants of so many processes that can be looked up at once."""
+    return max(MOST, PAST_OF_ROW * rows)
 
 
 def _renewing(law: Law, of: Streams) -> Walk:

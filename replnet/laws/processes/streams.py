@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Words = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.integer[Any]]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -50,7 +51,9 @@ def mix(z: Words) -> Words:
 
 def name_words(names: Iterable[str]) -> Words:
     """A word per node name; not `hash`, which differs from process to process."""
-    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
+    digests = bytearray()  # grows in place, where millions of digests of their own would take ten times as much
+    for name in names:
+        digests += hashlib.blake2b(name.encode(), digest_size=8).digest()
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
@@ -60,7 +63,7 @@ def seed_words(seed: int, replication: int) -> Words:
     return mix(mix(state[:1] + GOLDEN) ^ mix(state[1:] + np.full(1, replication, np.uint64) * GOLDEN))
 
 
-def streams(run: Words, names: Words, purpose: npt.NDArray[np.int64], part: int) -> Streams:
+def streams(run: Words, names: Words, purpose: Numbers, part: int) -> Streams:
     """The streams of many (node, purpose) pairs in one part of one run."""
     label = (purpose * 8 + part + 1).astype(np.uint64)
     key = mix(mix(run + names) + label * GOLDEN)
@@ -75,9 +78,9 @@ class Chance(NamedTuple):
 
     run: Words
     names: Words
-    purpose: npt.NDArray[np.int64]
+    purpose: Numbers
 
-    def of(self, rows: npt.NDArray[np.int64]) -> Chance:
+    def of(self, rows: Numbers) -> Chance:
         """Of some of the processes."""
         return Chance(self.run, self.names[rows], self.purpose[rows])
 
@@ -89,17 +92,17 @@ class Chance(NamedTuple):
         return exponentials(self.streams(START), n)
 
 
-def words(of: Streams, n: int | npt.NDArray[np.int64]) -> Words:
+def words(of: Streams, n: int | Numbers) -> Words:
     """The n-th word of every stream, or many of one; n may be negative."""
     return mix(of.key + (np.atleast_1d(n) + 1).astype(np.uint64) * of.gamma)
 
 
-def uniforms(of: Streams, n: int | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def uniforms(of: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
     """The same words as numbers in (0, 1]."""
     return np.asarray(((words(of, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
 
 
-def exponentials(of: Streams, n: int | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def exponentials(of: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
     """And as standard exponentials."""
     return np.asarray(-np.log(uniforms(of, n)))
 
@@ -113,14 +116,21 @@ def word(key: int, gamma: int, n: int) -> int:
     return z ^ (z >> 31)
 
 
-def distinct(key: int, gamma: int, wake: int, k: int, n: int) -> list[int]:
-    """k distinct numbers of 0..n-1, every set equally likely (Floyd's method); all n in order where k = n."""
+def distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = False) -> list[int]:
+    """k distinct numbers of 0..n-1, every set equally likely (Floyd's method), and `mixed` every order of it.
+
+    All n in order where k = n.
+    """
     if k == n:
         return list(range(n))
     chosen: list[int] = []
     for q in range(k):
         top = n - k + q
         # The upper half of a word times (top + 1), upper half again: even to one part in 2**32 / n.
-        pick = (word(key, gamma, wake * k + q) >> 32) * (top + 1) >> 32
+        chance = word(key, gamma, wake * k + q)
+        pick = (chance >> 32) * (top + 1) >> 32
         chosen.append(top if pick in chosen else pick)
+        if mixed:
+            place = (chance & 0xFFFFFFFF) * (q + 1) >> 32
+            chosen[q], chosen[place] = chosen[place], chosen[q]
     return chosen

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from replnet.network.aggregate import Aggregate
-from replnet.network.build import memory_said
+from replnet.network.build import takes
 from replnet.network.pictures.layout import Forest, forest
+from replnet.network.topology import ROLES
 from replnet.text.numbers import counted
 
 if TYPE_CHECKING:
@@ -26,30 +27,33 @@ MOST_NAMES = 4
 def describe(network: Network) -> str:
     if isinstance(network.spec, Aggregate):
         return _aggregate(network.name, network.spec)
-    graph = network.graph
-    groups: dict[str, list[Node]] = defaultdict(list)
-    for _, node in graph.nodes(data=True):
-        groups[node["group"]].append(node)
-    roles = {"source": network.sources, "replica": network.replicas, "client": network.clients}
-    counts = ", ".join(counted(len(names), role) for role, names in roles.items() if names)
+    topology = network.topology
+    groups: dict[str, list[tuple[Node, int]]] = defaultdict(list)  # nodes that are alike, and how many
+    roles = dict.fromkeys(ROLES, 0)
+    for group, role, node, count in topology.kinds():
+        groups[group].append((node, count))
+        roles[role] += count
+    counts = ", ".join(counted(count, role) for role, count in roles.items() if count)
     head = network.name if network.name == network.kind else f"{network.name} ({network.kind})"
     lines = [f"{head}: {counts}"]
     if network.spec.title:
         lines.append(network.spec.title)
     width = max(map(len, groups))
-    size = max(len(f"{len(members):,}") for members in groups.values())
+    sizes = {group: sum(count for _, count in members) for group, members in groups.items()}
+    size = max(len(f"{count:,}") for count in sizes.values())
     for group, members in groups.items():
-        lines.append(f"  {group:<{width}}  {len(members):>{size},}  {'; '.join(_laws(members)) or 'passive'}")
-    if graph.graph["delay"]:
-        lines.append(f"  every message takes {graph.graph['delay']}")
-    lines += [f"  {fault}" for fault in graph.graph["faults"]]
+        laws = "; ".join(_laws([node for node, _ in members])) or "passive"
+        lines.append(f"  {group:<{width}}  {sizes[group]:>{size},}  {laws}")
+    if topology.about["delay"]:
+        lines.append(f"  every message takes {topology.about['delay']}")
+    lines += [f"  {fault}" for fault in topology.about["faults"]]
     rates: dict[str, float] = defaultdict(float)
-    for node in (node for members in groups.values() for node in members):
+    for node, count in (one for members in groups.values() for one in members):
         for process in PROCESSES:
             if process in node:
-                rates[process] += node[process].rate
+                rates[process] += count * node[process].rate
     lines.append(_events(rates))
-    if said := memory_said(network.size):
+    if said := takes(network):
         lines.append(f"  {said}")
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from replnet.laws.fields import Count, Name, Part, positive, text, whole
-from replnet.measure.metrics import PLAIN, each, is_beyond
+from replnet.measure.metrics import AT_A_TIME, PLAIN, each, is_beyond
 from replnet.measure.metrics import metric as beyond
 from replnet.measure.row import METRICS, ON_REQUEST
 from replnet.measure.verdict import RESOLUTION
@@ -51,7 +51,8 @@ CALLS = [name for name in ON_REQUEST if name not in PLAIN]
 METRIC = {
     "anyOf": [
         {"enum": [*dict.fromkeys((*METRICS, *PLAIN, *SIZES, *GAINS, *FORMULA_METRICS))]},
-        {"type": "string", "pattern": rf"^({'|'.join(CALLS)})\(.+\)$"},
+        {"type": "string", "pattern": rf"^({'|'.join(CALLS)})\(.+\)( at .+)?$"},
+        {"type": "string", "pattern": rf"^({'|'.join((*AT_A_TIME, *PLAIN))}) at .+$"},
     ]
 }
 PATTERN = r"^[-+]?([0-9]+/[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?)$"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from replnet.laws import Law, constant, exponential, hyperexponential, pareto, uniform
+from replnet.laws.processes import renewal
 from replnet.laws.processes.poisson import modulated
 from replnet.laws.processes.renewal import Renewals
 from replnet.laws.processes.streams import name_words, seed_words
@@ -44,6 +45,30 @@ def test_instants_do_not_depend_on_windows_or_blocks(events, step):
         assert np.array_equal(a, b)
         assert (np.diff(a) >= 0).all()
         assert a[-1] < 200
+
+
+@pytest.mark.parametrize("most", [7, 100, 1e9])
+def test_parts_of_a_window_have_all_of_it_one_after_another(most):
+    of = renewals(LAWS)
+    for window in (of.past(20.0), of.window(30.0)):
+        parts = list(window.parts(most))
+        assert (len(parts) > 1) == (most < window.total)
+        assert [part.start for part in parts] + [window.end] == [window.start] + [part.end for part in parts]
+        assert sum(part.total for part in parts) == window.total
+        for p in range(window.first.size):
+            assert np.array_equal(np.concatenate([part.of(p) for part in parts]), window.of(p))
+            for part in parts:
+                assert ((part.start <= part.of(p)) & (part.of(p) < part.end)).all()
+                assert part.serial[p] == window.serial[p] + np.searchsorted(window.of(p), part.start)
+
+
+@pytest.mark.parametrize("lot", [1, 4, 1 << 20])
+def test_the_past_does_not_depend_on_how_many_rows_are_looked_up_at_once(lot, monkeypatch):
+    whole = renewals(LAWS, each=5).past(40.0)
+    monkeypatch.setattr(renewal, "LOT", lot)
+    parts = renewals(LAWS, each=5).past(40.0)
+    assert np.array_equal(whole.points, parts.points)
+    assert np.array_equal(whole.offset, parts.offset)
 
 
 def test_a_burst_of_one_row_shortens_windows_for_all_but_only_as_far_as_it_goes():

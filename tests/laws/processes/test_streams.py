@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -64,15 +64,28 @@ def test_a_node_keeps_its_stream_whoever_else_is_there():
     assert both[0].gamma[2] == both[1].gamma[0]
 
 
+@pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("wake", [-2, -1, 0, 1, 12345])
 @pytest.mark.parametrize(("k", "n"), [(1, 1), (1, 7), (2, 3), (3, 3), (5, 6), (20, 100)])
-def test_the_compiled_choice_is_the_plain_one(wake, k, n):
+def test_the_compiled_choice_is_the_plain_one(wake, k, n, mixed):
     of, out = some_streams(1), np.empty(k, np.int64)
-    pulls.choose(of.key[0], of.gamma[0], wake, k, n, out)
-    chosen = distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n)
+    pulls.choose(of.key[0], of.gamma[0], wake, k, n, mixed, out)
+    chosen = distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n, mixed)
     assert out.tolist() == chosen
+    assert sorted(chosen) == sorted(distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n))
     assert len(set(chosen)) == k
     assert set(chosen) <= set(range(n))
+
+
+def test_every_order_is_equally_likely():
+    """Hoeffding's bound for each order, shared among them; sees a share that is off by 0.01."""
+    of, wakes = some_streams(1), 100_000
+    orders = [tuple(distinct(int(of.key[0]), int(of.gamma[0]), wake, 2, 4, True)) for wake in range(wakes)]
+    every = list(permutations(range(4), 2))
+    allowed = np.sqrt(np.log(2 * len(every) / FALSE_ALARM) / (2 * wakes))
+    assert allowed < 0.01
+    for one in every:
+        assert abs(orders.count(one) / wakes - 1 / len(every)) < allowed
 
 
 @pytest.mark.parametrize(("k", "n"), [(1, 5), (2, 5), (3, 5), (4, 5)])
