@@ -66,7 +66,7 @@ def recorded(question: Question, engine: str, file: Path) -> dict[str, Any]:
 
 
 def shown_live(question: Question, engine: str, file: Path) -> dict[str, Any]:
-    """A run on the wall clock, whose glimpses are written into a file."""
+    """A run on the wall clock, whose glimpses are written into a file; in the end what came of it, in words."""
     from replnet.study.emulate import emulate
     from replnet.web.live_record import recording
 
@@ -74,7 +74,7 @@ def shown_live(question: Question, engine: str, file: Path) -> dict[str, Any]:
         network = question.network
         with recording(file, network, engine) as look:
             found = emulate(network, engine, watch=look)
-        return [found.incomplete]
+        return [found.incomplete or f"Overall: {found.verdict}."]
 
     return _answered(written)
 

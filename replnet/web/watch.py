@@ -87,7 +87,7 @@ def _recording(opened: Opened, source: str, overrides: list[str], folder: Path) 
         await desk.close()
         button.enable()
         error = found.reason if isinstance(found, Failure) else found["error"]
-        words.set_text(error)
+        words.set_text(error or (found["found"][0] if live else ""))
         if not error and not live:
             ui.navigate.to(there)
 
