@@ -95,7 +95,10 @@ def _asked(
         raise click.UsageError("give an EXPERIMENT, or --resume with a run directory")
     if overrides or zips or quick:
         raise click.UsageError("a run directory says itself what was asked: leave out -s, --zip and --quick")
-    return Sweep.read(resume).experiment
+    found = Sweep.read(resume)
+    if found.paths:
+        raise click.UsageError(f"{resume} is the directory of one run: the same replnet run carries on with it")
+    return found.experiment
 
 
 def _run(asked: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
@@ -137,7 +140,7 @@ def _plan(asked: Experiment, folder: Path | None, workers: int | None) -> int:
 @commands.command()
 @click.argument("folder", type=FOLDER)
 def status(folder: Path) -> int:
-    """How far the sweep in FOLDER is."""
+    """How far the sweep or the run in FOLDER is."""
     from replnet.study.sweeps.sweep import Sweep
 
     found = Sweep.read(folder)
@@ -152,9 +155,11 @@ def status(folder: Path) -> int:
 
 @commands.command()
 @click.argument("folder", type=FOLDER)
-@click.option("-o", "--output", type=FOLDER, help="Where report.html, figures and data go.  [default: FOLDER/report]")
+@click.option("-o", "--output", type=click.Path(path_type=Path),
+              help="A file, REPORT.html; or a folder for report.html, figures and data.  "
+                   "[default: FOLDER/report]")  # fmt: skip
 def report(folder: Path, output: Path | None) -> int:
-    """Write a report of the sweep in FOLDER, finished or not: one HTML page, each figure as SVG, its data as CSV."""
+    """Write a report of the sweep or run in FOLDER, finished or not: one HTML page, figures as SVG, data as CSV."""
     from replnet.report import section as reports
     from replnet.report import write as write_report
     from replnet.report.section import section

@@ -28,6 +28,7 @@ from replnet.cli.output import cells, echo, print_json, print_table, write, writ
 from replnet.cli.progress import progress, watching, working
 
 if TYPE_CHECKING:
+    from replnet.live import Glimpse, Watch
     from replnet.network.network import Network
 
 
@@ -92,7 +93,11 @@ def predict(
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
 @WORKERS
 @ADDRESS
+@click.option("-o", "--output", "out", type=click.Path(file_okay=False),
+              help="Keep the run in this directory, for report, status and compare; the same command carries on "
+                   "with one that was interrupted there.")  # fmt: skip
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
+@click.option("--ui", "show", is_flag=True, help="Show the run in the browser while it happens.")
 @MEASURE
 @BY
 @BUDGET
@@ -100,15 +105,16 @@ def predict(
 @EXPLAIN
 @formats()
 def run(
-    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], strict: bool,
+    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], show: bool, strict: bool,
     explain: bool, form: str, **options: Any,
 ) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge
+    from replnet.cli.ui import watched_run
     from replnet.network.build import each_emulated, require_room, takes
     from replnet.network.network import load
     from replnet.study.demand import demand as demanded
-    from replnet.study.emulate import emulate, suited
+    from replnet.study.emulate import suited
     from replnet.study.replications import REPLICATIONS
 
     demands = [demanded(text, "--threshold") for text in thresholds]
@@ -121,29 +127,42 @@ def run(
         if said := takes(loaded, length):
             echo(said, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
-    for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
-    if engine == "live":
-        for name, instead in (("workers", "use --hosts"), ("budget", "use --horizon and --time-scale")):
-            if options.pop(name) is not None:
-                raise ValueError(f"--{name}: is not of live runs ({instead})")
-        result = _live(loaded, **options, **for_live)
-    else:
-        if given := [name for name, value in for_live.items() if value is not None]:
-            raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
-        with progress() as report:
-            result = emulate(loaded, engine or suited(loaded), progress=report, **options)
-    write_result(result, form)
-    if explain:
-        explain_result(result)
-    answers = judge(demands, result)
-    if result.incomplete:
-        echo(result.incomplete, err=True)
+    engine = engine or suited(loaded)
+    with watched_run(loaded, engine, show) as watch:
+        result = _ran(loaded, engine, watch=watch, **options)
+        write_result(result, form)
+        if explain:
+            explain_result(result)
+        answers = judge(demands, result)
+        if result.incomplete:
+            echo(result.incomplete, err=True)
+        if options["out"] is not None:
+            carry_on = result.incomplete and engine != "live"
+            echo(f"kept in {options['out']}" + ("; the same command carries on" if carry_on else ""), err=True)
     if False in answers:
         return DIFFERS
     return code_of(result, strict=strict) or (INCOMPLETE if None in answers else FINE)
 
 
-def _live(network: Network, measure: Any, by: str | None, precision: float | None, **options: Any) -> Any:
+def _ran(network: Network, engine: str, **options: Any) -> Any:
+    """By its engine, with what that takes, and in sight of the user."""
+    from replnet.study.emulate import emulate
+
+    for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
+    if engine == "live":
+        for name, instead in (("workers", "use --hosts"), ("budget", "use --horizon and --time-scale")):
+            if options.pop(name) is not None:
+                raise ValueError(f"--{name}: is not of live runs ({instead})")
+        return _live(network, **options, **for_live)
+    if given := [name for name, value in for_live.items() if value is not None]:
+        raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
+    with progress() as report:
+        return emulate(network, engine, progress=report, **options)
+
+
+def _live(
+    network: Network, measure: Any, by: str | None, precision: float | None, watch: Watch | None, **options: Any
+) -> Any:
     """On the wall clock, where not everything can be asked for."""
     from replnet.measure.metrics import metrics
     from replnet.study.event_log import event_log
@@ -157,8 +176,14 @@ def _live(network: Network, measure: Any, by: str | None, precision: float | Non
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     if (options["hosts"] or "").isdigit():
         options["hosts"] = int(options["hosts"])
-    with event_log(options.pop("trace"), network, options["seed"], "live") as log, watching() as watch:
-        return run_for_real(network, watch=watch, log=log.add if log else None, **options)
+    with event_log(options.pop("trace"), network, options["seed"], "live") as log, watching() as tell:
+
+        def look(seen: Glimpse) -> None:
+            tell(seen)
+            if watch is not None:
+                watch(seen)
+
+        return run_for_real(network, watch=look, log=log.add if log else None, **options)
 
 
 @commands.command(epilog=EPILOG)

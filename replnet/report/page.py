@@ -20,6 +20,7 @@ from replnet.text.numbers import counted, csv_text, is_number, text
 
 # Nothing may be fetched or run, whatever a text of an experiment says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+PAGES = (".html", ".htm")  # how the name of a page ends
 LONGEST_NAME = 100  # letters of an experiment's name in the names of files, which may have 255
 MOST_VALUES = 8  # of an axis, said one by one
 COMPARED = {
@@ -43,19 +44,44 @@ KINDS = {  # of the mistakes of papers, in a sentence and as a title
 assert tuple(KINDS) == get_args(Kind)
 
 
-def write(folder: str | Path, sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> Path:
-    """Write report.html, figures/NAME.svg and data/NAME.csv; the path of the page.
+# What a reader meets in tables and figures, and what it means.
+LEGEND = {
+    "measured": "what happened in the emulated network: the mean over independent replications.",
+    "95 % interval": "where the true value lies in 95 of 100 such runs, by how far the replications scatter. There is "
+    "none where they are too few or a law has no variance; a note says so.",
+    "predicted": "what a formula says of the same network. Formula and emulation share only the laws of the intervals.",
+    "exact": "the formula holds as it stands, and is tested as it stands.",
+    "limit": "the formula holds for infinitely many replicas.",
+    "approximation": "the formula is right up to the accuracy that stands beside it; only what lies beyond counts.",
+    "z": "measured minus predicted, in standard errors: of 100 right predictions about 5 lie beyond 2.",
+    "agree": "the measurement gives no reason to doubt the prediction, and is precise enough to have given one.",
+    "differ": "it does, with all rows judged together: were all formulas right, at most one table of 100 would have "
+    "such a row. Before it is said, the run is made four times longer.",
+    "unresolved": "the interval is wider than the question, or there is none: a longer run would tell.",
+}
+LEGEND_PRINTED = {
+    "printed": "what the paper prints, which may be off by half a unit of its last digit.",
+    "contradicts": "what is printed or expected is not what the formula and the measurement say.",
+}
+
+
+def write(target: str | Path, sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> Path:
+    """Write the page alone, where `target` is the name of an HTML file; else into that folder report.html,
+    figures/NAME.svg and data/NAME.csv. Returns the path of the page.
 
     Every file is whole or not there; the page comes last.
     """
-    folder = Path(folder)
+    folder = Path(target)
+    if folder.suffix.lower() in PAGES:
+        _put(folder, page(sections, title, provenance))
+        return folder
     for name, section in _named(sections).items():
         _put(folder / "data" / f"{name}.csv", csv_text(section.table))
         if (plan := arrange(section)) is not None:
             _put(folder / "figures" / f"{name}.svg", standalone(svg(drawn(plan), f"{name}-", section.title)))
-    target = folder / "report.html"
-    _put(target, page(sections, title, provenance))
-    return target
+    whole = folder / "report.html"
+    _put(whole, page(sections, title, provenance))
+    return whole
 
 
 def _put(path: Path, content: str) -> None:
@@ -141,12 +167,22 @@ def _quiet(words: str, name: str = "span") -> Html:
 def _summary(named: Mapping[str, Section], title: str) -> Html:
     """The title, what came out in one sentence, and a line for every experiment."""
     kinds = {"experiment": None, "cells": "n", "claims": "n", "verdict": None}
+    if not any(section.claims for section in named.values()):
+        del kinds["claims"]
     heads = element("tr", *(element("th", head, scope="col", class_=kind) for head, kind in kinds.items()))
-    body = element("tbody", *(_line(section, name) for name, section in named.items()))
-    table = element("table", element("thead", heads), body, class_="summary") if named else Html("")
+    body = element("tbody", *(_line(section, name, "claims" in kinds) for name, section in named.items()))
+    table = element("table", element("thead", heads), body, class_="summary") if len(named) > 1 else Html("")
     whole = overall([section.verdict for section in named.values()])
     said = joined([word(whole), " " if whole else "", in_words(list(named.values())), "."])
-    return element("header", element("h1", title), element("p", said, class_="lead"), table)
+    return element("header", element("h1", title), element("p", said, class_="lead"), table, _legend(named.values()))
+
+
+def _legend(sections: Iterable[Section]) -> Html:
+    """What the words in the tables mean; those about print only where something is printed."""
+    stated = any(section.count(column) for section in sections for column in ("printed_verdict", "expected_verdict"))
+    words = LEGEND | (LEGEND_PRINTED if stated else {})
+    said = [joined([element("dt", name), element("dd", meaning)]) for name, meaning in words.items()]
+    return element("details", element("summary", "How to read the tables"), element("dl", *said), class_="legend")
 
 
 def in_words(sections: Sequence[Section]) -> str:
@@ -169,7 +205,7 @@ def in_words(sections: Sequence[Section]) -> str:
     return "; ".join(said)
 
 
-def _line(section: Section, name: str) -> Html:
+def _line(section: Section, name: str, claimed: bool) -> Html:
     more = " · ".join(filter(None, (section.claim, section.paper, section.progress)))
     claims = f"{sum(map(holds, section.claims))} of {len(section.claims)}" if section.claims else ""
     against = f"{len(section.errata)} {'erratum' if len(section.errata) == 1 else 'errata'}" if section.errata else ""
@@ -177,7 +213,7 @@ def _line(section: Section, name: str) -> Html:
         "tr",
         element("td", _link(name, section.title), _quiet(more)),
         element("td", f"{section.cells:,}", class_="n", data_what="cells"),
-        element("td", claims, class_="n", data_what="claims hold" if claims else None),
+        element("td", claims, class_="n", data_what="claims hold" if claims else None) if claimed else "",
         element("td", word(section.verdict), element("span", against, class_="quiet n") if against else ""),
     )
 

@@ -129,16 +129,17 @@ def section(sweep: Sweep) -> Section:
 
 
 def _figure(sweep: Sweep) -> FigureSpec | None:
-    """The figure that the experiment asks for, or its first metric over its last axis."""
+    """The figure that the experiment asks for, or its first metric over its last axis, or over the groups."""
     e = sweep.experiment
     if e.figure is not None:
         asked = FigureSpec(e.figure.x, e.figure.y, e.figure.series, e.figure.panel, e.figure.log)
     else:
         wide = [axis.name for axis in e.axes if len(axis.values) > 1]
         metrics = [row["metric"] for row in sweep.rows if row["metric"]]
-        if not wide or not metrics:
+        many = len({row["group"] for row in sweep.rows}) > 1
+        if not metrics or not (wide or many):
             return None
-        asked = FigureSpec(wide[-1], e.measure[0] if e.measure else metrics[0])
+        asked = FigureSpec(wide[-1] if wide else GROUP, e.measure[0] if e.measure else metrics[0])
     return replace(asked, curve=_curve(e, asked))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,9 @@ from replnet.study.replications import EVENTS, REPLICATIONS, Progress, Replicati
 from replnet.study.result import Emulated, provenance
 
 if TYPE_CHECKING:
+    from replnet.live import Watch
     from replnet.study.event_log import EventLog, File
+    from replnet.study.kept_run import Keeper
 
 LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
@@ -61,6 +63,8 @@ def emulate(
     workers: int | None = None,
     address: str | None = None,
     budget: float | None = None,
+    out: File | None = None,
+    watch: Watch | None = None,
     **live: Any,
 ) -> Emulated:
     """Run the network, or one that comes with replnet by its name, and compare it with its predictions.
@@ -74,6 +78,9 @@ def emulate(
     `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not that
     are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`. With
     `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
+    `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
+    or ran out of time is carried on with by the same call, and ends as if it had not been. `watch` is called now and
+    then with a Glimpse of what there is so far.
     What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
     machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
 
@@ -88,19 +95,35 @@ def emulate(
     network = network_of(network)
     if engine == "live":
         live |= {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
-        live |= {"resolution": resolution, "progress": progress, "address": address}
-        return _live(network, metrics(measure), by, precision, workers, trace, **live)
+        live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
+        return _live(network, metrics(measure), by, precision, workers, trace, **live, out=out)
     engine, asked = engine or suited(network), _asked(network, measure, estimator)
     _check(engine, seed, horizon, precision, estimator, replications, resolution, live)
     require_by(by)
+    _require_one_file(trace, out)
     begun = time.perf_counter()
-    with event_log(trace, network, seed, engine) as log:
-        made = _replicated(plan(network), engine, seed, horizon, replications, resolution, estimator, asked, by, log)
+    given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": horizon, "replications": replications}
+    given |= {"resolution": resolution, "estimator": estimator, "by": by}
+    how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
+    with event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
+        made = replicated(plan(network), **given, asked=asked, log=log)
+        if keeper is not None:
+            made.known, made.keep = keeper.paths, [keeper.keep]
+        made.keep += _glimpsed(made, watch)
         if log is None and workers != 0:
             same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
             made.spread = partial(_spread, network, same, made.run, workers, address)
         made.deadline = math.inf if budget is None else time.monotonic() + budget
         made.all(precision, confirm, progress)
+        result = _emulated(network, made, engine, estimator, seed, time.perf_counter() - begun)
+        if keeper is not None:
+            keeper.end(result, made.paths, made.stopped)
+    return result
+
+
+def _emulated(
+    network: Network, made: Replications[Path], engine: str, estimator: str, seed: int, seconds: float
+) -> Emulated:
     found, (events, queries) = made.found, made.counts
     return Emulated(
         network=network.data(),
@@ -113,10 +136,34 @@ def emulate(
         replications=len(made.paths),
         events=events,
         queries=queries,
-        seconds=time.perf_counter() - begun,
+        seconds=seconds,
         incomplete=made.incomplete,
         draws=found.draws if made.paths else {},
     )
+
+
+def kept(out: File | None, network: Network, how: Mapping[str, Any]) -> AbstractContextManager[Keeper | None]:
+    """What keeps a run, if a directory is named for it; what that takes is loaded only then."""
+    if out is None:
+        return nullcontext()
+    from replnet.study.kept_run import keeping
+
+    return keeping(out, network, how)
+
+
+def _glimpsed(made: Replications[Path], watch: Watch | None) -> list[Callable[[Sequence[Path]], None]]:
+    """What is to be called with all replications so far, if anyone watches."""
+    if watch is None:
+        return []
+    from replnet.study.glimpsing import glimpsing
+
+    return [glimpsing(made, watch)]
+
+
+def _require_one_file(trace: File | None, out: File | None) -> None:
+    if trace is not None and out is not None:
+        wrong = "a run that is carried on with in a directory does not have all its events"
+        raise ValueError(f"trace: {wrong} (leave out the directory or the trace)")
 
 
 def _asked(network: Network, measure: Iterable[str], estimator: str) -> tuple[Metric, ...]:
@@ -187,8 +234,9 @@ def _check(
             raise ValueError(f"{name}: {value!r} is not a number above 0")
 
 
-def _replicated(
+def replicated(
     compiled: Plan,
+    *,
     engine: str,
     seed: int,
     horizon: float | None,
@@ -199,6 +247,7 @@ def _replicated(
     by: str | None,
     log: EventLog | None,
 ) -> Replications[Path]:
+    """What makes the replications of a run, and says what they amount to."""
     moments = [(one.question.at, one.name) for one in asked if one.question.at is not None]
     if horizon is None and moments:
         length = max(max(moments)[0] * PAST, 1 / max(compiled.rate, 1e-300))

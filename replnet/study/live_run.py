@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from replnet.ages.prediction import Prediction
 from replnet.engines.plan import Plan, plan
@@ -21,6 +21,8 @@ from replnet.network.network import Network
 from replnet.network.topology import Topology
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import behind
+from replnet.study.emulate import kept
+from replnet.study.event_log import File
 from replnet.study.findings import Findings, Key
 from replnet.study.replications import REPLICATIONS, Progress
 from replnet.study.result import Emulated, provenance
@@ -44,9 +46,12 @@ def run_for_real(
     progress: Progress | None = None,
     watch: Watch | None = None,
     log: Log | None = None,
-    **how: Any,
+    out: File | None = None,
+    hosts: Literal["per-node"] | int | None = None,
+    time_scale: float | None = None,
+    address: str | None = None,
 ) -> Emulated:
-    """Paths on the wall clock, from Ray actors, all at once; `how`: hosts, time_scale, address.
+    """Paths on the wall clock, from Ray actors, all at once; kept in the directory `out`, if one is named.
 
     `horizon` units of time are shared out among the replications: 32 of them, or as many as a
     network of this size affords. The note of every row says what `step` counts on the same paths,
@@ -59,18 +64,30 @@ def run_for_real(
     replications = affordable(compiled, horizon) if replications is None else replications
     length = UNITS * compiled.slowest if horizon is None else horizon / max(replications, 1)
     task = Task(compiled, seed, length, estimator == "sampled")
-    live = run_live(task, replications=replications, watch=watch, log=log, **how)
-    if progress:
-        progress(1.0, "the same paths in virtual time")
-    task = replace(task, horizon=live.horizon)
+    where: dict[str, Any] = {"hosts": hosts, "time_scale": time_scale}
+    how = where | {"engine": "live", "seed": seed, "horizon": horizon, "replications": replications}
+    with kept(out, network, how | {"estimator": estimator, "resolution": resolution}) as keeper:
+        live = run_live(task, replications=replications, watch=watch, log=log, address=address, **where)
+        if progress:
+            progress(1.0, "the same paths in virtual time")
+        result = _beside_virtual(network, replace(task, horizon=live.horizon), live, resolution)
+        if keeper is not None:
+            keeper.end(result, live.paths)
+    return result
+
+
+def _beside_virtual(network: Network, task: Task, live: Live, resolution: float) -> Emulated:
+    """The table of a run, beside `step` on the same paths."""
+    replications = len(live.paths)
     virtual = [run_path(task, r) for r in range(replications)]
+    findings = _findings(task, live, virtual, resolution)
     return Emulated(
         network=network.data(),
-        rows=tuple(_findings(task, live, virtual, resolution).rows(measured=live.faithful)),
-        provenance=provenance(network.data(), seed=seed, engine="live", **_circumstances(live)),
+        rows=tuple(findings.rows(measured=live.faithful)),
+        provenance=provenance(network.data(), seed=task.seed, engine="live", **_circumstances(live)),
         engine="live",
-        estimator=estimator,
-        seed=seed,
+        estimator="sampled" if task.sampled else "conditional",
+        seed=task.seed,
         horizon=live.horizon * replications,
         replications=replications,
         events=sum(sum(path.counts[:3]) for path in live.paths),

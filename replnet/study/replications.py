@@ -25,7 +25,7 @@ REPLICATIONS = 32  # of a run that does not say how many
 EVENTS = {"array": 1e7, "step": 2e5}  # of a run whose length nobody asked for
 LONGER = 4  # times the replications of a run whose rows differ
 SMALL = 0.05
-INTERRUPTED = "interrupted"  # how `incomplete` begins after Ctrl-C
+INTERRUPTED, LATE = "interrupted", "out of time"  # how `incomplete` begins after Ctrl-C, and past the deadline
 MOST_EVENTS = 1e11  # where a search for a precision gives up
 WORTH = 1.0  # seconds of work from which on it is spread, as workers take about as long to start
 GROUP = 0.2  # seconds of work for a worker at a time,
@@ -78,6 +78,8 @@ class Replications(Generic[P]):
 
     `run` makes those of some numbers, `room` of them at a time, and `spread` those of many such ranges elsewhere, as
     they are done; `counted` says how many events and queries there were on one; `plenty` events are a long run.
+    The first ones may be `known` already: what is decided on the way is the same as if they were made now. Each of
+    `keep` is handed all paths whenever there are more.
     """
 
     first: int
@@ -89,8 +91,11 @@ class Replications(Generic[P]):
     plenty: float = EVENTS["array"]
     room: int = 1
     spread: Spread[P] | None = None
+    known: Sequence[P] = ()
+    keep: list[Callable[[Sequence[P]], None]] = field(default_factory=list)
     deadline: float = math.inf  # of time.monotonic(), after which no more are begun
     _each: float = math.inf  # seconds that a range takes here
+    _first: bool = True  # whether none was made here
     paths: list[P] = field(default_factory=list)
     incomplete: str = ""
     progress: Progress | None = None
@@ -117,9 +122,15 @@ class Replications(Generic[P]):
         except KeyboardInterrupt:
             self.incomplete = f"{INTERRUPTED} after {len(self.paths)} replications"
         except _Late:
-            self.incomplete = f"out of time after {len(self.paths)} replications"
+            self.incomplete = f"{LATE} after {len(self.paths)} replications"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there is less than was asked for, and would be more if it went on."""
+        return self.incomplete.startswith((INTERRUPTED, LATE))
 
     def _until(self, replications: int) -> None:
+        self.paths += self.known[len(self.paths) : replications]
         done = range(len(self.paths), replications, self.room)
         ranges = [range(begin, min(begin + self.room, replications)) for begin in done]
         for at, some in enumerate(ranges):
@@ -129,9 +140,15 @@ class Replications(Generic[P]):
                 return
             self._look_at_the_clock()
             self._tell(replications)
-            begun, first = time.perf_counter(), not self.paths
-            self.paths += self.run(some)
-            self._each = math.inf if first else min(self._each, time.perf_counter() - begun)
+            begun = time.perf_counter()
+            self._add(self.run(some))
+            self._each = math.inf if self._first else min(self._each, time.perf_counter() - begun)
+            self._first = False
+
+    def _add(self, paths: Sequence[P]) -> None:
+        self.paths += paths
+        for keep in self.keep:
+            keep(self.paths)
 
     def _look_at_the_clock(self) -> None:
         if self.paths and time.monotonic() > self.deadline:
@@ -152,7 +169,7 @@ class Replications(Generic[P]):
         for place, found in spread(groups):
             early[place] = found
             while now in early:
-                self.paths += early.pop(now)
+                self._add(early.pop(now))
                 now += 1
             self._look_at_the_clock()
             self._tell(ranges[-1].stop)

@@ -152,13 +152,7 @@ class Emulated(Result):
     @cached_property
     def samples(self) -> Any:
         """What every replication measured, as a DataFrame: a column for each group and metric."""
-        import pandas as pd
-
-        shares = {key: amounts / wholes for key, (amounts, wholes) in self.draws.items()}
-        frame = pd.DataFrame(shares)
-        frame.columns = pd.MultiIndex.from_tuples(shares, names=("group", "metric")) if shares else frame.columns
-        frame.index.name = "replication"
-        return frame
+        return samples(self.draws)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -189,3 +183,14 @@ class Emulated(Result):
         return escape(
             f" · {self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
         )
+
+
+def samples(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:
+    """What every replication measured, as a DataFrame: a column for each group and metric."""
+    import pandas as pd
+
+    shares = {key: amounts / wholes for key, (amounts, wholes) in draws.items()}
+    frame = pd.DataFrame(shares)
+    frame.columns = pd.MultiIndex.from_tuples(shares, names=("group", "metric")) if shares else frame.columns
+    frame.index.name = "replication"
+    return frame

@@ -9,6 +9,7 @@ Without a browser:
     answers   what pages ask for, computed in another process
     desk      one process that answers the latest question, and drops those that were asked before
     playback  who was fresh when, from the recorded events of a run
+    live_record  how a run goes, glimpse by glimpse, in a file that grows
     sweep_view  what the pages of a sweep show, as plain data
     series    from rows to charts, as ECharts wants them
 
@@ -17,6 +18,7 @@ In the browser:
     server    the server: loopback, for whoever has the token
     frame     what all pages have in common: the head, charts, tables, text to copy (with page.css)
     explore   the page of a network: fields to move, predictions that follow
-    watch     the page of a recorded run
+    watch     the page of a recorded run, and of one that goes on
+    live_view  what that page shows of a run while it happens
     read      the pages of a sweep: its table, its curves, each of its cells
 """

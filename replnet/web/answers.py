@@ -65,6 +65,20 @@ def recorded(question: Question, engine: str, file: Path) -> dict[str, Any]:
     return _answered(written)
 
 
+def shown_live(question: Question, engine: str, file: Path) -> dict[str, Any]:
+    """A run on the wall clock, whose glimpses are written into a file; in the end what came of it, in words."""
+    from replnet.study.emulate import emulate
+    from replnet.web.live_record import recording
+
+    def written() -> list[str]:
+        network = question.network
+        with recording(file, network, engine) as look:
+            found = emulate(network, engine, watch=look)
+        return [found.incomplete or f"Overall: {found.verdict}."]
+
+    return _answered(written)
+
+
 def sized(question: Question) -> dict[str, Any]:
     """The smallest rate or budget with which the network is fresh enough, by formula, in a sentence."""
     from replnet.study.sweeps.sizing import predicted_size

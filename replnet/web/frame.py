@@ -30,17 +30,19 @@ LINK = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.
 @final
 @dataclass(frozen=True)
 class Opened:
-    """What `replnet ui` was given: a network with overrides, and perhaps the directory of a sweep or a trace."""
+    """What `replnet ui` was given: a network with overrides, and perhaps the directory of a sweep, a trace, or the
+    record of a run that goes on."""
 
     network: str
     overrides: tuple[str, ...] = ()
     folder: Path | None = None
     trace: Path | None = None
+    record: Path | None = None
 
     @property
     def start(self) -> tuple[str, list[Pair]]:
         """The page to begin with."""
-        if self.trace is not None:
+        if self.trace is not None or self.record is not None:
             return "/watch", []
         if self.folder is not None:
             return "/read", []

@@ -20,6 +20,7 @@ Row = Mapping[str, Any]
 Options = dict[str, Any]
 
 COLOURS = ("#2a8fd0", "#dd6b1c", "#0f9d77", "#b9649f", "#b98208", "#7c8791", "#4f6bd8", "#8a8a1e")
+FRESHNESS = ("#c2570c", "#d9a13b", "#8fb9a8", "#2a8fd0")  # from stale to fresh, lighter in between
 GRID, QUIET = "rgba(128, 140, 150, 0.28)", "#7c8791"
 MOST_GROUPS, MOST_LINKS = 60, 600  # along an axis; of a picture
 CROWD = 60  # nodes that are drawn small
@@ -158,7 +159,7 @@ def nodes_at(plan: Layout, graph: Any, states: Mapping[str, tuple[int, int]]) ->
     found = []
     for name, (x, y) in plan.places.items():
         symbol, style, words = _state(graph.nodes[name]["role"], *states.get(name, (0, 0)))
-        node: Options = {"name": f"{name}: {words}", "value": [x, y], "symbol": symbol, "itemStyle": style}
+        node: Options = {"id": name, "name": f"{name}: {words}", "value": [x, y], "symbol": symbol, "itemStyle": style}
         found.append(node | {"symbolSize": 13 if len(plan.places) < CROWD else 9})
     return found
 
@@ -174,6 +175,43 @@ def _state(role: str, held: int, fresh: int) -> tuple[str, Options, str]:
     if not fresh:
         return "triangle", {"color": "transparent", "borderColor": COLOURS[1], "borderWidth": 2}, count or "stale"
     return "diamond", {"color": COLOURS[2]}, count
+
+
+def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float]) -> Options:
+    """How many messages were sent per unit of time, and how late wakes were, each with an axis of its own."""
+    said = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
+    drawn: list[Options] = []
+    for at, (name, values) in enumerate(said):
+        style = {"color": COLOURS[at]}
+        line: Options = {"name": name, "type": "line", "yAxisIndex": at, "itemStyle": style, "symbol": "none"}
+        line["lineStyle"] = {"width": 1.5, "type": ("solid", "dashed")[at]}
+        drawn.append(line | {"data": list(zip(times, map(shown, values), strict=True))})
+    axis: Options = {"type": "value", "min": 0, "splitNumber": 4}
+    x: Options = {"type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False}}
+    made = base(x, axis, drawn)
+    right = made["yAxis"] | axis | {"splitLine": {"show": False}}
+    return made | {"yAxis": [made["yAxis"], right], "grid": made["grid"] | {"right": 64, "left": 64}}
+
+
+def by_share(plan: Layout, graph: Any, shares: Mapping[str, float]) -> Options:
+    """The network with every node coloured by how fresh its group is; sources are squares, and grey is not known."""
+    made = picture(plan, graph, {})
+    known, others = list[Options](), list[Options]()
+    for node in made["series"][1]["data"]:
+        about = graph.nodes[node["id"]]
+        share = None if about["role"] == "source" else shares.get(about["group"])
+        words = about["role"] if share is None else f"{about['group']}, {share:.3f} fresh"
+        one = node | {"name": f"{node['id']}: {words}"}
+        if share is None:
+            others.append(one)
+        else:
+            known.append(one | {"value": [*one["value"], share], "symbol": "circle", "itemStyle": {}})
+    nodes: Options = {"type": "scatter", "cursor": "default", "z": 3}
+    scale = {"type": "continuous", "seriesIndex": 2, "dimension": 2, "min": 0, "max": 1, "calculable": False}
+    look = {"orient": "horizontal", "left": "center", "bottom": 0, "text": ["fresh 1", "0"], "itemWidth": 12}
+    colours = {"inRange": {"color": list(FRESHNESS)}, "textStyle": {"color": QUIET}}
+    drawn = [made["series"][0], nodes | {"data": others}, nodes | {"data": known}]
+    return made | {"series": drawn, "visualMap": scale | look | colours, "grid": made["grid"] | {"bottom": 44}}
 
 
 def cells(row: Row) -> Options:

@@ -1,4 +1,7 @@
-"""The page of a recorded run: how fresh every level was over time, and who was fresh at any instant of it."""
+"""The page of a recorded run: how fresh every level was over time, and who was fresh at any instant of it.
+
+A run on the wall clock is shown while it happens; any other is recorded, which takes a moment, and then shown.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,20 @@ from replnet.live.pool import Failure
 from replnet.network.pictures.layout import layout
 from replnet.study.predict import predict
 from replnet.web import series
-from replnet.web.answers import Question, recorded
+from replnet.web.answers import Question, recorded, shown_live
 from replnet.web.desk import Desk
 from replnet.web.frame import Opened, address, chart, framed, network_pairs, renamed
+from replnet.web.live_record import SUFFIX
+from replnet.web.live_view import LiveView
 from replnet.web.playback import Playback, playback, replications
 
 BINS, STEPS = 300, 1000  # of the curves, and of the handle
 TICK, WHOLE = 0.1, 40.0  # seconds between pictures while it plays, and of the whole of it
 PATIENCE = 600.0
-ENGINES = {"array": "array, the compiled engine", "step": "step, node by node"}
-LIVE = "A live run takes its time: replnet run NETWORK --engine live --trace FILE.parquet, then replnet ui FILE.parquet"
+LIVE = "live"
+ENGINES = {
+    "array": "array, the compiled engine", "step": "step, node by node", LIVE: "live, for real, by Ray actors",
+}  # fmt: skip
 LEGEND = "■ source   ● fresh   △ stale   ◆ some of its copies fresh   dotted: no copy"
 
 
@@ -34,9 +41,14 @@ def page(opened: Opened) -> Callable[..., Any]:
     def watch(request: Request) -> None:
         asked = request.query_params
         name = asked.get("run")
-        file = opened.trace if name is None else Path(here.name) / Path(name).name
-        with framed("/watch", f"Watch: {name or file or 'no run yet'}"):
-            if file is not None:
+        file = (opened.trace or opened.record) if name is None else Path(here.name) / Path(name).name
+        live = file is not None and file.suffix == SUFFIX
+        title = "a run as it happens" if live else name or file or "no run yet"
+        with framed("/watch", f"Watch: {title}"):
+            if live:
+                assert file is not None
+                LiveView(file)
+            elif file is not None:
                 Watcher(file, name, _number(asked.get("replication")), _number(asked.get("at")))
             _recording(opened, asked.get("network", opened.network), asked.getlist("s"), Path(here.name))
 
@@ -57,24 +69,30 @@ def _recording(opened: Opened, source: str, overrides: list[str], folder: Path) 
     with ui.row().classes("items-end"):
         name = ui.input("network", value=source).props("dense")
         engine = ui.select(ENGINES, value="array", label="engine").props("dense options-dense").classes("w-56")
-        button = ui.button("Record a run", icon="fiber_manual_record").props("no-caps outline")
-    words = ui.label(LIVE).classes("rn-quiet").props("role=status aria-live=polite")
+        button = ui.button("Run", icon="fiber_manual_record").props("no-caps outline")
+    words = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
 
     async def record() -> None:
         button.disable()
-        words.set_text("Recording …")
-        file = Path(tempfile.mkstemp(suffix=".parquet", dir=folder)[1])
+        live = engine.value == LIVE
+        words.set_text("Ray starts, which takes some seconds …" if live else "Recording …")
+        file = Path(tempfile.mkstemp(suffix=SUFFIX if live else ".parquet", dir=folder)[1])
         question = Question(name.value, given if name.value == source else (), 0.9)
-        found = await desk.ask(partial(recorded, engine=engine.value, file=file), question)
+        there = address("/watch", ("run", file.name), *network_pairs(name.value, question.overrides))
+        if live:
+            with below:
+                LiveView(file)
+            renamed(button.client, there)
+        found = await desk.ask(partial(shown_live if live else recorded, engine=engine.value, file=file), question)
         await desk.close()
         button.enable()
         error = found.reason if isinstance(found, Failure) else found["error"]
-        words.set_text(error)
-        if not error:
-            pairs = network_pairs(name.value, question.overrides)
-            ui.navigate.to(address("/watch", ("run", file.name), *pairs))
+        words.set_text(error or (found["found"][0] if live else ""))
+        if not error and not live:
+            ui.navigate.to(there)
 
     button.on_click(record)
+    below = ui.element("div").classes("rn-stack")
 
 
 @final

@@ -100,3 +100,21 @@ def test_metrics_are_asked_for_and_demanded():
         done = replnet("run", "cascade", *wrong)
         assert done.returncode == BAD_INPUT
         assert done.stdout == ""
+
+
+def test_a_run_is_kept_reported_and_compared(tmp_path):
+    folder = tmp_path / "kept"
+    asked = ("run", "single", "--horizon", "2000", "-o", folder)
+    first = replnet(*asked, "--format", "csv")
+    assert f"kept in {folder}" in first.stderr
+    assert replnet(*asked, "--format", "csv").stdout == first.stdout
+    status = replnet("status", folder)
+    assert (status.returncode, "1 of 1 cells are finished" in status.stdout) == (FINE, True)
+    report = replnet("report", folder, "-o", tmp_path / "one.html")
+    assert report.stdout.strip() == str(tmp_path / "one.html")
+    assert "One run of single" in (tmp_path / "one.html").read_text()
+    assert "overall: agree" in replnet("compare", folder, folder).stderr
+    other = replnet("run", "single", "--horizon", "3000", "-o", folder)
+    assert (other.returncode, "run.horizon: 2000.0 -> 3000.0" in other.stderr) == (BAD_INPUT, True)
+    resumed = replnet("sweep", "--resume", folder)
+    assert (resumed.returncode, "the directory of one run" in resumed.stderr) == (BAD_INPUT, True)

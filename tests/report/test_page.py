@@ -214,3 +214,21 @@ def test_importing_the_report_loads_neither_matplotlib_nor_pandas():
     program = "import sys, replnet.report; print({'matplotlib', 'pandas'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
+
+
+def test_a_legend_says_what_is_in_the_tables():
+    """Of print only where something is printed; and a column of claims only where there are some."""
+    plain = page([section([row(k=1)]), section([row(k=2)], name="other")], "Report", {})
+    assert "How to read the tables" in plain
+    assert "What the paper prints" not in plain.replace("what", "What")
+    assert ">claims<" not in plain
+    printed = row(k=1, printed=0.5, printed_verdict="agree")
+    both = page([section([printed], claims=(Checked("it rises", True, True, ""),)), grid()], "Report", {})
+    assert "what the paper prints" in both
+    assert ">claims<" in both
+
+
+def test_one_file_is_written_where_one_is_named(tmp_path):
+    made = write(tmp_path / "deep" / "Report.HTML", [grid()], "Report", {})
+    assert made.read_text() == page([grid()], "Report", {})
+    assert [file.name for file in tmp_path.rglob("*.*")] == ["Report.HTML"]

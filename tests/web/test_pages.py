@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
 from command_line import SMALL
 
 import replnet as rn
+from replnet.live import Glimpse
+from replnet.web.live_record import recording
 
 pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'replnet[ui]')")
 if CHROMIUM is None:
@@ -153,7 +156,25 @@ def test_a_run_is_watched(browser, serve, run):
     said = browser.run("document.querySelector('.rn-play').innerText")
     browser.open(browser.run("location.href"))
     browser.wait(f"(document.querySelector('.rn-play') || {{}}).innerText === {said!r}")
-    browser.run("[...document.querySelectorAll('button')].find(one => one.innerText.includes('Record')).click()")
+    browser.run("[...document.querySelectorAll('button')].find(one => one.innerText.includes('Run')).click()")
     browser.wait("location.search.includes('run=')")
     browser.wait_text("cluster:")
     assert browser.errors == []
+
+
+def test_a_run_is_shown_while_it_happens(serve, browser, tmp_path):
+    """Its curves grow with the record; the predicted ones, the network and what is late stand beside them."""
+    network = rn.cascade(depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
+    file = tmp_path / "run.glimpses"
+    with recording(file, network, "live") as look:
+        for step in range(1, 4):
+            look(Glimpse(step, 10.0, ("level 1", "level 2"), np.array([0.5, 0.25]), (1, 2, 3, 0), 40 * step, 0.01))
+        pages = serve(file)
+        browser.begin(pages.start)
+        browser.wait_text("t = 3 of 10 (30%)")
+        browser.wait("document.querySelectorAll('.rn-chart svg').length === 3")
+        look(Glimpse(4.0, 10.0, ("level 1", "level 2"), np.array([0.4, 0.2]), (1, 2, 3, 0), 200, 0.5))
+        browser.wait_text("200 messages · wakes 0.5 late")
+        browser.wait_text("level 2")
+    browser.wait_text("Over.")
+    check(browser, pages, "Over.")

@@ -104,3 +104,21 @@ def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
 def test_what_is_no_sweep(tmp_path):
     assert "not the directory of a run" in sweep_view(tmp_path)["error"]
     assert stamp(tmp_path / "none") == []
+
+
+def test_nodes_are_coloured_by_how_fresh_their_group_is():
+    graph = rn.load("cascade", ["depth=2", "branching=2"]).graph
+    drawn = series.by_share(layout(graph), graph, {"level 1": 0.5})
+    _, others, known = drawn["series"]
+    assert [one["value"][2] for one in known["data"]] == [0.5, 0.5]
+    assert {one["name"].partition(": ")[2] for one in known["data"]} == {"level 1, 0.500 fresh"}
+    assert {one["name"].partition(": ")[2] for one in others["data"]} == {"source", "replica"}
+    assert drawn["visualMap"]["seriesIndex"] == 2
+    json.dumps(drawn, allow_nan=False)
+
+
+def test_messages_and_lateness_have_an_axis_each():
+    drawn = series.pace([1.0, 2.0], [10.0, float("nan")], [0.1, 0.2])
+    assert [one["data"] for one in drawn["series"]] == [[(1.0, 10.0), (2.0, None)], [(1.0, 0.1), (2.0, 0.2)]]
+    assert [one["yAxisIndex"] for one in drawn["series"]] == [0, 1]
+    assert len(drawn["yAxis"]) == 2

@@ -1,13 +1,16 @@
 """A run directory: what was asked, every finished cell, and at the end the table.
 
     header.json         what the records were made under (`header`), what may change (`about`), how many cells there are
-    journal             the finished cells, see `journal`
+    journal             the finished cells, and parts of those that are not, see `journal`
     lock                held by the one process that writes
     table.parquet       when every cell is finished
     provenance.json     where the table comes from, and its SHA-256; written last, so with it the run is complete
 
 The digest of `header` is the bond of the journal: records made under another
 specification, seed or version do not verify here.
+
+A cell that takes long may be kept in parts, each some of its replications, so that it need not begin anew. The key of
+a part is that of its cell, a blank, and which replications it has (`part_key`).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from replnet.study.store.durable import LOCK, PARTIAL, DiskError, RefusedError
 from replnet.study.store.journal import Journal, scan
 from replnet.text.errors import field_name, shown
 
-__all__ = ["Contents", "DiskError", "RefusedError", "Store", "differences", "read"]
+__all__ = ["Contents", "DiskError", "RefusedError", "Store", "differences", "part_key", "parts_of", "read"]
 
 FORMAT = 1  # of the directory
 HEADER, JOURNAL, TABLE, PROVENANCE = "header.json", "journal", "table.parquet", "provenance.json"
@@ -41,6 +44,7 @@ class Contents:
     header: Mapping[str, Any]
     about: Mapping[str, Any]
     records: Mapping[str, Any]  # of the finished ones, by key, in the order in which they finished
+    parts: Mapping[str, Any]  # of cells, by key, in the order in which they were made
     provenance: Mapping[str, Any] | None  # once the run is complete
     note: str  # how far it is, and what is wrong if anything is
 
@@ -80,9 +84,14 @@ class Store:
             finally:
                 journal.close()
 
+    @property
+    def open(self) -> bool:
+        """False after an append that failed; what it was told before is kept."""
+        return self._journal.open
+
     def append(self, key: str, record: Any) -> None:
         """Once this returns, the cell is finished, whatever happens to process, machine or power."""
-        if key not in self.cells:
+        if _cell_of(key) not in self.cells:
             raise ValueError(f"cell {key}: is not one of the {len(self.cells)} of this run")
         if key in self.finished:
             given = json.loads(durable.plain(record, "record"))
@@ -94,8 +103,8 @@ class Store:
 
     def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
         """Add the table, a DataFrame. What is already there and says the same stays as it is."""
-        missing = len(self.cells) - len(self.finished)
-        if missing or not self._journal.open:
+        missing = len(self.cells - self.finished.keys())
+        if missing or not self.open:
             raise ValueError(f"{self.folder}: {missing} of {len(self.cells)} cells are not finished")
         parquet = _parquet(table)
         there = _table(self.folder)
@@ -109,14 +118,14 @@ class Store:
 
     def _begin(self, old: Mapping[str, Any], content: dict[str, Any]) -> None:
         """The header as it is now, and no table of fewer cells."""
-        if dropped := [key for key in self.finished if key not in self.cells]:
+        if dropped := {_cell_of(key) for key in self.finished} - self.cells:
             raise RefusedError(
                 f"{self.folder}: {len(dropped)} of {len(self.finished)} finished cells are not among the "
                 f"{len(self.cells)} asked for now (ask for those as well, or use another directory)"
             )
         for name in (HEADER, TABLE, PROVENANCE):
             (self.folder / (name + PARTIAL)).unlink(missing_ok=True)  # of a process that died
-        if len(self.finished) < len(self.cells):
+        if self.cells - self.finished.keys():
             self._incomplete()
         if durable.plain(old, "header") != durable.plain(content, "header"):
             durable.write_whole(self.folder / HEADER, durable.sealed(content, "header"))
@@ -136,7 +145,11 @@ def read(folder: str | Path) -> Contents:
         found = scan(durable.read_plain(folder / JOURNAL), _bond(content))
     except FileNotFoundError:
         found = scan(b"", "")
-    notes = [f"{len(found.records)} of {content['cells']} cells are finished"]
+    parts = {key: record for key, record in found.records.items() if key != _cell_of(key)}
+    whole = {key: record for key, record in found.records.items() if key not in parts}
+    notes = [f"{len(whole)} of {content['cells']} cells are finished"]
+    if begun := {_cell_of(key) for key in parts} - whole.keys():
+        notes.append(f"parts of {len(begun)} more are kept")
     busy = durable.writer(folder)
     notes += [f"{busy} is writing"] if busy else []
     # The last record of a run that goes on may be half written, which is as it should be.
@@ -145,7 +158,26 @@ def read(folder: str | Path) -> Contents:
     if table is None and (folder / PROVENANCE).exists():
         notes.append(f"{TABLE} or {PROVENANCE} is damaged: the same sweep writes it again from the journal")
     provenance = table[0] if table else None
-    return Contents(content["header"], content["about"], found.records, provenance, "; ".join(filter(None, notes)))
+    said = "; ".join(filter(None, notes))
+    return Contents(content["header"], content["about"], whole, parts, provenance, said)
+
+
+def part_key(cell: str, replications: range) -> str:
+    """Of a record of some replications of a cell."""
+    return f"{cell} {replications.start}:{replications.stop}"
+
+
+def parts_of(cell: str, records: Mapping[str, Any]) -> list[tuple[range, Any]]:
+    """Which replications of a cell there are records of, and these; the first replications first."""
+    keys = [key for key in records if key != cell and _cell_of(key) == cell]
+    numbers = [tuple(map(int, key.partition(" ")[2].split(":"))) for key in keys]
+    found = [(range(*ends), records[key]) for ends, key in zip(numbers, keys, strict=True)]
+    return sorted(found, key=lambda part: (part[0].start, part[0].stop))
+
+
+def _cell_of(key: str) -> str:
+    """The cell of a record, or of a part of one."""
+    return key.partition(" ")[0]
 
 
 def differences(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[str]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any, final
 
+from replnet.engines.tally import Path
 from replnet.measure.verdict import overall
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.result import provenance
+from replnet.study.kept_run import draws_of, paths_of, so_far
+from replnet.study.result import provenance, samples
 from replnet.study.store.durable import canonical, digest, read_plain, unsealed
 from replnet.study.store.store import RefusedError, read
 from replnet.study.sweeps import statements
 from replnet.study.sweeps.table import DIFFERENCES, Line, beside, differences, frame, lines
 
 
-def compare(first: str | Path | Sweep, second: str | Path | Sweep) -> Any:
+def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
     """The difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it.
 
     >>> for seed in (1, 2):
@@ -48,14 +50,15 @@ class Sweep:
     records: Mapping[str, Any] = field(repr=False)
     failures: Mapping[str, str] = field(default_factory=dict, repr=False)
     stopped: str = ""  # why it ended early, if it did
-    folder: Path | None = None
+    folder: File | None = None
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    paths: Sequence[Path] = field(default=(), repr=False)  # the replications of a run that is its only cell
     view: Any = field(default=None, repr=False)  # what draws it: the report, which stands above this layer
 
     @classmethod
-    def read(cls, folder: str | Path) -> Sweep:
+    def read(cls, folder: str | File) -> Sweep:
         """What a run directory holds, finished or not; nothing is changed."""
-        folder, contents = Path(folder), read(folder)
+        folder, contents = File(folder), read(folder)
         if "experiment" not in contents.about:
             raise RefusedError(f"{folder}: not the run of an experiment (give a directory that a sweep wrote)")
         try:
@@ -65,7 +68,11 @@ class Sweep:
         about = {name: contents.about.get(name) for name in ("commit", "instructions")}
         about |= {"note": contents.note, "provenance": contents.provenance}
         experiment, failures = Experiment.from_data(contents.about["experiment"]), (failed or {}).get("failures", {})
-        return cls(experiment, contents.records, failures, folder=folder, about=about)
+        if not contents.parts:
+            return cls(experiment, contents.records, failures, folder=folder, about=about)
+        (cell,) = experiment.cells()
+        paths = paths_of(cell, contents.parts)
+        return cls(experiment, so_far(contents, cell), failures, folder=folder, about=about, paths=paths)
 
     @property
     def cells(self) -> list[Cell]:
@@ -74,7 +81,8 @@ class Sweep:
     @cached_property
     def done(self) -> int:
         """Cells that are finished."""
-        return sum(cell.key in self.records for cell in self.cells)
+        there = (self.records.get(cell.key) for cell in self.cells)
+        return sum(record is not None and not record.get("unfinished") for record in there)
 
     @cached_property
     def final(self) -> dict[str, Any]:
@@ -168,6 +176,16 @@ class Sweep:
     def provenance(self) -> dict[str, Any]:
         found = provenance(self.experiment.data, seed=self.experiment.settings.seed)
         return {**found, **dict(self.about.get("provenance") or {})}
+
+    @cached_property
+    def draws(self) -> dict[tuple[str, str], tuple[Any, Any]]:
+        """Of the directory of a run, by group and metric: an amount and its whole, of every replication."""
+        return draws_of(self.paths)
+
+    @cached_property
+    def samples(self) -> Any:
+        """Of the directory of a run, what every replication measured, as a DataFrame."""
+        return samples(self.draws)
 
     @property
     def hash(self) -> str:

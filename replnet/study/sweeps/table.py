@@ -20,6 +20,7 @@ from replnet.measure.verdict import ROUNDING, Comparison, overall, verdicts
 from replnet.study.experiment.axes import Axis, same
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.sections import GROUP, StatedValue
+from replnet.study.kept_run import row_of
 
 NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed", "expected")
 COLUMNS = (*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict")
@@ -66,7 +67,7 @@ def lines(
     """
     found: list[tuple[Cell, Row]] = []
     for cell in cells:
-        rows = map(Row.of_record, records[cell.key]["rows"] if cell.key in records else ())
+        rows = map(row_of, records[cell.key]["rows"] if cell.key in records else ())
         kept = (row for row in rows if (not measure or row.metric in measure) and (not groups or row.group in groups))
         found += ((cell, row) for row in kept)
         if failures and cell.key in failures:

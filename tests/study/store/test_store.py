@@ -21,7 +21,7 @@ from records import flips, record
 
 from replnet.study.store import journal as journals
 from replnet.study.store.durable import sealed
-from replnet.study.store.store import DiskError, RefusedError, Store, differences, read
+from replnet.study.store.store import DiskError, RefusedError, Store, differences, part_key, read
 
 HEADER = {"network": {"kind": "cooperative", "peers": 1}, "seed": 1, "replnet": "0.1.0"}
 CELLS = [f"cell-{i}" for i in range(30)]
@@ -570,3 +570,25 @@ def test_ten_thousand_records_do_not_slow_it_down(tmp_path, monkeypatch):
     # Medians, which a busy machine moves little; 25 microseconds where this was written.
     early, late = sorted(times[:1000])[500], sorted(times[-1000:])[500]
     assert late < 3 * early
+
+
+# --- Parts of cells ---------------------------------------------------------
+
+
+def test_parts_of_a_cell_are_kept_and_count_for_no_cell(tmp_path):
+    first, then = (part_key("cell-0", which) for which in (range(3), range(3, 5)))
+    with Store.writing(tmp_path, HEADER, CELLS[:1]) as store:
+        store.append(first, [0, 1, 2])
+        store.append(then, [3, 4])
+        with pytest.raises(ValueError, match="not one of the 1"):
+            store.append(part_key("cell-1", range(2)), [0, 1])
+        with pytest.raises(ValueError, match="1 of 1 cells are not finished"):
+            store.complete(TABLE, {})
+    found = read(tmp_path)
+    assert (found.records, found.parts) == ({}, {first: [0, 1, 2], then: [3, 4]})
+    assert found.note == "0 of 1 cells are finished; parts of 1 more are kept"
+    with Store.writing(tmp_path, HEADER, CELLS[:1]) as store:
+        store.append("cell-0", 5)
+        store.complete(TABLE, {})
+    assert read(tmp_path).note == "1 of 1 cells are finished"
+    assert "1 of 3 finished cells" in refused(tmp_path, cells=CELLS[1:])

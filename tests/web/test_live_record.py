@@ -1,0 +1,74 @@
+"""The record of a run that goes on: what is written is what is read, whole lines at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import replnet as rn
+from replnet.live import Glimpse
+from replnet.web import live_record
+from replnet.web.live_record import LiveRecord, recording
+
+NETWORK = rn.cascade(depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
+
+
+def seen(now: float, first: float, messages: int = 0) -> Glimpse:
+    return Glimpse(now, 10.0, ("level 1", "clients"), np.array([first, math.nan]), (1, 2, 3, 4), messages, 0.25)
+
+
+def test_what_is_written_is_read_while_it_grows(tmp_path):
+    file = tmp_path / "run.glimpses"
+    with recording(file, NETWORK, "live") as look:
+        record = LiveRecord(file)
+        assert record.update()
+        assert record.about == {"network": NETWORK.data(), "engine": "live"}
+        assert record.words == "Starting …"
+        for glimpse in (seen(0.0, 0.0), seen(1.0, 0.5, 30), seen(2.0, 0.25, 50)):
+            look(glimpse)
+        with file.open("a") as half:
+            half.write('{"now": 3')
+        assert record.update()
+        assert not record.update()
+        assert (record.times, record.curves()) == ([1.0, 2.0], {"level 1": [0.5, 0.25]})
+        assert record.pace() == ([30.0, 25.0], [0.25, 0.25])
+        assert record.words == "Running. · t = 2 of 10 (20%) · 10 events · 50 messages · wakes 0.25 late on average"
+        assert not record.over
+
+
+def test_the_end_is_said_and_so_is_what_failed(tmp_path):
+    file = tmp_path / "run.glimpses"
+    with pytest.raises(ValueError, match="lost"), recording(file, NETWORK, "array"):
+        raise ValueError("lost")
+    record = LiveRecord(file)
+    record.update()
+    assert record.over
+    assert record.words == "It ended before it began."
+
+
+def test_a_long_run_is_thinned_and_ends_where_it_stands(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_record, "MOST_POINTS", 8)
+    file = tmp_path / "run.glimpses"
+    with recording(file, NETWORK, "live") as look:
+        for step in range(1, 102):
+            look(seen(step / 10, 0.5, step))
+    record = LiveRecord(file)
+    record.update()
+    assert len(record.points) <= 8
+    assert record.times[-1] == 10.1
+    steps = np.diff(record.times[:-1])
+    assert steps == pytest.approx(np.full(steps.size, steps[0]))
+
+
+def test_runs_in_virtual_time_are_watched_as_well(tmp_path):
+    file = tmp_path / "run.glimpses"
+    with recording(file, NETWORK, "step") as look:
+        found = rn.emulate(NETWORK, "step", seed=1, horizon=320.0, confirm=False, watch=look)
+    last = json.loads(file.read_text().splitlines()[-2])
+    assert last["now"] == pytest.approx(last["horizon"]) == pytest.approx(320.0)
+    assert last["events"] == found.events
+    measured = {row.group: row.measured for row in found.rows}
+    assert last["fresh"] == pytest.approx(measured)
