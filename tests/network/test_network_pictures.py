@@ -72,7 +72,7 @@ def test_clusters_clients_and_nodes_without_a_source():
         s  updates exponential(rate=2)
         └─ a  downloads exponential(rate=2), polls constant(rate=1) of 1 random among 1 linked  (also from t)
         t
-        b  polls constant(rate=1) of 1 random among 1 linked, no source above
+        b  polls constant(rate=1) of 1 random among 1 linked, by polls alone
         lost  no source above
         app  queries exponential(rate=2) to 1 of b""")
 

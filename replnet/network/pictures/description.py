@@ -153,7 +153,7 @@ def _processes(graph: Any, trees: Forest, name: str) -> str:
             among = f"{len(_above(graph, name, 'peer'))} linked"
         said.append(f"polls {node['polls']} of {node['peers']} {node['select']} among {among}")
     if node["role"] == "replica" and name in trees.roots:
-        said.append("no source above")
+        said.append("by polls alone" if "polls" in node else "no source above")
     return ", ".join(said)
 
 
