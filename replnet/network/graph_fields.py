@@ -22,8 +22,8 @@ SELECT = (
 
 
 def _position(value: object) -> object:
-    pair = isinstance(value, list | tuple) and len(value) == 2
-    if not pair or any(isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x) for x in value):
+    pair = value if isinstance(value, list | tuple) and len(value) == 2 else [None]
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x) for x in pair):
         raise FieldError("", f"{shown(value)} is no position", "two numbers, such as [48.9, 2.4]")
     return value
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from replnet.network.aggregate import Aggregate
 from replnet.network.build import memory_said
-from replnet.network.pictures.layout import Forest, forest
+from replnet.network.pictures.trees import Forest, forest
 from replnet.text.numbers import counted
 
 if TYPE_CHECKING:
