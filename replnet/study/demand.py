@@ -68,8 +68,8 @@ def _compared(text: str) -> tuple[str, str, float]:
     before, at, rest = text.partition(AT)
     if at:
         time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]
-        sign, about, bound = _compared(f"{before} {rest[len(time) :]}")
-        return sign, f"{about}{AT}{time.strip()}", bound
+        sign, always, least = _compared(f"{before} {rest[len(time) :]}")
+        return sign, f"{always}{AT}{time.strip()}", least
     tree = grammar.parse(text, grammar.ARITHMETIC)
     if tree.kind == "comparison" and len(tree.parts) == 2 and tree.value[0] not in ("==", "!="):
         about, bound = tree.parts[0], expression(tree.parts[1].source)
