@@ -80,8 +80,9 @@ def emulate(
     `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
     `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
     or ran out of time is carried on with by the same call, and ends as if it had not been. `watch` is called now and
-    then with a Glimpse of what there is so far. What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
-    machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
+    then with a Glimpse. What takes longer than that takes to start is spread over so many `workers`, or one per CPU:
+    processes of this machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one, with the
+    same result.
 
     >>> found = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> found.verdict, found.table.columns[:4].tolist()
