@@ -75,9 +75,8 @@ def emulate(
     smaller one where freshness is near 0 or 1 (replications.py). Rows that differ from their prediction are run four
     times longer before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what
     there is, and so does a `budget` of seconds.
-    `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not that
-    are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`. With
-    `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
+    `trace` names a Parquet file for all that happens, `measure` metrics besides freshness (metrics.py), which take the
+    estimator `sampled`. With `by="source"` groups that can hear of several sources have a row of each.
     `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
     or ran out of time is carried on with by the same call, and ends as if it had not been. `watch` is called now and
     then with a Glimpse. What takes longer than that takes to start is spread over so many `workers`, or one per CPU:
