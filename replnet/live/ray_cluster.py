@@ -205,7 +205,15 @@ def cpus() -> float:
     import ray
 
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    return resources.get("CPU", 1.0)
+    return resources.get("CPU", 0.0)
+
+
+def free_cpus() -> str:
+    """How many of the cluster's CPUs nobody uses, in words."""
+    import ray
+
+    free: dict[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]
+    return f"of {cpus():g} in the cluster {free.get('CPU', 0.0):g} are free"
 
 
 class Lost(Exception):  # noqa: N818

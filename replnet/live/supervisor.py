@@ -27,7 +27,7 @@ from replnet.live import ray_cluster
 from replnet.live.actor import Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
 from replnet.live.host import Assignment, Logged, Report, amounts, total
-from replnet.live.result import Glimpse, LiveLost, Outage
+from replnet.live.result import PLANNED, Glimpse, LiveLost, Outage
 
 LOOK = 0.2  # seconds between looks at the hosts
 GRACE = 2.0  # seconds for answers that are under way at the end, besides the network's own delays
@@ -36,7 +36,6 @@ MARGIN = 0.1  # seconds from when it is told of its nodes to when they go live, 
 MOST_LOSSES = 5  # of one host
 CUT = 0.5  # seconds from when a run is cut short to its end, so that all hosts hear of it before
 CHECK = 5.0  # seconds between looks at Ray itself
-PLANNED = "was killed as planned"
 
 Watch: TypeAlias = Callable[[Glimpse], None]
 Log: TypeAlias = Callable[[list[Logged]], None]
