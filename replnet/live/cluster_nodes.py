@@ -7,7 +7,7 @@ the job. What else it lacks cannot travel, and is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -46,7 +46,7 @@ class ClusterNode:
     def unfit(self) -> str:
         """Why replnet cannot run there, if it cannot."""
         if self.found is None:
-            return self.silence
+            return self.silence if self.cpus else ""
         missing = ", ".join(self.found.missing)
         return f"lacks {missing} (pip install replnet there)" if missing else ""
 
@@ -61,40 +61,49 @@ def alive() -> list[ClusterNode]:
 
 
 def described(nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
-    """The same nodes with what they say of themselves."""
+    """The same nodes; those with CPUs, which are for jobs, with what they say of themselves."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     ray.cloudpickle.register_pickle_by_value(node_probe)
     try:
         task = ray.remote(num_cpus=0, max_retries=0)(node_probe.probe)
-        places = [NodeAffinitySchedulingStrategy(node_id=node.id, soft=False) for node in nodes]
-        asked = [task.options(scheduling_strategy=place).remote(list(LIBRARIES)) for place in places]
+        asked = {
+            node.id: task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False)).remote(
+                list(LIBRARIES)
+            )
+            for node in nodes
+            if node.cpus
+        }
     finally:
         ray.cloudpickle.unregister_pickle_by_value(node_probe)
-    ready, _ = ray.wait(asked, num_returns=len(asked), timeout=PATIENCE) if asked else ([], [])
-    found = []
-    for node, ref in zip(nodes, asked, strict=True):
-        probed, silence = None, f"starts no process within {PATIENCE:g} s"
-        if ref in ready:
-            try:
-                probed, silence = Probed(*ray.get(ref, timeout=PATIENCE)), ""
-            except ray.exceptions.RayError as error:
-                silence = f"starts no process: {cause(error)}"
-        else:
-            ray.cancel(ref, force=True)
-        found.append(ClusterNode(node.id, node.address, node.cpus, node.memory, probed, silence))
-    return found
+    ready = ray.wait([*asked.values()], num_returns=len(asked), timeout=PATIENCE)[0] if asked else []
+    return [_described(node, asked[node.id], asked[node.id] in ready) if node.cpus else node for node in nodes]
 
 
-def code_for_cluster() -> dict[str, Any]:
-    """The environment that a job needs so that every node with CPUs runs this replnet; empty if they do anyway."""
-    nodes = described([node for node in alive() if node.cpus])
-    if not nodes:
-        raise Unreachable("no node of the cluster has a CPU for jobs (ray start without --num-cpus=0 on one of them)")
+def _described(node: ClusterNode, asked: Any, ready: bool) -> ClusterNode:
+    import ray
+
+    if not ready:
+        ray.cancel(asked, force=True)
+        return replace(node, silence=f"starts no process within {PATIENCE:g} s")
+    try:
+        return replace(node, found=Probed(*ray.get(asked, timeout=PATIENCE)))
+    except ray.exceptions.RayError as error:
+        return replace(node, silence=f"starts no process: {cause(error)}")
+
+
+def require_fit(nodes: Sequence[ClusterNode]) -> None:
+    """Raises Unreachable unless replnet can run on every node with CPUs, of which there are some."""
+    if not any(node.cpus for node in nodes):
+        raise Unreachable("no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)")
     if unfit := [f"{node} {node.unfit}" for node in nodes if node.unfit]:
         raise Unreachable("; ".join(unfit))
-    if all(node.up_to_date for node in nodes):
+
+
+def code_for(nodes: Sequence[ClusterNode]) -> dict[str, Any]:
+    """The environment of a job in which all these nodes run this replnet; empty if they do anyway."""
+    if all(node.up_to_date for node in nodes if node.cpus):
         return {}
     return {"py_modules": [str(PACKAGE)], "excludes": ["__pycache__"]}
 

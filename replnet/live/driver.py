@@ -130,13 +130,7 @@ class _Start:
         """Of messages between neighbouring hosts; a lone host talks to itself."""
         n = len(self.hosts)
         pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
-        found = []
-        self.hosts.call("echo")
-        for size in (FEW, MANY):
-            self.hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
-            time.sleep(CALIBRATING + 0.02)
-            found.append(self.hosts.some("measured", {a: () for a, _ in pairs}))
-        carried = costs(*found)
+        carried = message_costs(self.hosts, pairs)
         return Costs(carried.message + self._handling(walk), carried.batch, carried.latency)
 
     def _handling(self, walk: Walk) -> float:
@@ -156,6 +150,17 @@ class _Start:
         met = self.hosts.incarnations
         self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
         return zero
+
+
+def message_costs(hosts: ray_cluster.Hosts, pairs: list[tuple[int, int]]) -> Costs:
+    """Of messages from one host to another and back, all pairs at once."""
+    found = []
+    hosts.call("echo")
+    for size in (FEW, MANY):
+        hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
+        time.sleep(CALIBRATING + 0.02)
+        found.append(hosts.some("measured", {a: () for a, _ in pairs}))
+    return costs(*found)
 
 
 def gathered(

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any, final
 
 from replnet.live.actor import HostActor
-from replnet.live.cluster_nodes import LONGEST, alive, cause, code_for_cluster
+from replnet.live.cluster_nodes import LONGEST, ClusterNode, alive, cause, code_for, described, require_fit
 from replnet.live.result import LiveLost, Unreachable
 from replnet.text.errors import printable
 
@@ -36,12 +36,16 @@ TOKEN = (
 
 
 @contextmanager
-def joined(address: str | None = None) -> Iterator[None]:
-    """A Ray cluster: the one this process is in, else the one at `address` or RAY_ADDRESS, else a local one."""
+def joined(address: str | None = None, fit: bool = True) -> Iterator[list[ClusterNode]]:
+    """A Ray cluster: the one this process is in, else the one at `address` or RAY_ADDRESS, else a local one.
+
+    One that was there gets the code that it lacks, and the block its nodes as they were found. If these are to be
+    `fit` to run replnet and one is not, that is raised.
+    """
     import ray
 
     if ray.is_initialized():
-        yield
+        yield []
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     _knock(address)
@@ -50,10 +54,13 @@ def joined(address: str | None = None) -> Iterator[None]:
         _init(address)
         with _silence():
             try:
-                if address != "local" and (code := code_for_cluster()):
+                nodes = described(alive()) if address != "local" else []
+                if fit and nodes:
+                    require_fit(nodes)
+                if code := code_for(nodes):
                     ray.shutdown()
                     _init(address, code)
-                yield
+                yield nodes
             finally:
                 ray.shutdown()
     finally:
@@ -228,7 +235,8 @@ class Failed(Exception):  # noqa: N818
 class Hosts:
     """Host actors, and calls to them that end."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, nodes: Sequence[str] = ()) -> None:
+        """`nodes` of the cluster to start them on, if it matters."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -238,8 +246,8 @@ class Hosts:
         self._nodes: list[str] = []  # of the cluster, by host
         self._actors: list[Any] = []
         self.incarnations = [0] * n
-        for _ in range(n):
-            self._nodes.append(self._node(""))
+        for h in range(n):
+            self._nodes.append(nodes[h] if nodes else self._node(""))
             self._actors.append(self._start(self._nodes[-1]))
 
     def _node(self, avoided: str) -> str:
@@ -331,9 +339,9 @@ class Hosts:
 
 
 @contextmanager
-def started(n: int) -> Iterator[Hosts]:
+def started(n: int, nodes: Sequence[str] = ()) -> Iterator[Hosts]:
     """That many host actors, which do not outlive the block."""
-    hosts = Hosts(n)
+    hosts = Hosts(n, nodes)
     try:
         yield hosts
     finally:

@@ -6,19 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from replnet.live import cluster_nodes
-from replnet.live.cluster_nodes import PACKAGE, ClusterNode, cause, code_for_cluster
+from replnet.live.cluster_nodes import PACKAGE, ClusterNode, cause, code_for, require_fit
 from replnet.live.node_probe import Probed, digest, probe
 from replnet.live.result import Unreachable
 
 HERE = Probed("3.11.7", digest(PACKAGE), [])
 NODE = ClusterNode("abcdef123", "10.0.0.1", 2.0, 1e9, HERE)
-
-
-def code_with(monkeypatch, *nodes: ClusterNode):
-    monkeypatch.setattr(cluster_nodes, "alive", lambda: list(nodes))
-    monkeypatch.setattr(cluster_nodes, "described", list)
-    return code_for_cluster()
 
 
 def test_this_machine_has_what_it_runs_with():
@@ -36,22 +29,22 @@ def test_the_digest_is_that_of_names_and_contents(tmp_path):
     assert digest(tmp_path) in seen
 
 
-def test_code_travels_where_a_node_has_none_or_another_and_stays_where_all_have_it(monkeypatch):
+def test_code_travels_where_a_node_has_none_or_another_and_stays_where_all_have_it():
     none, other = (replace(NODE, found=HERE._replace(replnet=what)) for what in ("", "another"))
-    assert code_with(monkeypatch, NODE, NODE) == {}
+    assert code_for([NODE, NODE]) == code_for([]) == {}
     for node in (none, other):
-        assert code_with(monkeypatch, NODE, node)["py_modules"] == [str(PACKAGE)]
-    assert code_with(monkeypatch, NODE, replace(none, cpus=0.0)) == {}  # a node that is left alone
+        assert code_for([NODE, node])["py_modules"] == [str(PACKAGE)]
+    assert code_for([NODE, replace(none, cpus=0.0)]) == {}  # a node that is left alone
 
 
-def test_what_cannot_travel_is_named_with_its_node(monkeypatch):
+def test_what_cannot_travel_is_named_with_its_node():
     poor = replace(NODE, found=HERE._replace(missing=["numba", "scipy"]))
     silent = replace(NODE, found=None, silence="starts no process within 30 s")
     words = r"node 10\.0\.0\.1 \(abcdef\) lacks numba, scipy \(pip install .*; node .* starts no process within 30 s"
     with pytest.raises(Unreachable, match=words):
-        code_with(monkeypatch, NODE, poor, silent)
+        require_fit([NODE, poor, silent])
     with pytest.raises(Unreachable, match="no node of the cluster has a CPU"):
-        code_with(monkeypatch, replace(NODE, cpus=0.0))
+        require_fit([replace(NODE, cpus=0.0)])
 
 
 class OutOfMemoryError(Exception):
