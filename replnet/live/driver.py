@@ -131,12 +131,14 @@ class _Start:
         n = len(self.hosts)
         pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
         carried = message_costs(self.hosts, pairs)
-        return Costs(carried.message + self._handling(walk), carried.batch, carried.latency)
+        return replace(carried, handling=self._handling(walk))
 
     def _handling(self, walk: Walk) -> float:
         """CPU seconds per wake or message inside a host: those of `step`, which handles the same ones."""
+        length = HANDLED / work_of(self.task.plan).sum()
+        walk.until(length)  # the first wake of a process costs much more than those that follow
         begun = time.thread_time()
-        walk.until(HANDLED / work_of(self.task.plan).sum())
+        walk.until(2 * length)
         return (time.thread_time() - begun) / HANDLED
 
     def scale(self, costs: Costs) -> float:
