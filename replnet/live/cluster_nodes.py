@@ -65,7 +65,7 @@ def described(nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ray.cloudpickle.register_pickle_by_value(node_probe)
+    ray.cloudpickle.register_pickle_by_value(node_probe)  # type: ignore[no-untyped-call]
     try:
         task = ray.remote(num_cpus=0, max_retries=0)(node_probe.probe)
         asked = {
@@ -76,7 +76,7 @@ def described(nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
             if node.cpus
         }
     finally:
-        ray.cloudpickle.unregister_pickle_by_value(node_probe)
+        ray.cloudpickle.unregister_pickle_by_value(node_probe)  # type: ignore[no-untyped-call]
     ready = ray.wait([*asked.values()], num_returns=len(asked), timeout=PATIENCE)[0] if asked else []
     return [_described(node, asked[node.id], asked[node.id] in ready) if node.cpus else node for node in nodes]
 

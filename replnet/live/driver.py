@@ -26,7 +26,18 @@ from replnet.live.placement import place, traffic, work_of
 from replnet.live.quantiles import merged
 from replnet.live.result import HostSummary, Live, Summary
 from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
-from replnet.live.time_scale import FEW, MANY, Costs, HostPace, costs, default_scale, judge
+from replnet.live.time_scale import (
+    FEW,
+    MANY,
+    STRAINED,
+    Costs,
+    HostPace,
+    costs,
+    default_scale,
+    judge,
+    round_up,
+    shortest,
+)
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 CALIBRATING = 0.15  # seconds
@@ -47,11 +58,12 @@ def run_live(
     """Run [0, horizon) of model time at `time_scale` seconds per unit, every replication at the same time.
 
     `hosts` processes share the nodes of all replications (default: one per CPU). One that is lost is
-    replaced, and its outage is in the result; Ctrl-C ends the run with what there is. `log` is handed
+    replaced, and its outage is in the result. Without a time scale it takes one from the cost of messages, and if
+    that turns out too fast, begins anew at a slower one, once. Ctrl-C ends the run with what there is. `log` is handed
     what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
     Unreachable if there is no Ray to run on.
     """
-    begun, plan, horizon = time.monotonic(), task.plan, task.horizon
+    begun, plan, horizon, asked = time.monotonic(), task.plan, task.horizon, task
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
         raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
     if replications < 1:
@@ -72,10 +84,14 @@ def run_live(
             assert scale is not None
             kills = planned_kills(task, at) if replications == 1 else []
             run = Supervisor(task, actors, states, start.begin(states, scale), scale, kills)
-            run.run(watch, log)
-            found = gathered(task, run, starts, scale, run.now * scale)
-    rate = costs.rate if costs else None
-    return Live(**found, rate_measured=rate, total_seconds=time.monotonic() - begun)
+            if kept := run.run(watch, log, STRAINED * shortest(plan) if costs else np.inf):
+                found = gathered(task, run, starts, scale, run.now * scale)
+        if not kept:
+            slower = round_up(run.slower * scale)
+            found = vars(
+                run_live(asked, replications=replications, hosts=hosts, time_scale=slower, watch=watch, log=log)
+            )
+    return Live(**found | {"rate_measured": costs.rate if costs else None, "total_seconds": time.monotonic() - begun})
 
 
 def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
