@@ -60,6 +60,13 @@ class _Kept:
         os.makedirs(self.get_cache_path(), exist_ok=True)
 
 
+def kept_in(module: str) -> str | None:
+    """The folder for the kernels of a module of this package; None where there is none that can be written."""
+    file = str(PACKAGE / module)
+    found = _Kept.from_function(kept_in, file)
+    return None if found is None else found.get_cache_path()
+
+
 # Private to Numba, and of another name in its older versions. Without it, kernels are kept as Numba does it.
 _LOCATORS: list[Any] = getattr(
     getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None), "_locator_classes", []

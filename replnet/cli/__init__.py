@@ -7,16 +7,19 @@ Commands:
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, audit, and what they print
-    starting       init, check, schema, list; demo and doctor
+    completion     names that a shell completes
+    starting       init, check, schema, list, demo
+    doctor         doctor: does this installation work
     ui             ui: pages in the browser
 
 What they write:
 
     output         lines and tables, JSON and CSV; results and sweeps
+    explanation    what --explain adds to a table: what its words mean, and how its numbers came about
     progress       what is shown while something takes long
 """
 
-from replnet.cli import experiments, networks, starting, traces, ui
+from replnet.cli import doctor, experiments, networks, starting, traces, ui
 from replnet.cli.main import main
 
-__all__ = ["experiments", "main", "networks", "starting", "traces", "ui"]
+__all__ = ["doctor", "experiments", "main", "networks", "starting", "traces", "ui"]

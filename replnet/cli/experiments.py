@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import ADDRESS, DIFFERS, FINE, INCOMPLETE, STRICT, WORKERS, code_of, commands, formats, overriding
+from replnet.cli.completion import completing
+from replnet.cli.explanation import explain_sweep
+from replnet.cli.main import (
+    ADDRESS,
+    DIFFERS,
+    EXPLAIN,
+    FINE,
+    INCOMPLETE,
+    STRICT,
+    WORKERS,
+    code_of,
+    commands,
+    formats,
+    overriding,
+)
 from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
 from replnet.text.numbers import number, plain, span
@@ -24,7 +38,7 @@ REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "
 
 
 @commands.command()
-@click.argument("experiment", required=False)
+@click.argument("experiment", required=False, shell_complete=completing("experiments", files=True))
 @click.option("-o", "--output", type=FOLDER, help="The run directory; one of the same experiment is carried on with.")
 @overriding(
     "Override a value, a field of the network or a setting, such as -s B=30, -s polls.rate=4, "
@@ -38,8 +52,11 @@ REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "
 @WORKERS
 @ADDRESS
 @STRICT
+@EXPLAIN
 @FORMAT
-def sweep(output: Path | None, resume: Path | None, dry_run: bool, strict: bool, form: str, **options: Any) -> int:
+def sweep(
+    output: Path | None, resume: Path | None, dry_run: bool, strict: bool, explain: bool, form: str, **options: Any
+) -> int:
     """Run EXPERIMENT, a YAML file or the name of one that comes with replnet, such as p2p/fig3.
 
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
@@ -56,6 +73,8 @@ def sweep(output: Path | None, resume: Path | None, dry_run: bool, strict: bool,
         return _plan(asked, folder, pool["workers"])
     found = _run(asked, folder, asked.name, **pool)
     write_sweep(found, form)
+    if explain:
+        explain_sweep(found)
     say(found)
     if found.incomplete and folder is not None:
         echo(f"carry on with: replnet sweep --resume {folder}", err=True)
@@ -180,7 +199,7 @@ def compare(first: Path, second: Path, form: str) -> int:
 
 
 @commands.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=completing("experiments"))
 @click.option("--quick", is_flag=True, help="In minutes, with wider intervals.")
 @click.option("-o", "--output", type=FOLDER, help="Where runs and the report go.  [default: reproduced]")
 @WORKERS
@@ -192,7 +211,9 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     from replnet.report.page import in_words
     from replnet.report.section import section
     from replnet.study.experiment.experiment import load_experiment
+    from replnet.text.extras import require_extra
 
+    require_extra("matplotlib", "reproduce")  # before it has run for minutes
     folder = output or Path("reproduced-quick" if quick else "reproduced")
     found: list[Sweep] = []
     chosen = _chosen(names)

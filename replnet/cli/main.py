@@ -32,6 +32,8 @@ def commands() -> None:
     """How fresh is what clients get from replicas that pull? Predict it, emulate it, compare.
 
     NETWORK is a YAML file, or the name of a network that comes with replnet, such as `cascade`.
+
+    Names are completed by bash after eval "$(_REPLNET_COMPLETE=bash_source replnet)", and so in zsh and fish.
     """
 
 
@@ -71,6 +73,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 BUDGET = click.option("--budget", type=Duration(), help="End after this time, such as 10m, with what there is then.")
+EXPLAIN = click.option("--explain", is_flag=True, help="Say what the words of the table mean, and how it came about.")
 STRICT = click.option("--strict", is_flag=True, help="An exit code of its own for what is unresolved.")
 
 

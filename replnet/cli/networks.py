@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replnet.cli.completion import completing
+from replnet.cli.explanation import explain_result
 from replnet.cli.main import (
     ADDRESS,
     BUDGET,
     DIFFERS,
     EPILOG,
+    EXPLAIN,
     FINE,
     INCOMPLETE,
     STRICT,
@@ -21,7 +24,7 @@ from replnet.cli.main import (
     overriding,
     seeded,
 )
-from replnet.cli.output import echo, print_json, print_table, write, write_result
+from replnet.cli.output import cells, echo, print_json, print_table, write, write_result
 from replnet.cli.progress import progress, watching, working
 
 if TYPE_CHECKING:
@@ -31,10 +34,10 @@ if TYPE_CHECKING:
 
 MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
 FILE = click.Path(dir_okay=False)
-NETWORK = click.argument("network")
+NETWORK = click.argument("network", shell_complete=completing("networks", files=True))
 OVERRIDES = overriding("Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.")
 MEASURE = click.option(
-    "--measure", multiple=True, metavar="NAME",
+    "--measure", multiple=True, metavar="NAME", shell_complete=completing("metrics"),
     help="How far copies are behind: staleness, staleness_age, change_age, information_age, missing_updates, lag, "
          "'currency(0.4)', 'source_penalty(x)', 'update_penalty(1/(1+x))'. Repeatable.",
 )  # fmt: skip
@@ -47,8 +50,11 @@ BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups th
 @OVERRIDES
 @MEASURE
 @BY
+@EXPLAIN
 @formats()
-def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, form: str) -> int:
+def predict(
+    network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, explain: bool, form: str
+) -> int:
     """What the formulas say of NETWORK."""
     from replnet.network.build import takes
     from replnet.network.network import load
@@ -60,6 +66,8 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
             echo(said, err=True)
         result = formulas(loaded, measure, by)
     write_result(result, form)
+    if explain:
+        explain_result(result)
     return FINE
 
 
@@ -94,30 +102,37 @@ def predict(network: str, overrides: tuple[str, ...], measure: tuple[str, ...], 
 @BY
 @BUDGET
 @STRICT
+@EXPLAIN
 @formats()
 def run(
     network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], show: bool, strict: bool,
-    form: str, **options: Any,
+    explain: bool, form: str, **options: Any,
 ) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
-    from replnet.cli.thresholds import check, judge, parse
+    from replnet.cli.thresholds import check, judge
     from replnet.cli.ui import watched_run
-    from replnet.network.build import COPIES, EMULATED, require_room, takes
+    from replnet.network.build import each_emulated, require_room, takes
     from replnet.network.network import load
+    from replnet.study.demand import demand as demanded
     from replnet.study.emulate import suited
+    from replnet.study.replications import REPLICATIONS
 
-    demands = [parse(text) for text in thresholds]
+    demands = [demanded(text, "--threshold") for text in thresholds]
     with working("reading the network"):
         loaded = load(network, overrides)
         check(demands, loaded, options["by"])
-        require_room(loaded.size, COPIES if loaded.kind == "aggregate" else EMULATED)
-        if said := takes(loaded):
+        horizon = options["horizon"]
+        length = horizon / (options["replications"] or REPLICATIONS) if horizon else None
+        require_room(loaded.size, each_emulated(loaded, length))
+        if said := takes(loaded, length):
             echo(said, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
     engine = engine or suited(loaded)
     with watched_run(loaded, engine, show) as watch:
         result = _ran(loaded, engine, watch=watch, **options)
         write_result(result, form)
+        if explain:
+            explain_result(result)
         answers = judge(demands, result)
         if result.incomplete:
             echo(result.incomplete, err=True)
@@ -198,10 +213,15 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     return FINE
 
 
+AROUND = ("group", "metric", "predicted", "measured", "95 % interval", "meets")  # next to the answer of `size`
+
+
 @commands.command()
 @NETWORK
-@click.option("--target", required=True, metavar="'[GROUP:]freshness >= X'", help="What is to be met.")
-@click.option("--vary", help="The field whose least value is sought.  [default: budget, polls.rate or downloads.rate]")
+@click.option("--target", required=True, metavar="'[GROUP:]METRIC >= X'",
+              help="What is to be met, of any metric, such as 'lag <= 3' or 'currency(2) >= 0.95'.")  # fmt: skip
+@click.option("--vary", help="The field whose least value is sought, or whose largest, where more of it is worse.  "
+                             "[default: budget, polls.rate or downloads.rate; of load, bandwidth]")  # fmt: skip
 @overriding("Override a field. Repeatable.")
 @seeded()
 @click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
@@ -210,21 +230,26 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
 @formats(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how: Any) -> int:
     """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""
-    from replnet.cli.thresholds import parse
     from replnet.study.sweeps.sizing import size as find
+    from replnet.text.errors import FieldError
 
-    demand = parse(target, "--target")
-    if demand.metric != "freshness" or not demand.above:
-        raise ValueError(f"--target: {target!r} is not a freshness to reach ('freshness >= 0.9')")
     with progress() as report:
-        found = find(network, demand.bound, overrides=overrides, group=demand.group, progress=report, **how)
+        try:
+            found = find(network, target, overrides=overrides, progress=report, **how)
+        except FieldError as error:
+            option = "--" if error.field in ("target", "vary") else ""
+            raise ValueError(f"{option}{error}") from None
     if form == "json":
-        about = {"vary": found.key, "value": found.value, "how": found.how, "predicted": found.predicted}
+        about: dict[str, Any] = {"vary": found.key, "value": found.value, "extreme": found.extreme, "how": found.how}
+        about |= {"predicted": found.predicted, "around": found.around}
         print_json(about | found.result.data(), indent=2)
-    else:
-        if form == "table":
-            echo(f"{found.key} = {found.value:.6g}, {found.how}")
-        write_result(found.result, form)
+        return code_of(found.result)
+    if form == "table":
+        echo(f"{found.key} = {found.value:.6g}, the {found.extreme} that meets {found.target.text}, {found.how}")
+        lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in found.around]
+        print_table([found.key, *AROUND], [[line[name] for name in ("value", *AROUND)] for line in lines])
+        echo()
+    write_result(found.result, form)
     return code_of(found.result)
 
 
@@ -232,7 +257,7 @@ COLUMNS = ("formula", "equation", "what it says")
 
 
 @commands.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing("formulas"))
 @click.option(
     "-s", "--set", "given", multiple=True, metavar="KEY=VALUE",
     help="An argument, such as -s ratio=2 or -s 'updates=pareto(alpha=3, rate=2)'. Repeatable.",

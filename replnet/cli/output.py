@@ -1,15 +1,21 @@
 """What commands print: lines and tables in which no quoted name, title or path can steer the terminal, JSON and CSV.
 
-Tables and data go to stdout and nothing else does; what is to be said besides goes to stderr.
+Tables and data go to stdout and nothing else does; what is to be said besides goes to stderr. On a terminal, tables
+and notes are as wide as it is: words are wrapped, numbers never are, and where a prediction comes from stands below a
+table that has no room for it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -27,6 +33,10 @@ EMULATED = ("group", "metric", "measured", "95 % interval", "predicted", "z", "v
 SWEPT = (*EMULATED[:-1], "printed", "against print", "expected", "against expected")
 LONG = 200  # rows above which the table of a sweep shows the worst ones
 WORST = 20
+NUMERIC = re.compile(r"[-+±.,%\de ]*|nan|inf")  # cells that are never wrapped
+LAST_DIGIT = 1e-5  # of a number below 10
+BETWEEN = 2  # columns
+NARROWEST = 24  # letters for where a prediction comes from
 ORDER = {"failed": 0, "differ": 1, "unresolved": 2}
 
 Row: TypeAlias = Mapping[str, Any]
@@ -52,19 +62,61 @@ def print_json(data: Any, indent: int = 1) -> None:
     click.echo(json.dumps(data, indent=indent, allow_nan=False, default=str))
 
 
+def room(err: bool = False) -> int | None:
+    """The letters of a line on the terminal; None where the stream is none."""
+    return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else None
+
+
+def echo_note(text: str, indent: str = "", err: bool = False) -> None:
+    """In lines that fit the terminal."""
+    width = room(err)
+    if width is not None:
+        text = textwrap.fill(text, max(width - len(indent), NARROWEST), subsequent_indent="  ")
+    echo(textwrap.indent(text, indent), err=err)
+
+
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]], form: str = "table") -> None:
-    """In columns as wide as what is in them, or as Markdown."""
+    """In columns as wide as what is in them, or as the terminal lets them be; or as Markdown."""
     lines = [[escaped(str(cell)) for cell in line] for line in [heads, *rows]]
     if form == "markdown":
         lines = [[cell.replace("|", r"\|") for cell in line] for line in lines]
     colours = {} if form == "markdown" or os.environ.get("NO_COLOR") else COLOURS
-    widths = [max(len(line[c]) for line in lines) for c in range(len(heads))]
+    widths = _widths(lines, None if form == "markdown" else room())
     for at, line in enumerate([lines[0], ["-" * width for width in widths], *lines[1:]]):
-        cells = [
-            (click.style(cell, fg=colours[cell]) if at > 1 and cell in colours else cell) + " " * (width - len(cell))
-            for cell, width in zip(line, widths, strict=True)
-        ]
-        click.echo(f"| {' | '.join(cells)} |" if form == "markdown" else "  ".join(cells).rstrip())
+        for part in zip_longest(*map(_wrapped, line, widths), fillvalue=""):
+            cells = [
+                (click.style(cell, fg=colours[cell]) if at > 1 and cell in colours else cell)
+                + " " * (width - len(cell))
+                for cell, width in zip(part, widths, strict=True)
+            ]
+            click.echo(f"| {' | '.join(cells)} |" if form == "markdown" else (" " * BETWEEN).join(cells).rstrip())
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    """Between its words, where it is longer than that."""
+    return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if len(cell) > width else [cell]
+
+
+def _widths(lines: Sequence[Sequence[str]], most: int | None) -> list[int]:
+    """Of columns: as wide as they are, or the widest of words narrower until all fit in `most` letters."""
+    columns = list(zip(*lines, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    if most is None or _whole(widths) <= most:
+        return widths
+    least = [
+        max(len(part) for cell in column for part in ([cell] if NUMERIC.fullmatch(cell) else cell.split() or [""]))
+        for column in columns
+    ]
+    for _ in range(_whole(widths) - most):
+        spare = [(width, at) for at, width in enumerate(widths) if width > least[at]]
+        if not spare:
+            break
+        widths[max(spare)[1]] -= 1
+    return widths
+
+
+def _whole(widths: Sequence[int]) -> int:
+    return sum(widths) + BETWEEN * (len(widths) - 1)
 
 
 # ---- Rows, results and sweeps
@@ -78,7 +130,7 @@ def cells(row: Row) -> dict[str, str]:
         "metric": row["metric"],
         "measured": number(row["measured"]),
         "95 % interval": "" if low is None else f"{number(low)} .. {number(high)}",
-        "predicted": number(row["predicted"]) + (f" ± {row['accuracy']:.2g}" if row["accuracy"] else ""),
+        "predicted": _give_or_take(row["predicted"], row["accuracy"]),
         "z": signed(row["z"]),
         "verdict": row["verdict"],
         "kind": row["kind"],
@@ -91,6 +143,12 @@ def cells(row: Row) -> dict[str, str]:
     }
 
 
+def _give_or_take(value: float | None, accuracy: float | None) -> str:
+    """With the accuracy where that is more than the rounding of what is shown."""
+    told = accuracy and value is not None and accuracy >= LAST_DIGIT / 2 * max(1.0, abs(value) / 10)
+    return number(value) + (f" ± {accuracy:.2g}" if told else "")
+
+
 def write_result(result: Result, form: str) -> None:
     """What formulas say of a network, or what happened in it."""
     write(
@@ -101,13 +159,37 @@ def write_result(result: Result, form: str) -> None:
 def _result_table(result: Result) -> None:
     from replnet.study.result import Emulated
 
-    heads = EMULATED if isinstance(result, Emulated) else PREDICTED
-    rows = [cells(row.data()) for row in result.rows]
-    print_table(heads, [[row[head] for head in heads] for row in rows])
-    for note in dict.fromkeys(f"{row.group}: {row.note}" for row in result.rows if row.note):
-        echo(f"  {note}")
+    heads: Sequence[str] = EMULATED if isinstance(result, Emulated) else PREDICTED
+    lines = [cells(row.data()) for row in result.rows]
+    notes = [f"{row.group}: {row.note}" for row in result.rows if row.note]
+    if isinstance(result, Emulated) and not _fits(lines, heads):
+        heads = heads[:-1]
+        notes = [*_below(result.rows, lines), *notes]
+    print_table(heads, [[line[head] for head in heads] for line in lines])
+    for note in dict.fromkeys(notes):
+        echo_note(note, "  ")
     if isinstance(result, Emulated):
-        echo(_summary(result))
+        echo_note(_summary(result))
+
+
+def _fits(lines: Sequence[Mapping[str, str]], heads: Sequence[str]) -> bool:
+    """Whether the terminal has room for the last column, be it in several lines, beside the others."""
+    *others, last = (max(len(head), *(len(line[head]) for line in lines), 0) for head in heads)
+    width = room()
+    return width is None or _whole([*others, min(last, NARROWEST)]) <= width
+
+
+def _below(rows: Sequence[Any], lines: Sequence[Mapping[str, str]]) -> list[str]:
+    """What a prediction is and where it comes from, with the groups of which that is true."""
+    said: dict[str, dict[str, list[str]]] = {}
+    for row, line in zip(rows, lines, strict=True):
+        if line["prediction"]:
+            said.setdefault(line["prediction"], {}).setdefault(row.metric, []).append(row.group)
+
+    def about(metrics: Mapping[str, Sequence[str]]) -> str:
+        return "; ".join(f"{metric} of {', '.join(groups)}" for metric, groups in metrics.items())
+
+    return [f"{prediction}: {about(metrics)}" for prediction, metrics in said.items()]
 
 
 def _summary(result: Emulated) -> str:

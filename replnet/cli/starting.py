@@ -1,21 +1,18 @@
-"""Commands to begin with: files to start from and what is wrong with them, a demonstration, what works here."""
+"""Commands to begin with: files to start from and what is wrong with them, what there is, a demonstration."""
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from replnet.cli.completion import completing
 from replnet.cli.main import BAD_INPUT, DIFFERS, EPILOG, FINE, commands, formats
 from replnet.cli.output import echo, print_json, print_table, write
 from replnet.cli.progress import progress, watching
 from replnet.text.numbers import number
-from replnet.version import __version__
 
 if TYPE_CHECKING:
     from replnet.measure.row import Row
@@ -25,11 +22,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
 SECTIONS = {"title", "vary", "network", "optimise", "formula", "run", "claims"}  # that make a file an experiment
 KINDS, LISTED = ("networks", "experiments", "laws", "metrics"), ("kind", "name", "about")
-NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml", "click", "rich", "matplotlib")
 
 
 @commands.command()
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=completing("networks"))
 @click.option("-o", "--output", type=FILE, help="The file to write.  [default: stdout]")
 def init(kind: str | None, output: Path | None) -> int:
     """A commented file to start from: KIND is a kind of network, such as cascade, or `experiment`.
@@ -63,7 +59,7 @@ def init(kind: str | None, output: Path | None) -> int:
 
 
 @commands.command()
-@click.argument("file")
+@click.argument("file", shell_complete=completing("networks", "experiments", files=True))
 def check(file: str) -> int:
     """Check FILE, a network or an experiment: all that is wrong with it, at once."""
     from replnet.network.network import load
@@ -171,7 +167,7 @@ def _beside(virtual: Emulated, live: Emulated) -> None:
     """What was emulated, and what happened for real, in one table."""
     heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
     rows = [
-        [a.group, a.metric, number(a.predicted), _give_or_take(a), _give_or_take(b), f"{a.verdict}, {b.verdict}"]
+        [a.group, a.metric, number(a.predicted), _with_half_width(a), _with_half_width(b), f"{a.verdict}, {b.verdict}"]
         for a, b in zip(virtual.rows, live.rows, strict=False)
     ]
     print_table(heads, rows)
@@ -187,48 +183,7 @@ def _beside(virtual: Emulated, live: Emulated) -> None:
     )
 
 
-def _give_or_take(row: Row) -> str:
+def _with_half_width(row: Row) -> str:
     if row.measured is None or row.ci_low is None or row.ci_high is None:
         return number(row.measured)
     return f"{row.measured:.4f} ± {(row.ci_high - row.ci_low) / 2:.4f}"
-
-
-@commands.command()
-def doctor() -> int:
-    """Check that this installation can do its work, and how fast."""
-    import platform
-
-    echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
-    checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_library, NEEDED), *_engines()]
-    for good, words in checks:
-        echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
-    return FINE if all(good for good, _ in checks) else DIFFERS
-
-
-def _library(name: str) -> tuple[bool, str]:
-    from importlib import metadata
-
-    try:
-        return True, f"{name} {metadata.version(name)}"
-    except metadata.PackageNotFoundError:
-        return False, f"{name} is missing (pip install {name})"
-
-
-def _engines() -> list[tuple[bool, str]]:
-    from replnet.network.network import cooperative
-    from replnet.study.emulate import emulate
-    from replnet.study.result import instructions
-
-    laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
-    network = cooperative(replicas=100, peers=1, **laws)
-    begun = time.perf_counter()
-    emulate(network, horizon=32)
-    compiled = time.perf_counter() - begun
-    fast, slow = emulate(network, horizon=4e4), emulate(network, "step", horizon=64)
-    millions, thousands = fast.events / fast.seconds / 1e6, slow.events / slow.seconds / 1e3
-    return [
-        (True, f"computing with {instructions()} (with others, results differ in their last digits)"),
-        (True, f"kernels ready in {compiled:.1f} s (compiled once, then kept on disk)"),
-        (fast.verdict == "agree", f"array: {millions:.0f} million events a second, {fast.verdict}"),
-        (bool(slow.rows), f"step: {thousands:.0f} thousand events a second"),
-    ]

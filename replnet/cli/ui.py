@@ -8,12 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from replnet.cli.completion import completing
 from replnet.cli.main import FINE, commands, overriding
 from replnet.cli.output import echo
 
@@ -26,7 +26,9 @@ LEAST = 10  # priority of pages beside a run, which they are not to slow down
 
 
 @commands.command()
-@click.argument("what", metavar="[NETWORK | DIR | TRACE]", default="cooperative")
+@click.argument(
+    "what", metavar="[NETWORK | DIR | TRACE]", default="cooperative", shell_complete=completing("networks", files=True)
+)
 @overriding("Override a field of the network. Repeatable.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Of the pages; 0: any.")
 @click.option("--open/--no-open", "show", default=True, help="Open a browser.")
@@ -35,7 +37,9 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
 
     The pages are served to this machine alone, ask nothing of any other, and end with Ctrl-C.
     """
-    _require_nicegui()
+    from replnet.text.extras import require_extra
+
+    require_extra("nicegui", "ui")
     from replnet.network.network import load
     from replnet.web.frame import Opened
     from replnet.web.live_record import SUFFIX
@@ -62,18 +66,15 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
     return FINE
 
 
-def _require_nicegui() -> None:
-    if find_spec("nicegui") is None:
-        raise ValueError("ui: the pages need NiceGUI (pip install 'replnet[ui]')")
-
-
 @contextmanager
 def watched_run(network: Network, engine: str, show: bool) -> Iterator[Watch | None]:
     """Pages that show a run, if that was asked for, by what the callback is given; they stay until Ctrl-C."""
     if not show:
         yield None
         return
-    _require_nicegui()
+    from replnet.text.extras import require_extra
+
+    require_extra("nicegui", "ui")
     from replnet.web.live_record import SUFFIX, recording
 
     with tempfile.TemporaryDirectory(prefix="replnet-ui-") as place:

@@ -87,7 +87,13 @@ class Audit:
 def audit(
     updates: Recorded, downloads: Recorded, since: float | None = None, until: float | None = None, seed: int = 1
 ) -> Audit:
-    """Two histories, files or times, over the time that both cover, or from `since` to `until` if given."""
+    """Two histories, files or times, over the time that both cover, or from `since` to `until` if given.
+
+    >>> updates, downloads = [5 * i for i in range(1, 400)], [3 * i + 0.5 for i in range(1, 660)]
+    >>> found = rn.audit(updates, downloads)
+    >>> found.updates, found.downloads, found.conclusion
+    (395, 658, 'ages depend on one another: no formula is justified, only what was measured')
+    """
     updates, downloads = recorded(updates), recorded(downloads)
     start, end = window(updates, downloads, since, until)
     # Updates of one instant are one change: no download could tell them apart.

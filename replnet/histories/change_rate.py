@@ -102,6 +102,11 @@ def change_rate(updates: Recorded, visits: Recorded | Law, window: int = WINDOW,
     """What visits make of the rate of recorded changes: a law of the times between visits, or files or times of both.
 
     The biases are those of estimates from `window` visits each. A law of visits is drawn from, by the `seed`.
+
+    >>> import numpy as np
+    >>> found = rn.change_rate(np.random.default_rng(1).exponential(2.0, 1000).cumsum(), "constant(period=1)")
+    >>> {one.estimator: round(one.rate, 2) for one in found.estimates[:3]}
+    {'changes seen': 0.39, 'bias-reduced': 0.5, 'maximum likelihood': 0.5}
     """
     history, notes = recorded(updates), list[str]()
     if not 1 <= window <= MOST_VISITS:

@@ -62,7 +62,13 @@ class TraceFit:
 
 
 def fit_trace(history: Recorded, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
-    """The laws of the intervals of a history, a file or times, and what they leave out."""
+    """The laws of the intervals of a history, a file or times, and what they leave out.
+
+    >>> import numpy as np
+    >>> found = rn.fit_trace(np.random.default_rng(1).exponential(2.0, 1000).cumsum())
+    >>> found.history.times.size, len(found.fits) > 5
+    (1000, True)
+    """
     history = recorded(history)
     gaps, rng = history.intervals, np.random.default_rng(seed)
     asked = needs(history, targets)  # first, as it refuses targets

@@ -190,7 +190,11 @@ def _up_to(terms: Floats) -> Floats:
 @final
 @family("lattice(values=[1, 2], weights=[3, 1])")
 class Lattice(Discrete):
-    """The listed values, in proportion to their weights."""
+    """The listed values, in proportion to their weights.
+
+    >>> round(rn.lattice(values=[1, 2], weights=[0.7, 0.3]).mean, 4)
+    1.3
+    """
 
     def __init__(self, values: Sequence[float], weights: Sequence[float] | None = None) -> None:
         values = many("values", values)
@@ -215,6 +219,9 @@ class Empirical(Discrete):
 
     Zero intervals are left out: nothing that looks at the process can tell events of one instant
     apart, and ages do not depend on them. So `rate` counts instants with an event, not events.
+
+    >>> rn.empirical(intervals=[1, 2, 2, 5]).mean
+    2.5
     """
 
     text: str  # what made it, if not a list: trace(file=...)

@@ -18,7 +18,11 @@ STEEP = 1e4  # an alpha from which on rounding of 1 + x / scale shows in its pow
 @final
 @family("exponential(rate=2)")
 class Exponential(Law):
-    """P(X > x) = exp(-rate x): memoryless, so its age is itself."""
+    """P(X > x) = exp(-rate x): memoryless, so its age is itself.
+
+    >>> rn.exponential(rate=2).age, float(rn.exponential(rate=2).tail(0))
+    (exponential(rate=2), 1.0)
+    """
 
     scale: float
 
@@ -62,7 +66,11 @@ class Exponential(Law):
 @final
 @family("constant(period=2)")
 class Constant(Law):
-    """Every interval is `period`; the age is uniform."""
+    """Every interval is `period`; the age is uniform.
+
+    >>> rn.constant(period=0.5).rate, rn.constant(period=0.5).age
+    (2.0, uniform(low=0, high=0.5))
+    """
 
     period: float
 
@@ -114,6 +122,9 @@ class Pareto(Law):
     """P(X > x) = (1 + x / scale) ** -alpha, a power tail that starts at zero.
 
     Its age is the same family one moment heavier: alpha drops by one.
+
+    >>> rn.pareto(alpha=3, rate=2), rn.pareto(alpha=3, rate=2).age
+    (pareto(alpha=3, rate=2), pareto(alpha=2, rate=1))
     """
 
     alpha: float
@@ -177,7 +188,11 @@ class Pareto(Law):
 @final
 @family("uniform(low=0, high=1)")
 class Uniform(Law):
-    """Evenly spread between low and high."""
+    """Evenly spread between low and high.
+
+    >>> rn.uniform(low=0, high=1).mean
+    0.5
+    """
 
     low: float
     high: float
@@ -239,6 +254,9 @@ class Hyperexponential(Numerical):
     """Exponential at a rate chosen anew for each interval; weights count relative to their sum.
 
     Its age mixes the same rates, each weighted by the time it takes.
+
+    >>> round(rn.hyperexponential(weights=[0.9, 0.1], rates=[10, 0.5]).mean, 4)
+    0.29
     """
 
     weights: tuple[float, ...]

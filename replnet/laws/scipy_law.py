@@ -24,7 +24,11 @@ FAR, OCTAVES = 1e-12, 100
 @final
 @family("scipy(name=invgauss, mu=0.5)")
 class Scipy(Numerical):
-    """The scipy.stats distribution `name` with its shape parameters, loc and scale."""
+    """The scipy.stats distribution `name` with its shape parameters, loc and scale.
+
+    >>> round(rn.scipy(name="invgauss", mu=0.5).mean, 4)
+    0.5
+    """
 
     name: str
     shapes: tuple[tuple[str, float], ...]

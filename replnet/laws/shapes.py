@@ -23,7 +23,11 @@ FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the 
 @final
 @family("weibull(shape=0.6, rate=2)")
 class Weibull(Law):
-    """P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above."""
+    """P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above.
+
+    >>> rn.weibull(shape=0.6, rate=2).mean
+    0.5
+    """
 
     shape: float
     scale: float
@@ -70,7 +74,11 @@ class Weibull(Law):
 @final
 @family("gamma(shape=2, rate=2)")
 class Gamma(Numerical):
-    """A sum of `shape` exponential stages of mean `scale`, for any shape above zero."""
+    """A sum of `shape` exponential stages of mean `scale`, for any shape above zero.
+
+    >>> rn.gamma(shape=2, rate=2).second_moment
+    0.375
+    """
 
     shape: float
     scale: float
@@ -118,7 +126,11 @@ class Gamma(Numerical):
 
 @family("erlang(stages=3, rate=2)")
 def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
-    """A sum of `stages` equal exponentials; rate and mean are those of the sum."""
+    """A sum of `stages` equal exponentials; rate and mean are those of the sum.
+
+    >>> rn.erlang(stages=3, rate=2)
+    gamma(shape=3, rate=2)
+    """
     if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
         raise FieldError("stages", f"{stages!r} is not a number of stages", "a whole number from 1")
     return Gamma(float(stages), rate=rate, mean=mean)
@@ -127,7 +139,11 @@ def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
 @final
 @family("lognormal(sigma=1, rate=2)")
 class Lognormal(Numerical):
-    """X = scale * exp(sigma * N) with N standard normal; scale is the median."""
+    """X = scale * exp(sigma * N) with N standard normal; scale is the median.
+
+    >>> rn.lognormal(sigma=1, mean=2).mean
+    2.0
+    """
 
     sigma: float
     scale: float

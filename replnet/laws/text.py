@@ -41,6 +41,11 @@ def law(source: object, *, folder: Path | None = None) -> Law:
     """The law that `source` describes: its text, a mapping {family: {argument: value}}, or a law itself.
 
     Relative file names count from `folder`, else from the working directory.
+
+    >>> rn.law("pareto(alpha=3, rate=2)").mean
+    0.5
+    >>> rn.law({"uniform": {"low": 0, "high": 1}})
+    uniform(low=0, high=1)
     """
     return _law(source, folder)
 

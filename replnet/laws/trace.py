@@ -30,6 +30,11 @@ def trace(file: str | Path, *, column: str | int | None = None, order: str = "sh
 
     `column` is a header's name or a number from 1; without it, the column called timestamp, time or
     date, else the first. With `order` "recorded" the record is played over and over, from anywhere in it.
+
+    >>> from pathlib import Path
+    >>> _ = Path("events.csv").write_text("time\\n0\\n1\\n3\\n4\\n")
+    >>> rn.trace(file="events.csv").rate
+    0.75
     """
     if not isinstance(file, (str, Path)) or not str(file):
         raise FieldError("file", f"{file!r} is not a file name", "a path such as data/updates.csv")

@@ -19,6 +19,7 @@ from typing import Any, final
 
 from replnet.live.actor import HostActor
 from replnet.live.result import LiveLost, Unreachable
+from replnet.text.extras import require_extra
 
 STORE = 128 << 20  # bytes of Ray's object store, which holds little here
 ANSWER = 10.0  # seconds after which a host that runs counts as silent
@@ -30,6 +31,7 @@ START = 90.0  # seconds for processes to start
 @contextmanager
 def joined(address: str | None = None) -> Iterator[None]:
     """A Ray cluster: the one this process is in, else the one at `address` or RAY_ADDRESS, else a local one."""
+    require_extra("ray", "Ray")
     import ray
 
     if ray.is_initialized():

@@ -154,9 +154,10 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
 
 
 # Bytes per node, measured on clusters of 1,000,000 and 10,000,000 replicas that poll one another: what is known of a
-# network, and what one replication of a dozen events per replica takes (a long one up to three times as much); and what
-# sources of an aggregate take.
-KNOWN, EMULATED, COPIES = 450, 1_400, 850
+# network, and what one replication of a dozen events per replica takes (a long one up to so many times as much); and
+# what sources of an aggregate take.
+KNOWN, EMULATED, LONG, COPIES = 450, 1_400, 3.2, 850
+DOZEN = 12
 GRAPH = 1_100  # bytes per node of a NetworkX graph
 SECONDS = 3e-6, 7e-6  # per node, of CPU time until it is predicted, and until its first event
 MANY = 100_000  # nodes from which on it is worth saying
@@ -175,14 +176,25 @@ def require_room(nodes: int, each: int = KNOWN) -> None:
         raise FieldError("network", wrong, f"at most {there // each:,} nodes")
 
 
-def takes(network: Network) -> str:
-    """About how much memory and time a large network takes; empty for others."""
+def each_emulated(network: Network, length: float | None = None) -> int:
+    """Bytes per node of a replication of so many units of time; of a short one if that is not said."""
+    if network.kind == "aggregate":
+        return COPIES
+    if length is None or network.size < MANY:
+        return EMULATED
+    clocks, processes = network.topology.clocks, network.topology.processes
+    events = float(clocks.rate[processes.clock].sum()) * length / network.size
+    return int(EMULATED * min(max(events / DOZEN, 1.0), LONG))
+
+
+def takes(network: Network, length: float | None = None) -> str:
+    """About how much memory and time a large network takes, emulated for so long; empty for others."""
     n = network.size
     if n < MANY:
         return ""
-    emulated = COPIES if network.kind == "aggregate" else EMULATED
+    emulated, words = each_emulated(network, length), "" if length else " a dozen events of each node"
     known, first = (n * each for each in SECONDS)
     return (
-        f"memory: about {n * KNOWN / 1e9:.2g} GB, {n * emulated / 1e9:.2g} GB to emulate a dozen events of each node; "
+        f"memory: about {n * KNOWN / 1e9:.2g} GB, {n * emulated / 1e9:.2g} GB to emulate{words}; "
         f"time: about {known:.2g} s of CPU time, {first:.2g} s until its first event"
     )

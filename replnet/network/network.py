@@ -15,6 +15,7 @@ from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
 from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names
 from replnet.text.errors import FieldError, InputError, suggestion
+from replnet.text.extras import installed
 from replnet.text.overrides import override
 from replnet.text.validation import located
 
@@ -123,7 +124,7 @@ class Network:
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(self.describe())}</pre>"
-        if self.size > MOST_INLINE:
+        if self.size > MOST_INLINE or not installed("matplotlib"):
             return text
         from replnet.network.pictures.drawing import svg
 
@@ -147,7 +148,11 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 
 
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
-    """The network of a YAML file, or of one that ships with replnet by its name, with `key=value` overrides applied."""
+    """The network of a YAML file, or of one that ships with replnet by its name, with `key=value` overrides applied.
+
+    >>> rn.load("cascade", ["depth=2"]).size
+    13
+    """
     path = file_of(source)
     document = override(read_yaml(path), overrides)
     network = Network.from_data(document.data, document)
@@ -168,37 +173,79 @@ def file_of(source: str | Path) -> Path:
 
 
 def single(**fields: Any) -> Network:
-    """One source, one replica: updates, downloads."""
+    """One source, one replica: updates, downloads.
+
+    >>> net = rn.single(updates="exponential(rate=1)", downloads="constant(period=0.5)")
+    >>> round(rn.predict(net).rows[0].predicted, 4)
+    0.7869
+    """
     return _made("single", fields)
 
 
 def cascade(**fields: Any) -> Network:
-    """A tree of replicas: depth, branching, updates, downloads (one law, or a list of one per level)."""
+    """A tree of replicas: depth, branching, updates, downloads (one law, or a list of one per level).
+
+    >>> net = rn.cascade(depth=3, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=4)")
+    >>> [round(row.predicted, 4) for row in rn.predict(net).rows]
+    [0.8, 0.64, 0.512]
+    """
     return _made("cascade", fields)
 
 
 def cooperative(**fields: Any) -> Network:
-    """A cluster whose replicas poll one another: replicas, peers, select, updates, downloads, polls."""
+    """A cluster whose replicas poll one another: replicas, peers, select, updates, downloads, polls.
+
+    >>> laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
+    >>> round(rn.predict(rn.cooperative(replicas=10, peers=1, **laws)).rows[0].predicted, 4)
+    0.68
+    """
     return _made("cooperative", fields)
 
 
 def redundant(**fields: Any) -> Network:
-    """Clients who ask several replicas: replicas, ask, clients, updates, downloads, queries."""
+    """Clients who ask several replicas: replicas, ask, clients, updates, downloads, queries.
+
+    >>> laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "queries": "constant(rate=1)"}
+    >>> net = rn.redundant(replicas=5, ask=2, **laws)
+    >>> {row.group: round(row.predicted, 4) for row in rn.predict(net).rows if row.metric == "freshness"}
+    {'level 1': 0.5, 'clients': 0.6667}
+    """
     return _made("redundant", fields)
 
 
 def aggregate(**fields: Any) -> Network:
-    """Copies of many sources within a budget: sources, updates, rates, weights, budget, order, allocate, replicas."""
+    """Copies of many sources within a budget: sources, updates, rates, weights, budget, order, allocate, replicas.
+
+    >>> net = rn.aggregate(rates=[1, 2, 5], weights=[1, 1, 1], budget=4, order="fixed", allocate="freshness")
+    >>> rn.predict(net).table.round(4)[["group", "metric", "predicted"]].head(3)
+        group     metric  predicted
+    0  copies  freshness     0.4955
+    1  copies  any_fresh     0.8967
+    2  copies  all_fresh     0.0902
+    """
     return _made("aggregate", fields)
 
 
 def graph(source: Any = None, **fields: Any) -> Network:
-    """Nodes and links by name: nodes, links, or a file, or a NetworkX graph; fields are defaults of its nodes."""
+    """Nodes and links by name: nodes, links, or a file, or a NetworkX graph; fields are defaults of its nodes.
+
+    >>> nodes = {"s": {"role": "source", "updates": "exponential(rate=1)"}, "a": {"downloads": "exponential(rate=3)"}}
+    >>> net = rn.graph(nodes=nodes, links=[{"from": "s", "to": "a"}])
+    >>> net.replicas, rn.predict(net).rows[0].predicted
+    (['a'], 0.75)
+    """
     return _made("graph", fields) if source is None else Network.from_graph(source, **fields)
 
 
 def compose(**fields: Any) -> Network:
-    """Networks as tiers of one another: updates, tiers, clients."""
+    """Networks as tiers of one another: updates, tiers, clients.
+
+    >>> tree = {"kind": "cascade", "depth": 2, "branching": 2, "downloads": "exponential(rate=4)"}
+    >>> leaves = {"kind": "single", "downloads": "exponential(rate=4)"}
+    >>> net = rn.compose(updates="exponential(rate=1)", tiers=[tree, leaves])
+    >>> {row.group: round(row.predicted, 4) for row in rn.predict(net).rows}
+    {'tier 1 level 1': 0.8, 'tier 1 level 2': 0.64, 'tier 2': 0.512}
+    """
     return _made("compose", fields)
 
 

@@ -12,7 +12,8 @@ Arguments are annotated with their types (laws/fields, and below), their default
 they are stands in the docstring or in the type. The function gives a number or a prediction, a tuple with one of them
 for each metric, or several with the group and the metric of each; what a number rests on is said by the decorator. Its
 groups and metrics are the same whatever the arguments. It stays what it was, to be called from Python with ready
-arguments.
+arguments. Another package makes a formula known by an entry point of the group `replnet.formulas`, named like the
+formula, to its function (experiments/plugin is one).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from importlib import import_module
+from functools import cache, cached_property
+from importlib import import_module, metadata
 from itertools import repeat
 from typing import Annotated, Any, Literal, TypeVar, Union, final, get_type_hints
 
@@ -33,11 +34,13 @@ from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.weights import weight
 from replnet.laws.fields import Bandwidth, LawField, Part, amount
 from replnet.text.documents import Document
-from replnet.text.errors import FieldError, shown
-from replnet.text.validation import checked, checked_by
+from replnet.text.errors import FieldError, InputError, shown
+from replnet.text.validation import checked, checked_by, located
 
 # The modules whose formulas are known.
 PAPERS = ("p2p", "levels", "staleness", "phases", "measurability", "dominance", "sync", "estimating", "crawl")
+
+PLUGINS = "replnet.formulas"  # the group of entry points
 
 Values = Iterable[tuple[str, str, float | Prediction]]
 """Group, metric, and what is predicted; infinite where it diverges."""
@@ -119,6 +122,9 @@ def formula(
     rests_on = Basis("exact", basis, "") if isinstance(basis, str) else basis
 
     def known(function: Plain) -> Plain:
+        there = _KNOWN.get(name)
+        if there and there.function.__module__ != function.__module__:
+            raise FieldError("formula", f"{name} is known already, of {there.function.__module__}", "another name")
         _KNOWN[name] = Formula(name, rests_on, function, groups, metrics or (name.replace("-", "_"),), check)
         return function
 
@@ -126,10 +132,34 @@ def formula(
 
 
 def formulas() -> Mapping[str, Formula]:
-    """All formulas by name."""
+    """All formulas by name.
+
+    >>> sorted(rn.formulas())[:3]
+    ['allocation', 'benefit', 'cascade-freshness']
+    >>> rn.formulas()["gamma-rates"].basis.source
+    'Sync Table 3'
+    """
     for module in PAPERS:
         import_module(f"replnet.papers.{module}")
+    _broken()
     return _KNOWN
+
+
+@cache
+def _broken() -> dict[str, str]:
+    """By name, why a formula of another package could not be made known, which all other packages are."""
+    found: dict[str, str] = {}
+    for point in metadata.entry_points(group=PLUGINS):
+        try:
+            point.load()
+            if point.name not in _KNOWN:
+                found[point.name] = f"{point.value} is not marked @formula({point.name!r}, ...)"
+            else:
+                _KNOWN[point.name].model  # noqa: B018  its signature is its schema
+        except Exception as error:  # whatever a stranger's module raises
+            _KNOWN.pop(point.name, None)
+            found[point.name] = f"{point.value} does not load: {type(error).__name__}: {error}"
+    return found
 
 
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
@@ -137,6 +167,8 @@ def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part
     known = formulas()
     if isinstance(name := data.get("name"), str) and name in known:
         return checked(known[name].model, data, document)
+    if isinstance(name, str) and name in _broken():
+        raise InputError([located(document)((("name",), _broken()[name], "mend or uninstall its package", False))])
     return checked_by(dict.fromkeys(known, Part), "name", data, document)
 
 

@@ -10,6 +10,7 @@ from replnet.laws.law import Floats
 from replnet.report.arrange import Arrangement, Series, arrange
 from replnet.report.markup import ORDERED, SERIES, light
 from replnet.report.section import Section
+from replnet.text.extras import require_extra
 from replnet.text.numbers import text
 
 SHAPES = "os^vPX<>"
@@ -33,6 +34,7 @@ def plot(section: Section) -> Any:
 
 def drawn(plan: Arrangement, narrow: bool = False) -> Any:
     """A matplotlib Figure; `narrow` for a phone, with the panels below one another."""
+    require_extra("matplotlib", "figures")
     from matplotlib.figure import Figure
 
     panels = len(plan.panels)

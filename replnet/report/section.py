@@ -214,5 +214,10 @@ sweep = _drawn(sweeps.sweep)
 
 
 def open(folder: str | Path) -> Sweep:
-    """The sweep of a run directory, finished or not."""
+    """The sweep of a run directory, finished or not.
+
+    >>> _ = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
+    >>> rn.open("runs/fig3").experiment.title
+    'Freshness of a single replica by the rate of its downloads'
+    """
     return replace(Sweep.read(folder), view=Drawn())

@@ -83,6 +83,12 @@ def emulate(
     then with a Glimpse of what there is so far.
     What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
     machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
+
+    >>> found = rn.emulate("cascade", seed=1, horizon=2e4)
+    >>> found.verdict, found.table.columns[:4].tolist()
+    ('agree', ['group', 'metric', 'measured', 'ci_low'])
+    >>> found.replications, found.about("freshness", "level 1")[0].predicted
+    (32, 0.5)
     """
     from replnet.study.event_log import event_log
 

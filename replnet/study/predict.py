@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 def predict(network: Given, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
     """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`.
 
-    predict("cascade").table
+    >>> rn.predict("cascade").table[["group", "metric", "predicted", "source"]]
+         group     metric  predicted      source
+    0  level 1  freshness     0.5000   P2P eq. 8
+    1  level 2  freshness     0.2500  P2P eq. 28
+    2  level 3  freshness     0.1250  P2P eq. 28
+    3  level 4  freshness     0.0625  P2P eq. 28
+    >>> round(rn.predict("cascade", measure="lag").about("lag", "level 1")[0].predicted, 4)
+    0.5
     """
     require_by(by)
     network = network_of(network)
@@ -50,7 +57,8 @@ def rows_by_source(network: Network) -> list[str]:
 def formula(name: str, **given: Any) -> Predicted:
     """What a formula of the papers says; `formulas()` names them all. Laws and weights are texts.
 
-    formula("freshness", updates="exponential(rate=2)", downloads="constant(rate=3)").table
+    >>> round(rn.formula("freshness", updates="exponential(rate=2)", downloads="constant(rate=3)").rows[0].predicted, 4)
+    0.7299
     """
     data = {"kind": "formula", **arguments({"name": name, **given}).model_dump(mode="json", exclude_none=True)}
     rows = (Row.of((group, metric), value) for group, metric, value in compute(name, **given))

@@ -10,6 +10,7 @@ In it:
     documents    files of the user, and those that come with replnet: YAML as data that remembers where it stands
     yaml_reader  YAML 1.2 events to nodes with positions
     yaml_writer  plain data as the YAML that a user would write
+    extras       libraries that not every installation has, and how to get them
     overrides    `-s key=value`: one field of a document replaced from the command line
     validation   plain data checked by a pydantic model; what pydantic says becomes problems with field, wrong and right
 """

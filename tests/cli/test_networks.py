@@ -73,6 +73,19 @@ def test_size_by_formula_and_by_emulation():
     assert "by emulation with common random numbers" in run.stdout
 
 
+def test_size_shows_the_answer_between_its_neighbours():
+    given = ("size", "cascade", "--target", "freshness >= 0.2", "--vary", "depth", "--precision", "0.02")
+    lines = replnet(*given).stdout.splitlines()
+    assert lines[0] == "depth = 2, the largest that meets freshness >= 0.2, by formula"
+    assert [line.split()[0] for line in lines[1:6]] == ["depth", "-----", "1", "2", "3"]
+    assert [line.split()[-1] for line in lines[3:6]] == ["True", "True", "False"]
+    found = json.loads(replnet(*given, "--format", "json").stdout)
+    assert (found["value"], found["extreme"], len(found["around"])) == (2, "largest", 3)
+    for wrong, said in (("freshness >= 2", "--target: "), ("service_rate >= 2", "--vary: which field")):
+        done = replnet("size", "cascade", "--target", wrong)
+        assert (done.returncode, done.stdout, done.stderr.startswith(said)) == (BAD_INPUT, "", True)
+
+
 def test_metrics_are_asked_for_and_demanded():
     done = replnet("predict", "cascade", "--measure", "missing_updates", "-s", "depth=1")
     assert done.stdout.splitlines()[3].split()[2:4] == ["missing_updates", "1.00000"]

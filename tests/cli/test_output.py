@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
-from replnet.cli.output import EMULATED, SWEPT, cells, print_table, write
+import pytest
+from command_line import replnet
+
+from replnet.cli import output
+from replnet.cli.output import EMULATED, SWEPT, cells, echo_note, print_table, write
 
 ROW = {
     "group": "cluster", "metric": "freshness", "measured": 0.5, "ci_low": 0.45, "ci_high": 0.55, "predicted": 1234.5678,
@@ -53,4 +57,60 @@ def test_verdicts_are_coloured_where_they_are_values(capsys, monkeypatch):
     print_table(["verdict"], [["differ"]])
     assert len(painted) == 2
     assert print_table([], []) is None
-    assert capsys.readouterr().out.endswith("differ\n\n\n")
+    assert capsys.readouterr().out.endswith("differ\n")
+
+
+def test_an_accuracy_below_the_last_digit_shown_is_left_out():
+    for value, accuracy, shown in (
+        (0.5, 4e-6, "0.50000"), (0.5, 6e-6, "0.50000 ± 6e-06"), (2e6, 4e-1, "2e+06"), (2e6, 2.0, "2e+06 ± 2")
+    ):  # fmt: skip
+        assert cells(ROW | {"predicted": value, "accuracy": accuracy})["predicted"] == shown
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """A terminal of so many letters."""
+
+    def make(letters: int | None) -> None:
+        monkeypatch.setattr(output, "room", lambda err=False: letters)
+
+    return make
+
+
+def test_a_table_that_fits_is_as_wide_as_what_is_in_it(wide, capsys):
+    wide(9)
+    print_table(["a", "words"], [["1", "of it"]])
+    assert capsys.readouterr().out == "a  words\n-  -----\n1  of it\n"
+
+
+def test_words_are_wrapped_and_numbers_never(wide, capsys):
+    wide(30)
+    print_table(["value", "95 % interval", "where from"], [["1,234.57 ± 0.012", "0.1 .. 0.2", "P2P eq. 8; Sync 2"]])
+    assert capsys.readouterr().out.splitlines() == [
+        "value             95 %        where",
+        "                  interval    from",
+        "----------------  ----------  -----",
+        "1,234.57 ± 0.012  0.1 .. 0.2  P2P",
+        "                              eq.",
+        "                              8;",
+        "                              Sync",
+        "                              2",
+    ]
+
+
+@pytest.mark.parametrize("letters", [80, 100, 120])
+def test_a_run_fits_the_terminal(wide, letters):
+    wide(letters)
+    shown = replnet("run", "cascade", "--horizon", "2000", "--measure", "lag").stdout
+    assert max(map(len, shown.splitlines())) <= letters
+    assert ("exact, P2P eq. 28: freshness of level 2, level 3, level 4" in shown) == (letters < 120)
+    wide(None)
+    whole = replnet("run", "cascade", "--horizon", "2000", "--measure", "lag").stdout
+    numbers = [[word for word in text.partition("array")[0].split() if "0." in word] for text in (shown, whole)]
+    assert numbers[0] == numbers[1] != []
+
+
+def test_notes_are_wrapped_below_their_begin(wide, capsys):
+    wide(30)
+    echo_note("cluster: no formula: answers that wait in line", "  ")
+    assert capsys.readouterr().out == "  cluster: no formula: answers\n    that wait in line\n"

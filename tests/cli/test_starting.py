@@ -1,4 +1,4 @@
-"""Commands to begin with: init, check, schema, doctor, demo."""
+"""Commands to begin with: init, check, schema, list, demo."""
 
 from __future__ import annotations
 
@@ -36,12 +36,6 @@ def test_init_writes_files_that_run(tmp_path):
 @pytest.mark.parametrize("what", ["network", "experiment"])
 def test_schemas(what):
     assert "$defs" in json.loads(replnet("schema", what).stdout)
-
-
-def test_doctor_finds_nothing_wrong_here():
-    done = replnet("doctor")
-    assert done.returncode == FINE
-    assert "FAIL" not in done.stdout
 
 
 @pytest.mark.ray

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from command_line import replnet
 
-from replnet.cli import ui
 from replnet.cli.main import BAD_INPUT
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setattr(ui, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "nicegui", None)
     done = replnet("ui", "cascade")
     assert (done.returncode, done.stdout) == (BAD_INPUT, "")
     assert "pip install 'replnet[ui]'" in done.stderr

@@ -454,3 +454,11 @@ def test_a_section_of_a_file_names_its_fields_from_the_top():
     assert str(document.problem(("peers",), "unknown", "none", key=True)) == (
         "e.yaml:3:3: network.peers: unknown (none)\n      peers: 3\n      ^"
     )
+
+
+def test_a_long_run_takes_more_memory_than_a_short_one():
+    network = redundant(replicas=200_000, ask=1, updates=LAW, downloads=LAW, queries=LAW)
+    short, long = (build.each_emulated(network, length) for length in (1e-3, 1e3))
+    assert short == build.each_emulated(network) == build.EMULATED
+    assert long == int(build.EMULATED * build.LONG)
+    assert f"{network.size * long / 1e9:.2g} GB to emulate" in build.takes(network, 1e3)

@@ -107,7 +107,11 @@ class Ordered(Law):
 
 @family("shuffled(alternating(values=[1, 3]))")
 def shuffled(law: Law) -> Law:
-    """The law of a process's intervals, for a renewal process that has the same ones in no order."""
+    """The law of a process's intervals, for a renewal process that has the same ones in no order.
+
+    >>> rn.shuffled(rn.alternating(values=[1, 3])).mean
+    2.0
+    """
     law = admit("law", law, "shuffled(alternating(values=[1, 3]))")
     return law.marginal if isinstance(law, Ordered) else law
 

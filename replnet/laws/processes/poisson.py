@@ -104,7 +104,11 @@ class Diurnal(Ordered):
 
 @family("diurnal(rate=10, swing=0.8, period=24)")
 def diurnal(*, swing: float, period: float, rate: float | None = None, mean: float | None = None) -> Ordered:
-    """Poisson at a rate that goes from 1 - swing to 1 + swing of its mean and back in each period."""
+    """Poisson at a rate that goes from 1 - swing to 1 + swing of its mean and back in each period.
+
+    >>> rn.diurnal(rate=10, swing=0.8, period=24)
+    diurnal(rate=10, swing=0.8, period=24)
+    """
     swing = finite("swing", swing)
     if not 0 < swing <= 1:
         raise FieldError("swing", f"{number(swing)} is out of range", "above 0, at most 1")
@@ -136,7 +140,11 @@ class Modulated(Ordered):
 
 @family("modulated(rates=[10, 1], means=[1, 5])")
 def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
-    """Poisson at the rate of its state; the state lasts an exponential time, then any other comes."""
+    """Poisson at the rate of its state; the state lasts an exponential time, then any other comes.
+
+    >>> rn.modulated(rates=[10, 1], means=[1, 5])
+    modulated(rates=[10, 1], means=[1, 5])
+    """
     means = many("means", means)
     rates = tuple(
         0.0 if finite(f"rates[{place}]", rate) == 0 else positive(f"rates[{place}]", rate)

@@ -88,7 +88,11 @@ def _cycle_walk(intervals: Floats, begin: Ints) -> Walk:
 
 @family("alternating(values=[1, 3])")
 def alternating(values: Sequence[float]) -> Ordered:
-    """The listed intervals in turn, over and over."""
+    """The listed intervals in turn, over and over.
+
+    >>> rn.alternating(values=[1, 3])
+    alternating(values=[1, 3])
+    """
     values = many("values", values)
     if len(values) < 2:
         raise FieldError("values", "a single interval", "two or more in turn, or constant(period=...)")
@@ -146,7 +150,11 @@ class Gaussian(Ordered):
 
 @family("correlated(law=pareto(alpha=3, rate=2), rho=0.9)")
 def correlated(law: Law, rho: float) -> Ordered:
-    """Intervals of `law`, where neighbours have the normal correlation `rho`, and those k apart rho^k."""
+    """Intervals of `law`, where neighbours have the normal correlation `rho`, and those k apart rho^k.
+
+    >>> rn.correlated(law=rn.pareto(alpha=3, rate=2), rho=0.9)
+    correlated(law=pareto(alpha=3, rate=2), rho=0.9)
+    """
     law, rho = independent("law", law), finite("rho", rho)
     if not -1 < rho < 1:
         raise FieldError("rho", f"{number(rho)} is out of range", "a correlation between -1 and 1")
@@ -155,7 +163,11 @@ def correlated(law: Law, rho: float) -> Ordered:
 
 @family("longrange(law=pareto(alpha=3, rate=2), hurst=0.8)")
 def longrange(law: Law, hurst: float) -> Ordered:
-    """Intervals of `law` whose correlations fall so slowly that no stretch of them is long: (4)."""
+    """Intervals of `law` whose correlations fall so slowly that no stretch of them is long: (4).
+
+    >>> rn.longrange(law=rn.pareto(alpha=3, rate=2), hurst=0.8)
+    longrange(law=pareto(alpha=3, rate=2), hurst=0.8)
+    """
     law, hurst = independent("law", law), finite("hurst", hurst)
     if not 0.5 < hurst < 1:
         raise FieldError("hurst", f"{number(hurst)} is out of range", "a number between 0.5 (no memory) and 1")

@@ -163,7 +163,11 @@ def _walk_back(members: Renewals, rows: int) -> Walk:
 
 @family("superposition(law=pareto(alpha=3, rate=2), count=20)")
 def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, count: int | None = None) -> Ordered:
-    """The union of independent processes, of listed laws or so many of one."""
+    """The union of independent processes, of listed laws or so many of one.
+
+    >>> rn.superposition(law=rn.pareto(alpha=3, rate=2), count=20).rate
+    40.0
+    """
     if (laws is None) == (law is None):
         raise FieldError("laws", "missing" if laws is None else "given together with law", "laws, or law and count")
     if laws is not None and count is not None:

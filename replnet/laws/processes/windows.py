@@ -201,7 +201,11 @@ class Windowed(Ordered):
 def windowed(
     window: float, period: float, share: float = 1.0, *, rate: float | None = None, mean: float | None = None
 ) -> Ordered:
-    """At equal distances, but that a share of all that happens in a period, or all of it, falls in a window of it."""
+    """At equal distances, but that a share of all that happens in a period, or all of it, falls in a window of it.
+
+    >>> rn.windowed(window=6, period=24, rate=1).rate
+    1.0
+    """
     period, window, share = positive("period", period), positive("window", window), positive("share", share)
     if window > period:
         raise FieldError("window", f"{number(window)} is longer than the period", f"at most {number(period)}")

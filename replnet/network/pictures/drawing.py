@@ -13,6 +13,7 @@ from typing import Any
 from replnet.network.network import Network
 from replnet.network.pictures.layout import Layout, Point, layout
 from replnet.text.errors import InputError, Problem, printable
+from replnet.text.extras import require_extra
 
 FORMATS = ("png", "svg", "pdf")
 MOST_LABELS = 45
@@ -29,6 +30,7 @@ LINES: dict[str, dict[str, Any]] = {
     "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
 }
 ROLES = {"download": "", "peer": "replica", "query": "client"}  # who draws from pools
+FONT = "DejaVu Sans"  # which matplotlib brings
 PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
 
@@ -57,14 +59,26 @@ def svg(network: Network) -> str:
 
 def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any], **how: Any) -> None:
     """Write the matplotlib Figure that `make` makes, which finds `style` in force; the same gives the same bytes."""
+    require_extra("matplotlib", "pictures")
     from matplotlib import rc_context
 
-    settings: Any = {"svg.hashsalt": "replnet", "font.family": "DejaVu Sans", **style}
+    settings: Any = {"svg.hashsalt": "replnet", "font.family": FONT, **style}
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with rc_context(settings), warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
         make().savefig(target, format=kind, dpi=150, metadata=metadata, facecolor="white", **how)
+
+
+def has_font() -> bool:
+    """Whether matplotlib finds the font of the pictures, and not another in its place."""
+    from matplotlib.font_manager import findfont
+
+    try:
+        findfont(FONT, fallback_to_default=False)
+    except ValueError:
+        return False
+    return True
 
 
 def figure(network: Network) -> Any:

@@ -8,6 +8,7 @@ In it:
     checks       what can be said of an experiment before its cells are made: names, axes, prints, claims, groups
     experiment   experiments: YAML files with overrides, or plain data, as checked objects that know their cells
     sections     an experiment as users write it: the sections of its file, their types, and their JSON Schema
+    soundness    all that is wrong with an experiment, at once
     subjects     what a cell is about: a network, a formula or a best size; how it is predicted, run, and what it costs
     system       systems whose best size is sought, in the place of a network (P2P VI-D and VII-B)
 """

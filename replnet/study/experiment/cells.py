@@ -31,13 +31,13 @@ HANDFUL = 5  # bad cells after which no more are made
 class Names:
     """Axes and named values in an order in which each needs only those before it.
 
-    `used` are those that an expression mentions, as they are defined; `faults` are texts that are no expressions,
-    unknown names, and cycles.
+    `used` are those that an expression mentions, as they are defined, and `unknown` those that are nowhere defined;
+    `faults` are texts that are no expressions, unknown names, and cycles.
     """
 
     def __init__(self, sections: Sections) -> None:
         self._axes, self._values = sections.vary, dict[str, Any]()
-        self.used, self.faults = set[str](), list[Fault]()
+        self.used, self.unknown, self.faults = set[str](), set[str](), list[Fault]()
         known = {canonical(name): name for name in (*sections.vary, *sections.values)}
         needs: dict[Any, set[str]] = {name: set() for name in known.values()}
         for path, text, read in _expressions(sections):
@@ -54,6 +54,7 @@ class Names:
                 right = suggestion(name, known.values(), "a name of values or vary, such as")
                 right = right if known else "a name that values or vary defines"
                 self.faults.append((path, f"{name} is unknown", right, False))
+                self.unknown.add(name)
             named = {known[name] for name in wanted if name in known}
             self.used |= named
             if path[0] in ("values", "vary"):

@@ -10,7 +10,6 @@ A list or a range makes an axis of what was a value or a field.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,17 +20,16 @@ from replnet.study.experiment.axes import Axis
 from replnet.study.experiment.cells import Cell, Cells, Names, settings_of
 from replnet.study.experiment.checks import faults, mismatches, unknown_groups
 from replnet.study.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
+from replnet.study.experiment.soundness import SAID, require_sound, sections_of
 from replnet.study.experiment.subjects import Settings
 from replnet.text.documents import Document, Mark, Node, file_error, folders, node_of, read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError, Problem, suggestion
 from replnet.text.overrides import anchored, value_of
 from replnet.text.ranges import is_range
-from replnet.text.validation import checked, located
+from replnet.text.validation import located
 
-SAID = ("title", "claim", "paper", "measure", "groups", "printed", "expected", "claims", "errata", "figure")
 WHOLE = ("measure", "groups")  # sections that an override replaces as they are
 MERGED = ("run", "vary", "values", "set")  # and those of which `quick` replaces fields
-APART = {*SAID, "run", "quick"}  # a fault in one of these does not keep the others from being checked
 
 Asked = tuple[Document, tuple[str, ...], tuple[str, ...]]
 """A document, its overrides, and axes to move together."""
@@ -145,18 +143,19 @@ def _made(asked: Asked, quick: bool = False) -> Experiment:
     document = replace(document, root=anchored(document.root, document.directory, document.prefix))
     if overrides or zips:  # which come after `quick`, so that it is of no more use
         document = placed(document, ("quick",), None)
-    sections = _sections(document)
+    sections = sections_of(document)
     if another:  # what a paper prints is about its own experiment, other claims may hold here too
         document = _kept(document, sections, lambda section, of: section == "claims" and of.erratum is None)
         document = placed(document, ("errata",), None)
-        sections = _sections(document)
+        sections = sections_of(document)
     if quick or overrides:
         document, sections = _fitting(document, sections)
-    problems = _faults(document, sections)
-    if not problems and not overrides and not quick and sections.quick is not None:
+    require_sound(document, sections)
+    if not overrides and not quick and sections.quick is not None:
         fast = quickened(document)
-        problems = _faults(*_fitting(fast, _sections(fast)))
-    _require(problems, document, sections)
+        fast, fewer = _fitting(fast, sections_of(fast))
+        if wrong := [*map(located(fast), faults(fewer, Names(fewer)))]:
+            raise InputError(wrong)
     return Experiment(
         name=sections.name or "experiment",
         **{name: getattr(sections, name) for name in SAID},
@@ -173,7 +172,7 @@ def _made(asked: Asked, quick: bool = False) -> Experiment:
 def _fitting(document: Document, sections: Sections) -> tuple[Document, Sections]:
     """Without what is said of cells that are no longer there."""
     document = _kept(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
-    return document, _sections(document)
+    return document, sections_of(document)
 
 
 def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
@@ -185,49 +184,6 @@ def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], boo
             kept = [item for item, of in said if keep(section, of)]
             document = placed(document, (section,), Node(kept, node.mark, node.key))
     return document
-
-
-def _sections(document: Document) -> Sections:
-    try:
-        return checked(Sections, document.data, document)
-    except InputError as error:
-        raise InputError([*error.problems, *_elsewhere(document, error)]) from None
-
-
-def _elsewhere(document: Document, error: InputError) -> tuple[Problem, ...]:
-    """What else is wrong, as far as that can be told without the sections that `error` is about."""
-    assert isinstance(document.root.value, dict)
-    faulty = {_section(problem) for problem in error.problems}
-    if faulty & (Sections.model_fields.keys() - APART):
-        return ()
-    faulty |= {*STATEMENTS} if "errata" in faulty else set()  # which name errata
-    sound = {key: node for key, node in document.root.value.items() if key not in faulty}
-    rest = replace(document, root=Node({"title": Node("-", document.root.mark), **sound}, document.root.mark))
-    try:
-        sections = checked(Sections, rest.data, rest)
-        _require(_faults(rest, sections), rest, sections)
-    except InputError as more:
-        return more.problems
-    return ()
-
-
-def _faults(document: Document, sections: Sections) -> list[Problem]:
-    return [*map(located(document), faults(sections, Names(sections)))]
-
-
-def _require(problems: list[Problem], document: Document, sections: Sections) -> None:
-    """No problems, neither these nor in the first cell, which stands for mistakes that are in all."""
-    if all(_section(problem) in APART for problem in problems):
-        try:
-            Cells(document, sections, Names(sections)).made(most=1)
-        except InputError as error:
-            problems = [*problems, *error.problems]
-    if problems:
-        raise InputError(problems)
-
-
-def _section(problem: Problem) -> str:
-    return re.split(r"[.\[]", problem.field)[0]
 
 
 # ---- Overrides

@@ -22,7 +22,13 @@ from replnet.study.sweeps.table import DIFFERENCES, Line, beside, differences, f
 
 
 def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
-    """The difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it."""
+    """The difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it.
+
+    >>> for seed in (1, 2):
+    ...     _ = rn.sweep("p2p/fig3", f"runs/{seed}", quick=True, overrides=[f"run.seed={seed}"], workers=0)
+    >>> rn.compare("runs/1", "runs/2").attrs["verdict"]
+    'agree'
+    """
     import pandas as pd
 
     one, other = (given if isinstance(given, Sweep) else Sweep.read(given) for given in (first, second))

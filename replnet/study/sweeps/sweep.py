@@ -97,6 +97,10 @@ def sweep(
     left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run the
     largest by `order` first, and share their random numbers. Ctrl-C ends it with what there is. The result
     has `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`.
+
+    >>> found = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
+    >>> found.verdict, found.done == len(found.cells)
+    ('agree', True)
     """
     asked = _experiment(experiment, overrides, zips)
     asked = asked.quick() if quick else asked

@@ -1,4 +1,4 @@
-"""The smallest value of a field that will do, for networks that are not in a level or a cluster."""
+"""The value of a field, the smallest or the largest, at which a network meets a target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import math
 
 import pytest
 
-from replnet.study.sweeps.sizing import size
+import replnet as rn
+from replnet.study.sweeps.sizing import predicted_size, size
+from replnet.text.errors import FieldError
+
+COARSE = {"precision": 0.02}
 
 
 def test_the_smallest_budget_that_will_do(tmp_path):
@@ -15,3 +19,90 @@ def test_the_smallest_budget_that_will_do(tmp_path):
     found = size(file, 0.8, precision=0.01)
     assert found.key == "budget"
     assert (1 - math.exp(-20 / found.value)) * found.value / 20 == pytest.approx(0.8, abs=1e-5)
+
+
+def hop(rate: float = 1.0, **more) -> rn.Network:
+    return rn.single(updates="exponential(rate=1)", downloads=f"exponential(rate={rate})", **more)
+
+
+@pytest.mark.parametrize(
+    ("target", "value"),
+    [
+        ("freshness >= 0.9", 9),
+        ("level 1: freshness >= 3/4", 3),
+        ("staleness <= 0.1", 9),
+        # The age of the first missed update, while stale, is that of the download that will end it.
+        ("lag <= 0.25", 4),
+        ("staleness_age <= 1/20", 4),
+        ("missing_updates < 0.2", 5),
+        ("currency(1) >= 0.9", 1.41916),
+    ],
+)
+def test_any_metric_may_be_the_target(target, value):
+    """For Poisson updates at 1 and downloads at d: d/(1 + d), 1/d, 1/d(1 + d), 1/d and 1 - exp(-d)/(1 + d)."""
+    found = size(hop(), target, **COARSE)
+    assert (found.key, found.extreme) == ("downloads.rate", "smallest")
+    assert found.value == pytest.approx(value, rel=1e-4)
+    assert found.target.text == target
+
+
+def test_the_answer_stands_between_its_neighbours():
+    found = size(hop(), 0.9, **COARSE)
+    assert found.table["value"].tolist() == pytest.approx([8.1, 9.0, 9.9], rel=1e-5)
+    assert found.table["meets"].tolist() == [False, True, True]
+    assert found.table["predicted"].tolist() == pytest.approx([8.1 / 9.1, 0.9, 9.9 / 10.9], rel=1e-5)
+    assert all(row["ci_low"] <= row["measured"] <= row["ci_high"] for row in found.around)
+    assert str(found).startswith("downloads.rate = 9, the smallest that meets freshness >= 0.9, by formula\n")
+
+
+def test_where_more_is_worse_the_largest_value_is_sought():
+    """Level n of a tree is fresh to 2^-n here; whole numbers are next to whole numbers."""
+    found = size("cascade", "freshness >= 0.2", vary="depth", **COARSE)
+    assert (found.value, found.extreme) == (2, "largest")
+    assert [(row["value"], row["group"], row["meets"]) for row in found.around] == [
+        (1, "level 1", True), (2, "level 2", True), (3, "level 3", False)
+    ]  # fmt: skip
+    assert size(hop(4.0), "freshness >= 0.5", vary="updates.rate", **COARSE).value == pytest.approx(4)
+
+
+def test_steps_end_at_the_last_value_that_a_network_may_have():
+    """Of ten replicas nine can be asked, which steps of two pass over."""
+    polled = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=1)"}
+    made = rn.cooperative(replicas=10, peers=1, **polled)
+    most = rn.predict(rn.cooperative(replicas=10, peers=9, **polled)).rows[0].predicted
+    found = size(made, most - 1e-6, vary="peers", **COARSE)
+    assert (found.value, sorted(found.near)) == (9, [8])
+    with pytest.raises(FieldError, match=f"out of reach of peers: up to 9 it reaches {most:.4g}"):
+        size(made, most + 1e-6, vary="peers")
+
+
+def test_of_service_it_is_the_bandwidth():
+    """Of B = 15 ten replicas need one for pulls and four for polls each; the rest is for clients (P2P eq. 30)."""
+    key, value = predicted_size("load", "service_rate >= 100")
+    assert (key, value) == ("bandwidth", pytest.approx(15, rel=1e-5))
+
+
+def test_without_a_formula_it_is_emulated():
+    found = size("cooperative-recent", "lag <= 0.5", precision=0.05, workers=0)
+    assert found.how == "by emulation with common random numbers"
+    assert [row["meets"] for row in found.around] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("target", "vary", "message"),
+    [
+        (1.5, None, "target: 'freshness >= 1.5' never holds"),
+        (0, None, "target: 0 is not a freshness to reach"),
+        ("freshness", None, "target: 'freshness' is not a demand"),
+        ("speed > 2", None, "target: 'speed' is not measured"),
+        ("currency > 0.5", None, r"target: .*such as currency\(0.4\)"),
+        ("level 3: lag < 1", None, "target: nothing will match 'level 3: lag < 1'"),
+        ("service_rate > 1", None, r"vary: which field is to be found\? \(such as bandwidth\)"),
+        ("lag < 1", "kind", "vary: kind is no number of this network"),
+        ("freshness > 0.2", "name", "vary: name is no number"),
+        ("lag >= 0", None, "target: 'lag >= 0' is met by any downloads.rate"),
+    ],
+)
+def test_errors_name_what_is_wrong(target, vary, message):
+    with pytest.raises(FieldError, match=f"^{message}"):
+        size(hop(), target, vary=vary)

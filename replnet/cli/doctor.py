@@ -1,0 +1,98 @@
+"""The command `doctor`: what is installed, what room there is, whether the engines work, and how fast."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+
+from replnet.cli.main import DIFFERS, FINE, commands
+from replnet.cli.output import echo
+from replnet.version import __version__
+
+NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pyarrow", "pydantic", "ruamel.yaml", "click", "rich")
+ROOM = 1e9  # bytes on the disk that a large sweep, or a trace of some million events, may take
+
+
+@commands.command()
+def doctor() -> int:
+    """Check that this installation can do its work, and how fast."""
+    import platform
+
+    echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
+    checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_library, NEEDED)]
+    checks += [*_extras(), *_disk(), _kernels(), *_engines()]
+    for good, words in checks:
+        echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
+    return FINE if all(good for good, _ in checks) else DIFFERS
+
+
+def _library(name: str) -> tuple[bool, str]:
+    from importlib import metadata
+
+    try:
+        return True, f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return False, f"{name} is missing (pip install {name})"
+
+
+def _extras() -> Iterator[tuple[bool, str]]:
+    """Not to have them is no fault; to have them and not to be able to use them is."""
+    from replnet.text.extras import EXTRAS, installed
+
+    for module, (name, extra) in EXTRAS.items():
+        if installed(module):
+            good, words = _library(module)
+            yield good, words
+        else:
+            yield True, f"without {name} (pip install 'replnet[{extra}]' brings it)"
+    if installed("matplotlib"):
+        from replnet.network.pictures.drawing import FONT, has_font
+
+        yield has_font(), f"pictures are written in {FONT}"
+    if installed("ray"):
+        address = os.environ.get("RAY_ADDRESS")
+        yield (
+            True,
+            f"Ray at RAY_ADDRESS, {address}" if address else "no RAY_ADDRESS: Ray is started where it is needed",
+        )
+
+
+def _disk() -> Iterator[tuple[bool, str]]:
+    import tempfile
+
+    for what, folder in (("here", "."), ("for temporary files", tempfile.gettempdir())):
+        free = shutil.disk_usage(folder).free
+        writable = os.access(folder, os.W_OK)
+        yield free > ROOM and writable, f"{free / 1e9:,.0f} GB of disk {what}{'' if writable else ', not writable'}"
+
+
+def _kernels() -> tuple[bool, str]:
+    from replnet.compiler import kept_in
+
+    folder = kept_in(os.path.join("engines", "passes.py"))
+    if folder is None:
+        return False, "kernels can be kept nowhere (NUMBA_CACHE_DIR: a folder that can be written)"
+    return True, f"kernels are kept in {folder}"
+
+
+def _engines() -> list[tuple[bool, str]]:
+    from replnet.network.network import cooperative
+    from replnet.study.emulate import emulate
+    from replnet.study.result import instructions
+
+    laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
+    network = cooperative(replicas=100, peers=1, **laws)
+    begun = time.perf_counter()
+    emulate(network, horizon=32)
+    compiled = time.perf_counter() - begun
+    fast, slow = emulate(network, horizon=4e4), emulate(network, "step", horizon=64)
+    millions, thousands = fast.events / fast.seconds / 1e6, slow.events / slow.seconds / 1e3
+    return [
+        (True, f"computing with {instructions()} (with others, results differ in their last digits)"),
+        (True, f"kernels ready in {compiled:.1f} s (compiled once, then kept on disk)"),
+        (fast.verdict == "agree", f"array: {millions:.0f} million events a second, {fast.verdict}"),
+        (bool(slow.rows), f"step: {thousands:.0f} thousand events a second"),
+    ]

@@ -1,0 +1,130 @@
+"""What `--explain` adds to a table, on stderr: what its words mean, and how each of its numbers came about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from replnet.cli.output import echo_note
+
+if TYPE_CHECKING:
+    from replnet.study.result import Emulated, Result
+    from replnet.study.sweeps.sweep import Sweep
+
+KINDS = {
+    "exact": "the value follows from the equation named, without approximation, up to the error of arithmetic",
+    "limit": "the value for infinitely many nodes, or another limit; with ± it is how far off that may be",
+    "approximation": "a formula that is not exact; ± is the accuracy that it states",
+}
+VERDICTS = {
+    "agree": "the difference may be chance, and the interval is narrow enough to ask",
+    "differ": "the difference is larger than chance explains",
+    "unresolved": "the interval is too wide to tell (half-width above --resolution, of shares; of others as a share of "
+    "the value): a longer --horizon, or --precision",
+}
+ESTIMATORS = {
+    "sampled": "the time for which copies were fresh (or what else is measured) along each path, integrated exactly "
+    "between events, against the updates that happened",
+    "conditional": "the probability of no update since the data left the source, integrated along the path of the "
+    "copies: updates are not drawn but averaged over",
+}
+PRINTED = {"contradicts": "what was measured, or is predicted, lies beyond the rounding of what is printed"}
+
+
+def explain_result(result: Result) -> None:
+    """Of what formulas say of a network, or of what happened in it."""
+    from replnet.study.result import Emulated
+
+    rows = [row.data() for row in result.rows]
+    _say(_words(rows))
+    _say(_formulas(result))
+    if isinstance(result, Emulated):
+        _say(_measured(result))
+
+
+def explain_sweep(sweep: Sweep) -> None:
+    """Of the finished cells of an experiment."""
+    _say(_words(sweep.rows))
+    sources = Counter(f"{row['kind']}, {row['source']}" for row in sweep.rows if row["kind"])
+    _say(["How the predictions came about:", *(f"{source}: {count:,} rows" for source, count in sources.items())])
+    how = sweep.experiment.settings
+    asked = f"until half-widths of {how.precision:g}" if how.precision else "for a fixed time"
+    judged = sum(bool(row["verdict"]) for row in sweep.rows)
+    measured = [
+        f"{how.estimator}: {ESTIMATORS[how.estimator]}",
+        f"every cell was emulated {asked}, from seed {how.seed}, with the same streams of chance as all others",
+        f"verdict: all rows are judged together. {_together(judged)}",
+    ]
+    _say(["How the measurements came about:", *(measured if judged else [])])
+
+
+def _say(lines: Iterable[str]) -> None:
+    head, *others = lines
+    if others:
+        echo_note(head, err=True)
+        for line in others:
+            echo_note(line, "  ", err=True)
+
+
+def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Those that are in the table."""
+    from replnet.measure.row import AT, METRICS, ON_REQUEST, bare
+
+    rows, units = list(rows), METRICS | ON_REQUEST
+    yield "What the words mean:"
+    for name in dict.fromkeys(row["metric"] for row in rows):
+        moment = f", at time {name.partition(AT)[2]}" if AT in name else ""
+        if bare(name) in units:
+            yield f"{name}: {units[bare(name)]}{moment}"
+    for words, column in ((KINDS, "kind"), (VERDICTS, "verdict"), (PRINTED, "printed_verdict")):
+        there = {row.get(column) for row in rows}
+        yield from (f"{word}: {meaning}" for word, meaning in words.items() if word in there)
+    if any(row.get("ci_low") is not None for row in rows):
+        yield "95 % interval: around what was measured; nineteen of twenty such intervals hold the true value"
+    if any(row.get("z") is not None for row in rows):
+        yield "z: (measured - predicted) / standard error of what was measured; beyond ±2 in one of twenty by chance"
+
+
+def _formulas(result: Result) -> Iterator[str]:
+    """What is predicted, from which equation, and what that assumes."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in result.rows:
+        about = row.prediction
+        key = (row.kind, row.source, about.assumes) if about.known else ("", "", row.note or "no formula")
+        found.setdefault(key, []).append(f"{row.group} {row.metric}")
+    yield "How the predictions came about, from the network as it is specified and the laws alone:"
+    for (kind, source, assumes), names in found.items():
+        said = f"{kind}, {source}" if kind else "nothing is predicted"
+        yield f"{', '.join(names)}: {said}{f' ({assumes})' if assumes else ''}"
+
+
+def _measured(result: Emulated) -> Iterator[str]:
+    yield "How the measurements came about:"
+    each = result.horizon / max(result.replications, 1)
+    yield f"{result.estimator}: {ESTIMATORS[result.estimator]}"
+    yield (
+        f"engine {result.engine}, seed {result.seed}: {result.replications} independent replications of {each:,.6g} "
+        "units of time, each stationary from its begin; a value is the mean over them"
+    )
+    if any(row.ci_low is not None for row in result.rows):
+        yield "interval: from how far replications scatter (Student's t, with a correction for their skewness)"
+    for row in result.rows:
+        if row.z is None or row.measured is None or row.predicted is None or row.estimate is None:
+            continue
+        off = f"{row.measured - row.predicted:+.2g} is {row.z:+.2f} standard errors of {row.estimate.error:.2g}"
+        if share := result.visible.get((row.group, row.metric)):
+            off += f"; an error of the prediction of {100 * share:.2g} % would have shown in nine runs of ten"
+        yield f"{row.group} {row.metric}: {off}"
+    if judged := sum(bool(row.verdict) for row in result.rows):
+        yield f"verdict: {_together(judged)} Rows that differ are first run four times longer."
+
+
+def _together(judged: int) -> str:
+    from replnet.measure.verdict import FAMILY
+
+    return (
+        f"Of {judged:,} rows the one farthest off differs if chance is that far off less than once in "
+        f"{judged / FAMILY:,.0f} times (Holm), so that a table of right predictions shows a difference in at most one "
+        f"run of {1 / FAMILY:,.0f}."
+    )

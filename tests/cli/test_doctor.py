@@ -1,0 +1,54 @@
+"""What `doctor` looks at, and what it says where that is not as it should be."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import namedtuple
+
+import pytest
+from command_line import replnet
+
+from replnet.cli import doctor
+from replnet.cli.main import DIFFERS, FINE
+
+
+def test_nothing_is_wrong_here():
+    done = replnet("doctor")
+    assert (done.returncode, "FAIL" in done.stdout) == (FINE, False)
+    for seen in (
+        "numba ",
+        "ray ",
+        "DejaVu Sans",
+        "GB of disk here",
+        "kernels are kept in /",
+        "million events a second",
+    ):
+        assert seen in done.stdout, seen
+
+
+@pytest.fixture
+def engines(monkeypatch):
+    """What is no matter here, and takes seconds."""
+    monkeypatch.setattr(doctor, "_engines", list)
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_full_disk_and_kernels_that_cannot_be_kept(monkeypatch):
+    full = namedtuple("Usage", "total used free")(10, 9, 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
+    monkeypatch.setattr("replnet.compiler.kept_in", lambda module: None)
+    done = replnet("doctor")
+    assert done.returncode == DIFFERS
+    assert "FAIL  0 GB of disk here" in done.stdout
+    assert "FAIL  kernels can be kept nowhere (NUMBA_CACHE_DIR: a folder that can be written)" in done.stdout
+
+
+@pytest.mark.usefixtures("engines")
+def test_what_is_not_installed_is_no_fault(monkeypatch):
+    for module in ("ray", "matplotlib"):
+        monkeypatch.setitem(sys.modules, module, None)
+    done = replnet("doctor")
+    assert done.returncode == FINE
+    assert "without Ray (pip install 'replnet[ray]' brings it)" in done.stdout
+    assert "DejaVu" not in done.stdout

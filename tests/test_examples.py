@@ -1,0 +1,105 @@
+"""Examples do what they show: those of docstrings, and what the README has in its blocks."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from command_line import replnet
+
+import replnet as rn
+from replnet.cli.main import commands
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+WITHOUT = {"InputError", "Law", "Network"}  # which are made by others
+NAMES = [name for name in rn.__all__ if callable(getattr(rn, name)) and name not in WITHOUT]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Where examples may leave files."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_public_has_an_example_that_is_right(name):
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(rn, name), name, globs={"rn": rn})
+    assert example.examples
+    said: list[str] = []
+    doctest.DocTestRunner().run(example, out=said.append)
+    assert not said, "".join(said)
+
+
+def blocks(fence: str = "") -> list[str]:
+    """Indented ones, or those in a language."""
+    if fence:
+        return re.findall(rf"^```{fence}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return [
+        re.sub(r"^    ", "", one, flags=re.MULTILINE) for one in re.findall(r"(?:^    .*\n)+", README, re.MULTILINE)
+    ]
+
+
+# What the words in capitals stand for here.
+MEANT = {
+    "NETWORK": "cascade", "EXPERIMENT": "p2p/fig3 --quick", "DIR": "runs/fig3", "KIND": "laws",
+    "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
+}  # fmt: skip
+LONG = {"reproduce", "demo"}  # minutes, or Ray
+
+
+def listed() -> list[str]:
+    """The commands that the README lists, with what they are given."""
+    (block,) = (one for one in blocks() if one.startswith("replnet predict NETWORK"))
+    return [line.partition("  ")[0].removeprefix("replnet ") for line in block.splitlines()]
+
+
+def test_all_commands_that_are_listed_are_there():
+    named = {word.strip() for line in listed() for word in re.sub(r"[A-Z\[-].*", "", line).split(",")}
+    assert {"predict", "size", "schema", "audit"} <= named <= commands.commands.keys()
+
+
+@pytest.mark.parametrize("line", [line for line in listed() if "," not in line and line.split()[0] not in LONG])
+def test_commands_that_are_listed_run(line):
+    for word, meant in MEANT.items():
+        line = re.sub(rf"\[?\b{word}\b\]?", meant, line)
+    done = replnet(*shlex.split(line))
+    assert done.returncode == 0, done.stderr
+
+
+def commands_within() -> list[str]:
+    """What can be typed as it stands."""
+    found = re.findall(r"`(replnet (?:run|predict|network|size|list|formula) [^`]*)`", README)
+    found += re.findall(r"^    .*?((?:replnet) (?:run|predict) .*)$", README, re.MULTILINE)
+    return sorted({one.removeprefix("replnet ") for one in found if not re.search(r"[A-Z]{3}|live", one)})
+
+
+@pytest.mark.parametrize("line", commands_within())
+def test_commands_in_the_text_run(line):
+    done = replnet(*shlex.split(line))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_table_is_what_the_first_command_prints():
+    (shown,) = (one for one in blocks() if one.startswith("group    metric     measured") and "level 4" in one)
+    printed = replnet("run", "cascade").stdout
+    assert printed.splitlines()[:-1] == [line.rstrip() for line in shown.splitlines()[:-1]]
+    assert printed.partition("replications")[0].split() == shown.partition("replications")[0].split()
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_programs_run(block):
+    for name, period in (("updates.csv", 5), ("downloads.csv", 3)):
+        Path(name).write_text("time\n" + "".join(f"{period * i + i % 7 / 10}\n" for i in range(300)))
+    exec(compile(block, "README.md", "exec"), {"rn": rn})
+
+
+def test_files_are_right():
+    files = [block for block in blocks() if re.match(r"kind:|title:", block)]
+    assert len(files) >= 3
+    for at, block in enumerate(files):
+        Path(f"{at}.yaml").write_text(re.split(r"\n\n(?=group)", block)[0])
+        done = replnet("check", f"{at}.yaml")
+        assert done.returncode == 0, done.stderr
