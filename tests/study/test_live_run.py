@@ -18,6 +18,7 @@ from replnet.live import Live, Outage
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.result import HostSummary, Summary
 from replnet.study import live_run
+from replnet.study.store.store import RefusedError
 
 LIVE = ("run", "cascade", "-s", "depth=2", "--engine", "live", "--horizon", "320")
 
@@ -89,7 +90,7 @@ CLUSTER = rn.cooperative(
 SLIP, LATE = 0.004, 0.01
 
 
-def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, **how):
+def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, out=None, **how):
     """As if messages had taken `late`, half of them none and the others twice as long; `off` is what went wrong."""
     compiled = plan(network)
     n, slip = len(compiled.groups), Summary(1, SLIP, SLIP, SLIP, SLIP)
@@ -105,7 +106,21 @@ def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, **how):
         hosts=(HostSummary(1, "here", slip, 0, 0, 1, 1, Offset()),), **how,
     )  # fmt: skip
     monkeypatch.setattr(live_run, "run_live", lambda *_, **__: live)
-    return live_run.run_for_real(network, horizon=320.0, replications=32)
+    return live_run.run_for_real(network, horizon=320.0, replications=32, out=out)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.1])
+def test_a_live_run_is_kept_with_its_verdicts(monkeypatch, tmp_path, off):
+    """They rest on `step` where no formula takes the delay of messages, which the directory knows as well."""
+    result = late_run(monkeypatch, CLUSTER, off, out=tmp_path)
+    found = rn.open(tmp_path)
+    assert found.verdict == result.verdict == ("differ" if off else "agree")
+    assert [line.row.verdict for line in found.lines] == [row.verdict for row in result.rows]
+    assert found.table["measured"].tolist() == result.table["measured"].tolist()
+    assert found.samples.shape == (32, 1)
+    assert found.incomplete == ""
+    with pytest.raises(RefusedError, match="on the wall clock already"):
+        late_run(monkeypatch, CLUSTER, off, out=tmp_path)
 
 
 def test_what_no_formula_takes_the_delay_of_is_judged_against_a_step_that_is_as_late(monkeypatch):
