@@ -1,4 +1,4 @@
-"""Ray: the one module that knows it.
+"""Ray: a cluster that is joined or started, and the hosts in it.
 
 A cluster that is started here is stopped here; one that was there is left as it
 is. Nothing in it has a global name, so runs side by side do not meet. Every wait

@@ -85,7 +85,7 @@ def test_what_was_lost_is_marked_and_not_judged(monkeypatch):
 
 
 CLUSTER = rn.cooperative(
-    replicas=5, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="exponential(rate=4)"
+    replicas=5, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="pareto(alpha=3, rate=4)"
 )
 SLIP, LATE = 0.004, 0.01
 
