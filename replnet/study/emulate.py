@@ -76,12 +76,8 @@ def emulate(
     `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
     What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
     machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
-
-    >>> found = rn.emulate("cascade", seed=1, horizon=2e4)
-    >>> found.verdict, found.table.columns[:4].tolist()
-    ('agree', ['group', 'metric', 'measured', 'ci_low'])
-    >>> found.replications, found.about("freshness", "level 1")[0].predicted
-    (32, 0.5)
+    >>> rn.emulate("cascade", seed=1, horizon=2e4).verdict
+    'agree'
     """
     from replnet.study.event_log import event_log
 
