@@ -21,14 +21,14 @@ SELECT = (
 )
 
 
-def _position(value: object) -> object:
+def _two_numbers(value: object) -> object:
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [None]
     if any(isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x) for x in pair):
         raise FieldError("", f"{shown(value)} is no position", "two numbers, such as [48.9, 2.4]")
     return value
 
 
-Position = Annotated[tuple[float, float], BeforeValidator(_position)]
+Position = Annotated[tuple[float, float], BeforeValidator(_two_numbers)]
 
 
 @final

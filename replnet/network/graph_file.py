@@ -25,6 +25,7 @@ NODE_KEYS = frozenset(NodeFields.model_fields)
 LINK_KEYS = frozenset({"kind", "delay"})
 OF_FILES = frozenset({"file", "edges", "names"})
 GRAPH_KEYS = frozenset(Graph.model_fields) - OF_FILES - {"kind", "nodes", "links"}
+PLACES = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
 ON_MAPS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
 NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
@@ -155,9 +156,9 @@ def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, s
 
 def _position(attributes: Mapping[str, Any]) -> list[float] | None:
     """Where a node lies by what drawing programs, NetworkX and maps call that; y grows upwards."""
-    if not attributes:
-        return None
     told = {str(key).lower(): value for key, value in attributes.items()}
+    if not told.keys() & PLACES:
+        return None
     for east, north in ON_MAPS:
         if (place := _pair((told.get(east), told.get(north)))) is not None:
             latitude = math.radians(max(-NORTHERNMOST, min(NORTHERNMOST, place[1])))

@@ -178,7 +178,12 @@ def test_all_nodes_of_a_large_graph_are_drawn():
     net = graph(wires, edges="peers", **laws)
     plan = layout(net.graph)
     assert (plan.shape, plan.left_out, len(plan.places)) == ("map", 0, 1201)
-    assert "downloads: not all drawn" in svg(net)
+    assert "downloads: those from s are not drawn" in svg(net)
+
+
+def test_an_arrow_that_is_drawn_is_explained():
+    assert "data flows down, or along an arrow" in svg(load("mesh"))
+    assert "along an arrow" not in svg(load("cascade"))
 
 
 def test_odd_names_are_shown_as_they_are():

@@ -42,11 +42,7 @@ FONT = "DejaVu Sans"  # which matplotlib brings
 PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
 XML = '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
-FLOW = {
-    "rows": "downloads: data flows down, or along an arrow",
-    "circle": "downloads: data flows outwards",
-    "map": "downloads: data flows down, or along an arrow",
-}
+FLOW = {"rows": "data flows down", "circle": "data flows outwards", "map": "data flows from the source"}
 
 End = str | Crowd
 
@@ -121,11 +117,11 @@ def figure(network: Network) -> Any:
     axes.set_xlim(margins[0], margins[0] + sides[0])
     axes.set_ylim(margins[1], margins[1] + sides[1])
     page = _Page(axes, graph, plan.in_inches, _colours(graph))
-    whole = _draw_links(page)
+    said = _draw_links(page)
     _draw_crowds(page)
     _draw_nodes(page)
     _draw_labels(page)
-    _draw_legend(page, whole)
+    _draw_legend(page, said)
     axes.set_title(title(network), fontsize=11, color=INK, loc="left")
     return made
 
@@ -169,26 +165,29 @@ def _links(page: _Page) -> Iterator[tuple[End, End, str]]:
     yield from (link for link in found if link[0] != link[1])
 
 
-def _draw_links(page: _Page) -> dict[str, bool]:
-    """The kinds of links there are, and whether all of that kind are drawn."""
+def _draw_links(page: _Page) -> dict[str, str]:
+    """The kinds of links there are, and what the legend says of each."""
     from matplotlib.collections import LineCollection
 
     links = list(_links(page))
     fans = Counter(upstream for upstream, _, kind in links if kind == "download")
-    whole = dict.fromkeys((kind for *_, kind in links), True)
-    for kind in whole:
+    said = {kind: WORDS[kind] for *_, kind in links}
+    if "download" in said:
+        said["download"] += f": {FLOW[page.plan.shape]}"
+    for kind in said:
         paths = []
         for upstream, downstream, _ in (link for link in links if link[2] == kind):
             # Across a map the links of one source to all would hide the others.
             if page.plan.shape == "map" and kind == "download" and fans[upstream] > MOST_IN_FAN:
-                whole[kind] = False
+                said[kind] = f"{WORDS[kind]}: those from {upstream} are not drawn"
                 continue
             start, end = _ends(page.plan, upstream, downstream)
             paths.append(_path(start, end, page.plan.shape != "rows"))
             if kind == "download" and len(links) <= MOST_ARROWS and _against(page, upstream, start, end):
                 _arrow(page, paths[-1])
+                said[kind] = f"{WORDS[kind]}: {FLOW[page.plan.shape]}, or along an arrow"
         page.axes.add_collection(LineCollection(paths, zorder=1 if kind == "download" else 0, **LINES[kind]))
-    return whole
+    return said
 
 
 def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
@@ -337,7 +336,7 @@ def _outwards(x: float, y: float, page: _Page) -> Point:
     return (9 * dx / length, 10 * dy / length) if length > 0.5 else (0.0, -13.0)
 
 
-def _draw_legend(page: _Page, whole: dict[str, bool]) -> None:
+def _draw_legend(page: _Page, links: dict[str, str]) -> None:
     from matplotlib.lines import Line2D
 
     graph, colours = page.graph, page.colours
@@ -357,10 +356,10 @@ def _draw_legend(page: _Page, whole: dict[str, bool]) -> None:
         word(f"... {len(colours) - MOST_GROUPS} more groups")
     for kind, line in LINES.items():
         pooled = any("pool" in node and node["role"] == ROLES[kind] for _, node in graph.nodes(data=True))
-        if whole.get(kind):
-            word(FLOW[page.plan.shape] if kind == "download" else WORDS[kind], **line)
-        elif pooled or kind in whole:
-            word(f"{WORDS[kind]}: not {'all ' if kind in whole else ''}drawn")
+        if kind in links:
+            word(printable(links[kind], LONGEST_TITLE), **line)
+        elif pooled:
+            word(f"{WORDS[kind]}: not drawn")
     if any(crowd.bands for crowd in page.plan.crowds):
         word("nodes below, with their number: a band per level,\nas wide as the level is large")
     page.axes.legend(
