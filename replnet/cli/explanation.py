@@ -117,7 +117,8 @@ def _measured(result: Emulated) -> Iterator[str]:
             off += f"; an error of the prediction of {100 * share:.2g} % would have shown in nine runs of ten"
         yield f"{row.group} {row.metric}: {off}"
     if judged := sum(bool(row.verdict) for row in result.rows):
-        yield f"verdict: {_together(judged)} Rows that differ are first run four times longer."
+        longer = "" if result.engine == "live" else " Rows that differ are first run four times longer."
+        yield f"verdict: {_together(judged)}{longer}"
 
 
 def _together(judged: int) -> str:
