@@ -23,6 +23,7 @@ import ray
 
 import replnet as rn
 from replnet.engines.plan import plan
+from replnet.engines.tally import Task
 from replnet.live import Live, ray_cluster, run_live
 
 PEERS = 8
@@ -93,10 +94,10 @@ def raw(size: int, seconds: float) -> float:
     with ray_cluster.started(HOSTS) as hosts:
         hosts.call("hello", patience=ray_cluster.START)
         hosts.call("meet", [(hosts.peers(),)] * HOSTS)
-        hosts.call("bouncing")
-        hosts.some("bounce", {0: (0, 1, size, seconds)})
+        hosts.call("echo")
+        hosts.some("measure", {0: (0, 1, size, seconds)})
         time.sleep(seconds + 0.1)
-        (found,) = hosts.some("bounced", {0: ()})
+        (found,) = hosts.some("measured", {0: ()})
     return size / float(found.seconds)
 
 
@@ -108,7 +109,8 @@ def attempt(replicas: int, seconds: float, scale: float | None) -> Live:
         downloads="exponential(rate=1)",
         polls="exponential(rate=4)",
     )
-    return run_live(plan(network), 1, 4.0 if scale is None else seconds / scale, hosts=HOSTS, time_scale=scale)
+    task = Task(plan(network), 1, 4.0 if scale is None else seconds / scale)
+    return run_live(task, hosts=HOSTS, time_scale=scale)
 
 
 def fastest(replicas: int, seconds: float) -> Live:

@@ -8,7 +8,9 @@ import sys
 import time
 from collections.abc import Iterator
 
-from replnet.cli.main import DIFFERS, FINE, commands
+import click
+
+from replnet.cli.main import DIFFERS, EPILOG, FINE, commands
 from replnet.cli.output import echo
 from replnet.version import __version__
 
@@ -16,17 +18,39 @@ NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pyarrow", "pydantic"
 ROOM = 1e9  # bytes on the disk that a large sweep, or a trace of some million events, may take
 
 
-@commands.command()
-def doctor() -> int:
+@commands.command(epilog=EPILOG)
+@click.option("--address", help="Check this Ray cluster as well, node by node.")
+def doctor(address: str | None) -> int:
     """Check that this installation can do its work, and how fast."""
     import platform
 
     echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
     checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_library, NEEDED)]
-    checks += [*_extras(), *_disk(), _kernels(), *_engines()]
+    checks += [*_extras(), *_disk(), _kernels(), *_engines(), *(_cluster(address) if address else ())]
     for good, words in checks:
         echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
     return FINE if all(good for good, _ in checks) else DIFFERS
+
+
+def _cluster(address: str) -> Iterator[tuple[bool, str]]:
+    from replnet.live.cluster_check import check_cluster
+
+    for one in check_cluster(address):
+        node = one.node
+        if node.unfit or not node.cpus:
+            yield not node.unfit, f"{node}: {node.unfit or 'no CPUs for jobs, left alone'}"
+            continue
+        assert node.found
+        assert one.offset
+        assert one.costs
+        code = "" if node.up_to_date else " of other sources" if node.found.replnet else " missing"
+        has = f"Python {node.found.python}, replnet{code or ' as here'}{' (ours travels with the job)' if code else ''}"
+        room = f"CPUs {node.cpus:g}, memory {node.memory / 1e9:.1f} GB"
+        clock = f"clock {1e3 * one.offset.seconds:+.2f} ± {1e3 * one.offset.error:.2f} ms"
+        messages = (
+            f"{1e3 * one.costs.latency:.2g} ms to a batch of messages, {1e6 * one.costs.message:.0f} µs to a message"
+        )
+        yield True, f"{node}: {has}; {room}; {clock}; {messages}"
 
 
 def _library(name: str) -> tuple[bool, str]:

@@ -38,8 +38,8 @@ NETWORK = click.argument("network", shell_complete=completing("networks", files=
 OVERRIDES = overriding("Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.")
 MEASURE = click.option(
     "--measure", multiple=True, metavar="NAME", shell_complete=completing("metrics"),
-    help="How far copies are behind: staleness, staleness_age, change_age, information_age, missing_updates, lag, "
-         "'currency(0.4)', 'source_penalty(x)', 'update_penalty(1/(1+x))'. Repeatable.",
+    help="A metric beside freshness, such as lag, 'currency(0.4)', 'age_quantile(0.95)', 'freshness at 0:5:11' (replnet "
+         "list metrics). Repeatable.",
 )  # fmt: skip
 SOURCE = click.Choice(["source"])
 BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups that can hear of several.")

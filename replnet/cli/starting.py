@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from replnet.cli.completion import completing
-from replnet.cli.main import BAD_INPUT, DIFFERS, EPILOG, FINE, commands, formats
+from replnet.cli.main import BAD_INPUT, EPILOG, FINE, code_of, commands, formats
 from replnet.cli.output import echo, print_json, print_table, write
 from replnet.cli.progress import progress, watching
 from replnet.text.numbers import number
@@ -160,7 +160,9 @@ def demo() -> int:
             # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
             live = run_for_real(network, horizon=400.0, resolution=0.03, watch=watch)
     _beside(virtual, live)
-    return DIFFERS if "differ" in (virtual.verdict, live.verdict) else FINE
+    if live.incomplete:
+        echo(live.incomplete, err=True)
+    return code_of(virtual, live)
 
 
 def _beside(virtual: Emulated, live: Emulated) -> None:

@@ -16,6 +16,7 @@ import click
 from replnet.cli.completion import completing
 from replnet.cli.main import FINE, commands, overriding
 from replnet.cli.output import echo
+from replnet.text.extras import require_extra
 
 if TYPE_CHECKING:
     from replnet.live import Watch
@@ -37,8 +38,6 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
 
     The pages are served to this machine alone, ask nothing of any other, and end with Ctrl-C.
     """
-    from replnet.text.extras import require_extra
-
     require_extra("nicegui", "ui")
     from replnet.network.network import load
     from replnet.web.frame import Opened
@@ -72,9 +71,7 @@ def watched_run(network: Network, engine: str, show: bool) -> Iterator[Watch | N
     if not show:
         yield None
         return
-    from replnet.text.extras import require_extra
-
-    require_extra("nicegui", "ui")
+    require_extra("nicegui", "--ui")
     from replnet.web.live_record import SUFFIX, recording
 
     with tempfile.TemporaryDirectory(prefix="replnet-ui-") as place:

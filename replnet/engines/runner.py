@@ -267,12 +267,15 @@ class Runner:
             None  # hears of every replica that was handed a list of contacts
         )
         self._due: dict[tuple[int, int], float] = {}  # open queries
+        self._lists: dict[int, list[NodeId]] = {}  # of candidates
         self._wakes: dict[int, int] = {}  # the number of the next one among those of its clock, by process
         self._turns, self._phase = plan.processes.turns, phases(plan, run, np.arange(plan.processes.node.size))
+        clock = plan.processes.clock  # all streams at once: one by one, first wakes would cost more than all else
+        self._keys, self._gammas = streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], CHOICES)
         self._process: dict[tuple[int, str], int] = {}  # by node and the name of a habit
-        self.nodes: dict[int, Node] = {i: self._made(i, run, instants) for i in own.tolist()}
+        self.nodes: dict[int, Node] = {i: self._made(i, instants) for i in own.tolist()}
 
-    def _made(self, i: int, run: Words, instants: Callable[[int], tuple[Iterator[float], int]]) -> Node:
+    def _made(self, i: int, instants: Callable[[int], tuple[Iterator[float], int]]) -> Node:
         habits: dict[str, Habit] = {}
         for q in self._plan.of_node(i).tolist():
             purpose = NAMES[self._plan.processes.purpose[q]]
@@ -280,7 +283,7 @@ class Runner:
             coming, before = instants(q)
             self._process[i, name] = q
             self._wakes[q] = int(self._phase[q]) - before * int(self._turns[q])
-            habits[name] = Habit(coming, self._choices(q, run, self._wakes[q]), self._question(q))
+            habits[name] = Habit(coming, self._choices(q, self._wakes[q]), self._question(q))
         if self._plan.topology.role[i] == SOURCE:
             return Source(i, habits["updates"].instants)
         if self._plan.topology.role[i] == CLIENT:
@@ -288,18 +291,22 @@ class Runner:
         polls = self._process.get((i, "polls"))
         return Replica(habits, polls is not None and bool(self._plan.processes.recent[polls]))
 
-    def _choices(self, q: int, run: Words, first: int) -> Iterator[list[NodeId]]:
+    def _choices(self, q: int, first: int) -> Iterator[list[NodeId]]:
         """Whom a process asks, wake after wake, from that of this number on."""
-        plan, others = self._plan, self._plan.candidates(q).tolist()
-        clock, k = plan.processes.clock[[q]], int(plan.processes.ask[q])
-        key, gamma = (
-            int(word[0]) for word in streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], CHOICES)
-        )
+        plan, others = self._plan, self._listed(q)
+        k, key, gamma = int(plan.processes.ask[q]), int(self._keys[q]), int(self._gammas[q])
         # Its own place is skipped, not cut out: members of a pool share one list, which may be long.
         own = int(plan.standing[q])
         n, mixed = len(others) - (own < len(others)), plan.bandwidth is not None
         for wake in count(first, int(self._turns[q])):
             yield [others[c + (c >= own)] for c in distinct(key, gamma, wake, k, n, mixed)]
+
+    def _listed(self, q: int) -> list[NodeId]:
+        """Whom a process may ask; one list for all who may ask the same."""
+        among = int(self._plan.processes.candidates[q])
+        if among not in self._lists:
+            self._lists[among] = self._plan.candidates(q).tolist()
+        return self._lists[among]
 
     def _question(self, q: int) -> Pull:
         """A download by a member of a pool that polls its recent contacts asks for their list as well."""

@@ -3,7 +3,10 @@
 The driver's side:
 
     driver          paths of a network, one per replication, all at once
-    ray_cluster     Ray: the one module of the engine that knows it
+    ray_cluster     Ray: a cluster that is joined or started, and hosts in it
+    cluster_nodes   its nodes, what they lack, and the code that travels with the job
+    node_probe      what runs on a node to say what it has
+    cluster_check   its nodes one by one, with clocks and messages, for `replnet doctor`
     placement       which host runs which node
     time_scale      how fast model time may pass, what messages cost, and whether a run has kept up
     supervisor      a run as it goes on: what its hosts have seen, which of them are lost, and which are back

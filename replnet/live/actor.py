@@ -11,18 +11,20 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, final
 
+from replnet.engines.step import run_path
 from replnet.engines.tally import Task
 from replnet.live.clocks import Heartbeat, machine
 from replnet.live.host import Assignment, Host, Logged, Report
-from replnet.live.time_scale import GAP, Echo, Echoed
+from replnet.live.time_scale import GAP, Echo, Echoed, shortest
 
 NAP = 0.2  # seconds after which a thread looks up whether it is to end
 REPORT = 0.1  # seconds between reports
 SPARE = 50  # a report may take this part of the time
+WARMED = 1000  # nodes of a network, of which a short path takes a moment
 
 What: TypeAlias = bytes | Callable[[], None]
 """That a thread is handed: a batch, or something to do between two events."""
@@ -89,6 +91,9 @@ class HostActor:
 
     def prepare(self, task: Task, given: Assignment) -> float:
         """Make the nodes; returns how many seconds that took."""
+        if given.incarnation == 0 and task.plan.size <= WARMED:
+            # Where replnet has just come to, kernels are yet to be compiled, which must not happen in the run.
+            run_path(replace(task, horizon=shortest(task.plan)))
         begun = time.monotonic()
         self._host, self._since = Host(task, given, self._model_time, self._send), given.since
         # The nodes stay: looking through all of them for garbage would stop everything for a while, again and again.

@@ -74,7 +74,9 @@ class Mailbox:
         self._inbox = deque[bytes]()
 
     def _peer(self, host: int) -> _Peer:
-        return self._peers.setdefault(host, _Peer())
+        if host not in self._peers:
+            self._peers[host] = _Peer()
+        return self._peers[host]
 
     def put(self, host: int, parcel: Parcel) -> None:
         self.messages += 1

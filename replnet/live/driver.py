@@ -26,7 +26,18 @@ from replnet.live.placement import place, traffic, work_of
 from replnet.live.quantiles import merged
 from replnet.live.result import HostSummary, Live, Summary
 from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
-from replnet.live.time_scale import FEW, MANY, Costs, HostPace, costs, default_scale, judge
+from replnet.live.time_scale import (
+    FEW,
+    MANY,
+    STRAINED,
+    Costs,
+    HostPace,
+    costs,
+    default_scale,
+    judge,
+    round_up,
+    shortest,
+)
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 CALIBRATING = 0.15  # seconds
@@ -47,11 +58,12 @@ def run_live(
     """Run [0, horizon) of model time at `time_scale` seconds per unit, every replication at the same time.
 
     `hosts` processes share the nodes of all replications (default: one per CPU). One that is lost is
-    replaced, and its outage is in the result; Ctrl-C ends the run with what there is. `log` is handed
+    replaced, and its outage is in the result. Without a time scale it takes one from the cost of messages, and if
+    that turns out too fast, begins anew at a slower one, once. Ctrl-C ends the run with what there is. `log` is handed
     what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
     Unreachable if there is no Ray to run on.
     """
-    begun, plan, horizon = time.monotonic(), task.plan, task.horizon
+    begun, plan, horizon, asked = time.monotonic(), task.plan, task.horizon, task
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
         raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
     if replications < 1:
@@ -72,10 +84,14 @@ def run_live(
             assert scale is not None
             kills = planned_kills(task, at) if replications == 1 else []
             run = Supervisor(task, actors, states, start.begin(states, scale), scale, kills)
-            run.run(watch, log)
-            found = gathered(task, run, starts, scale, run.now * scale)
-    rate = costs.rate if costs else None
-    return Live(**found, rate_measured=rate, total_seconds=time.monotonic() - begun)
+            if kept := run.run(watch, log, STRAINED * shortest(plan) if costs else np.inf):
+                found = gathered(task, run, starts, scale, run.now * scale)
+        if not kept:
+            slower = round_up(run.slower * scale)
+            found = vars(
+                run_live(asked, replications=replications, hosts=hosts, time_scale=slower, watch=watch, log=log)
+            )
+    return Live(**found | {"rate_measured": costs.rate if costs else None, "total_seconds": time.monotonic() - begun})
 
 
 def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
@@ -130,19 +146,15 @@ class _Start:
         """Of messages between neighbouring hosts; a lone host talks to itself."""
         n = len(self.hosts)
         pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
-        found = []
-        self.hosts.call("echo")
-        for size in (FEW, MANY):
-            self.hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
-            time.sleep(CALIBRATING + 0.02)
-            found.append(self.hosts.some("measured", {a: () for a, _ in pairs}))
-        carried = costs(*found)
-        return Costs(carried.message + self._handling(walk), carried.batch, carried.latency)
+        carried = message_costs(self.hosts, pairs)
+        return replace(carried, handling=self._handling(walk))
 
     def _handling(self, walk: Walk) -> float:
         """CPU seconds per wake or message inside a host: those of `step`, which handles the same ones."""
+        length = HANDLED / work_of(self.task.plan).sum()
+        walk.until(length)  # the first wake of a process costs much more than those that follow
         begun = time.thread_time()
-        walk.until(HANDLED / work_of(self.task.plan).sum())
+        walk.until(2 * length)
         return (time.thread_time() - begun) / HANDLED
 
     def scale(self, costs: Costs) -> float:
@@ -156,6 +168,17 @@ class _Start:
         met = self.hosts.incarnations
         self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
         return zero
+
+
+def message_costs(hosts: ray_cluster.Hosts, pairs: list[tuple[int, int]]) -> Costs:
+    """Of messages from one host to another and back, all pairs at once."""
+    found = []
+    hosts.call("echo")
+    for size in (FEW, MANY):
+        hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
+        time.sleep(CALIBRATING + 0.02)
+        found.append(hosts.some("measured", {a: () for a, _ in pairs}))
+    return costs(*found)
 
 
 def gathered(

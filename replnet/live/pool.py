@@ -17,16 +17,15 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from replnet.live import processes
-from replnet.live.ray_cluster import cpus, joined
-from replnet.text.errors import printable
+from replnet.live.cluster_nodes import cause
+from replnet.live.ray_cluster import cpus, free_cpus, joined
 
 Work = Callable[[Any], Any]
 """A function of a module, which workers import by its name."""
 
 ATTEMPTS = 3  # at a job, or at starting a worker
-START = 60.0  # seconds for a worker to start, and to get a CPU
+START = 50.0  # seconds for a worker to start, and to get a CPU: within a minute it is said what is missing
 LOOK = 1.0  # seconds of one wait; a job may take as long as it likes
-LONGEST = 300  # characters of what Ray says of a death
 FETCH = 60.0  # seconds to get a result that is there
 
 
@@ -254,7 +253,7 @@ class _Team:
         except errors.RayTaskError as error:  # `do` raises nothing, so its result cannot travel
             return Failure(str(error).strip().splitlines()[-1], str(error))
         except errors.RayError as error:
-            raise _Died(_cause(error)) from error
+            raise _Died(cause(error)) from error
 
     def _admit(self, actor: Any, machine: str) -> None:
         """A worker that has started, to work or to wait until its machine is warm."""
@@ -272,6 +271,10 @@ class _Team:
 
     def _bury(self, call: _Call, why: str, duties: Duties) -> Iterator[tuple[int, Any]]:
         self._ray.kill(call.actor, no_restart=True)
+        # Its node may be gone, and idle workers with it: a job that they get would seem to kill one after another.
+        for actor in self._idle:
+            self._call(actor, "start", None, actor.machine.remote())
+        self._idle = []
         if call.kind == "start":
             self._failed_starts += 1
             if self._failed_starts >= ATTEMPTS:
@@ -293,14 +296,7 @@ class _Team:
             if call.kind == "start" and now - call.since > START:
                 del self._calls[ref]
                 self._ray.kill(call.actor, no_restart=True)
-                self._carry_on_with_fewer(f"none answered within {START:g} s (each wants a CPU, of {cpus():g} in all)")
-
-
-def _cause(error: Exception) -> str:
-    """Ray tells a long story: its last line, without the advice; of too little memory its first, the rest is advice."""
-    lines = str(error).strip().splitlines() or [""]
-    line = lines[0 if type(error).__name__ == "OutOfMemoryError" else -1]
-    return printable(f"{type(error).__name__}: {line.split(' Some common causes')[0].strip()}", LONGEST)
+                self._carry_on_with_fewer(f"none answered within {START:g} s: each wants a CPU, {free_cpus()}")
 
 
 @contextmanager

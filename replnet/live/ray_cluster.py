@@ -1,4 +1,4 @@
-"""Ray: the one module that knows it.
+"""Ray: a cluster that is joined or started, and the hosts in it.
 
 A cluster that is started here is stopped here; one that was there is left as it
 is. Nothing in it has a global name, so runs side by side do not meet. Every wait
@@ -11,6 +11,8 @@ import logging
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,34 +20,49 @@ from contextlib import contextmanager
 from typing import Any, final
 
 from replnet.live.actor import HostActor
+from replnet.live.cluster_nodes import LONGEST, ClusterNode, alive, cause, code_for, described, require_fit
 from replnet.live.result import LiveLost, Unreachable
+from replnet.text.errors import printable
 from replnet.text.extras import require_extra
 
 STORE = 128 << 20  # bytes of Ray's object store, which holds little here
 ANSWER = 10.0  # seconds after which a host that runs counts as silent
 KNOCK = 5.0  # seconds for a cluster to answer at all
 MOMENT = 1.0  # seconds that an answer has in any case
-START = 90.0  # seconds for processes to start
+START = 50.0  # seconds for processes to start: within a minute it is said what does not
+ASK = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1])"
+TOKEN = (
+    "the cluster wants another token (RAY_AUTH_MODE=token, and its token as RAY_AUTH_TOKEN or in RAY_AUTH_TOKEN_PATH)"
+)
 
 
 @contextmanager
-def joined(address: str | None = None) -> Iterator[None]:
-    """A Ray cluster: the one this process is in, else the one at `address` or RAY_ADDRESS, else a local one."""
+def joined(address: str | None = None, fit: bool = True) -> Iterator[list[ClusterNode]]:
+    """A Ray cluster: the one this process is in, else the one at `address` or RAY_ADDRESS, else a local one.
+
+    One that was there gets the code that it lacks, and the block its nodes as they were found. If these are to be
+    `fit` to run replnet and one is not, that is raised.
+    """
     require_extra("ray", "Ray")
     import ray
 
     if ray.is_initialized():
-        yield
+        yield []
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     _knock(address)
     environment = dict(os.environ)
     try:
-        with _private_files(), _undisturbed():
-            _init(address)
+        _init(address)
         with _silence():
             try:
-                yield
+                nodes = described(alive()) if address != "local" else []
+                if fit and nodes:
+                    require_fit(nodes)
+                if code := code_for(nodes):
+                    ray.shutdown()
+                    _init(address, code)
+                yield nodes
             finally:
                 ray.shutdown()
     finally:
@@ -140,23 +157,40 @@ def _silence() -> Iterator[None]:
         worker._worker_logs_enabled = said
 
 
-def _init(address: str) -> None:
+def _init(address: str, code: dict[str, Any] | None = None) -> None:
+    """`code` is the environment of all processes of the job."""
     import ray
 
-    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": STORE} if address == "local" else {}
+    own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": STORE} if address == "local" else {}
+    own |= {"runtime_env": code} if code else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **local)
+        with _private_files(), _undisturbed():
+            ray.init(
+                address=address, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **own
+            )
     except Exception as error:
-        raise Unreachable(f"Ray at {address}: {str(error).strip().splitlines()[0]}") from error
+        raise Unreachable(f"Ray at {address}: {printable(str(error).strip(), LONGEST)}") from error
 
 
 def _knock(address: str) -> None:
-    """Ray itself would wait for many minutes where nobody answers."""
+    """Ray itself would wait for minutes, warning all the while, where nobody answers or nobody is let in."""
     if "://" in address:
         raise Unreachable(f"Ray at {address}: give the cluster's own address, as host:port")
-    host, _, port = address.rpartition(":")
-    if not port.isdigit():
+    if not address.rpartition(":")[2].isdigit():
         return
+    _connect(address)
+    try:
+        # In a process of its own, since neither its patience nor what it prints can be set.
+        asked = subprocess.run([sys.executable, "-c", ASK, address], capture_output=True, text=True, timeout=2 * KNOCK)
+    except subprocess.TimeoutExpired:
+        raise Unreachable(f"Ray at {address}: what listens there does not answer as Ray does") from None
+    if asked.returncode:
+        why = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
+        raise Unreachable(f"Ray at {address}: {TOKEN if 'AuthenticationError' in why else printable(why, LONGEST)}")
+
+
+def _connect(address: str) -> None:
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK).close()
     except OSError as error:
@@ -169,7 +203,7 @@ def gone() -> str:
 
     address = str(ray.get_runtime_context().gcs_address)
     try:
-        _knock(address)
+        _connect(address)
     except Unreachable as error:
         return str(error)
     return ""
@@ -180,7 +214,15 @@ def cpus() -> float:
     import ray
 
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    return resources.get("CPU", 1.0)
+    return resources.get("CPU", 0.0)
+
+
+def free_cpus() -> str:
+    """How many of the cluster's CPUs nobody uses, in words."""
+    import ray
+
+    free: dict[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]
+    return f"of {cpus():g} in the cluster {free.get('CPU', 0.0):g} are free"
 
 
 class Lost(Exception):  # noqa: N818
@@ -195,7 +237,8 @@ class Failed(Exception):  # noqa: N818
 class Hosts:
     """Host actors, and calls to them that end."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, nodes: Sequence[str] = ()) -> None:
+        """`nodes` of the cluster to start them on, if it matters."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -205,16 +248,16 @@ class Hosts:
         self._nodes: list[str] = []  # of the cluster, by host
         self._actors: list[Any] = []
         self.incarnations = [0] * n
-        for _ in range(n):
-            self._nodes.append(self._node(""))
+        for h in range(n):
+            self._nodes.append(nodes[h] if nodes else self._node(""))
             self._actors.append(self._start(self._nodes[-1]))
 
     def _node(self, avoided: str) -> str:
         """The node of the cluster with the fewest hosts per CPU, another than this one if there is one."""
-        nodes: list[dict[str, Any]] = self._ray.nodes()
-        alive: dict[str, float] = {n["NodeID"]: n["Resources"].get("CPU", 0.0) for n in nodes if n["Alive"]}
-        others = [node for node in alive if node != avoided] or list(alive)
-        return min(others, key=lambda node: (self._nodes.count(node) + 1) / max(alive[node], 1e-3))
+        nodes = alive()
+        there = [node for node in nodes if node.cpus] or nodes
+        others = [node for node in there if node.id != avoided] or there
+        return min(others, key=lambda node: (self._nodes.count(node.id) + 1) / max(node.cpus, 1e-3)).id
 
     def _start(self, node: str) -> Any:
         """Bound to the node: left to Ray, several may start on one while another has none."""
@@ -247,7 +290,11 @@ class Hosts:
                     raise Lost(f"did not answer for {patience:g} s")
                 answers.append(self.answer(ref))
             except (Lost, Failed) as error:
-                raise LiveLost((f"host {h} of {len(self)} {error}",)) from error
+                why = (
+                    f": {cause(error.__cause__)}" if isinstance(error.__cause__, self._ray.exceptions.RayError) else ""
+                )
+                where = f"host {h} of {len(self)} on node {self._nodes[h][:6]}"
+                raise LiveLost((f"{where} {error}{why}",)) from error
         return answers
 
     def ask(self, host: int, method: str, *what: Any) -> Any:
@@ -294,9 +341,9 @@ class Hosts:
 
 
 @contextmanager
-def started(n: int) -> Iterator[Hosts]:
+def started(n: int, nodes: Sequence[str] = ()) -> Iterator[Hosts]:
     """That many host actors, which do not outlive the block."""
-    hosts = Hosts(n)
+    hosts = Hosts(n, nodes)
     try:
         yield hosts
     finally:

@@ -10,6 +10,8 @@ from replnet.laws.law import Floats
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.quantiles import Spread
 
+PLANNED = "was killed as planned"
+
 
 class LiveLost(RuntimeError):  # noqa: N818
     """What a run needs died, fell silent or failed, and nothing was measured that is of use; `lost` names it."""
@@ -58,13 +60,18 @@ class HostSummary:
 @final
 @dataclass(frozen=True)
 class Outage:
-    """A host that was lost without being asked to fail. Instants in model time."""
+    """A host whose process ended before the run did. Instants in model time."""
 
     host: int
     nodes: tuple[str, ...]
     why: str
     heard: float  # what it did up to then is counted
     back: float | None = None  # from then on it counts again, its replicas blank at first; None: it never came back
+
+    @property
+    def planned(self) -> bool:
+        """Whether it was asked to fail, and is back since."""
+        return self.why == PLANNED and self.back is not None
 
     def __str__(self) -> str:
         end = "to the end" if self.back is None else f"to {self.back:.4g}"

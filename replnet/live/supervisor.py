@@ -27,7 +27,7 @@ from replnet.live import ray_cluster
 from replnet.live.actor import Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
 from replnet.live.host import Assignment, Logged, Report, amounts, total
-from replnet.live.result import Glimpse, LiveLost, Outage
+from replnet.live.result import PLANNED, Glimpse, LiveLost, Outage
 
 LOOK = 0.2  # seconds between looks at the hosts
 GRACE = 2.0  # seconds for answers that are under way at the end, besides the network's own delays
@@ -36,7 +36,9 @@ MARGIN = 0.1  # seconds from when it is told of its nodes to when they go live, 
 MOST_LOSSES = 5  # of one host
 CUT = 0.5  # seconds from when a run is cut short to its end, so that all hosts hear of it before
 CHECK = 5.0  # seconds between looks at Ray itself
-PLANNED = "was killed as planned"
+TRIAL = 3.0  # seconds after which it shows whether a pace can be kept
+SLOWER = (3.0, 20.0)  # times, at least and at most, after one that could not be kept
+BEHIND = 2.0  # seconds without a report by which a host has not caught up
 
 Watch: TypeAlias = Callable[[Glimpse], None]
 Log: TypeAlias = Callable[[list[Logged]], None]
@@ -114,17 +116,45 @@ class Supervisor:
     def outages(self) -> tuple[Outage, ...]:
         return tuple(sorted((outage for state in self.states for outage in state.outages), key=lambda o: o.heard))
 
-    def run(self, watch: Watch | None, log: Log | None) -> None:
-        """Until all is done, or the time for it is over, or Ctrl-C has cut it short."""
+    def run(self, watch: Watch | None, log: Log | None, most_slip: float = np.inf) -> bool:
+        """Until all is done, or the time for it is over, or Ctrl-C has cut it short; False if it was too fast.
+
+        It is if after TRIAL seconds the wakes of a host are later than `most_slip` on average; then it ends at once, as
+        if it had not been, and nothing was handed to `log`.
+        """
+        held, trial = list[Logged](), most_slip < np.inf
         with ray_cluster.noted() as interrupted:
             while not self._over():
-                self._look(log)
+                self._look(held.extend if trial else log)
                 self._kill()
+                if trial and time.monotonic() > self._zero + TRIAL:
+                    if self._strained(most_slip):
+                        return False
+                    trial = False
+                    if log is not None and held:
+                        log(held)
                 if watch is not None:
                     watch(self._glimpse())
                 if interrupted.is_set() and not self.cut_short:
                     self._cut("interrupted")
+            if trial and self._strained(most_slip):
+                return False
+            if trial and log is not None and held:
+                log(held)
             self._finish(log)
+        return True
+
+    @property
+    def slower(self) -> float:
+        """How many times more slowly model time has to pass if this pace was too fast."""
+        heard = min(state.heard for state in self.states)
+        return float(np.clip(2 * self.now / max(heard, 1e-9), *SLOWER))
+
+    def _strained(self, most_slip: float) -> bool:
+        """Whether a host is late, or too busy to say so; what else went wrong is no strain."""
+        heard = min(state.heard for state in self.states)
+        behind = heard < self.horizon and (self.now - heard) * self._scale > BEHIND
+        return (self._glimpse().slip > most_slip or behind) and not self.outages and not self.cut_short
 
     def _beat(self) -> bool:
         """Whether this process stood still just now."""

@@ -1,14 +1,15 @@
 """How fast model time may pass, what messages between two hosts cost, measured, and whether a run has kept up.
 
-With c the cost of a message, b that of a batch, both in seconds of a CPU, and M
-messages and wakes per unit of model time, a unit that takes s seconds loads the
-CPUs with
+With h the cost of a wake or a message inside a host, c that of carrying a message to
+another host and b that of a batch, all in seconds of a CPU, and with M wakes and
+messages handled per unit of model time, X of them carried, a unit that takes s
+seconds loads the CPUs with
 
-    (M c + s B b) / s,    B = sum over pairs of hosts of min(traffic / s, 1 / gap)    (1)
+    (M h + X c + s B b) / s,    B = sum over pairs of hosts of min(traffic / s, 1 / gap)    (1)
 
-batches per second. The default s is the smallest at which this is half of what
-there is, on no host more than half of one CPU, and at which a message that takes
-L seconds from host to host is late by one percent of the shortest mean interval.
+batches per second. The default s is the smallest at which this is SHARE of what there
+is, on no host more than that of one CPU, and at which a message that takes L seconds
+from host to host is late by one percent of the shortest mean interval.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from replnet.live.clocks import Standstill
 from replnet.network.nodes import Pull, Replica, Send
 
 GAP = 0.002  # seconds between batches from one host to another
-SHARE = 0.5  # of the CPUs, at the default pace
+SHARE = 0.7  # of the CPUs, at the default pace
 LATE = 0.01  # of the shortest mean interval, the same
 STRAINED = 0.05  # of it: a mean slip beyond which a path is no longer the planned one
 BUSY = 0.8  # of its time: a loop beyond that has no room for a burst
@@ -42,16 +43,17 @@ FEW, MANY = 1, 100  # messages in a batch whose cost is measured
 @final
 @dataclass(frozen=True)
 class Costs:
-    """Seconds: of a CPU per message and per batch, and from host to host."""
+    """Seconds: of a CPU per message that is carried and per batch, from host to host, of a CPU per wake or message."""
 
     message: float
     batch: float
     latency: float
+    handling: float = 0.0
 
     @property
     def rate(self) -> float:
-        """Messages per second that one CPU handles in full batches."""
-        return 1 / self.message
+        """Messages per second that one CPU carries and handles in full batches."""
+        return 1 / (self.message + self.handling)
 
 
 class Echoed(NamedTuple):
@@ -112,12 +114,13 @@ def shortest(plan: Plan) -> float:
 
 
 def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
-    """(1) per host: `work` is wakes and messages per unit of model time."""
+    """(1) per host: `work` is wakes and messages per unit of model time; the diagonal of `traffic` is not carried."""
     crossing = traffic * (1 - np.eye(len(traffic)))
     batches = np.minimum(crossing / scale, 1 / GAP)
-    # Who sends a batch and who gets it share its cost.
-    shared: Floats = (batches.sum(axis=0) + batches.sum(axis=1)) / 2 * costs.batch
-    return work / scale * costs.message + shared
+    carried = batches * costs.batch + crossing / scale * costs.message
+    # Who sends it and who gets it share its cost.
+    shared: Floats = (carried.sum(axis=0) + carried.sum(axis=1)) / 2
+    return work / scale * costs.handling + shared
 
 
 def default_scale(plan: Plan, costs: Costs, work: Floats, traffic: Floats, cpus: float) -> float:

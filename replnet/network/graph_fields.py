@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
@@ -18,6 +19,16 @@ SELECT = (
     "which peers a poll asks: random, or recent, the latest of its pool to contact its upstream, "
     "as that told at the last download"
 )
+
+
+def _two_numbers(value: object) -> object:
+    pair = value if isinstance(value, list | tuple) and len(value) == 2 else [None]
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x) for x in pair):
+        raise FieldError("", f"{shown(value)} is no position", "two numbers, such as [48.9, 2.4]")
+    return value
+
+
+Position = Annotated[tuple[float, float], BeforeValidator(_two_numbers)]
 
 
 @final
@@ -38,6 +49,7 @@ class NodeFields(Part):
     pool: Name | None = Field(None, description="the pool it polls or asks; replicas of one pool are peers")
     group: Name | None = Field(None, description="where tables count it; by default its distance from the sources")
     bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+    position: Position | None = Field(None, description="where pictures show it: [x, y], to the right and up")
 
     @property
     def implied_role(self) -> str | None:
@@ -110,12 +122,23 @@ def _link_or_none(value: str) -> object:
 Link = Annotated[LinkFields, BeforeValidator(_link, json_schema_input_type=str | LinkFields), PlainSerializer(_spelled)]
 
 
+EDGES = (
+    "what the edges of the file are: peers, who poll one another, or downloads, from the source of an edge to its "
+    "target; if left out, undirected ones are peers and directed ones downloads; edges with a kind keep it"
+)
+NAMES = (
+    "the attribute of the file's nodes that names them, such as label; nodes that share it or lack it keep their ids"
+)
+
+
 @final
 class Graph(Whole):
     """Nodes and links by name, or from a file; several sources, several upstreams and cycles of pulls are fine."""
 
     kind: Literal["graph"] = Field(description="graph: nodes and links by name, or from a file")
     file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
+    edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
+    names: str | None = Field(None, description=NAMES)
     nodes: Annotated[dict[str, NodeFields], Named] = Field({}, description="names of nodes, each with its fields")
     links: tuple[Link, ...] = Field((), description=f"a list of links: {FORMS}")
     pools: dict[str, tuple[str, ...]] | None = Field(
@@ -149,8 +172,11 @@ class Graph(Whole):
 
     @model_validator(mode="after")
     def _complete(self) -> Graph:
-        if self.file is None:
-            from replnet.network.wiring import wire
+        if self.file is not None:
+            return self
+        if told := [key for key in ("edges", "names") if getattr(self, key) is not None]:
+            raise FieldsError([((key,), "is about a file, and there is none", "file: a graph") for key in told])
+        from replnet.network.wiring import wire
 
-            wire(self)
+        wire(self)
         return self

@@ -1,16 +1,19 @@
 """Graphs made elsewhere: GraphML, node-link JSON and NetworkX objects as the plain data of a graph specification.
 
-A specification may name a file of nodes and links beside what it says of them itself.
+A specification may name a file of nodes and links beside what it says of them itself, and say what they mean. Where
+nodes have coordinates these are kept for pictures: x and y, pos, or a longitude and a latitude.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 from xml.etree.ElementTree import ParseError
 
 from replnet.network.graph_fields import Graph, NodeFields
@@ -20,26 +23,48 @@ from replnet.text.errors import InputError, Problem, field_name, shown, suggesti
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
 LINK_KEYS = frozenset({"kind", "delay"})
-GRAPH_KEYS = frozenset(Graph.model_fields) - {"kind", "file", "nodes", "links"}
+OF_FILES = frozenset({"file", "edges", "names"})
+GRAPH_KEYS = frozenset(Graph.model_fields) - OF_FILES - {"kind", "nodes", "links"}
+PLACES = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
+ON_MAPS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
+NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
 Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
 Links = Iterable[tuple[Any, Any, Mapping[str, Any]]]
 
 
-def read_graph(path: Path) -> dict[str, Any]:
+@final
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the edges of a graph made elsewhere are, and the attribute that names its nodes, if that is said."""
+
+    edges: str | None = None
+    names: str | None = None
+
+    def link(self, directed: bool) -> dict[str, Any]:
+        """What every edge is that does not say so itself."""
+        if self.edges == "peers" or (self.edges is None and not directed):
+            return {"kind": "peer", "both": True}
+        return {} if directed else {"both": True}
+
+
+UNSAID = Meaning()
+
+
+def read_graph(path: Path, meaning: Meaning = UNSAID) -> dict[str, Any]:
     """Nodes, links and defaults of a GraphML or JSON file."""
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():
         raise file_error(str(path), "is empty", "GraphML or node-link JSON")
-    return _from_json(text, str(path)) if text.lstrip()[0] in "{[" else _from_graphml(text, str(path))
+    return (_from_json if text.lstrip()[0] in "{[" else _from_graphml)(text, str(path), meaning)
 
 
-def from_networkx(graph: Any, name: str | None = None) -> dict[str, Any]:
+def from_networkx(graph: Any, name: str | None = None, meaning: Meaning = UNSAID) -> dict[str, Any]:
     """The data of a NetworkX graph; an undirected edge is a link in both directions."""
-    return _plain(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name)
+    return _plain(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name, meaning)
 
 
-def _from_graphml(text: str, name: str) -> dict[str, Any]:
+def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
     import networkx as nx
 
     # Entities could expand without bound, and GraphML needs none.
@@ -54,10 +79,10 @@ def _from_graphml(text: str, name: str) -> dict[str, Any]:
         raise InputError([Problem(name, line, column + 1, "file", wrong, "GraphML or JSON", source)]) from None
     except (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise file_error(name, f"is not GraphML: {error}", "GraphML as networkx.write_graphml makes it") from None
-    return from_networkx(graph, name)
+    return from_networkx(graph, name, meaning)
 
 
-def _from_json(text: str, name: str) -> dict[str, Any]:
+def _from_json(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
     right = '{"nodes": [{"id": ...}, ...], "links": [{"source": ..., "target": ...}, ...]}'
     try:
         data = json.loads(text)
@@ -77,8 +102,9 @@ def _from_json(text: str, name: str) -> dict[str, Any]:
         raise InputError(problems)
     about = data.get("graph")
     pairs = ((link["source"], link["target"], link) for link in links)
-    nodes = ((node["id"], {key: item for key, item in node.items() if key != "id"}) for node in data["nodes"])
-    return _plain(about if isinstance(about, dict) else {}, nodes, pairs, data.get("directed", True) is not False, name)
+    nodes = [(node["id"], {key: item for key, item in node.items() if key != "id"}) for node in data["nodes"]]
+    directed = data.get("directed", True) is not False
+    return _plain(about if isinstance(about, dict) else {}, nodes, pairs, directed, name, meaning)
 
 
 def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> Iterable[Problem]:
@@ -88,25 +114,71 @@ def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> 
                 yield Problem(name, None, None, field_name((field, index, key)), "missing", "the name of a node")
 
 
-def _plain(about: Mapping[str, Any], nodes: Nodes, links: Links, directed: bool, name: str | None) -> dict[str, Any]:
+def _plain(
+    about: Mapping[str, Any], nodes: Nodes, links: Links, directed: bool, name: str | None, meaning: Meaning
+) -> dict[str, Any]:
     """One shape for all of them. Attributes that mean nothing here are left out, unless they look like a slip."""
     problems: list[Problem] = []
     named: dict[str, dict[str, Any]] = {}
+    names = {} if meaning.names is None else _unique_names(nodes, meaning.names, name)
     for key, attributes in nodes:
-        if str(key) in named:
-            problems.append(Problem(name, None, None, f"nodes.{key}", "is given twice", "another name"))
-        named[str(key)] = _known(attributes, NODE_KEYS, f"nodes.{key}", name, problems)
+        called = names.get(key, str(key))
+        if called in named:
+            problems.append(Problem(name, None, None, f"nodes.{called}", "is given twice", "another name"))
+        named[called] = _known(attributes, NODE_KEYS, f"nodes.{called}", name, problems)
+        if "position" not in named[called] and (place := _position(attributes)) is not None:
+            named[called]["position"] = place
     listed: dict[tuple[str, str, str], dict[str, Any]] = {}
+    unsaid = meaning.link(directed)
     for source, target, attributes in links:
-        known = _known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)
-        if not directed:
-            known = {"kind": "peer", "both": True, **known}
+        if meaning.edges is not None and source == target:
+            continue  # in a graph that was made for other ends it tells nobody anything
+        known = {**unsaid, **_known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)}
+        ends = names.get(source, str(source)), names.get(target, str(target))
         # Multigraphs repeat edges; the same link twice is one link.
-        listed.setdefault((str(source), str(target), repr(known)), {"from": str(source), "to": str(target), **known})
+        listed.setdefault((*ends, repr(known)), {"from": ends[0], "to": ends[1], **known})
     if problems:
         raise InputError(problems)
     whole = {key: item for key, item in about.items() if key in GRAPH_KEYS and item not in (None, {}, "")}
     return {"kind": "graph", **whole, "nodes": named, "links": list(listed.values())}
+
+
+def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:
+    """Of nodes whose attribute is that of no other, nor the id of one."""
+    given = {key: " ".join(str(about[attribute]).split()) for key, about in nodes if about.get(attribute) is not None}
+    if not given:
+        right = suggestion(attribute, {str(key): None for _, about in nodes for key in about}, "leave names out")
+        raise InputError([Problem(name, None, None, "names", f"has no node with an attribute {attribute}", right)])
+    shares = Counter(given.values())
+    ids = {str(key): key for key, _ in nodes}
+    return {key: text for key, text in given.items() if text and shares[text] == 1 and ids.get(text, key) == key}
+
+
+def _position(attributes: Mapping[str, Any]) -> list[float] | None:
+    """Where a node lies by what drawing programs, NetworkX and maps call that; y grows upwards."""
+    told = {str(key).lower(): value for key, value in attributes.items()}
+    if not told.keys() & PLACES:
+        return None
+    for east, north in ON_MAPS:
+        if (place := _pair((told.get(east), told.get(north)))) is not None:
+            latitude = math.radians(max(-NORTHERNMOST, min(NORTHERNMOST, place[1])))
+            return [place[0], math.degrees(math.asinh(math.tan(latitude)))]
+    viz, pos = told.get("viz"), told.get("pos")
+    spot = viz.get("position") if isinstance(viz, dict) else None  # as NetworkX reads GEXF
+    written = pos.rstrip("!").split(",") if isinstance(pos, str) else pos  # as Graphviz writes it
+    places = [written, *((one.get("x"), one.get("y")) for one in (told, spot) if isinstance(one, dict))]
+    place = next(filter(None, map(_pair, places)), None)
+    # NetworkX gives the nodes of yEd a shape, and their y grows downwards.
+    return [place[0], -place[1]] if place is not None and "shape_type" in told else place
+
+
+def _pair(values: Any) -> list[float] | None:
+    """Two finite numbers, if that is what they are."""
+    try:
+        x, y = (float(value) for value in values)
+    except (TypeError, ValueError):
+        return None
+    return [x, y] if math.isfinite(x) and math.isfinite(y) else None
 
 
 def _known(
@@ -116,7 +188,7 @@ def _known(
     for key, value in attributes.items():
         if key in keys:
             kept[key] = value
-        elif isinstance(key, str) and (hint := _slip(key, keys)):
+        elif isinstance(key, str) and key != "pos" and (hint := _slip(key, keys)):
             problems.append(Problem(name, None, None, f"{field}.{key}", f"unknown field {shown(key)}", hint))
     return {key: value for key, value in kept.items() if value is not None}
 
@@ -138,29 +210,34 @@ def with_file(document: Document) -> Spec:
     assert own.file is not None
     path = document.directory / own.file
     try:
-        read = read_graph(path)
+        read = read_graph(path, Meaning(own.edges, own.names))
     except InputError as error:
         first = error.problems[0]
-        if first.field != "file" or first.line is not None:
+        if first.field not in ("file", "names") or first.line is not None:
             raise
-        raise InputError([document.problem(("file",), f"{path} {first.wrong}", first.right)]) from None
-    mine = {key: item for key, item in document.data.items() if key != "file"}
-    nodes = read["nodes"] | {
-        name: read["nodes"].get(name, {}) | (node or {}) for name, node in (mine.get("nodes") or {}).items()
-    }
-    links = [*(mine.get("links") or ()), *read["links"]]
+        raise InputError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
     try:
-        return specification({**read, **mine, "nodes": nodes, "links": links}, document)
+        return specification(joined(read, document.data), document)
     except InputError:
         # Where everything stands takes longer to work out than all else, and only errors want to know.
         whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
         return specification(whole.data, whole)
 
 
+def joined(theirs: dict[str, Any], mine: Mapping[str, Any]) -> dict[str, Any]:
+    """What a graph made elsewhere holds, and on top of it what is said beside it."""
+    nodes = dict(theirs["nodes"])
+    for name, node in (mine.get("nodes") or {}).items():
+        nodes[str(name)] = nodes.get(str(name), {}) | dict(node or {})
+    links = [*(mine.get("links") or ()), *theirs["links"]]
+    return {**theirs, **mine, **dict.fromkeys(OF_FILES), "nodes": nodes, "links": links}
+
+
 def merged(mine: Node, theirs: Node) -> Node:
     """The specification on top of what its file holds."""
     fields = {**_mapping(theirs), **_mapping(mine)}
-    del fields["file"]
+    for key in OF_FILES & fields.keys():
+        del fields[key]
     nodes = _mapping(theirs.child("nodes"))
     for name, node in _mapping(mine.child("nodes")).items():
         nodes[name] = Node({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)

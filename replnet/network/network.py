@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, final
 
 from replnet.network.faults import struck
-from replnet.network.graph_file import from_networkx, with_file
+from replnet.network.graph_fields import Graph
+from replnet.network.graph_file import Meaning, from_networkx, joined, with_file
 from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
 from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names
@@ -94,8 +95,11 @@ class Network:
 
     @classmethod
     def from_graph(cls, graph: Any, **fields: Any) -> Network:
-        """The network of a NetworkX graph whose attributes follow `Network.graph`; `fields` are defaults as in YAML."""
-        return cls(specification({**from_networkx(graph), **fields})).checked()
+        """The network of a NetworkX graph whose attributes follow `Network.graph`; `fields` are those beside a file."""
+        own = specification({**fields, "kind": "graph", "file": "a NetworkX graph"})
+        assert isinstance(own, Graph)
+        read = from_networkx(graph, meaning=Meaning(own.edges, own.names))
+        return cls(specification(joined(read, fields))).checked()
 
     def checked(self, document: Document | None = None) -> Network:
         """Itself; what only the whole graph can tell is that every fault strikes someone."""

@@ -22,6 +22,13 @@ FIELDS = {
     "replica": {"downloads", "polls", "peers", "select", "ask", "pool"},
     "client": {"queries", "ask", "pool"},
 }
+# Where the default law of a process goes.
+USES = {
+    "updates": "a source that has none of its own",
+    "downloads": "a replica with a link a -> b to it, or edges: downloads for those of a file",
+    "polls": "a replica with a link a -- b or a pool, or edges: peers for those of a file",
+    "queries": "a client, such as one with a link a -> client",
+}
 OWN = frozenset().union(*FIELDS.values())
 
 
@@ -33,8 +40,10 @@ class Wiring:
     nodes: dict[str, dict[str, Any]]
     edges: dict[tuple[str, str], dict[str, Any]]
     pools: dict[str, list[str]]
+    positions: dict[str, tuple[float, float]]  # of those that have one
 
     def add_to(self, made: Topology) -> None:
+        made.about |= {"positions": self.positions} if self.positions else {}
         number = {name: i for i, name in enumerate(self.nodes)}
         alike: dict[tuple[Any, ...], list[str]] = {}
         for name, about in self.nodes.items():
@@ -74,11 +83,13 @@ def wire(spec: Graph) -> Wiring:
     _require_one_list(wires, nodes)
     if not any(role == "source" for role in wires.roles.values()):
         wires.faults.append((("nodes",), "none is a source", "updates: exponential(rate=1), or another law, on one"))
+    _require_use(wires, nodes)
     if wires.faults:
         raise FieldsError(wires.faults)
     for name, group in _groups(wires).items():
         nodes[name]["group"] = spec.nodes[name].group or group
-    return Wiring(nodes, wires.edges, wires.pools)
+    positions = {name: node.position for name, node in spec.nodes.items() if node.position is not None}
+    return Wiring(nodes, wires.edges, wires.pools, positions)
 
 
 def _roles(spec: Graph) -> dict[str, str]:
@@ -176,6 +187,15 @@ def _attributes(wires: _Wires, name: str, node: NodeFields) -> Iterator[tuple[st
     else:
         yield from _downloads(wires, name, node)
         yield from _polls(wires, name, node)
+
+
+def _require_use(wires: _Wires, nodes: dict[str, dict[str, Any]]) -> None:
+    """A default that ends up at no node would be silently without effect."""
+    for key, right in USES.items():
+        if getattr(wires.spec, key) is None:
+            continue
+        if not any(key in about and getattr(wires.spec.nodes[name], key) is None for name, about in nodes.items()):
+            wires.faults.append(((key,), "ends up at no node", right))
 
 
 def _law(wires: _Wires, name: str, node: NodeFields, key: str) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from replnet.measure.metrics import is_beyond, metric
-from replnet.measure.row import METRICS, ON_REQUEST, Row, is_share
+from replnet.measure.row import AT, METRICS, ON_REQUEST, Row, is_share
 from replnet.text import grammar
 from replnet.text.arithmetic import expression
 from replnet.text.errors import FieldError, shown
@@ -65,6 +65,11 @@ def demand(text: str, field: str) -> Demand:
 
 def _compared(text: str) -> tuple[str, str, float]:
     """The sign, the metric and the bound of `metric > bound`; a ValueError where it is not that."""
+    before, at, rest = text.partition(AT)
+    if at:
+        time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]
+        sign, always, least = _compared(f"{before} {rest[len(time) :]}")
+        return sign, f"{always}{AT}{time.strip()}", least
     tree = grammar.parse(text, grammar.ARITHMETIC)
     if tree.kind == "comparison" and len(tree.parts) == 2 and tree.value[0] not in ("==", "!="):
         about, bound = tree.parts[0], expression(tree.parts[1].source)

@@ -75,20 +75,17 @@ def emulate(
     smaller one where freshness is near 0 or 1 (replications.py). Rows that differ from their prediction are run four
     times longer before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what
     there is, and so does a `budget` of seconds.
-    `trace` names a Parquet file for all that happens. `measure` names metrics of staleness beyond fresh or not that
-    are measured as well (metrics.py), against the updates that happened, so by the estimator `sampled`. With
-    `by="source"` groups that can hear of several sources have a row of each besides (those of an aggregate do anyway).
+    `trace` names a Parquet file for all that happens, `measure` metrics besides freshness (metrics.py), which take the
+    estimator `sampled`. With `by="source"` groups that can hear of several sources have a row of each.
     `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
     or ran out of time is carried on with by the same call, and ends as if it had not been. `watch` is called now and
-    then with a Glimpse of what there is so far.
-    What takes longer than that takes to start is spread over so many `workers`, or one per CPU: processes of this
-    machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one. The result is the same.
+    then with a Glimpse. What takes longer than that takes to start is spread over so many `workers`, or one per CPU:
+    processes of this machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one, with the
+    same result.
 
     >>> found = rn.emulate("cascade", seed=1, horizon=2e4)
     >>> found.verdict, found.table.columns[:4].tolist()
     ('agree', ['group', 'metric', 'measured', 'ci_low'])
-    >>> found.replications, found.about("freshness", "level 1")[0].predicted
-    (32, 0.5)
     """
     from replnet.study.event_log import event_log
 
@@ -98,12 +95,11 @@ def emulate(
         live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
         return _live(network, metrics(measure), by, precision, workers, trace, **live, out=out)
     engine, asked = engine or suited(network), _asked(network, measure, estimator)
-    _check(engine, seed, horizon, precision, estimator, replications, resolution, live)
-    require_by(by)
+    _check(engine, seed, horizon, precision, estimator, replications, resolution, by, live)
     _require_one_file(trace, out)
     begun = time.perf_counter()
-    given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": horizon, "replications": replications}
-    given |= {"resolution": resolution, "estimator": estimator, "by": by}
+    given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": horizon, "replications": replications, "by": by}
+    given |= {"resolution": resolution, "estimator": estimator}
     how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
     with event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
         made = replicated(plan(network), **given, asked=asked, log=log)
@@ -211,8 +207,10 @@ def _check(
     estimator: str,
     replications: int | None,
     resolution: float,
+    by: str | None,
     live: Iterable[str],
 ) -> None:
+    require_by(by)
     for name in live:
         if name not in ("hosts", "time_scale"):
             raise TypeError(f"emulate() got an unexpected keyword argument {name!r}")

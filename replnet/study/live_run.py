@@ -31,7 +31,7 @@ __all__ = ["Glimpse", "LiveLost", "Unreachable", "ray_meanwhile", "run_for_real"
 
 UNITS = 60.0  # of the longest mean interval, of a path whose length nobody asked for
 NODES = 32_000  # of all replications together, whose past is to be replayed before the run
-MOST_TOLD = 4  # losses of a group, one by one
+MOST_TOLD = 4  # losses of a group or of a run, one by one
 WORK = 1.5e6  # wakes and messages of a run whose length nobody asked for: some ten seconds on two CPUs
 
 
@@ -106,9 +106,12 @@ def affordable(compiled: Plan, horizon: float | None) -> int:
 
 
 def _incomplete(live: Live) -> str:
-    lost = [str(outage) for outage in live.lost if outage.back is None]
+    """What keeps the run from being all that was asked for: what was lost on the way has no verdict."""
+    spoilt = [str(outage) for outage in live.lost if not outage.planned]
+    spoilt += [str(still) for still in live.stood if still.nodes]
+    spoilt[MOST_TOLD:] = [f"and so {len(spoilt) - MOST_TOLD} times more"] if len(spoilt) > MOST_TOLD else []
     uncompared = [] if live.faithful else [f"not compared: {live.why}"]
-    return "; ".join([*filter(None, [live.cut_short]), *lost, *uncompared])
+    return "; ".join([*filter(None, [live.cut_short]), *spoilt, *uncompared])
 
 
 def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) -> Findings:

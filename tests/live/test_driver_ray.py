@@ -123,6 +123,16 @@ def test_a_run_that_is_too_fast_says_so():
     assert "time scale" in live.why
 
 
+def test_a_pace_of_its_own_that_turns_out_too_fast_is_slowed_down_once(monkeypatch):
+    """What was seen at the first pace is in no count and in no log."""
+    compiled, log = plan(NAMED["cluster"]), []
+    monkeypatch.setattr(driver, "default_scale", lambda *_: 0.001)
+    live = run_live(Task(compiled, 1, 3000.0), hosts=2, log=log.extend)
+    assert 0.003 <= live.time_scale <= 0.02
+    assert live.rate_measured > 1000
+    assert_logged_once(compiled, 1, live, log)
+
+
 # What nobody asked to fail
 
 

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from replnet.live import pool
 from replnet.live.pool import ATTEMPTS, Duties, Failure, run
 
 
@@ -23,18 +22,6 @@ def picky(x):
     if x == 3:
         raise KeyboardInterrupt
     return x
-
-
-class OutOfMemoryError(Exception):
-    """Named as that of Ray."""
-
-
-def test_of_what_ray_says_of_a_death_the_line_with_the_cause_is_told():
-    story = "2 worker(s) were killed due to the node running low on memory.\nOOM kill reason: ...\nRefer to the docs."
-    low = "OutOfMemoryError: 2 worker(s) were killed due to the node running low on memory."
-    assert pool._cause(OutOfMemoryError(story)) == low
-    died = "The actor died.\nIts worker died. Some common causes include: (1) ..."
-    assert pool._cause(RuntimeError(died)) == "RuntimeError: Its worker died."
 
 
 def test_the_largest_job_comes_first_and_equal_ones_in_order():

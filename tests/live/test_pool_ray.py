@@ -232,3 +232,39 @@ def test_a_trivial_job_costs_little_and_ten_thousand_do_not_slow_down():
     assert (ends[-1] - ends[1000]) / 9000 < 0.02
     early, late = ends[2000] - ends[1000], ends[-1] - ends[-1001]
     assert late < 3 * early
+
+
+NODE_DIES = """
+import json, os, threading, time
+from ray.cluster_utils import Cluster
+import replnet as rn
+
+machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+nodes = [machines.add_node(num_cpus=2) for _ in range(2)]
+machines.wait_for_nodes()
+network = rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+told = []
+
+def lose(share, words):
+    if share > 0.2 and not told:
+        told.append(share)
+        os.kill(nodes[1].all_processes["raylet"][0].process.pid, 9)
+
+spread = rn.emulate(network, seed=3, horizon=2e6, workers=4, address=machines.address, progress=lose)
+here = rn.emulate(network, seed=3, horizon=2e6, workers=0)
+print(json.dumps([told, spread.table.to_csv() == here.table.to_csv(), spread.incomplete]))
+machines.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_a_node_that_dies_in_a_spread_run_changes_no_byte():
+    """A head without CPUs and two nodes with two workers each; one raylet is killed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    command = [sys.executable, "-W", "ignore", "-c", NODE_DIES]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, same, incomplete = json.loads(done.stdout.splitlines()[-1])
+    assert len(told) == 1
+    assert same
+    assert incomplete == ""

@@ -12,7 +12,7 @@ from replnet.engines.plan import plan
 from replnet.live.placement import place, traffic, work_of
 from replnet.live.time_scale import GAP, LATE, SHARE, Costs, HostPace, default_scale, judge, load, round_up, shortest
 
-COSTS = Costs(message=1e-5, batch=3e-4, latency=5e-4)
+COSTS = Costs(message=1e-5, batch=3e-4, latency=5e-4, handling=1e-5)
 
 
 def test_the_default_scale_leaves_room_and_keeps_delays_small():
@@ -41,8 +41,13 @@ def test_more_messages_take_more_time():
 
 def test_few_batches_cost_what_they_carry_and_many_are_spaced():
     between = np.array([[0.0, 10.0], [10.0, 0.0]])
-    assert np.allclose(load(COSTS, np.zeros(2), between, 1.0), 10 * COSTS.batch)
-    assert np.allclose(load(COSTS, np.zeros(2), between * 1e6, 1.0), COSTS.batch / GAP)
+    assert np.allclose(load(COSTS, np.zeros(2), between, 1.0), 10 * (COSTS.batch + COSTS.message))
+    assert np.allclose(load(COSTS, np.zeros(2), between * 1e6, 1.0), COSTS.batch / GAP + 1e7 * COSTS.message)
+
+
+def test_what_stays_in_a_host_is_handled_and_not_carried():
+    within = np.array([[10.0, 0.0], [0.0, 10.0]])
+    assert np.allclose(load(COSTS, np.array([7.0, 3.0]), within, 2.0), [3.5 * COSTS.handling, 1.5 * COSTS.handling])
 
 
 def test_a_run_that_kept_up_is_faithful():

@@ -182,9 +182,18 @@ def test_other_texts_have_no_parameters(text):
 
 def test_shipped_networks_load_by_any_of_their_names():
     names = shipped_names()
-    assert {"single", "cascade", "cooperative", "redundant", "graph", "overlay", "mesh", "compose", "delay"} <= set(
-        names
-    )
+    assert {
+        "single",
+        "cascade",
+        "cooperative",
+        "redundant",
+        "graph",
+        "overlay",
+        "mesh",
+        "backbone",
+        "compose",
+        "delay",
+    } <= set(names)
     for name in names:
         network = load(name)
         assert network.name == name

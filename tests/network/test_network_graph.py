@@ -276,6 +276,98 @@ def test_problems_of_the_specification_keep_their_lines_beside_a_file(tmp_path):
         load(tmp_path / "net.yaml")
 
 
+@pytest.fixture
+def map_file(tmp_path):
+    """A directed multigraph as other programs write maps: labels that repeat, parallel edges, one to itself."""
+    drawn = nx.MultiDiGraph([(0, 1), (1, 2), (1, 2), (2, 1), (2, 2), (2, 3)])
+    for key, label in enumerate(["Oslo", "New\n York", "hub", "hub"]):
+        drawn.nodes[key].update(label=label, Longitude=10.0 * key, Latitude=60.0)
+    nx.write_graphml(drawn, tmp_path / "map.graphml")
+    return tmp_path / "map.graphml"
+
+
+def test_a_file_is_told_what_its_edges_are(map_file):
+    with pytest.raises(InputError, match=r"links\[4\]: links 2 to itself"):
+        graph(file=str(map_file), updates=LAW, downloads=LAW)
+    net = graph(file=str(map_file), edges="downloads", updates=LAW, downloads=LAW)
+    assert edges(net) == [
+        ("0", "1", "download"),
+        ("1", "2", "download"),
+        ("2", "1", "download"),
+        ("2", "3", "download"),
+    ]
+    polling = {"nodes": {"s": {"updates": LAW}}, "links": ["s -> 0"], "downloads": LAW, "polls": LAW}
+    net = graph(file=str(map_file), edges="peers", **polling)
+    pairs = [(a, b) for a, b, kind in edges(net) if kind == "peer"]
+    assert sorted(pairs) == [("0", "1"), ("1", "0"), ("1", "2"), ("2", "1"), ("2", "3"), ("3", "2")]
+    assert Network.from_data(net.data()) == net
+    assert edges(graph(nx.read_graphml(map_file), edges="peers", **polling)) == edges(net)
+
+
+def test_undirected_edges_may_be_downloads_both_ways():
+    net = graph(nx.path_graph(3), edges="downloads", downloads=LAW, nodes={0: {"updates": LAW}})
+    assert edges(net) == [("0", "1", "download"), ("1", "2", "download"), ("2", "1", "download")]
+
+
+def test_nodes_of_a_file_are_named_by_an_attribute_where_it_is_theirs_alone(map_file):
+    net = graph(file=str(map_file), edges="downloads", names="label", updates=LAW, downloads=LAW)
+    assert list(net.graph) == ["Oslo", "New York", "2", "3"]
+    assert ("Oslo", "New York", "download") in edges(net)
+    ids = nx.DiGraph([(0, 1)])
+    ids.nodes[0]["label"] = "1"  # would be taken for the other
+    assert list(graph(ids, names="label", updates=LAW, downloads=LAW).graph) == ["0", "1"]
+
+
+def test_positions_of_files_are_kept(map_file):
+    net = graph(file=str(map_file), edges="downloads", updates=LAW, downloads=LAW)
+    x, y = net.spec.nodes["1"].position
+    assert (x, y) == (10.0, pytest.approx(75.456, abs=1e-3))  # asinh(tan(60 degrees)), as on Mercator's map
+    drawn = nx.DiGraph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "f"), ("f", "g")])
+    drawn.nodes["a"].update(x="1.5", y=2)
+    drawn.nodes["b"].update(pos=(1, 2))
+    drawn.nodes["c"].update(pos="1,2!")
+    drawn.nodes["d"].update(x=1, y="far")
+    drawn.nodes["e"].update(x=1, y=2, shape_type="ellipse")
+    drawn.nodes["f"].update(viz={"position": {"x": 3, "y": 4, "z": 0}})
+    net = graph(drawn, updates=LAW, downloads=LAW)
+    found = {name: node.position for name, node in net.spec.nodes.items()}
+    assert found == {"a": (1.5, 2), "b": (1, 2), "c": (1, 2), "d": None, "e": (1, -2), "f": (3, 4), "g": None}
+    assert net.graph.graph["positions"]["f"] == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"edges": "peers"}, "edges: is about a file, and there is none"),
+        ({"names": "label"}, "names: is about a file, and there is none"),
+        ({"polls": LAW}, r"polls: ends up at no node \(.*edges: peers"),
+        ({"queries": LAW}, "queries: ends up at no node"),
+        ({"updates": LAW}, "updates: ends up at no node"),
+        ({"nodes": {"s": {"updates": LAW, "position": [1]}}}, r"nodes.s.position: \[1\] is no position"),
+        ({"nodes": {"s": {"updates": LAW, "position": [1, "nan"]}}}, "is no position"),
+    ],
+)
+def test_what_would_be_without_effect_is_an_error(fields, message):
+    net = {"nodes": {"s": {"updates": LAW}, "a": {}}, "links": ["s -> a"], "downloads": LAW}
+    with pytest.raises(InputError, match=message):
+        graph(**net | fields)
+
+
+def test_a_default_that_every_node_overrides_ends_up_at_no_node():
+    with pytest.raises(InputError, match="downloads: ends up at no node"):
+        graph(nodes={"s": {"updates": LAW}, "a": {"downloads": LAW}}, links=["s -> a"], downloads=LAW)
+
+
+def test_what_a_file_is_told_is_checked(map_file):
+    with pytest.raises(InputError, match=r"names: .* has no node with an attribute labl \(did you mean label"):
+        graph(file=str(map_file), names="labl")
+    with pytest.raises(InputError, match="edges: "):
+        graph(file=str(map_file), edges="lines")
+    for wrong in ({"edges": "lines"}, {"nodes": ["s"]}, {"links": "a -> b"}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}: "):
+            graph(nx.path_graph(2), **wrong)
+
+
 def test_networkx_graphs_with_laws_ready_made():
     mine = nx.DiGraph()
     mine.add_node(0, updates=TWO)
@@ -354,7 +446,7 @@ def graphs(draw) -> dict:
         "kind": "graph",
         "nodes": {name: {"updates": draw(laws)} if i == 0 else {} for i, name in enumerate(names)},
         "links": [f"{a} -> {b}" for a, b in chosen],
-        "downloads": draw(laws),
+        **({"downloads": draw(laws)} if chosen else {}),
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from replnet.network.aggregate import Aggregate
 from replnet.network.build import takes
-from replnet.network.pictures.layout import Forest, forest
+from replnet.network.pictures.trees import Forest, forest
 from replnet.network.topology import ROLES
 from replnet.text.numbers import counted
 
@@ -157,7 +157,7 @@ def _processes(graph: Any, trees: Forest, name: str) -> str:
             among = f"{len(_above(graph, name, 'peer'))} linked"
         said.append(f"polls {node['polls']} of {node['peers']} {node['select']} among {among}")
     if node["role"] == "replica" and name in trees.roots:
-        said.append("no source above")
+        said.append("by polls alone" if "polls" in node else "no source above")
     return ", ".join(said)
 
 

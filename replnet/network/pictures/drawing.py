@@ -6,33 +6,45 @@ import errno
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from replnet.network.network import Network
-from replnet.network.pictures.layout import Layout, Point, layout
+from replnet.network.pictures.layout import Layout, layout
+from replnet.network.pictures.trees import Crowd, Point
 from replnet.text.errors import InputError, Problem, printable
 from replnet.text.extras import require_extra
+from replnet.text.numbers import counted
 
 FORMATS = ("png", "svg", "pdf")
 MOST_LABELS = 45
 MOST_IN_ROW = 28  # names in one row
-MOST_CHORDS = {"peer": 14, "query": 40}  # replicas of a pool that lines are drawn to
+MOST_CHORDS = {"peer": 14, "query": 40}  # members of a pool that lines are drawn to
+MOST_ARROWS = 200  # links of a picture whose arrows can be told apart
+MOST_IN_FAN = 60  # downloads from one node across a map
+MOST_WORDS = 4  # crowds that say more than how many they are
 MOST_GROUPS = 12  # in the legend
 LONGEST_NAME, LONGEST_TITLE = 40, 80  # letters
+SMALLEST = (6.4, 3.2)  # inches
 
-INK, QUIET, SOURCE, CLIENT = "#22303c", "#8a97a3", "#c0392b", "#e08e0b"
+INK, QUIET, PALE, SOURCE, CLIENT = "#22303c", "#8a97a3", "#f3f5f7", "#c0392b", "#e08e0b"
 MARKERS = {"source": "s", "replica": "o", "client": "D"}
 LINES: dict[str, dict[str, Any]] = {
     "download": {"color": QUIET, "linewidth": 0.9, "linestyle": "-"},
-    "peer": {"color": "#2e86ab", "linewidth": 0.6, "linestyle": "-", "alpha": 0.45},
+    "peer": {"color": "#2e86ab", "linewidth": 0.6, "linestyle": "-", "alpha": 0.6},
     "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
 }
 ROLES = {"download": "", "peer": "replica", "query": "client"}  # who draws from pools
 FONT = "DejaVu Sans"  # which matplotlib brings
 PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
+XML = '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
+FLOW = {"rows": "data flows down", "circle": "data flows outwards", "map": "data flows from the source"}
+
+End = str | Crowd
 
 
 def draw(network: Network, path: str | Path) -> None:
@@ -42,7 +54,10 @@ def draw(network: Network, path: str | Path) -> None:
         right = f"a file that ends in {', '.join(f'.{one}' for one in FORMATS)}"
         raise InputError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
     try:
-        save(lambda: figure(network), path, kind, PLAIN, bbox_inches="tight")
+        if kind == "svg":
+            Path(path).write_text(XML + svg(network), encoding="utf-8")
+        else:
+            save(lambda: figure(network), path, kind, PLAIN, bbox_inches="tight")
     except OSError as error:
         wrong = f"cannot be written: {error.strerror or error}"
         right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
@@ -50,11 +65,18 @@ def draw(network: Network, path: str | Path) -> None:
 
 
 def svg(network: Network) -> str:
-    """The picture as an <svg> element."""
+    """The picture as an <svg> element, with its words as text and a title for those who cannot see it."""
     buffer = io.StringIO()
     save(lambda: figure(network), buffer, "svg", PLAIN, bbox_inches="tight")
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    head, rest = text[text.index("<svg") :].split(">", 1)
+    return f'{head} role="img">\n <title>{escape(title(network))}</title>{rest}'
+
+
+def title(network: Network) -> str:
+    """What the picture shows, in a line."""
+    named = printable(network.spec.title or network.name, LONGEST_TITLE)
+    return f"{named}: {counted(network.size, 'node')}"
 
 
 def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any], **how: Any) -> None:
@@ -62,7 +84,7 @@ def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any],
     require_extra("matplotlib", "pictures")
     from matplotlib import rc_context
 
-    settings: Any = {"svg.hashsalt": "replnet", "font.family": FONT, **style}
+    settings: Any = {"svg.hashsalt": "replnet", "svg.fonttype": "none", "font.family": FONT, **style}
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with rc_context(settings), warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box.
@@ -86,55 +108,109 @@ def figure(network: Network) -> Any:
     from matplotlib.figure import Figure
 
     graph, plan = network.graph, layout(network.graph)
-    rows = Counter(y for _, y in plan.places.values())
-    wide, high = min(16.0, max(6.4, 0.16 * max(rows.values()))), min(9.0, max(3.2, 1.15 * len(rows)))
-    made = Figure(figsize=(6.4, 6.4) if plan.round else (wide, high))
-    axes = made.add_axes((0.03, 0.03, 0.94, 0.94))
+    sides = max(SMALLEST[0], plan.size[0] + 0.8), max(SMALLEST[1], plan.size[1] + 0.8)
+    made = Figure(figsize=sides)
+    axes = made.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.margins(0.06)
-    if plan.round:
-        axes.set_aspect("equal")
-    kinds = _draw_edges(axes, graph, plan)
-    colours = _colours(graph, plan)
-    _draw_nodes(axes, graph, plan, colours)
-    _draw_labels(axes, graph, plan, rows)
-    _legend(axes, graph, colours, kinds)
-    shown, nodes = f"{len(plan.places):,} of " if plan.left_out else "", f"{graph.number_of_nodes():,} nodes"
-    title = f"{printable(network.spec.title or network.name, LONGEST_TITLE)}: {shown}{nodes}"
-    title += f", {plan.left_out:,} left out" if plan.left_out else ""
-    axes.set_title(title, fontsize=11, color=INK, loc="left")
+    # One unit is an inch, so that no picture is stretched.
+    margins = [(side - room) / 2 for side, room in zip(plan.size, sides, strict=True)]
+    axes.set_xlim(margins[0], margins[0] + sides[0])
+    axes.set_ylim(margins[1], margins[1] + sides[1])
+    page = _Page(axes, graph, plan.in_inches, _colours(graph))
+    said = _draw_links(page)
+    _draw_crowds(page)
+    _draw_nodes(page)
+    _draw_labels(page)
+    _draw_legend(page, said)
+    axes.set_title(title(network), fontsize=11, color=INK, loc="left")
     return made
 
 
-def _edges(graph: Any, plan: Layout) -> Iterator[tuple[str, str, str]]:
-    """Edges between nodes of the picture, and those that small pools stand for."""
-    for upstream, downstream, kind in graph.edges(data="kind"):
-        if upstream in plan.places and downstream in plan.places:
-            yield upstream, downstream, kind
-    for name in plan.places:
-        node = graph.nodes[name]
-        members = graph.graph["pools"].get(node.get("pool"), ())
+@final
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A picture in the making."""
+
+    axes: Any
+    graph: Any
+    plan: Layout
+    colours: dict[str, Any]
+
+    @property
+    def single(self) -> dict[str, Point]:
+        """The nodes that belong to no crowd."""
+        crowded = {name for crowd in self.plan.crowds for name in crowd.names}
+        return {name: place for name, place in self.plan.places.items() if name not in crowded}
+
+
+def _links(page: _Page) -> Iterator[tuple[End, End, str]]:
+    """Once each, what nodes and crowds of the picture ask of one another, small pools included."""
+    ends: dict[str, End] = {name: name for name in page.plan.places}
+    for crowd in page.plan.crowds:
+        ends |= dict.fromkeys(crowd.names, crowd)
+    pools = {
+        pool: list(dict.fromkeys(ends[name] for name in names if name in ends))
+        for pool, names in page.graph.graph["pools"].items()
+    }
+    found: dict[tuple[End, End, str], None] = {}
+    for upstream, downstream, kind in page.graph.edges(data="kind"):
+        if upstream in ends and downstream in ends:
+            found[ends[upstream], ends[downstream], kind] = None
+    for name, end in ends.items():
+        node = page.graph.nodes[name]
         kind = "query" if node["role"] == "client" else "peer"
+        members = pools.get(node.get("pool"), [])
         if len(members) <= MOST_CHORDS[kind]:
-            yield from ((other, name, kind) for other in members if other != name and other in plan.places)
+            found |= dict.fromkeys((other, end, kind) for other in members)
+    yield from (link for link in found if link[0] != link[1])
 
 
-def _draw_edges(axes: Any, graph: Any, plan: Layout) -> set[str]:
+def _draw_links(page: _Page) -> dict[str, str]:
+    """The kinds of links there are, and what the legend says of each."""
     from matplotlib.collections import LineCollection
 
-    kinds: dict[str, list[Any]] = {}
-    for upstream, downstream, kind in _edges(graph, plan):
-        start, end = plan.places[upstream], plan.places[downstream]
-        path = _path(start, end, plan.round)
-        kinds.setdefault(kind, []).append(path)
-        # Data flows down the page; where it does not, an arrow says so.
-        if kind == "download" and end[1] >= start[1] and not plan.round and len(plan.places) <= MOST_LABELS:
-            middle = path[8] if len(path) > 2 else _between(start, end, 0.55)
-            before = _between(start, middle, 0.9)
-            axes.annotate("", middle, before, arrowprops={"arrowstyle": "-|>", "color": QUIET}, zorder=2)
-    for kind, lines in kinds.items():
-        axes.add_collection(LineCollection(lines, zorder=1 if kind == "download" else 0, **LINES[kind]))
-    return set(kinds)
+    links = list(_links(page))
+    fans = Counter(upstream for upstream, _, kind in links if kind == "download")
+    said = {kind: WORDS[kind] for *_, kind in links}
+    if "download" in said:
+        said["download"] += f": {FLOW[page.plan.shape]}"
+    for kind in said:
+        paths = []
+        for upstream, downstream, _ in (link for link in links if link[2] == kind):
+            # Across a map the links of one source to all would hide the others.
+            if page.plan.shape == "map" and kind == "download" and fans[upstream] > MOST_IN_FAN:
+                said[kind] = f"{WORDS[kind]}: those from {upstream} are not drawn"
+                continue
+            start, end = _ends(page.plan, upstream, downstream)
+            paths.append(_path(start, end, page.plan.shape != "rows"))
+            if kind == "download" and len(links) <= MOST_ARROWS and _against(page, upstream, start, end):
+                _arrow(page, paths[-1])
+                said[kind] = f"{WORDS[kind]}: {FLOW[page.plan.shape]}, or along an arrow"
+        page.axes.add_collection(LineCollection(paths, zorder=1 if kind == "download" else 0, **LINES[kind]))
+    return said
+
+
+def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
+    """Whether data flows elsewhere than the legend says: not down from a source or a level, or from the middle."""
+    if page.plan.shape == "rows":
+        return end[1] >= start[1]
+    placed = upstream in page.graph.graph.get("positions", {}) or page.graph.nodes[upstream]["role"] != "source"
+    return page.plan.shape == "map" and placed
+
+
+def _arrow(page: _Page, path: list[Point]) -> None:
+    middle = path[8] if len(path) > 2 else _between(path[0], path[-1], 0.6)
+    style = {"arrowstyle": "-|>", "color": QUIET}
+    page.axes.annotate("", middle, _between(path[0], middle, 0.9), arrowprops=style, zorder=2)
+
+
+def _ends(plan: Layout, upstream: End, downstream: End) -> tuple[Point, Point]:
+    """Where a link begins and ends; at a crowd, at the side that is nearer."""
+    middles = [end.top if isinstance(end, Crowd) else plan.places[end] for end in (upstream, downstream)]
+    found = []
+    for end, own, other in zip((upstream, downstream), middles, middles[::-1], strict=True):
+        found.append(end.bottom if isinstance(end, Crowd) and other[1] < own[1] else own)
+    return found[0], found[1]
 
 
 def _between(start: Point, end: Point, share: float) -> Point:
@@ -145,16 +221,16 @@ def _path(start: Point, end: Point, straight: bool) -> list[Point]:
     """Straight, or an arc between nodes of one row, which would hide behind those between them."""
     if straight or start[1] != end[1] or start == end:
         return [start, end]
-    (x0, y), (x1, _) = sorted((start, end))
-    depth = min(0.12, 0.35 * (x1 - x0))
+    (x0, y), (x1, _) = start, end
+    depth = min(0.55, 0.35 * abs(x1 - x0))
     return [(x0 + (x1 - x0) * i / 16, y - 4 * depth * (i / 16) * (1 - i / 16)) for i in range(17)]
 
 
-def _colours(graph: Any, plan: Layout) -> dict[str, Any]:
-    """A colour for every group of the picture; replicas from dark to light down the levels."""
+def _colours(graph: Any) -> dict[str, Any]:
+    """A colour for every group; replicas from dark to light down the levels."""
     from matplotlib import colormaps
 
-    roles = {node["group"]: node["role"] for name, node in graph.nodes(data=True) if name in plan.places}
+    roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
     replicas = [group for group, role in roles.items() if role == "replica" and group != "unreached"]
     shades = colormaps["viridis"]
     colours: dict[str, Any] = {"unreached": QUIET}
@@ -164,63 +240,128 @@ def _colours(graph: Any, plan: Layout) -> dict[str, Any]:
     return {group: fixed.get(role, colours.get(group)) for group, role in roles.items()}
 
 
-def _draw_nodes(axes: Any, graph: Any, plan: Layout, colours: dict[str, Any]) -> None:
-    size = 900 / max(9.0, min(26.0, len(plan.places) ** 0.8))
+def _draw_crowds(page: _Page) -> None:
+    """Boxes, filled where their nodes are too many to be dots, and bands; each with how many it is."""
+    from matplotlib.patches import Rectangle
+
+    few = len(page.plan.crowds) <= MOST_WORDS
+    for crowd in page.plan.crowds:
+        left, low, right, _ = crowd.box
+        node = page.graph.nodes[crowd.names[0]]
+        shapes = [(crowd.box, page.colours[node["group"]])]
+        if crowd.names[0] in page.plan.places:
+            shapes = [(crowd.box, PALE)]
+        elif crowd.bands:
+            shapes = [*_bands(crowd, page.colours)]
+        for (west, south, east, north), fill in shapes:
+            box = Rectangle((west, south), east - west, north - south)
+            box.set(facecolor=fill, edgecolor=QUIET if fill == PALE else "white", linewidth=0.5, zorder=2)
+            page.axes.add_patch(box)
+        said = f"{len(crowd.names):,}"
+        if few and crowd.bands:
+            said += " nodes below"
+        elif few:
+            polling = ", who poll one another" if "polls" in node and node["role"] == "replica" else ""
+            said += f" {node['role']}s{polling}"
+        narrow = right - left < 0.06 * len(said)
+        if narrow or crowd.bands:
+            _write(page, said, crowd.bottom, (0, -3), ha="center", va="top", rotation=90 if narrow and not few else 0)
+        else:
+            _write(page, said, (left, low), (0, -3), ha="left", va="top")
+
+
+def _bands(crowd: Crowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[float, float, float, float], Any]]:
+    """A box for every level of a subtree, as wide as the level is large, and its colour."""
+    left, low, right, high = crowd.box
+    most, tall = max(count for _, count in crowd.bands), (high - low) / len(crowd.bands)
+    for at, (group, count) in enumerate(crowd.bands):
+        half = max((right - left) * count / most, 0.015) / 2
+        middle = (left + right) / 2
+        yield (middle - half, high - (at + 1) * tall, middle + half, high - at * tall), colours[group]
+
+
+def _draw_nodes(page: _Page) -> None:
+    single = page.single
+    size = 900 / max(9.0, min(110.0, len(single) ** 0.8))
     for role, marker in MARKERS.items():
-        names = [name for name in plan.places if graph.nodes[name]["role"] == role]
-        if names:
-            xs, ys = zip(*(plan.places[name] for name in names), strict=True)
-            fill = [colours[graph.nodes[name]["group"]] for name in names]
-            # The source stands out among many replicas.
-            area = max(size, 90) if role != "replica" else size
-            axes.scatter(xs, ys, s=area, c=fill, marker=marker, edgecolors="white", linewidths=0.7, zorder=3)
+        names = [name for name in single if page.graph.nodes[name]["role"] == role]
+        # The source stands out among many replicas.
+        _dots(page, names, marker, max(size, 90) if role != "replica" else size)
+    for crowd in page.plan.crowds:
+        left, low, right, high = crowd.box
+        pitch = ((right - left) * (high - low) / len(crowd.names)) ** 0.5
+        names = [name for name in crowd.names if name in page.plan.places]
+        _dots(page, names, MARKERS[page.graph.nodes[crowd.names[0]]["role"]], (0.6 * 72 * pitch) ** 2)
 
 
-def _draw_labels(axes: Any, graph: Any, plan: Layout, rows: Counter[float]) -> None:
+def _dots(page: _Page, names: Iterable[str], marker: str, area: float) -> None:
+    if not names:
+        return
+    xs, ys = zip(*(page.plan.places[name] for name in names), strict=True)
+    fill = [page.colours[page.graph.nodes[name]["group"]] for name in names]
+    edge = {"edgecolors": "white", "linewidths": 0.7 if area > 20 else 0.2}
+    page.axes.scatter(xs, ys, s=area, c=fill, marker=marker, zorder=3, **edge)
+
+
+def _draw_labels(page: _Page) -> None:
     """Names, where they have room."""
-    for name, (x, y) in plan.places.items():
-        if len(plan.places) > MOST_LABELS and (plan.round or rows[y] > MOST_IN_ROW):
+    single, plan = page.single, page.plan
+    rows = Counter(y for _, y in single.values())
+    for name, (x, y) in single.items():
+        if len(single) > MOST_LABELS and (plan.shape != "rows" or rows[y] > MOST_IN_ROW):
             continue
-        short = name.removeprefix("replica ") if graph.nodes[name]["role"] == "replica" else name
-        short = printable(short, LONGEST_NAME)
-        turned = not plan.round and rows[y] > MOST_IN_ROW / 2
-        shift = _outwards(x, y, plan) if plan.round else (0.0, -8.0)
+        short = name.removeprefix("replica ") if page.graph.nodes[name]["role"] == "replica" else name
+        turned = plan.shape == "rows" and rows[y] > MOST_IN_ROW / 2
+        shift = _outwards(x, y, page) if plan.shape == "circle" else (0.0, -8.0)
         sideways = "left" if shift[0] > 4 else "right" if shift[0] < -4 else "center"
-        style = {"ha": sideways, "va": "center" if plan.round else "top", "rotation": 90 if turned else 0}
-        box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
-        axes.annotate(
-            short, (x, y), xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
-        )
+        upright = "center" if plan.shape == "circle" else "top"
+        said = printable(short, LONGEST_NAME)
+        _write(page, said, (x, y), shift, ha=sideways, va=upright, rotation=90 if turned else 0)
 
 
-def _outwards(x: float, y: float, plan: Layout) -> tuple[float, float]:
+def _write(page: _Page, said: str, place: Point, shift: Point, **style: Any) -> None:
+    """Words beside a place, by so many points."""
+    box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+    page.axes.annotate(
+        said, place, xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
+    )
+
+
+def _outwards(x: float, y: float, page: _Page) -> Point:
     """Where a label on the circle stands free of the lines; in points."""
-    ys = [place[1] for place in plan.places.values() if place[1] > 0]
-    dx, dy = x - 0.5, y - (min(ys) + max(ys)) / 2
+    ring = [place for name, place in page.single.items() if page.graph.nodes[name]["role"] == "replica"]
+    middle = [(min(axis) + max(axis)) / 2 for axis in zip(*ring, strict=True)]
+    dx, dy = x - middle[0], y - middle[1]
     length = (dx * dx + dy * dy) ** 0.5
-    return (9 * dx / length, 10 * dy / length) if length > 0.1 else (0.0, -13.0)
+    return (9 * dx / length, 10 * dy / length) if length > 0.5 else (0.0, -13.0)
 
 
-def _legend(axes: Any, graph: Any, colours: dict[str, Any], kinds: set[str]) -> None:
+def _draw_legend(page: _Page, links: dict[str, str]) -> None:
     from matplotlib.lines import Line2D
 
+    graph, colours = page.graph, page.colours
     counts = Counter(group for _, group in graph.nodes(data="group"))
     roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
     handles: list[Any] = []
     for group in list(colours)[:MOST_GROUPS]:
         style = {"marker": MARKERS[roles[group]], "markersize": 7, "linestyle": "none", "color": colours[group]}
         count = f" ({counts[group]:,})" if counts[group] > 1 else ""
-        handles.append(
-            Line2D([], [], label=f"{printable(group, LONGEST_NAME)}{count}", markeredgecolor="white", **style)
-        )
+        said = f"{printable(group, LONGEST_NAME)}{count}"
+        handles.append(Line2D([], [], label=said, markeredgecolor="white", **style))
+
+    def word(said: str, **style: Any) -> None:
+        handles.append(Line2D([], [], label=said, **({"linestyle": "none"} | style)))
+
     if len(colours) > MOST_GROUPS:
-        handles.append(Line2D([], [], linestyle="none", label=f"... {len(colours) - MOST_GROUPS} more groups"))
+        word(f"... {len(colours) - MOST_GROUPS} more groups")
     for kind, line in LINES.items():
         pooled = any("pool" in node and node["role"] == ROLES[kind] for _, node in graph.nodes(data=True))
-        if kind in kinds:
-            handles.append(Line2D([], [], label=WORDS[kind], **line))
+        if kind in links:
+            word(printable(links[kind], LONGEST_TITLE), **line)
         elif pooled:
-            handles.append(Line2D([], [], linestyle="none", label=f"{WORDS[kind]}: not drawn"))
-    axes.legend(
+            word(f"{WORDS[kind]}: not drawn")
+    if any(crowd.bands for crowd in page.plan.crowds):
+        word("nodes below, with their number: a band per level,\nas wide as the level is large")
+    page.axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8, labelcolor=INK
     )

@@ -1,156 +1,149 @@
-"""The graph seen as trees, where the nodes of a picture stand, and which are left out of it."""
+"""Where the nodes of a picture stand.
+
+Places are shares of the picture, from 0 to 1; `size` says how large it is, in inches.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
 
-Point = tuple[float, float]
+from replnet.network.pictures.structure import spread
+from replnet.network.pictures.trees import MOST_IN_ROW, Crowd, Forest, Point, forest, rows
 
-MOST_NODES = 200  # drawn as they are
-FEWER = 120  # drawn of a larger network
-MOST_LEVELS = 12
-MOST_CLIENTS = 12
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """Every replica below the first upstream that data reaches it through.
-
-    Roots are the sources, at level 0, and then what no source reaches, at level 1.
-    """
-
-    roots: list[str]
-    below: dict[str, list[str]]
-    level: dict[str, int]
-
-    def sizes(self) -> dict[str, int]:
-        """Nodes below each, not counting itself."""
-        sizes: dict[str, int] = {}
-        for name in sorted(self.level, key=lambda name: -self.level[name]):
-            sizes[name] = sum(1 + sizes[child] for child in self.below[name])
-        return sizes
-
-    @property
-    def depth(self) -> int:
-        return max(self.level.values())
-
-
-def forest(graph: Any, kept: Collection[str] | None = None) -> Forest:
-    """The trees of sources and replicas, or of those that are kept."""
-    roles = {name: role for name, role in graph.nodes(data="role") if role != "client"}
-    if kept is not None:
-        roles = {name: role for name, role in roles.items() if name in kept}
-    found = Forest([], {name: [] for name in roles}, {})
-    # All sources at once, so that a replica of several stands at its shortest distance.
-    _grow(graph, found, [name for name, role in roles.items() if role == "source"], 0)
-    for name in roles:
-        if name not in found.level:
-            _grow(graph, found, [name], 1)
-    return found
-
-
-def _grow(graph: Any, found: Forest, roots: list[str], level: int) -> None:
-    found.roots.extend(roots)
-    found.level.update(dict.fromkeys(roots, level))
-    queue = deque(roots)
-    while queue:
-        name = queue.popleft()
-        for child, edge in graph.adj[name].items():
-            if edge["kind"] == "download" and child in found.below and child not in found.level:
-                found.level[child] = found.level[name] + 1
-                found.below[name].append(child)
-                queue.append(child)
+MOST_ON_CIRCLE = 60
+MOST_MAPPED = 20_000  # nodes of a map
+LARGEST = (16.0, 9.0)
+Shape = Literal["rows", "circle", "map"]  # data flows down the rows; the source of a circle is in its middle
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Layout:
-    places: dict[str, Point]  # in [0, 1] x [0, 1]
-    round: bool  # replicas on a circle around their source
-    left_out: int
+    places: dict[str, Point]
+    shape: Shape
+    size: Point
+    crowds: tuple[Crowd, ...] = ()
+    left_out: int = 0  # nodes without a place of their own
+
+    @property
+    def in_inches(self) -> Layout:
+        """The same with places in inches, from the lower left."""
+        wide, high = self.size
+        places = {name: (x * wide, y * high) for name, (x, y) in self.places.items()}
+        boxes = [(a * wide, b * high, c * wide, d * high) for a, b, c, d in (crowd.box for crowd in self.crowds)]
+        crowds = tuple(replace(crowd, box=box) for crowd, box in zip(self.crowds, boxes, strict=True))
+        return replace(self, places=places, crowds=crowds)
 
 
 def layout(graph: Any) -> Layout:
-    clients = [name for name, role in graph.nodes(data="role") if role == "client"][:MOST_CLIENTS]
-    trees = forest(graph)
-    if len(trees.level) > MOST_NODES or trees.depth > MOST_LEVELS:
-        trees = forest(graph, _some(trees))
+    """As the graph's positions say; else a map if it has links of peers or is no tree and large; else its trees."""
+    told = graph.graph.get("positions", {})
+    roles = dict(graph.nodes(data="role"))
+    replicas = [name for name, role in roles.items() if role == "replica"]
+    if 2 * sum(name in told for name in replicas) > len(replicas):
+        return mapped(graph, dict(told))
+    linked = [(a, b) for a, b, kind in graph.edges(data="kind") if kind == "peer"]
+    if not linked:
+        trees = forest(graph)
+        if not is_large_mesh(graph, trees):
+            return arranged(graph, trees)
+        linked = [(a, b) for a, b in graph.edges if roles[a] == roles[b] == "replica"]
+    if len(roles) > MOST_MAPPED:
+        return arranged(graph, forest(graph))
+    import networkx as nx
+
+    return mapped(graph, spread(nx.Graph(linked)))
+
+
+def is_large_mesh(graph: Any, trees: Forest) -> bool:
+    """Whether many replicas of a network whose data flows down some levels have upstreams beside that of their tree."""
+    extra = [len(graph.pred[name]) > 1 for name, level in trees.level.items() if level > 1]
+    return len(trees.level) > MOST_IN_ROW and 4 * sum(extra) > len(trees.level)
+
+
+def mapped(graph: Any, known: dict[str, Point]) -> Layout:
+    """Nodes where they are known to lie; others near their neighbours, sources above all and clients below."""
+    low, high = (tuple(edge(axis) for axis in zip(*known.values(), strict=True)) for edge in (min, max))
+    wide, tall = (max(b - a, 1e-9) for a, b in zip(low, high, strict=True))
+    room = 2.0 + 0.9 * math.sqrt(len(known))
+    scale = min(min(room * 1.5, LARGEST[0] - 3) / wide, min(room, LARGEST[1] - 2) / tall)
+    # Even of few nodes there is something to be seen.
+    width, height = max(wide * scale, 3.0), max(tall * scale, 3.0)
+    places = {
+        name: (
+            (width - wide * scale) / 2 + (x - low[0]) * scale,
+            (height - tall * scale) / 2 + (y - low[1]) * scale,
+        )
+        for name, (x, y) in known.items()
+        if name in graph
+    }
+    rows: dict[float, list[str]] = {}
+    near: dict[str, Point] = {}
+    for name, role in graph.nodes(data="role"):
+        if name not in places:
+            around = [places[other] for other in (*graph.pred[name], *graph.adj[name]) if other in places]
+            if role == "replica" and around:
+                near[name] = (sum(x for x, _ in around) / len(around), sum(y for _, y in around) / len(around))
+            else:
+                rows.setdefault(height + 0.7 if role == "source" else -0.7, []).append(name)
+    places |= near
+    for y, names in rows.items():
+        places |= {name: ((at + 0.5) * width / len(names), y) for at, name in enumerate(names)}
+    return scaled(parted(places), "map")
+
+
+def parted(places: dict[str, Point]) -> dict[str, Point]:
+    """Nodes that lie on one another, in a ring around that place."""
+    at: dict[Point, list[str]] = {}
+    for name, (x, y) in places.items():
+        at.setdefault((round(x, 2), round(y, 2)), []).append(name)
+    parts = dict(places)
+    for names in at.values():
+        for turn, name in enumerate(names if len(names) > 1 else ()):
+            angle, (x, y) = 2 * math.pi * turn / len(names), places[name]
+            parts[name] = (x + 0.1 * math.cos(angle), y + 0.1 * math.sin(angle))
+    return parts
+
+
+def scaled(places: dict[str, Point], shape: Shape, crowds: Sequence[Crowd] = (), left_out: int = 0) -> Layout:
+    """What is laid out in inches as shares of the picture."""
+    corners = [corner for crowd in crowds for corner in (crowd.box[:2], crowd.box[2:])]
+    xs, ys = zip(*places.values(), *corners, strict=True)
+    (left, width), (low, height) = ((min(axis), max(axis) - min(axis)) for axis in (xs, ys))
+
+    def share(point: Sequence[float]) -> Point:
+        x, y = point
+        return (x - left) / width if width else 0.5, (y - low) / height if height else 0.5
+
+    boxed = tuple(replace(crowd, box=(*share(crowd.box[:2]), *share(crowd.box[2:]))) for crowd in crowds)
+    size = min(width, LARGEST[0]), min(height, LARGEST[1])
+    return Layout({name: share(at) for name, at in places.items()}, shape, size, boxed, left_out)
+
+
+def arranged(graph: Any, trees: Forest) -> Layout:
+    """A small cluster around its source; else the levels of its trees as rows."""
     replicas = [name for name in trees.level if graph.nodes[name]["role"] == "replica"]
     polling = sum("polls" in graph.nodes[name] for name in replicas)
-    sources, flat = len(trees.level) - len(replicas), trees.depth <= 1
+    clients = [name for name, role in graph.nodes(data="role") if role == "client"]
+    sources = len(trees.level) - len(replicas)
     # One source, and replicas that poll one another.
-    is_round = flat and sources <= 1 and 2 * polling >= len(replicas) > 2
-    parents = [len(graph.pred[name]) for name, level in trees.level.items() if level]
-    if len(trees.roots) > 1 and trees.depth == 1 and min(parents) >= len(trees.roots):
-        places = _two_rows(trees, 0.5 if clients else 0.0)
-    elif is_round:
-        places = _circle(trees, 0.2 if clients else 0.0)
-    else:
-        places = _rows(trees, trees.depth + bool(clients))
-    for index, name in enumerate(clients):
-        places[name] = ((index + 1) / (len(clients) + 1), 0.0)
-    return Layout(places, is_round, graph.number_of_nodes() - len(places))
+    if trees.depth <= 1 and sources <= 1 and 2 * polling >= len(replicas) > 2 and len(replicas) <= MOST_ON_CIRCLE:
+        places = _circle(trees)
+        places |= {name: (0.7 * (at - (len(clients) - 1) / 2), -3.0) for at, name in enumerate(clients)}
+        return scaled(places, "circle")
+    places, crowds = rows(graph, trees, clients)
+    return scaled(places, "rows", crowds, graph.number_of_nodes() - len(places))
 
 
-def _some(trees: Forest) -> set[str]:
-    """The first few below every node, of as many levels as can be told apart; as many nodes as fit."""
-    best: set[str] = set()
-    for width in (1, 2, 3, 4, 6, 8, 12, 20, 40, 80):
-        kept: set[str] = set()
-        row = trees.roots[: max(2, width)]
-        for _ in range(MOST_LEVELS + 1):
-            kept.update(row)
-            row = [child for name in row for child in trees.below[name][:width]]
-            if len(kept) + len(row) > FEWER:
-                break
-        # Depth before width: the widest picture that still has every level of the narrowest.
-        if best and max(map(trees.level.__getitem__, kept)) < max(map(trees.level.__getitem__, best)):
-            break
-        best = kept
-    return best
-
-
-def _two_rows(trees: Forest, low: float) -> dict[str, Point]:
-    """Sources above the replicas that pull from all of them, each row as wide as the picture."""
-    places: dict[str, Point] = {}
-    for level, y in ((0, 1.0), (1, low)):
-        row = [name for name, at in trees.level.items() if at == level]
-        places |= {name: ((index + 0.5) / len(row), y) for index, name in enumerate(row)}
-    return places
-
-
-def _circle(trees: Forest, low: float) -> dict[str, Point]:
+def _circle(trees: Forest) -> dict[str, Point]:
     """Roots in the middle, the rest around."""
-    radius = (1 - low) / 2
     sources = [root for root in trees.roots if trees.below[root]]
     around = [name for name in trees.level if name not in sources]
-    places = dict.fromkeys(sources, (0.5, (1 + low) / 2))
+    places: dict[str, Point] = dict.fromkeys(sources, (0.0, 0.0))
     for index, name in enumerate(around):
         angle = 2 * math.pi * index / len(around)
-        places[name] = (0.5 + radius * math.sin(angle), low + radius * (1 + math.cos(angle)))
+        places[name] = (2.4 * math.sin(angle), 2.4 * math.cos(angle))
     return places
-
-
-def _rows(trees: Forest, rows: int) -> dict[str, Point]:
-    """Levels from top to bottom; parents above the middle of what hangs below them."""
-    across: dict[str, float] = {}
-    next_leaf = 0.0
-    for root in trees.roots:
-        order, stack = [], [root]
-        while stack:
-            order.append(stack.pop())
-            stack += trees.below[order[-1]]
-        # Parents come before children, and right before left: backwards it is the other way round.
-        for name in reversed(order):
-            if below := trees.below[name]:
-                across[name] = (across[below[0]] + across[below[-1]]) / 2
-            else:
-                across[name], next_leaf = next_leaf, next_leaf + 1
-        next_leaf += 0.5
-    widest = max(across.values())
-    return {name: (x / widest if widest else 0.5, 1 - trees.level[name] / max(rows, 1)) for name, x in across.items()}
