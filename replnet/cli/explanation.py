@@ -12,24 +12,12 @@ if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
     from replnet.study.sweeps.sweep import Sweep
 
-KINDS = {
-    "exact": "the value follows from the equation named, without approximation, up to the error of arithmetic",
-    "limit": "the value for infinitely many nodes, or another limit; with ± it is how far off that may be",
-    "approximation": "a formula that is not exact; ± is the accuracy that it states",
-}
-VERDICTS = {
-    "agree": "the difference may be chance, and the interval is narrow enough to ask",
-    "differ": "the difference is larger than chance explains",
-    "unresolved": "the interval is too wide to tell (half-width above --resolution, of shares; of others as a share of "
-    "the value): a longer --horizon, or --precision",
-}
 ESTIMATORS = {
     "sampled": "the time for which copies were fresh (or what else is measured) along each path, integrated exactly "
     "between events, against the updates that happened",
     "conditional": "the probability of no update since the data left the source, integrated along the path of the "
     "copies: updates are not drawn but averaged over",
 }
-PRINTED = {"contradicts": "what was measured, or is predicted, lies beyond the rounding of what is printed"}
 
 
 def explain_result(result: Result) -> None:
@@ -70,6 +58,7 @@ def _say(lines: Iterable[str]) -> None:
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Those that are in the table."""
     from replnet.measure.row import AT, METRICS, ON_REQUEST, bare
+    from replnet.study.legend import COLUMNS, KINDS, PRINTED, VERDICTS
 
     rows, units = list(rows), METRICS | ON_REQUEST
     yield "What the words mean:"
@@ -81,9 +70,9 @@ def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         there = {row.get(column) for row in rows}
         yield from (f"{word}: {meaning}" for word, meaning in words.items() if word in there)
     if any(row.get("ci_low") is not None for row in rows):
-        yield "95 % interval: around what was measured; nineteen of twenty such intervals hold the true value"
+        yield f"95 % interval: {COLUMNS['95 % interval']}"
     if any(row.get("z") is not None for row in rows):
-        yield "z: (measured - predicted) / standard error of what was measured; beyond ±2 in one of twenty by chance"
+        yield f"z: {COLUMNS['z']}"
 
 
 def _formulas(result: Result) -> Iterator[str]:

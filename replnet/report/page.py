@@ -15,6 +15,8 @@ from replnet.report.markup import Html, element, joined, standalone, style_sheet
 from replnet.report.section import Section, holds
 from replnet.report.table import counts, tables, word
 from replnet.study.experiment.sections import Kind
+from replnet.study.legend import COLUMNS, PRINTED, VERDICTS
+from replnet.study.legend import KINDS as PREDICTIONS
 from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
 from replnet.text.numbers import counted, csv_text, is_number, text
 
@@ -42,27 +44,6 @@ KINDS = {  # of the mistakes of papers, in a sentence and as a title
     "prose": ("of prose", "Prose: sentences that the paper’s own numbers or equations deny"),
 }
 assert tuple(KINDS) == get_args(Kind)
-
-
-# What a reader meets in tables and figures, and what it means.
-LEGEND = {
-    "measured": "what happened in the emulated network: the mean over independent replications.",
-    "95 % interval": "where the true value lies in 95 of 100 such runs, by how far the replications scatter. There is "
-    "none where they are too few or a law has no variance; a note says so.",
-    "predicted": "what a formula says of the same network. Formula and emulation share only the laws of the intervals.",
-    "exact": "the formula holds as it stands, and is tested as it stands.",
-    "limit": "the formula holds for infinitely many replicas.",
-    "approximation": "the formula is right up to the accuracy that stands beside it; only what lies beyond counts.",
-    "z": "measured minus predicted, in standard errors: of 100 right predictions about 5 lie beyond 2.",
-    "agree": "the measurement gives no reason to doubt the prediction, and is precise enough to have given one.",
-    "differ": "it does, with all rows judged together: were all formulas right, at most one table of 100 would have "
-    "such a row. Before it is said, the run is made four times longer.",
-    "unresolved": "the interval is wider than the question, or there is none: a longer run would tell.",
-}
-LEGEND_PRINTED = {
-    "printed": "what the paper prints, which may be off by half a unit of its last digit.",
-    "contradicts": "what is printed or expected is not what the formula and the measurement say.",
-}
 
 
 def write(target: str | Path, sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> Path:
@@ -180,7 +161,7 @@ def _summary(named: Mapping[str, Section], title: str) -> Html:
 def _legend(sections: Iterable[Section]) -> Html:
     """What the words in the tables mean; those about print only where something is printed."""
     stated = any(section.count(column) for section in sections for column in ("printed_verdict", "expected_verdict"))
-    words = LEGEND | (LEGEND_PRINTED if stated else {})
+    words = COLUMNS | PREDICTIONS | VERDICTS | (PRINTED if stated else {})
     said = [joined([element("dt", name), element("dd", meaning)]) for name, meaning in words.items()]
     return element("details", element("summary", "How to read the tables"), element("dl", *said), class_="legend")
 

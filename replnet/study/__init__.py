@@ -11,6 +11,7 @@ One network:
     findings      what paths amount to, beside what the formulas say: estimates, verdicts and rows
     caveats       how far measured intervals can be trusted
     demand        demands on a result, such as freshness > 0.9, as users write them
+    legend        what the words of a table mean
     event_log     the events of a run in a Parquet file
     result        what a prediction or an emulation returns: rows, and where they come from
 

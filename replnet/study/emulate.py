@@ -103,9 +103,7 @@ def emulate(
     how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
     with event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
         made = replicated(plan(network), **given, asked=asked, log=log)
-        if keeper is not None:
-            made.known, made.keep = keeper.paths, [keeper.keep]
-        made.keep += _glimpsed(made, watch)
+        _accompany(made, keeper, watch)
         if log is None and workers != 0:
             same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
             made.spread = partial(_spread, network, same, made.run, workers, address)
@@ -147,13 +145,15 @@ def kept(out: File | None, network: Network, how: Mapping[str, Any]) -> Abstract
     return keeping(out, network, how)
 
 
-def _glimpsed(made: Replications[Path], watch: Watch | None) -> list[Callable[[Sequence[Path]], None]]:
-    """What is to be called with all replications so far, if anyone watches."""
-    if watch is None:
-        return []
-    from replnet.study.glimpsing import glimpsing
+def _accompany(made: Replications[Path], keeper: Keeper | None, watch: Watch | None) -> None:
+    """Replications are kept, and shown, as they are made, where that was asked for."""
+    if keeper is not None:
+        made.known = keeper.paths
+        made.keep.append(keeper.keep)
+    if watch is not None:
+        from replnet.study.glimpsing import glimpsing
 
-    return [glimpsing(made, watch)]
+        made.keep.append(glimpsing(made, watch))
 
 
 def _require_one_file(trace: File | None, out: File | None) -> None:
