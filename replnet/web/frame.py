@@ -18,11 +18,15 @@ Pair = tuple[str, str]
 
 # A head that the keyboard reaches: what it does by itself on a click, it does on Enter too.
 HEAD = '<q-th :props="props"><button type="button" class="rn-sort">{{ props.col.label }}</button></q-th>'
-# Sorting makes the heads anew; the one that was pressed gets the focus back.
+# Sorting makes the heads anew, after a while; the one that was pressed gets the focus back, unless another has it.
 REFOCUS = """<script>document.addEventListener('click', event => {
   const head = event.target.closest('.rn-sort'), table = head?.closest('table'), words = head?.innerText;
-  const again = () => [...table.querySelectorAll('.rn-sort')].find(one => one.innerText === words)?.focus();
-  if (head) setTimeout(again, 50);
+  const again = left => {
+    if (document.activeElement === document.body)
+      [...table.querySelectorAll('.rn-sort')].find(one => one.innerText === words)?.focus();
+    if (left) setTimeout(again, 50, left - 1);
+  };
+  if (head) again(20);
 });</script>"""
 LINK = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.value }}</a></q-td>'
 
