@@ -65,6 +65,7 @@ def joined(address: str | None = None, fit: bool = True) -> Iterator[list[Cluste
                 ray.shutdown()
     finally:
         ray.shutdown()
+        _take_back_signals()
         for name in os.environ.keys() - environment.keys():
             if name.startswith("RAY_"):
                 del os.environ[name]
@@ -98,10 +99,11 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
     finally:
         over.set()
         thread.join(START)
+        _take_back_signals()
 
 
 def _take_back_signals() -> None:
-    """Ray puts itself in the place of whoever handles SIGTERM, and prints a trace of machine code."""
+    """Ray takes the place of whoever handles SIGTERM, prints a trace of machine code, and leaves nobody there."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
