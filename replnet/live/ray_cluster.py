@@ -67,6 +67,7 @@ def joined(address: str | None = None, fit: bool = True) -> Iterator[list[Cluste
                 ray.shutdown()
     finally:
         ray.shutdown()
+        _take_back_signals()
         for name in os.environ.keys() - environment.keys():
             if name.startswith("RAY_"):
                 del os.environ[name]
@@ -91,6 +92,7 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
             raise Unreachable(f"Ray did not start within {START:g} s")
         if failed:
             raise failed[0]
+        _take_back_signals()
 
     thread = threading.Thread(target=stay, daemon=True)
     thread.start()
@@ -99,6 +101,13 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
     finally:
         over.set()
         thread.join(START)
+        _take_back_signals()
+
+
+def _take_back_signals() -> None:
+    """Ray takes the place of whoever handles SIGTERM, prints a trace of machine code, and leaves nobody there."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
 @contextmanager
@@ -168,6 +177,9 @@ def _init(address: str, code: dict[str, Any] | None = None) -> None:
             ray.init(
                 address=address, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **own
             )
+        _take_back_signals()
+    except SystemExit as end:  # Ray's own answer to SIGTERM while it starts, which would look like an end in order
+        raise KeyboardInterrupt from end
     except Exception as error:
         raise Unreachable(f"Ray at {address}: {printable(str(error).strip(), LONGEST)}") from error
 

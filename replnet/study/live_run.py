@@ -125,8 +125,12 @@ def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) ->
         if metric == "freshness"
     }
     prompt, late = formulas(topology), formulas(_slower(topology, live.late))
-    # What is known only between bounds tells less than step does.
-    known = {key: formula for key, formula in late.items() if formula.known and not formula.accuracy}
+    # What is known of delayed copies only between bounds tells less than step does.
+    known = {
+        key: formula
+        for key, formula in late.items()
+        if formula.known and (not formula.accuracy or formula == prompt[key])
+    }
     without = "without delay" if compiled.constant_delay == 0 else "with no other delay than the network's own"
     for group, metric in known:
         if metric == "freshness":

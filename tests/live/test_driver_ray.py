@@ -372,9 +372,9 @@ others = [machines.add_node(num_cpus=1) for _ in range(2)]
 machines.wait_for_nodes()
 when, raylets, start = [], set(), ray_cluster.Hosts.__init__
 
-def started(hosts, n):
+def started(hosts, n, nodes=()):
     # Notes which raylets have started the processes.
-    start(hosts, n)
+    start(hosts, n, nodes)
     for *_, pid in hosts.call("hello", patience=60.0):
         raylets.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 

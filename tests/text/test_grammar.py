@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from replnet.ages.weights import weight
-from replnet.cli.thresholds import parse as demand
 from replnet.laws import FieldError, law
 from replnet.measure.metrics import metric
 from replnet.network.aggregate import penalty_of
+from replnet.study.demand import demand as demand_in
 from replnet.text.arithmetic import expression, template
 from replnet.text.grammar import ARITHMETIC, LAW, Node, canonical, parse
+
+demand = partial(demand_in, field="--threshold")
 
 
 def drawn(node: Node) -> object:

@@ -24,6 +24,7 @@ pytest.importorskip("nicegui", reason="the pages need NiceGUI (pip install 'repl
 if CHROMIUM is None:
     pytest.skip("there is no Chromium to look at the pages with", allow_module_level=True)
 
+pytestmark = pytest.mark.browser
 SIZES = [(390, False), (390, True), (1280, False), (1280, True)]
 SLIDER = 'document.querySelector(\'.q-slider[aria-label="{0}"] [tabindex="0"]\')'
 
