@@ -97,7 +97,7 @@ class Overlay:
                 found[i] = self._of(i)
             except NoFormulaError:
                 failing.append(i)
-        for i in self._graph.below(failing):
+        for i in self._graph.below(failing).nonzero()[0].tolist():
             found.pop(i, None)
         kinds = _kinds(found)
         try:

@@ -15,7 +15,7 @@ from replnet.laws import Constant, Law
 from replnet.laws.law import Flags, Ints
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
-from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Topology
+from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Lists, Topology
 
 
 class Asker(NamedTuple):
@@ -187,10 +187,8 @@ class PullGraph:
         return kind
 
     @cached_property
-    def _ways(self) -> Any:
+    def _ways(self) -> Lists:
         """A graph from nodes to the lists that they are in, and from lists to those who ask them."""
-        from scipy.sparse import csr_array
-
         p, lists, n = self.topology.processes, self.topology.lists, self.topology.size
         some = np.flatnonzero((p.ask > 0) & ~p.recent)
         home = np.full(n, -1)
@@ -210,29 +208,27 @@ class PullGraph:
             number += 1
         begin = np.concatenate([*member, *(n + lists_asked for lists_asked in asked)])
         end = np.concatenate([*(n + one for one in of), *asker])
-        return csr_array((np.ones(begin.size, np.int8), (begin, end)), shape=(n + number, n + number))
+        sizes = np.bincount(begin, minlength=n + number)
+        return Lists(np.append(0, np.cumsum(sizes)), end[np.argsort(begin, kind="stable")])
 
-    def below(self, nodes: Sequence[int]) -> list[int]:
+    def below(self, nodes: Sequence[int]) -> Flags:
         """These nodes, and all to whom something may come from them."""
-        there = np.zeros(self._ways.shape[0], np.bool_)
-        new = there.copy()
-        new[list(nodes)] = True
-        while new.any():
-            there |= new
-            new = (self._ways.T @ new.astype(np.int64) > 0) & ~there
-        return np.flatnonzero(there[: self.topology.size]).tolist()
+        first, ends = self._ways
+        there, new = np.zeros(first.size - 1, np.bool_), np.array(nodes, np.int64)
+        there[new] = True
+        while new.size:
+            sizes = first[new + 1] - first[new]
+            found = ends[np.repeat(first[new] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
+            new = np.unique(found[~there[found]])
+            there[new] = True
+        return there[: self.topology.size]
 
     @cached_property
     def reached(self) -> list[Flags]:
         """By source, who can come to hold a copy of it."""
-        from scipy.sparse.csgraph import breadth_first_order
-
-        found = []
-        for source in self.sources:
-            there = np.zeros(self._ways.shape[0], np.bool_)
-            there[breadth_first_order(self._ways, source, return_predecessors=False)] = True
+        found = [self.below([source]) for source in self.sources]
+        for source, there in zip(self.sources, found, strict=True):
             there[source] = False
-            found.append(there[: self.topology.size])
         return found
 
     @cached_property
