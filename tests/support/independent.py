@@ -297,6 +297,9 @@ class Simulation:
                 node.exchange = full
             if exchange[name] + clients[name] > node.about.get("bandwidth", math.inf):
                 node.busy = full
+            if (exchange[name] / node.about.get("bandwidth", math.inf) - 1) * self.queue > 20:
+                # Each answer that ever left has put back all that come later, and in the long run none is left to go.
+                node.busy = full + self.queue / node.about["bandwidth"]
 
     def _way(self, asker: Node, target: Node) -> float:
         edge = self.graph.get_edge_data(target.name, asker.name) or {}
