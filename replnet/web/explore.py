@@ -16,9 +16,8 @@ from replnet.web import fields, series
 from replnet.web.answers import Question, best_size, emulated, predicted, sized
 from replnet.web.desk import Desk
 from replnet.web.fields import Control
-from replnet.web.frame import Opened, address, chart, copied, drawn, framed, network_pairs, renamed, table, tabled
+from replnet.web.frame import Opened, address, chart, copied, drawn, framed, network_pairs, renamed, slider, table, tabled
 
-SOON = 0.03  # seconds for which a drag may go on before it is answered
 SETTLED = 0.3  # seconds without a change after which it is worth to emulate
 QUICK = 0.1  # seconds after which a prediction is called slow
 PATIENCE = 2.0  # seconds that a new question waits for the answer to an old one
@@ -116,15 +115,13 @@ class Explorer:
 
     def _slider(self, control: Control, box: Any, change: Callable[[str], None]) -> None:
         low, high = control.places
-        slider = ui.slider(min=low, max=high, step=1, value=control.place())
-        slider.props["aria-label"] = control.key
 
-        def moved(event: Any) -> None:
-            text = _text(control.at(event.args))
+        def moved(place: float) -> None:
+            text = _text(control.at(place))
             box.value = text
             change(text)
 
-        slider.on("update:model-value", moved, throttle=SOON)
+        slider(control.key, high, control.place(), moved, low)
 
     # ---- What the user does
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,8 @@ from nicegui import ui
 from replnet.web.series import columns
 
 Pair = tuple[str, str]
+
+SOON = 0.03  # seconds for which a slider may move on before it is answered
 
 # A head that the keyboard reaches: what it does by itself on a click, it does on Enter too.
 HEAD = '<q-th :props="props"><button type="button" class="rn-sort">{{ props.col.label }}</button></q-th>'
@@ -97,6 +99,15 @@ def drawn(chart: Any, options: dict[str, Any]) -> None:
     chart.options.clear()
     chart.options.update(options)
     chart.update()
+
+
+def slider(about: str, high: float, place: float, moved: Callable[[float], None], low: float = 0) -> Any:
+    """A slider by whole steps, which tells where it was moved."""
+    made = ui.slider(min=low, max=high, step=1, value=place).props(f'aria-label="{about}"')
+    # It stands where the browser has moved it. What comes back from here is late, and would undo the next key.
+    made.LOOPBACK = made.props["loopback"] = False
+    made.on("update:model-value", lambda event: moved(event.args), throttle=SOON)
+    return made
 
 
 def table(about: str) -> Any:

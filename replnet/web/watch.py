@@ -20,7 +20,7 @@ from replnet.study.predict import predict
 from replnet.web import series
 from replnet.web.answers import Question, recorded, shown_live
 from replnet.web.desk import Desk
-from replnet.web.frame import Opened, address, chart, framed, network_pairs, renamed
+from replnet.web.frame import Opened, address, chart, framed, network_pairs, renamed, slider
 from replnet.web.live_record import SUFFIX
 from replnet.web.live_view import LiveView
 from replnet.web.playback import Playback, playback, replications
@@ -128,8 +128,7 @@ class Watcher:
         self.plan, self.graph = layout(graph), graph
         with ui.element("div").classes("rn-play"):
             self.button = ui.button(icon="play_arrow").props('round aria-label="Play"').on_click(self._toggle)
-            self.slider = ui.slider(min=0, max=STEPS, step=1, value=self._place).props("aria-label=Time")
-            self.slider.on("update:model-value", self._dragged, throttle=0.05)
+            self.slider = slider("Time", STEPS, self._place, self._dragged)
             self.clock = ui.label("").classes("whitespace-nowrap")
         if len(known) > 1:
             ui.select(known, value=self.replication, label="replication", on_change=self._other).props("dense").classes(
@@ -153,9 +152,9 @@ class Watcher:
         assert self.shown is not None
         return round(STEPS * self.time / (self.shown.end or 1.0))
 
-    def _dragged(self, event: Any) -> None:
+    def _dragged(self, place: float) -> None:
         assert self.shown is not None
-        self._move(self.shown.end * event.args / STEPS)
+        self._move(self.shown.end * place / STEPS)
 
     def _move(self, time: float) -> None:
         shown = self.shown
