@@ -15,6 +15,7 @@ the chance that the source was not met in n steps of the chain of sets, made at 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,8 @@ MOST_KINDS = 150
 MOST_SETS = 2_500
 MOST_MOVES = 40_000  # from set to set: half a second
 MOST_STEPS = 30_000  # of (2)
+
+_CROWDED: deque[object] = deque(maxlen=32)  # who asks whom in networks that were found to have too many sets
 
 Set = tuple[int, ...]  # how many of each kind
 
@@ -142,9 +145,15 @@ class _SetChain:
 
     def follow(self) -> None:
         """All sets that come after those that have a place."""
+        # Which sets these are does not depend on rates: who moves one finds at once that there are too many.
+        asking = tuple(tuple((one.kinds, one.ask, one.others) for one in every) for every in self._kinds.asking)
+        links = tuple(self._kinds.sizes), asking, frozenset(self._reached), tuple(self._places)
+        if links in _CROWDED:
+            raise TooManySetsError
         at = 0
         while at < len(self._places):
             if len(self._places) > MOST_SETS or len(self._moves) > MOST_MOVES:
+                _CROWDED.append(links)
                 raise TooManySetsError
             # Insertion goes on while this list is worked off.
             for place, some in enumerate(list(self._places)[at:], at):

@@ -9,6 +9,7 @@ from all_sets import RATES, by_all_sets, contact_networks, kinds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replnet.ages import informed_sets
 from replnet.ages.cluster import cluster
 from replnet.ages.contacts import Contact
 from replnet.ages.informed_sets import MOST_SETS, TooManySetsError, choices, set_ages, single
@@ -64,3 +65,15 @@ def test_too_many_sets_are_refused():
     assert len(found.sizes) == len(nodes)
     with pytest.raises(TooManySetsError):
         set_ages(found, [single(found, 0)])
+
+
+def test_that_there_are_too_many_sets_is_found_once_whatever_the_rates(monkeypatch):
+    nodes = frozenset(range(MOST_SETS.bit_length() + 1))
+    slow, fast = (kinds([rate + i for i in nodes], {i: [Contact(rate, nodes)] for i in nodes}) for rate in (3.0, 5.0))
+    with pytest.raises(TooManySetsError):
+        set_ages(slow, [single(slow, 2)])
+    monkeypatch.setattr(informed_sets._SetChain, "_leave", lambda *_: pytest.fail("the sets are followed again"))
+    with pytest.raises(TooManySetsError):
+        set_ages(fast, [single(fast, 2)])
+    with pytest.raises(pytest.fail.Exception):
+        set_ages(fast, [single(fast, 3)])
