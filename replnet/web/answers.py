@@ -16,7 +16,7 @@ FEW = 2e4  # events of a run that is watched
 SIZES = (2, 3000)  # of clusters among which the best is sought
 
 
-class Question(NamedTuple):
+class NetworkQuestion(NamedTuple):
     """A network as it stands on a page, and the freshness that is wanted of it."""
 
     source: str
@@ -28,14 +28,14 @@ class Question(NamedTuple):
         return load(self.source, self.overrides)
 
 
-def predicted(question: Question) -> dict[str, Any]:
+def predicted(question: NetworkQuestion) -> dict[str, Any]:
     """What formulas say of the network, row by row, or what is wrong with it."""
     from replnet.study.predict import predict
 
     return _answered(lambda: [row.data() for row in predict(question.network).rows])
 
 
-def emulated(question: Question, share: float) -> dict[str, Any]:
+def emulated(question: NetworkQuestion, share: float) -> dict[str, Any]:
     """What happened in a run of a share of the usual length, row by row."""
     from replnet.engines.plan import plan
     from replnet.study.emulate import default_horizon, emulate, suited
@@ -51,7 +51,7 @@ def emulated(question: Question, share: float) -> dict[str, Any]:
     return _later(rows)
 
 
-def recorded(question: Question, engine: str, file: Path) -> dict[str, Any]:
+def recorded(question: NetworkQuestion, engine: str, file: Path) -> dict[str, Any]:
     """One replication, whose events are written into a file."""
     from replnet.engines.plan import plan
     from replnet.study.emulate import default_horizon, emulate
@@ -65,7 +65,7 @@ def recorded(question: Question, engine: str, file: Path) -> dict[str, Any]:
     return _answered(written)
 
 
-def shown_live(question: Question, engine: str, file: Path) -> dict[str, Any]:
+def shown_live(question: NetworkQuestion, engine: str, file: Path) -> dict[str, Any]:
     """A run on the wall clock, whose glimpses are written into a file; in the end what came of it, in words."""
     from replnet.study.emulate import emulate
     from replnet.web.live_record import recording
@@ -79,7 +79,7 @@ def shown_live(question: Question, engine: str, file: Path) -> dict[str, Any]:
     return _answered(written)
 
 
-def sized(question: Question) -> dict[str, Any]:
+def sized(question: NetworkQuestion) -> dict[str, Any]:
     """The smallest rate or budget with which the network is fresh enough, by formula, in a sentence."""
     from replnet.study.sweeps.sizing import predicted_size
 
@@ -92,7 +92,7 @@ def sized(question: Question) -> dict[str, Any]:
     return _later(words)
 
 
-def best_size(question: Question) -> dict[str, Any]:
+def best_size(question: NetworkQuestion) -> dict[str, Any]:
     """The replicas and rates that serve most clients under the bandwidth, by formula; none where that is no question.
 
     P2P eq. 30 to 34: the freshness of the target is kept, and what is left of the bandwidth serves clients.

@@ -13,7 +13,7 @@ from nicegui import background_tasks, ui
 from replnet.live.pool import Failure
 from replnet.text.documents import shipped_names
 from replnet.web import fields, series
-from replnet.web.answers import Question, best_size, emulated, predicted, sized
+from replnet.web.answers import NetworkQuestion, best_size, emulated, predicted, sized
 from replnet.web.desk import Desk
 from replnet.web.fields import Control
 from replnet.web.frame import Opened, address, chart, copied, drawn, framed, network_pairs, renamed, slider, table, tabled
@@ -159,8 +159,8 @@ class Explorer:
     # ---- What follows
 
     @property
-    def question(self) -> Question:
-        return Question(self.source, tuple(fields.spelled(self.assignments)), self.target)
+    def question(self) -> NetworkQuestion:
+        return NetworkQuestion(self.source, tuple(fields.spelled(self.assignments)), self.target)
 
     async def _answer(self) -> None:
         """The prediction now, and what takes longer when nothing has changed for a while."""
@@ -179,7 +179,7 @@ class Explorer:
         self._show("Predicted.", found["found"])
         background_tasks.create(self._answer_later(mine, question), name=f"later {id(self)} {mine}")
 
-    async def _answer_later(self, mine: int, question: Question) -> None:
+    async def _answer_later(self, mine: int, question: NetworkQuestion) -> None:
         await asyncio.sleep(SETTLED)
         if mine != self.change:
             return
@@ -190,14 +190,14 @@ class Explorer:
             self._emulate(mine, question),
         )
 
-    async def _sizes(self, mine: int, question: Question, at: int, desk: Desk, work: Callable[..., Any]) -> None:
+    async def _sizes(self, mine: int, question: NetworkQuestion, at: int, desk: Desk, work: Callable[..., Any]) -> None:
         late = asyncio.get_running_loop().call_later(1.0, self.sizes[at].set_text, "Looking for the size …")
         found = _found(await desk.ask(work, question))
         late.cancel()
         if mine == self.change and found is not None:
             self.sizes[at].set_text(found["error"] or " ".join(found["found"]))
 
-    async def _emulate(self, mine: int, question: Question) -> None:
+    async def _emulate(self, mine: int, question: NetworkQuestion) -> None:
         for share in LENGTHS:
             self.status.set_text("Predicted; emulating …")
             found = _found(await self.desks["emulate"].ask(partial(emulated, share=share), question))
@@ -220,7 +220,7 @@ class Explorer:
         if mine == self.change:
             self.status.set_text("Predicting; this one takes longer …")
 
-    def _say_same(self, question: Question) -> None:
+    def _say_same(self, question: NetworkQuestion) -> None:
         """The address, the command and the file of the same network."""
         self.command.set_text(fields.command(self.source, self.assignments))
         self.yaml.set_text(fields.yaml_of(self.document, self.assignments))

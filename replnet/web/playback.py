@@ -31,17 +31,17 @@ MOST_GROUPS = 8  # that are followed over time
 
 @final
 @dataclass(frozen=True, eq=False)
-class Stretches:
-    """Stretches of time: of which node, from when to when."""
+class CopySpans:
+    """CopySpans of time: of which node, from when to when."""
 
     node: Ints
     begin: Floats
     end: Floats
 
-    def of(self, nodes: Ints) -> Stretches:
+    def of(self, nodes: Ints) -> CopySpans:
         """Those of some nodes."""
         mine = np.isin(self.node, nodes)
-        return Stretches(self.node[mine], self.begin[mine], self.end[mine])
+        return CopySpans(self.node[mine], self.begin[mine], self.end[mine])
 
     def until(self, times: Floats) -> Floats:
         """Their lengths added up until each of these times."""
@@ -61,8 +61,8 @@ class Playback:
     network: Network
     engine: str
     end: float
-    held: Stretches
-    fresh: Stretches
+    held: CopySpans
+    fresh: CopySpans
     answers: tuple[Ints, Floats, Flags]  # of clients: who, when, and whether it was fresh
 
     def levels(self, bins: int) -> tuple[Floats, dict[str, Floats]]:
@@ -139,9 +139,9 @@ def of_events(network: Network, events: Mapping[str, Any], engine: str = "") -> 
         data = left_[here] if answered[begin] else np.maximum.accumulate(left_[here])
         until[here] = np.r_[updates, np.inf][np.searchsorted(updates, data, side="right")]
     fresh = until > at_
-    held = Stretches(node_, at_, stop)
+    held = CopySpans(node_, at_, stop)
     ends = np.where(answered, stop, np.minimum(until, stop))
-    good = Stretches(node_[fresh], at_[fresh], ends[fresh])
+    good = CopySpans(node_[fresh], at_[fresh], ends[fresh])
     return Playback(network, engine, end, held, good, (node_[answered], at_[answered], fresh[answered]))
 
 

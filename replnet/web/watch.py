@@ -18,7 +18,7 @@ from replnet.live.pool import Failure
 from replnet.network.pictures.layout import layout
 from replnet.study.predict import predict
 from replnet.web import series
-from replnet.web.answers import Question, recorded, shown_live
+from replnet.web.answers import NetworkQuestion, recorded, shown_live
 from replnet.web.desk import Desk
 from replnet.web.frame import Opened, address, chart, framed, network_pairs, renamed, slider
 from replnet.web.live_record import SUFFIX
@@ -49,7 +49,7 @@ def page(opened: Opened) -> Callable[..., Any]:
                 assert file is not None
                 LiveView(file)
             elif file is not None:
-                Watcher(file, name, _number(asked.get("replication")), _number(asked.get("at")))
+                PlaybackView(file, name, _number(asked.get("replication")), _number(asked.get("at")))
             _recording(opened, asked.get("network", opened.network), asked.getlist("s"), Path(here.name))
 
     return watch
@@ -77,7 +77,7 @@ def _recording(opened: Opened, source: str, overrides: list[str], folder: Path) 
         live = engine.value == LIVE
         words.set_text("Ray starts, which takes some seconds …" if live else "Recording …")
         file = Path(tempfile.mkstemp(suffix=SUFFIX if live else ".parquet", dir=folder)[1])
-        question = Question(name.value, given if name.value == source else (), 0.9)
+        question = NetworkQuestion(name.value, given if name.value == source else (), 0.9)
         there = address("/watch", ("run", file.name), *network_pairs(name.value, question.overrides))
         if live:
             with below:
@@ -96,7 +96,7 @@ def _recording(opened: Opened, source: str, overrides: list[str], folder: Path) 
 
 
 @final
-class Watcher:
+class PlaybackView:
     """The curves, the picture and the handle for time of one replication."""
 
     def __init__(self, file: Path, name: str | None, replication: float | None, at: float | None) -> None:

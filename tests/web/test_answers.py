@@ -10,7 +10,7 @@ import pytest
 
 from replnet.live.pool import Failure
 from replnet.web import answers
-from replnet.web.answers import Question
+from replnet.web.answers import NetworkQuestion
 from replnet.web.desk import Desk
 
 
@@ -21,39 +21,39 @@ def _same_priority(monkeypatch):
 
 
 def test_a_prediction_or_what_is_wrong():
-    found = answers.predicted(Question("cascade", ("depth=2",), 0.9))
+    found = answers.predicted(NetworkQuestion("cascade", ("depth=2",), 0.9))
     assert [row["predicted"] for row in found["found"]] == pytest.approx([0.5, 0.25])
-    wrong = answers.predicted(Question("cooperative", ("peers=10",), 0.9))
+    wrong = answers.predicted(NetworkQuestion("cooperative", ("peers=10",), 0.9))
     assert (wrong["found"], "10 is not below replicas = 10" in wrong["error"]) == ([], True)
 
 
 def test_an_emulation_has_intervals():
-    (row,) = answers.emulated(Question("cooperative", (), 0.9), 0.01)["found"]
+    (row,) = answers.emulated(NetworkQuestion("cooperative", (), 0.9), 0.01)["found"]
     assert row["ci_low"] < row["predicted"] < row["ci_high"]
 
 
 def test_sizes():
     """The rate that reaches p beside updates of rate 1 is p / (1 - p)."""
     poisson = ("updates=exponential(rate=1)", "downloads=exponential(rate=1)")
-    (words,) = answers.sized(Question("single", poisson, 0.9))["found"]
+    (words,) = answers.sized(NetworkQuestion("single", poisson, 0.9))["found"]
     assert "downloads.rate = 9.00000 or more" in words
-    (words,) = answers.sized(Question("cooperative-recent", (), 0.6))["found"]
+    (words,) = answers.sized(NetworkQuestion("cooperative-recent", (), 0.6))["found"]
     assert words.startswith("No formula")
-    out = answers.sized(Question("cascade", ("depth=1", "delay=10"), 0.9))
+    out = answers.sized(NetworkQuestion("cascade", ("depth=1", "delay=10"), 0.9))
     assert "out of reach" in out["error"]
 
 
 def test_the_best_size_under_a_bandwidth():
     """P2P eq. 33: with Poisson processes r = mu p / (1 - p), and replicas alone serve B^2 / r - B."""
     given = ("bandwidth=20", "ask=1", "updates=exponential(rate=1)", "downloads=exponential(rate=1)")
-    (words,) = answers.best_size(Question("redundant", given, 0.9))["found"]
+    (words,) = answers.best_size(NetworkQuestion("redundant", given, 0.9))["found"]
     assert "it serves 24.44 queries" in words
-    assert answers.best_size(Question("cascade", ("bandwidth=20",), 0.9))["found"] == []
+    assert answers.best_size(NetworkQuestion("cascade", ("bandwidth=20",), 0.9))["found"] == []
 
 
 def test_a_run_is_recorded(tmp_path):
     file = tmp_path / "run.parquet"
-    assert answers.recorded(Question("single", (), 0.9), "array", file) == {"found": [str(file)], "error": ""}
+    assert answers.recorded(NetworkQuestion("single", (), 0.9), "array", file) == {"found": [str(file)], "error": ""}
     assert file.exists()
 
 
