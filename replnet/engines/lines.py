@@ -187,6 +187,12 @@ class Lines:
     def up(self, node: int, now: float) -> None:
         self._first[node] = self._free[node] = now
 
+    def waiting(self, nodes: Ints, now: float) -> Floats:
+        """How many messages each of these nodes has still to send, W B of (1); 0 where there is no limit."""
+        cost, free = np.array(self._cost)[nodes], np.array(self._free)[nodes]
+        there = (cost > 0) & (now < free) & (free < np.inf)
+        return np.where(there, np.ceil((free - now) / np.where(there, cost, 1.0) - 1e-9), 0.0)
+
     @property
     def state(self) -> LineState:
         return list(self._first), list(self._free), self.counts.served.copy()

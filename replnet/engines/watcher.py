@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from replnet.measure.staleness import Updates
 from replnet.network.nodes import Copies
 
 BATCH = 1 << 16  # stretches in hand before they are added up
+
+
+class NodeStates(NamedTuple):
+    """What nodes have at an instant, in the order of their numbers."""
+
+    held: Ints  # copies; clients hold none
+    fresh: Ints  # of these
+    waiting: Floats  # messages in line where bandwidth is limited
 
 
 @final
@@ -44,6 +52,7 @@ class Watcher:
         self.counts, self.horizon, self._keep = [0] * 4, task.horizon, keep
         self._updates = clockwork(self._plan, run, np.arange(self._plan.sources.size))
         self.ages = self._updates.age
+        self._changed = [-age for age in self.ages.tolist()]  # when every source last did, as far as is known
         self._tally = Tally(task, self.ages, [run], task.questions)
         clock, row = self._plan.fetching
         rows = dict(zip(clock.tolist(), row.tolist(), strict=True)) if self._plan.shown else {}
@@ -171,9 +180,11 @@ class Watcher:
         while self._updates.now < now:
             window = self._updates.window(now)
             new = [window.of(row) for row in range(len(self._sources))]
+            self._changed = [float(one[-1]) if one.size else at for one, at in zip(new, self._changed, strict=True)]
             begin = np.append(0, np.cumsum([one.size for one in new]))
             everything = np.full(len(self._sources), -np.inf)
-            self._tally.changed(Updates(np.concatenate(new), begin), window.end, everything)
+            if self._task.sampled:
+                self._tally.changed(Updates(np.concatenate(new), begin), window.end, everything)
 
     def _cells(self, row: Ints, node: Ints) -> Ints:
         return self._plan.cell(row, self._group[node])
@@ -202,6 +213,13 @@ class Watcher:
         pairs += [(row, i) for i, rows in self._rows.items() if i >= self._plan.size for row in rows]
         row, node = np.array(pairs, np.int64).reshape(-1, 2).T
         return np.bincount(self._cells(row, node), minlength=self._plan.cells[0].size).astype(float)
+
+    def states(self, now: float, own: Ints) -> tuple[Ints, Ints]:
+        """How many copies each of these nodes holds, and how many of them are fresh."""
+        self._know(now)
+        there = [[(row, at) for row, at in self._left.get(i, {}).items() if at == at] for i in own.tolist()]
+        fresh = [sum(at >= self._changed[row] for row, at in copies) for copies in there]
+        return np.array([len(copies) for copies in there], np.int32), np.array(fresh, np.int32)
 
     def left(self) -> list[tuple[int, int, float]]:
         """(row, node, when it left) of every copy that is held."""

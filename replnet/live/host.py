@@ -21,7 +21,7 @@ from replnet.engines.log import Columns
 from replnet.engines.outages import Hazards
 from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Present, Runner
 from replnet.engines.tally import Shares, Sums, Task, rates, shares
-from replnet.engines.watcher import Watcher
+from replnet.engines.watcher import NodeStates, Watcher
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import seed_words
 from replnet.live.batches import Mailbox
@@ -111,6 +111,7 @@ class Report:
     upto: float
     tallied: tuple[Tallied, ...]  # by replication
     statistics: Statistics
+    states: NodeStates  # of its nodes in the first replication
 
 
 @final
@@ -176,6 +177,12 @@ class _Replication:
         spent = load(self._plan, lines.totals(until), lasted, own) if lines else {}
         held = watcher.copies * lasted - sums.absent[:-1]
         return Tallied(tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open, spent | together)
+
+    def states(self, now: float) -> NodeStates:
+        own = self._given.own
+        lines = self.runner.hazards.lines if self.runner.hazards else None
+        waiting = lines.waiting(own, now) if lines else np.zeros(own.size)
+        return NodeStates(*self.watcher.states(now, own), waiting)
 
     def rows(self) -> list[Logged]:
         """What has happened since this was last asked for."""
@@ -250,7 +257,8 @@ class Host:
         until, box, found = self._horizon if until is None else until, self.mailbox, self._found
         found.said = sum(path.runner.said for path in self._paths)
         found.crossed, found.batches, found.taken, found.repeated = box.messages, box.batches, box.taken, box.repeated
-        return Report(until, tuple(path.tallied(until) for path in self._paths), found)
+        tallied = tuple(path.tallied(until) for path in self._paths)
+        return Report(until, tallied, found, self._paths[0].states(until))
 
     def so_far(self) -> Report:
         """What it has seen up to now, to be asked for when it has caught up."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from replnet.engines.tally import Path
+from replnet.engines.watcher import NodeStates
 from replnet.laws.law import Floats
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.quantiles import Spread
@@ -92,6 +93,7 @@ class Glimpse:
     slip: float  # the largest mean of a host
     lost: tuple[Outage, ...] = ()  # so far
     stood: tuple[Standstill, ...] = ()  # the driver, so far
+    states: NodeStates | None = None  # of all nodes in the first replication, where it goes on one event at a time
 
 
 @final

@@ -23,6 +23,7 @@ import numpy as np
 
 from replnet.engines.step import longest
 from replnet.engines.tally import Task
+from replnet.engines.watcher import NodeStates
 from replnet.live import ray_cluster
 from replnet.live.actor import Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
@@ -339,7 +340,18 @@ class Supervisor:
                 shares = pairs[:, 0] / pairs[:, 1]
         said = sum(report.statistics.said for report in reports)
         slip = max((report.statistics.slip.mean for report in reports), default=0.0)
-        return Glimpse(now, self.horizon, groups, shares, counts, said, slip, self.outages, tuple(self.stood))
+        faults = self.outages, tuple(self.stood)
+        return Glimpse(now, self.horizon, groups, shares, counts, said, slip, *faults, self._node_states())
+
+    def _node_states(self) -> NodeStates:
+        """As of the latest reports; a node whose process is lost has nothing."""
+        size = self._task.plan.size
+        found = NodeStates(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
+        for state in self.states:
+            if state.latest:
+                for every, own in zip(found, state.latest.states, strict=True):
+                    every[state.given.own] = own
+        return found
 
 
 def clock_offset(hosts: ray_cluster.Hosts, host: int) -> Offset:

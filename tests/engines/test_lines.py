@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from paths import task
 
@@ -41,6 +42,16 @@ class TestLine:
         assert lines.counts.came[2] == 5
         assert lines.counts.refused[2] == 1
         assert lines.counts.waited[2] == 2.0
+
+    def test_what_is_still_to_be_sent_is_counted(self):
+        lines, everyone = self.lines(), np.arange(3)
+        for _ in range(3):
+            lines.answer(1, 2, 1.0)
+        assert lines.waiting(everyone, 1.0).tolist() == [0, 3, 0]
+        assert lines.waiting(everyone, 1.7).tolist() == [0, 2, 0]
+        assert lines.waiting(everyone, 2.5).tolist() == [0, 0, 0]
+        lines.down(1, 2.5)
+        assert lines.waiting(everyone, 2.6).tolist() == [0, 0, 0]
 
     def test_pulls_go_first(self):
         lines = self.lines()

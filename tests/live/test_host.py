@@ -350,3 +350,26 @@ def test_messages_under_way_from_a_lost_host_do_not_arrive():
 def test_the_engine_does_not_need_ray_to_be_imported():
     program = "import sys, replnet.live; assert 'ray' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
+@pytest.mark.parametrize("network", [*FEW.values(), SOURCES], ids=[*FEW, "sources"])
+def test_who_is_fresh_now_is_what_the_log_says(network, sampled):
+    world = World(plan(network), 2, 5, 20.0, sampled, logged=True)
+    for until in (1.0, 7.0, 13.0):
+        world.run(until=until)
+        states = {}
+        for host, given in zip(world.hosts.values(), world.given, strict=True):
+            world.take(host.rows())
+            held, fresh, waiting = host.report(until).states
+            states |= dict(zip(given.own.tolist(), zip(held.tolist(), fresh.tolist(), strict=True), strict=True))
+            assert np.isfinite(waiting).all()
+        changed, left = {}, {}
+        for _, at, event, node, _, had, source in sorted(world.log, key=lambda row: row[1]):
+            if event == "update" or (event == "start" and node == source):
+                changed[source] = at if event == "update" else had
+            elif event in ("start", "reply") and had is not None:
+                left[node, source] = max(had, left.get((node, source), -np.inf))
+        for i, name in enumerate(world.compiled.names):
+            mine = [] if world.compiled.clients[i] else [(at, of) for (node, of), at in left.items() if node == name]
+            assert states[i] == (len(mine), sum(at >= changed[of] for at, of in mine))
