@@ -128,7 +128,7 @@ def run(
             echo(said, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
     engine = engine or suited(loaded)
-    with watched_run(loaded, engine, show) as watch:
+    with watched_run(loaded, engine, options["seed"], show) as watch:
         result = _ran(loaded, engine, watch=watch, **options)
         write_result(result, form)
         if explain:

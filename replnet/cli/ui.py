@@ -66,7 +66,7 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
 
 
 @contextmanager
-def watched_run(network: Network, engine: str, show: bool) -> Iterator[Watch | None]:
+def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterator[Watch | None]:
     """Pages that show a run, if that was asked for, by what the callback is given; they stay until Ctrl-C."""
     if not show:
         yield None
@@ -76,7 +76,7 @@ def watched_run(network: Network, engine: str, show: bool) -> Iterator[Watch | N
 
     with tempfile.TemporaryDirectory(prefix="replnet-ui-") as place:
         file = Path(place) / f"run{SUFFIX}"
-        with recording(file, network, engine) as look:
+        with recording(file, network, engine, seed) as look:
             pages = _served(file)
             try:
                 yield look

@@ -16,7 +16,19 @@ from replnet.web import fields, series
 from replnet.web.answers import NetworkQuestion, best_size, emulated, predicted, sized
 from replnet.web.desk import Desk
 from replnet.web.fields import Control
-from replnet.web.frame import Opened, address, chart, copied, drawn, framed, network_pairs, renamed, slider, table, tabled
+from replnet.web.frame import (
+    Opened,
+    address,
+    chart,
+    copied,
+    drawn,
+    framed,
+    network_pairs,
+    renamed,
+    slider,
+    table,
+    tabled,
+)
 
 SETTLED = 0.3  # seconds without a change after which it is worth to emulate
 QUICK = 0.1  # seconds after which a prediction is called slow

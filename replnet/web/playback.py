@@ -3,7 +3,8 @@
 A replica that holds data from S is fresh at t if its source had no update in (S, t]. It keeps the freshest that it was
 ever sent, so between two replies what it has is fresh from the first of them until the next update after S, or not at
 all: each stretch of time with a copy has at most one fresh stretch, at its beginning. A client has what its last answer
-brought, and that is fresh or stale by the instant of the answer. Means over time are exact:
+brought, and that is fresh or stale by the instant of the answer. Who is down when follows from the network and the
+seed; of that there are no events, and copies do not count meanwhile, even if they are kept. Means over time are exact:
 
     fresh copies on average over (a, b]  =  (F(b) - F(a)) / (H(b) - H(a)),                      (1)
 
@@ -21,36 +22,16 @@ from typing import Any, final
 
 import numpy as np
 
+from replnet.engines.outages import DOWN, Outages
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.network.network import Network
+from replnet.web.node_spans import NodeSpans
+from replnet.web.outage_bands import Band, down_spans, planned_bands, planned_outages
 
 COLUMNS = ("at", "event", "node", "left", "source")
 HOLDING = ("start", "reply", "answer")  # events after which a node has a copy
+PULLING = ("download", "poll", "query")
 MOST_GROUPS = 8  # that are followed over time
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class CopySpans:
-    """CopySpans of time: of which node, from when to when."""
-
-    node: Ints
-    begin: Floats
-    end: Floats
-
-    def of(self, nodes: Ints) -> CopySpans:
-        """Those of some nodes."""
-        mine = np.isin(self.node, nodes)
-        return CopySpans(self.node[mine], self.begin[mine], self.end[mine])
-
-    def until(self, times: Floats) -> Floats:
-        """Their lengths added up until each of these times."""
-        return _since(self.begin, times) - _since(self.end, times)
-
-    def at(self, time: float, nodes: int) -> Ints:
-        """How many of each node's there are at a time."""
-        now = (self.begin <= time) & (time < self.end)
-        return np.bincount(self.node[now], minlength=nodes)
 
 
 @final
@@ -61,9 +42,11 @@ class Playback:
     network: Network
     engine: str
     end: float
-    held: CopySpans
-    fresh: CopySpans
+    held: NodeSpans
+    fresh: NodeSpans
     answers: tuple[Ints, Floats, Flags]  # of clients: who, when, and whether it was fresh
+    pulls: Floats  # when they were sent
+    bands: tuple[Band, ...] = ()  # when something was out of order
 
     def levels(self, bins: int) -> tuple[Floats, dict[str, Floats]]:
         """The middles of equal spans of time, and by group the share of its copies that were fresh in each, (1)."""
@@ -71,11 +54,13 @@ class Playback:
         shares = {name: self._share(members, edges) for name, members in self.groups.items()}
         return (edges[1:] + edges[:-1]) / 2, shares
 
-    def states(self, time: float) -> dict[str, tuple[int, int]]:
-        """By name, how many copies a node has at a time, and how many of them are fresh."""
-        size = self.network.size
-        held, fresh = self.held.at(time, size).tolist(), self.fresh.at(time, size).tolist()
-        return dict(zip(self.network.topology.names, zip(held, fresh, strict=True), strict=True))
+    def states(self, time: float) -> tuple[Ints, Ints]:
+        """How many copies every node has at a time, and how many of them are fresh."""
+        return self.held.at(time, self.network.size), self.fresh.at(time, self.network.size)
+
+    def pace(self, bins: int) -> Floats:
+        """Pulls per unit of time in each of these equal spans."""
+        return np.asarray(np.histogram(self.pulls, bins, (0.0, self.end or 1.0))[0] * bins / (self.end or 1.0))
 
     @cached_property
     def groups(self) -> dict[str, Ints]:
@@ -113,10 +98,15 @@ def playback(file: Path, replication: int) -> Playback:
     about = json.loads((table.schema.metadata or {}).get(b"replnet", b"{}"))
     if "network" not in about or not table.num_rows:
         raise ValueError(f"{file}: has no events of replication {replication} (a file of replnet run --trace)")
-    return of_events(Network.from_data(about["network"]), _columns(table), about.get("engine", ""))
+    network, events = Network.from_data(about["network"]), _columns(table)
+    end = float(events["at"].max())
+    outages = planned_outages(network, about["seed"], replication, end) if "seed" in about else None
+    return of_events(network, events, about.get("engine", ""), outages)
 
 
-def of_events(network: Network, events: Mapping[str, Any], engine: str = "") -> Playback:
+def of_events(
+    network: Network, events: Mapping[str, Any], engine: str = "", outages: Outages | None = None
+) -> Playback:
     """From columns of events: `at`, `event`, `node`, `left` and `source`; names, and None for no source."""
     number = {name: at for at, name in enumerate(network.topology.names)}
     at, left = np.asarray(events["at"], dtype=float), np.asarray(events["left"], dtype=float)
@@ -130,33 +120,44 @@ def of_events(network: Network, events: Mapping[str, Any], engine: str = "") -> 
     order = np.flatnonzero(rows)[np.lexsort((at[rows], source[rows], node[rows]))]
     at_, node_, source_, left_ = at[order], node[order], source[order], left[order]
     answered = kind[order] == "answer"
+    life, over = _lives(outages, node_, at_)
     changes = {one: np.sort(_changes(kind, node, at, left, one)) for one in np.unique(source_).tolist()}
-    stop, until = np.full(order.size, end), np.empty(order.size)
-    first = np.flatnonzero(np.r_[True, (np.diff(node_) != 0) | (np.diff(source_) != 0)][: order.size])
+    stop, until = np.minimum(over, end), np.empty(order.size)
+    apart = (np.diff(node_) != 0) | (np.diff(source_) != 0) | (np.diff(life) != 0)
+    first = np.flatnonzero(np.r_[True, apart][: order.size])
     for begin, after in zip(first, [*first[1:], order.size], strict=True):
         here, updates = slice(begin, after), changes[int(source_[begin])]
         stop[begin : after - 1] = at_[begin + 1 : after]
         data = left_[here] if answered[begin] else np.maximum.accumulate(left_[here])
         until[here] = np.r_[updates, np.inf][np.searchsorted(updates, data, side="right")]
     fresh = until > at_
-    held = CopySpans(node_, at_, stop)
+    held = NodeSpans(node_, at_, stop)
     ends = np.where(answered, stop, np.minimum(until, stop))
-    good = CopySpans(node_[fresh], at_[fresh], ends[fresh])
-    return Playback(network, engine, end, held, good, (node_[answered], at_[answered], fresh[answered]))
+    good = NodeSpans(node_[fresh], at_[fresh], ends[fresh])
+    if outages is not None:
+        down = down_spans(outages, end)
+        held, good = held.without(down), good.without(down)
+    answers, pulls = (node_[answered], at_[answered], fresh[answered]), at[np.isin(kind, PULLING)]
+    return Playback(network, engine, end, held, good, answers, pulls, tuple(planned_bands(network, outages, end)))
+
+
+def _lives(outages: Outages | None, node: Ints, at: Floats) -> tuple[Ints, Floats]:
+    """How often nodes had lost their copy before these instants, and when each will do so next."""
+    life, over, falls = np.zeros(node.size, np.int64), np.full(node.size, np.inf), dict[int, list[float]]()
+    for when, turn, who, empties in outages.turns if outages is not None else ():
+        if turn == DOWN and empties:
+            falls.setdefault(who, [-np.inf]).append(when)
+    for who, times in falls.items():
+        mine = np.flatnonzero(node == who)
+        life[mine] = np.searchsorted(times, at[mine], side="right")
+        over[mine] = np.append(times, np.inf)[life[mine]]
+    return life, over
 
 
 def _changes(kind: Any, node: Ints, at: Floats, left: Floats, source: int) -> Floats:
     """When a source changed: its last change before the start, and all that follow."""
     mine = node == source
     return np.concatenate([left[mine & (kind == "start")], at[mine & (kind == "update")]])
-
-
-def _since(begins: Floats, times: Floats) -> Floats:
-    """The times since these instants, added up, at each of `times`."""
-    order = np.sort(begins)
-    sums = np.concatenate([[0.0], np.cumsum(order)])
-    count = np.searchsorted(order, times, side="right")
-    return np.asarray(count * times - sums[count])
 
 
 def _columns(table: Any) -> dict[str, Any]:

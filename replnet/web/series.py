@@ -11,19 +11,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from replnet.network.pictures.layout import Layout
 from replnet.report.arrange import PARTS, Arrangement, Series
 from replnet.report.table import VERDICTS
 from replnet.text.numbers import number
+from replnet.web.outage_bands import Band
 
 Row = Mapping[str, Any]
 Options = dict[str, Any]
 
 COLOURS = ("#2a8fd0", "#dd6b1c", "#0f9d77", "#b9649f", "#b98208", "#7c8791", "#4f6bd8", "#8a8a1e")
-FRESHNESS = ("#c2570c", "#d9a13b", "#8fb9a8", "#2a8fd0")  # from stale to fresh, lighter in between
 GRID, QUIET = "rgba(128, 140, 150, 0.28)", "#7c8791"
-MOST_GROUPS, MOST_LINKS = 60, 600  # along an axis; of a picture
-CROWD = 60  # nodes that are drawn small
+BAND, LIGHT, DARK = "#c2570c", 0.06, 0.3  # and how opaque
+MOST_GROUPS = 60  # along an axis
+TIME: Mapping[str, Any] = {
+    "type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False},
+}  # fmt: skip
 SHAPES, OFTEN = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
 # A stroke from the low to the high end of an interval, with two caps.
 WHISKER = """(params, api) => {
@@ -40,7 +42,7 @@ def shown(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def base(x: Options, y: Options, series: list[Options]) -> Options:
+def base(x: Row, y: Row, series: list[Options]) -> Options:
     """A chart with these axes; it moves only where the page does."""
     axis: Options = {"axisLine": {"lineStyle": {"color": QUIET}}, "splitLine": {"lineStyle": {"color": GRID}}}
     name = {"nameLocation": "middle", "nameGap": 30}
@@ -111,7 +113,11 @@ def marks(name: str, colour: str, places: Sequence[tuple[float, Row]], symbol: s
 
 
 def over_time(
-    middles: Sequence[float], levels: Mapping[str, Sequence[float]], predicted: Mapping[str, float], time: float
+    middles: Sequence[float],
+    levels: Mapping[str, Sequence[float]],
+    predicted: Mapping[str, float],
+    time: float,
+    bands: Sequence[Band] = (),
 ) -> Options:
     """How fresh every group was over time; thin and dashed, what is predicted of it; and a line at a `time`."""
     drawn: list[Options] = []
@@ -127,10 +133,21 @@ def over_time(
             thin = {"symbol": "none", "silent": True, "lineStyle": {"type": "dashed", "width": 1}, "endLabel": label}
             drawn.append({**line, **thin, "data": ends})
     now = {"id": "now", "type": "line", "symbol": "none", "silent": True, "lineStyle": {"color": QUIET, "width": 2}}
-    drawn.append({**now, "data": at_time(time)})
-    x: Options = {"type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False}}
-    made = base(x, {"type": "value", "name": "freshness", "min": 0, "max": 1}, drawn)
+    drawn += [banded(bands), {**now, "data": at_time(time)}]
+    made = base(TIME, {"type": "value", "name": "freshness", "min": 0, "max": 1}, drawn)
     return made | {"grid": made["grid"] | {"right": 64}}
+
+
+def banded(bands: Iterable[Band]) -> Options:
+    """Times at which something was out of order: the darker, the more of it."""
+    areas = []
+    for band in bands:
+        colour = {"color": BAND, "opacity": LIGHT + (DARK - LIGHT) * band.share}
+        areas.append([{"name": band.what, "xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
+    words = {"show": True, "position": "insideTop", "color": QUIET, "fontSize": 10}
+    if len({band.what for band in bands}) < len(areas):
+        words = {"show": False}
+    return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"label": words, "data": areas}}
 
 
 def at_time(time: float) -> list[list[float]]:
@@ -138,80 +155,32 @@ def at_time(time: float) -> list[list[float]]:
     return [[time, 0.0], [time, 1.0]]
 
 
-def picture(plan: Layout, graph: Any, states: Mapping[str, tuple[int, int]]) -> Options:
-    """The network with its nodes by their state; `plan` says where they stand."""
-    pairs = [(a, b) for a, b in graph.edges if a in plan.places and b in plan.places][:MOST_LINKS]
-    links: Options = {"type": "lines", "coordinateSystem": "cartesian2d", "silent": True}
-    links |= {"lineStyle": {"color": QUIET, "opacity": 0.45, "width": 1}}
-    links["data"] = [{"coords": [plan.places[a], plan.places[b]]} for a, b in pairs]
-    nodes: Options = {"id": "nodes", "type": "scatter", "cursor": "default", "z": 3}
-    nodes["data"] = nodes_at(plan, graph, states)
-    hidden = {"type": "value", "show": False, "min": -0.03, "max": 1.03}
-    tip = {"trigger": "item", "confine": True, "formatter": "{b}"}
-    grid = {"left": 16, "right": 16, "top": 16, "bottom": 16}
-    made: Options = {"animation": False, "aria": {"enabled": True}, "tooltip": tip, "grid": grid}
-    return made | {"xAxis": hidden, "yAxis": hidden, "series": [links, nodes]}
-
-
-def nodes_at(plan: Layout, graph: Any, states: Mapping[str, tuple[int, int]]) -> list[Options]:
-    """Nodes by shape and colour: sources squares, fresh copies filled dots, stale ones hollow triangles, some of each
-    diamonds."""
-    found = []
-    for name, (x, y) in plan.places.items():
-        symbol, style, words = _state(graph.nodes[name]["role"], *states.get(name, (0, 0)))
-        node: Options = {"id": name, "name": f"{name}: {words}", "value": [x, y], "symbol": symbol, "itemStyle": style}
-        found.append(node | {"symbolSize": 13 if len(plan.places) < CROWD else 9})
-    return found
-
-
-def _state(role: str, held: int, fresh: int) -> tuple[str, Options, str]:
-    if role == "source":
-        return "rect", {"color": QUIET}, "source"
-    if not held:
-        return "circle", {"color": "transparent", "borderColor": QUIET, "borderType": "dotted"}, "no copy"
-    count = f"{fresh} of {held} copies fresh" if held > 1 else ""
-    if fresh == held:
-        return "circle", {"color": COLOURS[0]}, count or "fresh"
-    if not fresh:
-        return "triangle", {"color": "transparent", "borderColor": COLOURS[1], "borderWidth": 2}, count or "stale"
-    return "diamond", {"color": COLOURS[2]}, count
-
-
 def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float]) -> Options:
     """How many messages were sent per unit of time, and how late wakes were, each with an axis of its own."""
     said = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
-    drawn: list[Options] = []
-    for at, (name, values) in enumerate(said):
-        style = {"color": COLOURS[at]}
-        line: Options = {"name": name, "type": "line", "yAxisIndex": at, "itemStyle": style, "symbol": "none"}
-        line["lineStyle"] = {"width": 1.5, "type": ("solid", "dashed")[at]}
-        drawn.append(line | {"data": list(zip(times, map(shown, values), strict=True))})
-    axis: Options = {"type": "value", "min": 0, "splitNumber": 4}
-    x: Options = {"type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False}}
-    made = base(x, axis, drawn)
-    right = made["yAxis"] | axis | {"splitLine": {"show": False}}
-    return made | {"yAxis": [made["yAxis"], right], "grid": made["grid"] | {"right": 64, "left": 64}}
+    made = counted(times, dict(said), [])
+    made["series"][-1]["yAxisIndex"] = 1
+    right = made["yAxis"] | {"splitLine": {"show": False}}
+    return made | {"yAxis": [made["yAxis"], right], "grid": made["grid"] | {"right": 64}}
 
 
-def by_share(plan: Layout, graph: Any, shares: Mapping[str, float]) -> Options:
-    """The network with every node coloured by how fresh its group is; sources are squares, and grey is not known."""
-    made = picture(plan, graph, {})
-    known, others = list[Options](), list[Options]()
-    for node in made["series"][1]["data"]:
-        about = graph.nodes[node["id"]]
-        share = None if about["role"] == "source" else shares.get(about["group"])
-        words = about["role"] if share is None else f"{about['group']}, {share:.3f} fresh"
-        one = node | {"name": f"{node['id']}: {words}"}
-        if share is None:
-            others.append(one)
-        else:
-            known.append(one | {"value": [*one["value"], share], "symbol": "circle", "itemStyle": {}})
-    nodes: Options = {"type": "scatter", "cursor": "default", "z": 3}
-    scale = {"type": "continuous", "seriesIndex": 2, "dimension": 2, "min": 0, "max": 1, "calculable": False}
-    look = {"orient": "horizontal", "left": "center", "bottom": 0, "text": ["fresh 1", "0"], "itemWidth": 12}
-    colours = {"inRange": {"color": list(FRESHNESS)}, "textStyle": {"color": QUIET}}
-    drawn = [made["series"][0], nodes | {"data": others}, nodes | {"data": known}]
-    return made | {"series": drawn, "visualMap": scale | look | colours, "grid": made["grid"] | {"bottom": 44}}
+def queues(times: Sequence[float], lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Options:
+    """How many messages a node of each group had in line: on average, and dashed the most of any."""
+    curves: dict[str, Sequence[float]] = {}
+    for group, (mean, most) in list(lines.items())[: len(COLOURS)]:
+        curves |= {f"{group}, mean": mean, f"{group}, longest": most}
+    return counted(times, curves, [])
+
+
+def counted(times: Sequence[float], curves: Mapping[str, Sequence[float]], bands: Iterable[Band]) -> Options:
+    """Curves of what is counted; every second one is dashed."""
+    drawn = [banded(bands)]
+    for at, (name, values) in enumerate(curves.items()):
+        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[at % len(COLOURS)]}}
+        look = {"symbol": "none", "lineStyle": {"width": 1.5, "type": ("solid", "dashed")[at % 2]}}
+        drawn.append({**line, **look, "data": list(zip(times, map(shown, values), strict=True))})
+    made = base(TIME, {"type": "value", "min": 0, "splitNumber": 4}, drawn)
+    return made | {"grid": made["grid"] | {"left": 64}}
 
 
 def cells(row: Row) -> Options:

@@ -14,8 +14,8 @@ from typing import Any, final
 from fastapi import Request
 from nicegui import run, ui
 
+from replnet.laws.law import Ints
 from replnet.live.pool import Failure
-from replnet.network.pictures.layout import layout
 from replnet.study.predict import predict
 from replnet.web import series
 from replnet.web.answers import NetworkQuestion, recorded, shown_live
@@ -23,6 +23,7 @@ from replnet.web.desk import Desk
 from replnet.web.frame import Opened, address, chart, framed, network_pairs, renamed, slider
 from replnet.web.live_record import SUFFIX
 from replnet.web.live_view import LiveView
+from replnet.web.network_chart import NetworkChart
 from replnet.web.playback import Playback, playback, replications
 
 BINS, STEPS = 300, 1000  # of the curves, and of the handle
@@ -32,7 +33,7 @@ LIVE = "live"
 ENGINES = {
     "array": "array, the compiled engine", "step": "step, node by node", LIVE: "live, for real, by Ray actors",
 }  # fmt: skip
-LEGEND = "■ source   ● fresh   △ stale   ◆ some of its copies fresh   dotted: no copy"
+BANDS = " Bands: something was out of order, the darker the more of it."
 
 
 def page(opened: Opened) -> Callable[..., Any]:
@@ -118,14 +119,12 @@ class PlaybackView:
             if isinstance(found, ValueError):
                 ui.label(str(found)).classes("rn-bad").props("role=alert")
                 return
-            self.shown, known, lines = found
+            self.shown, self.network, known, lines = found
             self.time = min(max(self.shown.end / 2 if self.start is None else self.start, 0.0), self.shown.end)
             self._build(self.shown, known, lines)
         self._say(self.shown, self.shown.states(self.time))
 
     def _build(self, shown: Playback, known: list[int], lines: dict[str, float]) -> None:
-        graph = shown.network.graph
-        self.plan, self.graph = layout(graph), graph
         with ui.element("div").classes("rn-play"):
             self.button = ui.button(icon="play_arrow").props('round aria-label="Play"').on_click(self._toggle)
             self.slider = slider("Time", STEPS, self._place, self._dragged)
@@ -136,14 +135,15 @@ class PlaybackView:
             )
         middles, levels = shown.levels(BINS)
         curves = {name: shares.tolist() for name, shares in levels.items()}
-        self.curves = chart(
-            series.over_time(middles.tolist(), curves, lines, self.time), "Freshness by level over time"
-        )
-        ui.label("Dashed: predicted.").classes("rn-quiet")
+        times = middles.tolist()
+        drawn = series.over_time(times, curves, lines, self.time, shown.bands)
+        self.curves = chart(drawn, "Freshness by level over time")
+        ui.label(f"Dashed: predicted.{BANDS if shown.bands else ''}").classes("rn-quiet")
         self.now = ui.label("").classes("rn-quiet")
-        self.picture = chart(series.picture(self.plan, graph, shown.states(self.time)), "The network, node by node")
-        more = f"   {self.plan.left_out:,} more nodes are not drawn." if self.plan.left_out else ""
-        ui.label(LEGEND + more).classes("rn-quiet")
+        self.picture = chart(self.network.by_state(*shown.states(self.time), lines), "The network by freshness")
+        ui.label(self.network.legend).classes("rn-quiet")
+        pace = series.counted(times, {"pulls per unit of time": shown.pace(BINS).tolist()}, shown.bands)
+        chart(pace, "Pulls per unit of time")
         self.timer = ui.timer(TICK, self._step, active=False)
 
     @property
@@ -162,10 +162,10 @@ class PlaybackView:
         self.time = min(max(time, 0.0), shown.end)
         states = shown.states(self.time)
         self._set(self.curves, {"id": "now", "data": series.at_time(self.time)})
-        self._set(self.picture, {"id": "nodes", "data": series.nodes_at(self.plan, self.graph, states)})
+        self._set(self.picture, {"id": "nodes", "data": self.network.nodes_data(*states)})
         self._say(shown, states)
 
-    def _say(self, shown: Playback, states: dict[str, tuple[int, int]]) -> None:
+    def _say(self, shown: Playback, states: tuple[Ints, Ints]) -> None:
         """In words, and in the address."""
         self.clock.set_text(f"t = {self.time:.4g} of {shown.end:.4g}")
         self.now.set_text(_counts(shown, states))
@@ -197,8 +197,8 @@ class PlaybackView:
         ui.navigate.to(address("/watch", *pairs, ("replication", str(event.value))))
 
 
-def _loaded(file: Path, replication: int) -> tuple[Playback, list[int], dict[str, float]] | ValueError:
-    """A replication, the others that there are, and what is predicted of its groups."""
+def _loaded(file: Path, replication: int) -> tuple[Playback, NetworkChart, list[int], dict[str, float]] | ValueError:
+    """A replication, its network, the replications that there are, and what is predicted of the groups."""
     try:
         known = replications(file)
         shown = playback(file, replication)
@@ -206,13 +206,11 @@ def _loaded(file: Path, replication: int) -> tuple[Playback, list[int], dict[str
     except ValueError as error:
         return error
     lines = {row.group: row.predicted for row in rows if row.metric == "freshness" and row.predicted is not None}
-    return shown, known, lines
+    return shown, NetworkChart(shown.network), known, lines
 
 
-def _counts(shown: Playback, states: dict[str, tuple[int, int]]) -> str:
+def _counts(shown: Playback, states: tuple[Ints, Ints]) -> str:
     """How many copies of every group are fresh now, in words."""
-    names, found = shown.network.topology.names, []
-    for group, members in shown.groups.items():
-        both = [states[names[one]] for one in members.tolist()]
-        found.append(f"{group}: {sum(fresh for _, fresh in both):,} of {sum(held for held, _ in both):,} fresh")
-    return "; ".join(found)
+    held, fresh = states
+    sums = [(group, fresh[members].sum(), held[members].sum()) for group, members in shown.groups.items()]
+    return "; ".join(f"{group}: {good:,} of {every:,} fresh" for group, good, every in sums)

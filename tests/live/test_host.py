@@ -359,10 +359,10 @@ def test_who_is_fresh_now_is_what_the_log_says(network, sampled):
     for until in (1.0, 7.0, 13.0):
         world.run(until=until)
         states = {}
-        for host, given in zip(world.hosts.values(), world.given, strict=True):
+        for host, mine in zip(world.hosts.values(), world.given, strict=True):
             world.take(host.rows())
             held, fresh, waiting = host.report(until).states
-            states |= dict(zip(given.own.tolist(), zip(held.tolist(), fresh.tolist(), strict=True), strict=True))
+            states |= dict(zip(mine.own.tolist(), zip(held.tolist(), fresh.tolist(), strict=True), strict=True))
             assert np.isfinite(waiting).all()
         changed, left = {}, {}
         for _, at, event, node, _, had, source in sorted(world.log, key=lambda row: row[1]):

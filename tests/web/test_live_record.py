@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import replnet as rn
+from replnet.engines.watcher import NodeStates
 from replnet.live import Glimpse
+from replnet.live.clocks import Standstill
+from replnet.live.result import Outage
 from replnet.web import live_record
 from replnet.web.live_record import LiveRecord, recording
+from replnet.web.outage_bands import Band
 
 NETWORK = rn.cascade(depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
 
@@ -25,7 +30,7 @@ def test_what_is_written_is_read_while_it_grows(tmp_path):
     with recording(file, NETWORK, "live") as look:
         record = LiveRecord(file)
         assert record.update()
-        assert record.about == {"network": NETWORK.data(), "engine": "live"}
+        assert record.about == {"network": NETWORK.data(), "engine": "live", "seed": 1}
         assert record.words == "Starting …"
         for glimpse in (seen(0.0, 0.0), seen(1.0, 0.5, 30), seen(2.0, 0.25, 50)):
             look(glimpse)
@@ -72,3 +77,49 @@ def test_runs_in_virtual_time_are_watched_as_well(tmp_path):
     assert last["events"] == found.events
     measured = {row.group: row.measured for row in found.rows}
     assert last["fresh"] == pytest.approx(measured)
+
+
+LIMITED = rn.redundant(
+    replicas=2, ask=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", queries="exponential(rate=1)",
+    bandwidth=5,
+)  # fmt: skip
+
+
+def stands(held: list[int], fresh: list[int], waiting: list[float]) -> NodeStates:
+    return NodeStates(np.array(held), np.array(fresh), np.array(waiting))
+
+
+def test_what_nodes_have_is_told_one_by_one_and_by_group(tmp_path):
+    assert LIMITED.topology.names == ("source", "replica 1", "replica 2", "client 1")
+    first, second = stands([0, 1, 1, 0], [0, 1, 0, 0], [2, 1, 4, 0]), stands([0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 7, 0])
+    with recording(tmp_path / "run.glimpses", LIMITED, "live", seed=3) as look:
+        look(replace(seen(1.0, 0.5), states=first))
+        look(replace(seen(2.0, 0.5), states=second))
+    record = LiveRecord(tmp_path / "run.glimpses")
+    record.update()
+    assert record.latest["nodes"] == {"held": [0, 1, 0, 0], "fresh": [0, 0, 0, 0], "waiting": [0, 0, 7, 0]}
+    assert [one["copies"] for one in record.points] == [{"level 1": [2, 1]}, {"level 1": [1, 0]}]
+    assert record.lines() == {"level 1": ([2.5, 3.5], [4.0, 7.0]), "sources": ([2.0, 0.0], [2.0, 0.0])}
+    assert all("nodes" not in one for one in record.points)
+
+
+def test_of_many_nodes_there_are_groups_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_record, "MOST_NODES", 3)
+    with recording(tmp_path / "run.glimpses", LIMITED, "live") as look:
+        look(replace(seen(1.0, 0.5), states=stands([0, 1, 1, 0], [0, 1, 0, 0], [2, 1, 4, 0])))
+    record = LiveRecord(tmp_path / "run.glimpses")
+    record.update()
+    assert ("nodes" in record.latest, record.latest["copies"]) == (False, {"level 1": [2, 1]})
+
+
+def test_what_is_lost_is_a_band_until_it_is_back(tmp_path):
+    """Of what stood still it is known when that was heard of."""
+    gone, back = Outage(0, ("1.1",), "died", 2.0), Outage(1, ("1", "2"), "died", 1.0, 1.5)
+    stood = Standstill("the driver", 3.0, 2.5)
+    with recording(tmp_path / "run.glimpses", NETWORK, "live") as look:
+        for now in (4.0, 5.0):
+            look(replace(seen(now, 0.5), lost=(gone, back), stood=(stood,)))
+    record = LiveRecord(tmp_path / "run.glimpses")
+    record.update()
+    assert record.bands() == [Band(2.0, 5.0, "1.1"), Band(1.0, 1.5, "2 nodes"), Band(3.0, 4.0, "the driver")]
+    assert "host 0 died: lost from t = 2 to the end" in record.words

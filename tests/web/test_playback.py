@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.web.playback import of_events, playback, replications
+from replnet.web.playback import Playback, of_events, playback, replications
 
+EMPTIED = rn.cascade(
+    depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=2)",
+    faults=[{"crash": "replicas", "up": "exponential(mean=4)", "down": "exponential(mean=1)"}],
+)  # fmt: skip
 CHAIN = {"depth": 1, "branching": 2, "updates": "exponential(rate=1)", "downloads": "exponential(rate=1)"}
 
 
@@ -31,13 +35,19 @@ def scripted() -> dict[str, list]:
     )
 
 
+def state(shown: Playback, time: float, name: str) -> tuple[int, int]:
+    held, fresh = shown.states(time)
+    number = shown.network.topology.number[name]
+    return int(held[number]), int(fresh[number])
+
+
 def test_who_is_fresh_when():
     """Replica 1 is fresh in [0, 2) and [3, 6), though a reply that was overtaken comes at 5; replica 2 in [4, 6)."""
     shown = of_events(rn.cascade(**CHAIN), scripted())
     assert shown.end == 8
     times = (0.0, 2.5, 3.0, 5.5, 7.0)
-    assert [shown.states(t)["1"] for t in times] == [(1, 1), (1, 0), (1, 1), (1, 1), (1, 0)]
-    assert [shown.states(t)["2"] for t in times] == [(1, 0), (1, 0), (1, 0), (1, 1), (1, 0)]
+    assert [state(shown, t, "1") for t in times] == [(1, 1), (1, 0), (1, 1), (1, 1), (1, 0)]
+    assert [state(shown, t, "2") for t in times] == [(1, 0), (1, 0), (1, 0), (1, 1), (1, 0)]
     middles, levels = shown.levels(4)
     assert middles.tolist() == [1, 3, 5, 7]
     assert levels["level 1"].tolist() == [0.5, 0.25, 1.0, 0.0]
@@ -47,11 +57,11 @@ def test_a_replica_without_a_copy_does_not_count():
     events = scripted()
     events["left"][2] = np.nan
     shown = of_events(rn.cascade(**CHAIN), events)
-    assert shown.states(1.0)["2"] == (0, 0)
+    assert state(shown, 1.0, "2") == (0, 0)
     assert shown.levels(2)[1]["level 1"].tolist() == [3 / 4, 4 / 8]
 
 
-@pytest.mark.parametrize("source", ["cooperative", "graph", "redundant", "compose"])
+@pytest.mark.parametrize("source", ["cooperative", "graph", "redundant", "compose", "faults", EMPTIED])
 def test_the_means_of_a_trace_are_those_of_the_run(source, tmp_path):
     """Up to what happens after the last event, which is when a trace ends."""
     file = tmp_path / "run.parquet"

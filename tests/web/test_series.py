@@ -8,10 +8,10 @@ import pytest
 from command_line import SMALL
 
 import replnet as rn
-from replnet.network.pictures.layout import layout
 from replnet.study.store import durable
 from replnet.study.sweeps.finished import FAILURES
 from replnet.web import series
+from replnet.web.outage_bands import Band
 from replnet.web.sweep_view import cell_view, stamp, sweep_view
 
 
@@ -35,17 +35,6 @@ def test_cells_are_numbers_that_sort_and_words():
     found = series.cells(row)
     assert (found["measured"], found["interval"], found["verdict"]) == (0.33333, "0.30000 .. 0.40000", "✓ agree")
     assert [one["name"] for one in series.columns([found], ("group", "measured", "note"))] == ["group", "measured"]
-
-
-def test_states_of_nodes_differ_in_shape():
-    network = rn.load("graph")
-    states = {"hub-eu": (1, 1), "hub-us": (2, 1), "paris": (2, 0)}
-    drawn = series.picture(layout(network.graph), network.graph, states)
-    shapes = {one["name"].partition(":")[0]: one["symbol"] for one in drawn["series"][1]["data"]}
-    picked = [shapes[name] for name in ("news", "hub-eu", "hub-us", "paris")]
-    assert picked == ["rect", "circle", "diamond", "triangle"]
-    words = {one["name"] for one in drawn["series"][1]["data"]}
-    assert {"hub-us: 1 of 2 copies fresh", "rome: no copy", "paris: 0 of 2 copies fresh"} <= words
 
 
 def test_time_has_a_line_per_level_and_one_for_now():
@@ -106,19 +95,23 @@ def test_what_is_no_sweep(tmp_path):
     assert stamp(tmp_path / "none") == []
 
 
-def test_nodes_are_coloured_by_how_fresh_their_group_is():
-    graph = rn.load("cascade", ["depth=2", "branching=2"]).graph
-    drawn = series.by_share(layout(graph), graph, {"level 1": 0.5})
-    _, others, known = drawn["series"]
-    assert [one["value"][2] for one in known["data"]] == [0.5, 0.5]
-    assert {one["name"].partition(": ")[2] for one in known["data"]} == {"level 1, 0.500 fresh"}
-    assert {one["name"].partition(": ")[2] for one in others["data"]} == {"source", "replica"}
-    assert drawn["visualMap"]["seriesIndex"] == 2
-    json.dumps(drawn, allow_nan=False)
-
-
 def test_messages_and_lateness_have_an_axis_each():
     drawn = series.pace([1.0, 2.0], [10.0, float("nan")], [0.1, 0.2])
-    assert [one["data"] for one in drawn["series"]] == [[(1.0, 10.0), (2.0, None)], [(1.0, 0.1), (2.0, 0.2)]]
-    assert [one["yAxisIndex"] for one in drawn["series"]] == [0, 1]
-    assert len(drawn["yAxis"]) == 2
+    said, slip = named(drawn, "messages per unit of time") + named(drawn, "mean lateness of wakes")
+    assert [one["data"] for one in (said, slip)] == [[(1.0, 10.0), (2.0, None)], [(1.0, 0.1), (2.0, 0.2)]]
+    assert (said.get("yAxisIndex", 0), slip["yAxisIndex"], len(drawn["yAxis"])) == (0, 1, 2)
+
+
+def test_lines_have_a_mean_and_a_longest():
+    drawn = series.queues([1.0, 2.0], {"cluster": ([1.0, 2.5], [3.0, 9.0])})
+    mean, longest = named(drawn, "cluster, mean") + named(drawn, "cluster, longest")
+    assert [one["data"] for one in (mean, longest)] == [[(1.0, 1.0), (2.0, 2.5)], [(1.0, 3.0), (2.0, 9.0)]]
+    assert mean["lineStyle"]["type"] != longest["lineStyle"]["type"]
+
+
+def test_bands_are_the_darker_the_more_is_out_of_order():
+    bands = [Band(1.0, 2.0, "nodes down", 0.5), Band(2.0, 3.0, "nodes down", 1.0), Band(5.0, 6.0, "the driver")]
+    areas = series.banded(bands)["markArea"]["data"]
+    assert [(a["name"], a["xAxis"], b["xAxis"]) for a, b in areas] == [(what, one, end) for one, end, what, _ in bands]
+    weak, strong, whole = (a["itemStyle"]["opacity"] for a, _ in areas)
+    assert weak < strong == whole
