@@ -83,7 +83,10 @@ class Explorer:
             self.status = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
             self.error = ui.label("").classes("rn-bad").props("role=alert")
             self.chart = chart(series.by_group([]), "Freshness by group, predicted and measured")
-        with ui.element("section").classes("rn-stack rn-main").props("aria-label=Numbers"):
+        # There are no numbers before there is a network that can be.
+        self.numbers = ui.element("section").classes("rn-stack rn-main").props("aria-label=Numbers")
+        self.numbers.set_visibility(False)
+        with self.numbers:
             self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
             self.table = table("Rows")
             self.command, self.yaml = copied("Command", ""), copied("YAML", "")
@@ -224,6 +227,7 @@ class Explorer:
 
     def _show(self, words: str, rows: list[dict[str, Any]]) -> None:
         self.error.set_text("")
+        self.numbers.set_visibility(True)
         self.status.set_text(words)
         drawn(self.chart, series.by_group(rows))
         tabled(self.table, [series.cells(row) for row in rows], COLUMNS)

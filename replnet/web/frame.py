@@ -16,6 +16,7 @@ from replnet.web.series import columns
 
 Pair = tuple[str, str]
 
+PAGE = 15  # rows of a table
 SOON = 0.03  # seconds for which a slider may move on before it is answered
 
 # A head that the keyboard reaches: what it does by itself on a click, it does on Enter too.
@@ -113,7 +114,7 @@ def slider(about: str, high: float, place: float, moved: Callable[[float], None]
 def table(about: str) -> Any:
     """A table that is sorted by its heads and scrolls by itself; its column `cell` leads to the `link` of a row."""
     with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
-        made = ui.table(columns=[], rows=[], pagination=15).classes("w-full").props("dense flat")
+        made = ui.table(columns=[], rows=[], pagination=PAGE).classes("w-full").props("dense flat")
     made.add_slot("header-cell", HEAD)
     made.add_slot("body-cell-cell", LINK)
     return made
@@ -123,6 +124,7 @@ def tabled(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
     """A table has other rows, with those of the columns in which something is."""
     table.columns = columns(rows, names)
     table.rows = [{"id": at, **row} for at, row in enumerate(rows)]
+    table.props(add="hide-pagination") if len(rows) <= PAGE else table.props(remove="hide-pagination")
 
 
 def copied(title: str, text: str) -> Any:

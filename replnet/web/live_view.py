@@ -15,12 +15,11 @@ from replnet.web import series
 from replnet.web.frame import chart, drawn
 from replnet.web.live_record import LiveRecord
 from replnet.web.network_chart import NetworkChart
-from replnet.web.outage_bands import Band, planned_bands, planned_outages
+from replnet.web.outage_bands import Band, band_words, planned_bands, planned_outages
 
 EVERY = 0.5  # seconds between looks
 LEGEND = "Solid: measured since time zero. Dashed: predicted, with messages that take no longer than the network says."
-BANDS = " Bands: something was out of order in the first replication, the darker the more of it."
-NOW, SO_FAR = "As of now, in the first replication.", "By the freshness of its level so far."
+NOW, SO_FAR = "as of now, in the first replication", "by the freshness of its level so far"
 
 
 @final
@@ -62,9 +61,9 @@ class LiveView:
         self.network = network
         with self.body:
             fresh = chart(series.over_time([0.0], {}, {}, 0.0), "Freshness by level so far, as the run goes")
-            ui.label(LEGEND + (BANDS if self.live else "")).classes("rn-quiet")
+            self.legend = ui.label(LEGEND).classes("rn-quiet")
             places = chart(network.by_share({}, {}), "The network by freshness")
-            ui.label(f"{network.legend}   {NOW if self.live else SO_FAR}").classes("rn-quiet")
+            ui.label(f"{network.legend} · {NOW if self.live else SO_FAR}").classes("rn-quiet")
             pace = chart(series.pace([], [], []), "Messages per unit of time, and how late wakes were")
             pace.set_visibility(self.live)
             queues = chart(series.queues([], {}), "Messages in line at a node with limits")
@@ -95,8 +94,9 @@ class LiveView:
             return
         fresh, places, pace, queues = self.charts
         times, now = record.times, record.latest["now"]
-        begun = [one._replace(end=min(one.end, now)) for one in self.planned if one.begin < now]
-        drawn(fresh, series.over_time(times, record.curves(), self.lines, times[-1], [*begun, *record.bands()]))
+        bands = [one._replace(end=min(one.end, now)) for one in self.planned if one.begin < now] + record.bands()
+        drawn(fresh, series.over_time(times, record.curves(), self.lines, times[-1], bands))
+        self.legend.set_text(f"{LEGEND} {band_words(bands)}")
         if self.live:
             drawn(pace, series.pace(times, *record.pace()))
             drawn(queues, series.queues(times, record.lines()))

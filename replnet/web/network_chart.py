@@ -36,9 +36,9 @@ class NetworkChart:
     @property
     def legend(self) -> str:
         if not self.each:
-            return "Bars: the share of copies that are fresh.   ◇ predicted"
-        more = f"   {self._plan.left_out:,} more nodes are not drawn." if self._plan.left_out else ""
-        return f"■ source   ● fresh   △ stale   ◆ in between   dotted: no copy   small: client{more}"
+            return "Bars: the share of copies that are fresh · ◇ predicted · in brackets: how many nodes"
+        more = f" · {self._plan.left_out:,} more nodes are not drawn" if self._plan.left_out else ""
+        return f"■ source · ● fresh · △ stale · ◆ in between · dotted: no copy · small: client{more}"
 
     def by_state(self, held: Ints, fresh: Ints, predicted: Mapping[str, float], waiting: Sequence[int] = ()) -> Options:
         """Who has a fresh copy now; `waiting`: messages in the line of each node."""
@@ -121,16 +121,16 @@ class NetworkChart:
 
     def _bars(self, shares: Mapping[str, float], predicted: Mapping[str, float]) -> Options:
         """A bar for each group, in the order in which data flows."""
-        names, words = [*self._sizes], [f"{name}\n{size:,} nodes" for name, size in self._sizes.items()]
+        names, words = [*self._sizes], [f"{name} ({size:,})" for name, size in self._sizes.items()]
         bars: Options = {"id": "nodes", "name": "fresh", "type": "bar", "barMaxWidth": 26, "showBackground": True}
-        bars |= {"label": {"show": True, "position": "insideLeft"}, "itemStyle": {"color": COLOURS[0]}}
+        bars |= {"itemStyle": {"color": COLOURS[0]}}
         bars["data"] = self._lengths(shares)
         hollow = {"color": "transparent", "borderColor": COLOURS[1], "borderWidth": 2}
         marks: Options = {"name": "predicted", "type": "scatter", "symbol": "diamond", "symbolSize": 13, "z": 3}
         marks |= {"itemStyle": hollow, "data": [[shown(predicted.get(name)), at] for at, name in enumerate(names)]}
         x = {"type": "value", "min": 0, "max": 1, "name": "fresh"}
         made = base(x, {"type": "category", "data": words, "inverse": True}, [bars, marks])
-        return made | {"grid": made["grid"] | {"left": 120, "top": 30}}
+        return made | {"grid": made["grid"] | {"left": 16, "top": 30, "containLabel": True}}
 
     def _lengths(self, shares: Mapping[str, float]) -> list[float | None]:
         return [round(shares[name], 3) if name in shares else None for name in self._sizes]

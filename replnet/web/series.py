@@ -131,6 +131,7 @@ def over_time(
             ends = [[x, predicted[name]] for x in (0, middles[-1])]
             label = {"show": True, "formatter": "{a}", "textBorderColor": "transparent"}
             thin = {"symbol": "none", "silent": True, "lineStyle": {"type": "dashed", "width": 1}, "endLabel": label}
+            thin["labelLayout"] = {"moveOverlap": "shiftY"}
             drawn.append({**line, **thin, "data": ends})
     now = {"id": "now", "type": "line", "symbol": "none", "silent": True, "lineStyle": {"color": QUIET, "width": 2}}
     drawn += [banded(bands), {**now, "data": at_time(time)}]
@@ -143,11 +144,8 @@ def banded(bands: Iterable[Band]) -> Options:
     areas = []
     for band in bands:
         colour = {"color": BAND, "opacity": LIGHT + (DARK - LIGHT) * band.share}
-        areas.append([{"name": band.what, "xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
-    words = {"show": True, "position": "insideTop", "color": QUIET, "fontSize": 10}
-    if len({band.what for band in bands}) < len(areas):
-        words = {"show": False}
-    return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"label": words, "data": areas}}
+        areas.append([{"xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
+    return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"data": areas}}
 
 
 def at_time(time: float) -> list[list[float]]:

@@ -24,6 +24,7 @@ from replnet.web.frame import Opened, address, chart, framed, network_pairs, ren
 from replnet.web.live_record import SUFFIX
 from replnet.web.live_view import LiveView
 from replnet.web.network_chart import NetworkChart
+from replnet.web.outage_bands import band_words
 from replnet.web.playback import Playback, playback, replications
 
 BINS, STEPS = 300, 1000  # of the curves, and of the handle
@@ -33,7 +34,6 @@ LIVE = "live"
 ENGINES = {
     "array": "array, the compiled engine", "step": "step, node by node", LIVE: "live, for real, by Ray actors",
 }  # fmt: skip
-BANDS = " Bands: something was out of order, the darker the more of it."
 
 
 def page(opened: Opened) -> Callable[..., Any]:
@@ -138,7 +138,7 @@ class PlaybackView:
         times = middles.tolist()
         drawn = series.over_time(times, curves, lines, self.time, shown.bands)
         self.curves = chart(drawn, "Freshness by level over time")
-        ui.label(f"Dashed: predicted.{BANDS if shown.bands else ''}").classes("rn-quiet")
+        ui.label(f"Dashed: predicted. {band_words(shown.bands)}").classes("rn-quiet")
         self.now = ui.label("").classes("rn-quiet")
         self.picture = chart(self.network.by_state(*shown.states(self.time), lines), "The network by freshness")
         ui.label(self.network.legend).classes("rn-quiet")

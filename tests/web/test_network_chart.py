@@ -49,7 +49,7 @@ def test_many_nodes_are_a_bar_for_each_group(monkeypatch):
     held, fresh = np.array([0, 1, 1, 1, 1, 1, 0]), np.array([0, 1, 1, 1, 0, 0, 0])
     drawn = made.by_state(held, fresh, {"level 1": 0.5})
     bars, marks = drawn["series"]
-    assert drawn["yAxis"]["data"] == ["level 1\n2 nodes", "level 2\n4 nodes"]
+    assert drawn["yAxis"]["data"] == ["level 1 (2)", "level 2 (4)"]
     assert bars["data"] == made.nodes_data(held, fresh) == [1.0, 0.333]
     assert marks["data"] == [[0.5, 0], [None, 1]]
     assert made.by_share({"level 2": 0.25}, {})["series"][0]["data"] == [None, 0.25]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import replnet as rn
+from replnet.web import outage_bands
 from replnet.web.node_spans import NodeSpans
-from replnet.web.outage_bands import Band, planned_bands, planned_outages
+from replnet.web.outage_bands import Band, band_words, planned_bands, planned_outages
 
 E1 = "exponential(rate=1)"
 
@@ -24,9 +25,16 @@ def test_a_schedule_is_seen_where_it_is():
     assert bands([{"lose": 0.1}]) == []
 
 
-def test_what_is_shorter_than_a_bin_is_weak():
-    (found,) = bands([{"crash": "1", "at": 10, "lasts": 0.025}])
-    assert (found.begin, found.share) == (10, 0.25)
+def test_bands_in_words():
+    found = [Band(1, 2, "a down", 0.5), Band(2, 3, "a down", 1.0), Band(4, 5, "b"), Band(6, 7, "b")]
+    assert band_words(found) == "Bands: a down from 1 to 3; b 2 times. The darker, the more."
+    assert band_words([]) == ""
+
+
+def test_where_more_changes_what_is_shorter_than_a_bin_is_weak(monkeypatch):
+    monkeypatch.setattr(outage_bands, "BINS", 3)
+    found = bands([{"crash": "1", "at": 10, "lasts": 1}, {"crash": "2", "at": 30, "lasts": 10}], 60.0)
+    assert found == [Band(0, 20, "1, 2 down", 0.025), Band(20, 40, "1, 2 down", 0.25)]
 
 
 def test_who_goes_down_again_and_again_is_down_for_its_share():
