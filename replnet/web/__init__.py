@@ -9,9 +9,12 @@ Without a browser:
     answers   what pages ask for, computed in another process
     desk      one process that answers the latest question, and drops those that were asked before
     playback  who was fresh when, from the recorded events of a run
+    node_spans  stretches of time, each of a node
+    outage_bands  when something was out of order, as bands along the time
     live_record  how a run goes, glimpse by glimpse, in a file that grows
     sweep_view  what the pages of a sweep show, as plain data
     series    from rows to charts, as ECharts wants them
+    network_chart  a network by who is fresh in it: its nodes, or of very many a bar for each group
 
 In the browser:
 

@@ -115,15 +115,17 @@ def table(about: str) -> Any:
     """A table that is sorted by its heads and scrolls by itself; its column `cell` leads to the `link` of a row."""
     with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
         made = ui.table(columns=[], rows=[], pagination=PAGE).classes("w-full").props("dense flat")
+    made.set_visibility(False)
     made.add_slot("header-cell", HEAD)
     made.add_slot("body-cell-cell", LINK)
     return made
 
 
 def tabled(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
-    """A table has other rows, with those of the columns in which something is."""
+    """A table has other rows, with those of the columns in which something is; it is seen if there are any."""
     table.columns = columns(rows, names)
     table.rows = [{"id": at, **row} for at, row in enumerate(rows)]
+    table.set_visibility(bool(rows))
     table.props(add="hide-pagination") if len(rows) <= PAGE else table.props(remove="hide-pagination")
 
 

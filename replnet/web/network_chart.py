@@ -30,15 +30,16 @@ class NetworkChart:
 
     def __init__(self, network: Network) -> None:
         self._topology, self.each = network.topology, network.size <= MOST_NODES
-        if self.each:  # laid out where nobody waits
-            self._frame  # noqa: B018
+        if self.each:
+            self._plan = layout(network.graph)
+            self._frame = self._without_nodes()
 
     @property
     def legend(self) -> str:
         if not self.each:
             return "Bars: the share of copies that are fresh · ◇ predicted · in brackets: how many nodes"
         more = f" · {self._plan.left_out:,} more nodes are not drawn" if self._plan.left_out else ""
-        return f"■ source · ● fresh · △ stale · ◆ in between · dotted: no copy · small: client{more}"
+        return f"■ source · ● fresh · △ stale · ◆ in between · dotted: no copy, or down · small: client{more}"
 
     def by_state(self, held: Ints, fresh: Ints, predicted: Mapping[str, float], waiting: Sequence[int] = ()) -> Options:
         """Who has a fresh copy now; `waiting`: messages in the line of each node."""
@@ -50,13 +51,10 @@ class NetworkChart:
         """How fresh the group of each node is."""
         if not self.each:
             return self._bars(shares, predicted)
-        marks = []
-        for i, (group, role) in enumerate(
-            zip(self._topology.group.tolist(), self._topology.role.tolist(), strict=True)
-        ):
-            name = "" if role == SOURCE else self._topology.groups[group]
-            share = shares.get(name)
-            words = f"{name}, {share:.3f} fresh" if share is not None else name or ROLES[role]
+        marks, groups = [], (*self._topology.groups, "source")  # the last is that of number -1
+        for i, group in enumerate(self._topology.group.tolist()):
+            share = shares.get(groups[group])
+            words = f"{groups[group]}, {share:.3f} fresh" if share is not None else groups[group]
             marks.append(self._mark(i, share, words, MOSTLY))
         return self._drawn([mark for mark in marks if mark])
 
@@ -64,9 +62,8 @@ class NetworkChart:
         """By group, of the copies that there are, those that are fresh."""
         group, groups = self._topology.group, self._topology.groups
         copies, good = (np.bincount(group[group >= 0], each[group >= 0], len(groups)) for each in (held, fresh))
-        return {
-            name: one / all_ for name, one, all_ in zip(groups, good.tolist(), copies.tolist(), strict=True) if all_
-        }
+        both = zip(groups, good.tolist(), copies.tolist(), strict=True)
+        return {name: some / every for name, some, every in both if every}
 
     def nodes_data(self, held: Ints, fresh: Ints) -> list[Any]:
         """What alone changes of the chart while time goes on."""
@@ -74,10 +71,11 @@ class NetworkChart:
 
     def _marks(self, held: Ints, fresh: Ints, waiting: Sequence[int] = ()) -> list[Options]:
         found = []
+        nothing = ["no copy" if role == REPLICA else ROLES[role] for role in self._topology.role.tolist()]
         for i, (there, good) in enumerate(zip(held.tolist(), fresh.tolist(), strict=True)):
-            words = f"{good} of {there} copies fresh" if there > 1 else ("stale", "fresh")[good] if there else "no copy"
-            if not there and self._topology.role[i] != REPLICA:
-                words = ROLES[self._topology.role[i]]
+            words = (
+                f"{good} of {there} copies fresh" if there > 1 else ("stale", "fresh")[good] if there else nothing[i]
+            )
             line = f", {waiting[i]:,} messages in line" if waiting and waiting[i] else ""
             found.append(self._mark(i, good / there if there else None, words + line, ALL))
         return [mark for mark in found if mark]
@@ -95,12 +93,7 @@ class NetworkChart:
         node: Options = {"id": name, "name": f"{name}: {words}", "value": [*self._plan.places[name]], "symbol": symbol}
         return node | {"itemStyle": style, "symbolSize": size}
 
-    @cached_property
-    def _plan(self) -> Any:
-        return layout(self._topology.graph)
-
-    @cached_property
-    def _frame(self) -> tuple[Options, Options]:
+    def _without_nodes(self) -> tuple[Options, Options]:
         """A chart without nodes, and its links."""
         places = self._plan.places
         pairs = [(a, b) for a, b in self._topology.graph.edges if a in places and b in places][:MOST_LINKS]

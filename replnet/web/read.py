@@ -34,7 +34,7 @@ def page(opened: Opened) -> Callable[..., Any]:
 def cell_page(opened: Opened) -> Callable[..., Any]:
     def cell(request: Request) -> None:
         with framed("/read", f"Read: {opened.folder}"):
-            ui.link("All cells", "/read")
+            ui.link("All cells", "/read").classes("rn-link")
             body = ui.element("div").classes("rn-stack")
 
         async def fill() -> None:
@@ -97,8 +97,7 @@ class Reader:
         self.title.set_text(found["title"])
         self.progress.set_value(found["share"])
         with self.words:
-            _lines(found["words"][:1])
-            for one in found["words"][1:]:
+            for one in found["words"]:
                 ui.label(one).classes("rn-bad" if found["failed"] else "rn-quiet")
             if found["verdict"]:
                 ui.label(found["verdict"])

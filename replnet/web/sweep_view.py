@@ -31,15 +31,16 @@ def sweep_view(folder: Path) -> dict[str, Any]:
         return {"error": str(error)}
     plan = arrange(section(sweep))
     axes, note = [axis.name for axis in sweep.experiment.axes], sweep.about["note"]
-    more = [sweep.incomplete if sweep.incomplete not in note else "", sweep.mixed]
+    said = [note, sweep.incomplete]  # one of which mostly has the other in it
+    words = [one for one, other in zip(said, reversed(said), strict=True) if one not in other] or said[:1]
     return {
         "error": "",
         "title": f"{sweep.experiment.name}: {sweep.experiment.title}",
-        "words": [note, *filter(None, more)],
+        "words": list(filter(None, [*words, sweep.mixed])),
         "failed": len(sweep.failures),
         "share": sweep.done / max(len(sweep.cells), 1),
         "verdict": f"Overall{' so far' if sweep.incomplete else ''}: {sweep.verdict}." if sweep.verdict else "",
-        "claims": [f"{'✓' if holds(one) else '✗'} {one.text}" for one in sweep.claims],
+        "claims": [f"{'✗' if one.fails else '✓' if holds(one) else '?'} {one.text}" for one in sweep.claims],
         "charts": by_axis(plan) if plan else [],
         "legend": _legend(plan) if plan else "",
         "columns": ["cell", *axes, *COLUMNS],

@@ -17,6 +17,7 @@ from browser import CHROMIUM, Browser
 from command_line import SMALL
 
 import replnet as rn
+from replnet.engines.watcher import NodeStates
 from replnet.live import Glimpse
 from replnet.web.live_record import recording
 
@@ -167,17 +168,31 @@ def test_a_run_is_watched(browser, serve, run):
 
 def test_a_run_is_shown_while_it_happens(serve, browser, tmp_path):
     """Its curves grow with the record; the predicted ones, the network and what is late stand beside them."""
-    network = rn.cascade(depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)")
+    network = rn.cascade(
+        depth=2, branching=2, updates="exponential(rate=1)", downloads="exponential(rate=1)", bandwidth=10,
+        faults=[{"crash": "1", "at": 2, "lasts": 5}],
+    )  # fmt: skip
+    held, waiting = np.array([0, 1, 1, 1, 1, 1, 0]), np.array([3.0, 0, 0, 0, 0, 0, 0])
+
+    def seen(now: float, messages: int, slip: float, fresh: tuple[int, ...]) -> Glimpse:
+        states = NodeStates(held, np.array([0, *fresh, 0]), waiting)
+        shares = np.array([0.5, 0.25])
+        return Glimpse(now, 10.0, ("level 1", "level 2"), shares, (1, 2, 3, 0), messages, slip, states=states)
+
     file = tmp_path / "run.glimpses"
     with recording(file, network, "live") as look:
         for step in range(1, 4):
-            look(Glimpse(step, 10.0, ("level 1", "level 2"), np.array([0.5, 0.25]), (1, 2, 3, 0), 40 * step, 0.01))
+            look(seen(step, 40 * step, 0.01, (0, 0, 0, 0, 0)))
         pages = serve(file)
         browser.begin(pages.start)
         browser.wait_text("t = 3 of 10 (30%)")
-        browser.wait("document.querySelectorAll('.rn-chart svg').length === 3")
-        look(Glimpse(4.0, 10.0, ("level 1", "level 2"), np.array([0.4, 0.2]), (1, 2, 3, 0), 200, 0.5))
+        browser.wait("document.querySelectorAll('.rn-chart svg').length === 4")
+        browser.wait_text("1 down from 2 to 3")
+        fresh = "[...document.querySelectorAll('.rn-chart')][1].querySelectorAll('path[fill=\"#2a8fd0\"]').length"
+        assert browser.run(fresh) == 0
+        look(seen(4.0, 200, 0.5, (1, 1, 0, 0, 1)))
         browser.wait_text("200 messages · wakes 0.5 late")
-        browser.wait_text("level 2")
+        browser.wait_text("1 down from 2 to 4")
+        browser.wait(f"{fresh} === 3")
     browser.wait_text("Over.")
     check(browser, pages, "Over.")

@@ -86,6 +86,10 @@ def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
     assert stamp(tmp_path) != before
     shown = sweep_view(tmp_path)
     assert (shown["failed"], shown["share"], shown["charts"]) == (1, 0.0, [])
+    assert (shown["words"], shown["claims"]) == (
+        ["0 of 2 cells are finished; 1 failed: out of memory"],
+        ["? more downloads are better"],
+    )
     assert shown["rows"][0]["verdict"] == "✗ failed"
     assert shown["rows"][0]["note"] == "out of memory"
 
