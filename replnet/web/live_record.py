@@ -61,8 +61,11 @@ class _Plain:
 
     def of(self, seen: Glimpse) -> dict[str, Any]:
         shares = zip(seen.groups, map(float, seen.fresh), strict=True)
-        lost = [(one.heard, one.back, _briefly(one.nodes), str(one)) for one in seen.lost]
-        stood = [(one.at, self._stood.setdefault(str(one), seen.now), one.who, str(one)) for one in seen.stood]
+        lost = [(one.heard, one.back, f"{_briefly(one.nodes)} lost", str(one)) for one in seen.lost]
+        stood = [
+            (one.at, self._stood.setdefault(str(one), seen.now), f"{one.who} stood still", str(one))
+            for one in seen.stood
+        ]
         return {
             "now": seen.now,
             "horizon": seen.horizon,

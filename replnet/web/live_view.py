@@ -17,7 +17,7 @@ from replnet.web.live_record import LiveRecord
 from replnet.web.network_chart import NetworkChart
 from replnet.web.outage_bands import Band, band_words, planned_bands, planned_outages
 
-EVERY = 0.5  # seconds between looks
+EVERY = 1.0  # seconds between looks: drawing takes CPU time from a run that needs all of it
 LEGEND = "Solid: measured since time zero. Dashed: predicted, with messages that take no longer than the network says."
 NOW, SO_FAR = "as of now, in the first replication", "by the freshness of its level so far"
 
@@ -67,9 +67,9 @@ class LiveView:
             pace = chart(series.pace([], [], []), "Messages per unit of time, and how late wakes were")
             pace.set_visibility(self.live)
             queues = chart(series.queues([], {}), "Messages in line at a node with limits")
-            with ui.label("Messages in line at the nodes of a group.") as words:
-                words.classes("rn-quiet").set_visibility(self.live and limited)
-            queues.set_visibility(self.live and limited)
+            words = ui.label("Messages in line at a node with limits.").classes("rn-quiet")
+            for one in (queues, words):
+                one.set_visibility(self.live and limited)
         self.charts = fresh, places, pace, queues
 
     def _prepared(self) -> tuple[NetworkChart, dict[str, float], list[Band], bool]:
@@ -78,9 +78,8 @@ class LiveView:
         assert about is not None
         assert latest is not None
         network = Network.from_data(about["network"])
-        lines = {
-            row.group: row.predicted for row in predict(network).rows if row.metric == "freshness" and row.predicted
-        }
+        rows = [row for row in predict(network).rows if row.metric == "freshness"]
+        lines = {row.group: row.predicted for row in rows if row.predicted is not None}
         planned = list[Band]()
         if self.live:
             outages = planned_outages(network, about["seed"], 0, latest["horizon"])

@@ -121,5 +121,7 @@ def test_what_is_lost_is_a_band_until_it_is_back(tmp_path):
             look(replace(seen(now, 0.5), lost=(gone, back), stood=(stood,)))
     record = LiveRecord(tmp_path / "run.glimpses")
     record.update()
-    assert record.bands() == [Band(2.0, 5.0, "1.1"), Band(1.0, 1.5, "2 nodes"), Band(3.0, 4.0, "the driver")]
+    assert record.bands() == [
+        Band(2.0, 5.0, "1.1 lost"), Band(1.0, 1.5, "2 nodes lost"), Band(3.0, 4.0, "the driver stood still"),
+    ]  # fmt: skip
     assert "host 0 died: lost from t = 2 to the end" in record.words
