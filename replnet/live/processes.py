@@ -82,6 +82,9 @@ def hired(count: int) -> list[Worker]:
     """So many workers; those that have waited first."""
     there = [_waiting.pop() for _ in range(min(count, len(_waiting)))]
     alive = [worker for worker in there if worker.alive]
+    for worker in there:  # one that has waited too long has ended itself
+        if worker not in alive:
+            worker.end()
     return [*alive, *(Worker() for _ in range(count - len(alive)))]
 
 

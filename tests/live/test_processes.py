@@ -33,6 +33,18 @@ def test_workers_are_other_processes_and_wait_for_the_next_call():
     assert not any(worker.alive for worker in team)
 
 
+def test_a_worker_that_ended_while_it_waited_is_replaced_and_leaves_no_pipe_open():
+    (gone,) = processes.hired(1)
+    gone.call(os.getpgid, 0)
+    gone.answer()
+    processes.dismiss([gone], [])
+    gone._process.kill()
+    gone._process.wait()
+    team = processes.hired(1)
+    assert (gone in team, gone._from.closed, gone._to.closed) == (False, True, True)
+    processes.dismiss(team, team)
+
+
 def test_a_job_that_fails_says_why():
     found = dict(run(math.sqrt, [4.0, -1.0], [1, 1], 2))
     assert found[0] == 2.0
