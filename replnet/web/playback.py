@@ -25,7 +25,7 @@ from replnet.laws.law import Flags, Floats, Ints
 from replnet.network.network import Network
 
 COLUMNS = ("at", "event", "node", "left", "source")
-HOLDING = ("start", "reply", "answer")  # events after which a node has a copy
+HOLDING = ("start", "reply", "offer", "answer")  # events after which a node has a copy
 MOST_GROUPS = 8  # that are followed over time
 
 
