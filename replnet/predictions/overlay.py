@@ -65,10 +65,12 @@ class Overlay:
         if late or len({id(contact.among) for contact in every}) > MOST_LISTS:
             raise TooManySetsError
         kinds = _kinds(found, asked)
+        reached = sorted(kinds.reached())
+        if not reached:
+            return never()
         if len(asked) > 1:
             (age,) = set_ages(kinds, [choices(kinds, asked, ask)])
             return age
-        reached = sorted(kinds.reached())
         ages = dict(zip(reached, set_ages(kinds, [single(kinds, kind) for kind in reached]), strict=True))
         self._exact |= {i: ages[kind] for i, kind in kinds.of.items() if kind in ages}
         return self._exact[asked[0]]

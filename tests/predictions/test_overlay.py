@@ -33,6 +33,13 @@ def test_downloads_that_go_round_or_choose_among_upstreams_are_pulls_like_others
         assert (row.kind, row.verdict) == ("exact", "agree")
 
 
+def test_nothing_comes_round_to_those_who_ask_one_another_alone():
+    about = {"downloads": "exponential(rate=2)"}
+    nodes = {"s": {"role": "source", "updates": "exponential(rate=1)"}, "a": about, "b": about, "c": about}
+    network = rn.graph(nodes=nodes, links=["s -> a", "b -> c", "c -> b"])
+    assert {row.group: row.predicted for row in rn.predict(network).rows} == {"level 1": 2 / 3, "unreached": 0}
+
+
 @pytest.mark.parametrize("updates", ["constant(period=1)", "pareto(alpha=3, rate=1)", "uniform(low=0.5, high=1.5)"])
 def test_updates_may_have_any_law(updates):
     network = rn.load("overlay", [f"nodes.source.updates={updates}"])

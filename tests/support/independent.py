@@ -303,7 +303,7 @@ class Simulation:
             full = self.start + self.queue / node.about.get("bandwidth", math.inf)
             if exchange[name] > node.about.get("bandwidth", math.inf):
                 node.exchange = full
-            if exchange[name] + clients[name] > node.about.get("bandwidth", math.inf):
+            if exchange[name] + clients[name] >= node.about.get("bandwidth", math.inf):  # at 1 they fill, too
                 node.busy = full
             if (exchange[name] / node.about.get("bandwidth", math.inf) - 1) * self.queue > 20:
                 # Each answer that ever left has put back all that come later, and in the long run none is left to go.
