@@ -54,13 +54,14 @@ class Layout:
     scratch: Scratch = field(default_factory=Scratch)
 
     def __post_init__(self) -> None:
-        if self.plan.recent and self.plan.faults:
-            raise ValueError("faults: the array engine takes none with select: recent (use --engine step)")
+        if wrong := self.plan.only_by_step:
+            raise ValueError(f"{wrong} (use --engine step)")
+        if self.recorded and self.plan.two_way:
+            raise ValueError("trace: the array engine keeps none of polls that go both ways (use --engine step)")
 
     @cached_property
     def delay(self) -> float:
-        if self.plan.constant_delay is None:
-            raise ValueError("delay: the array engine takes one constant delay for all messages (use --engine step)")
+        assert self.plan.constant_delay is not None
         return self.plan.constant_delay
 
     @cached_property
@@ -87,6 +88,7 @@ class Layout:
         used = np.zeros(lists.begin.size - 1, np.bool_)
         used[p.candidates[p.ask > 0]] = True
         found[lists.members[np.repeat(used, lists.sizes)]] = False
+        found[p.node[p.two_way]] = False
         found[p.node[p.ask < lists.sizes[p.candidates]]] = False
         return np.asarray(found)
 
@@ -330,9 +332,10 @@ class Layout:
             process=alike(own),
             place=self.tiled(self.place(p.node[own], home), n),
             component=self.tiled(home, self.components),
-            pulls=alike(both(p.ask[whole], number)),
+            pulls=alike(both(p.ask[whole] << p.two_way[whole], number)),
             whole=alike(p.ask[own]),
             recent=alike(p.recent[own]),
+            two_way=alike(p.two_way[own]),
             turns=alike(p.turns[own]),
             phase=np.zeros(own.size * self.count, INDEX),
             begin=alike(both(lists.begin[p.candidates[whole]], lists.members.size + first)),

@@ -1,6 +1,6 @@
 """A log of what happens on a path: its columns, and how `array` comes by them.
 
-A row per event from time zero on, and of what holds copies (start, reply, answer) a row per source
+A row per event from time zero on, and of what holds copies (start, reply, offer, answer) a row per source
 for which the node counts: each that it can hear of, or the first where that is none.
 
     start     at = 0: what a replica holds, or of a source, when it last changed
@@ -10,6 +10,7 @@ for which the node counts: each that it can hear of, or the first where that is 
     failed    one that does not, or not all the way: turned away by the line of the asker, lost, or cut;
               nobody is asked, and where nodes are down there is no pull either
     reply     at is its arrival, peer who sent it
+    offer     a poll that goes both ways has come, peer sent it with what it had
     answer    a client's query has come to its end, with the freshest of what the replies brought
 
 `left` is when the copy in question left its `source`. It is NaN where there is no copy, and -inf
@@ -46,8 +47,8 @@ from replnet.laws.processes.renewal import Window
 from replnet.laws.processes.streams import Words
 
 # Wakes are called by their purpose.
-EVENTS = ("update", "download", "poll", "query", "failed", "reply", "answer", "start")
-FAILED, REPLY, ANSWER, START = range(4, 8)
+EVENTS = ("update", "download", "poll", "query", "failed", "reply", "answer", "start", "offer")
+FAILED, REPLY, ANSWER, START, OFFER = range(4, 9)
 assert (UPDATES, DOWNLOADS, POLLS, QUERIES) == (0, 1, 2, 3)
 
 NO_ONE = -1  # in the place of a peer, or of a source

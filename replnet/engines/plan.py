@@ -191,8 +191,8 @@ class Plan:
         Of its recent contacts a node asks those alone who share its upstream.
         """
         p, lists = self.processes, self.lists
-        some = np.flatnonzero((p.ask > 0) & ~p.recent)
-        asker, asked = p.node[some], p.candidates[some]
+        processes = np.flatnonzero((p.ask > 0) & ~p.recent)
+        asker, asked = p.node[processes], p.candidates[processes]
         sizes, number = lists.sizes, np.arange(lists.begin.size - 1)
         member, of = lists.members, np.repeat(number, sizes)
         if p.recent.any():
@@ -201,8 +201,15 @@ class Plan:
                 alike = self.candidates(q)
                 alike = alike[home[alike] == home[p.node[q]]]
                 number = of.max(initial=lists.begin.size - 2) + 1
-                asker, asked = np.append(asker, p.node[q]), np.append(asked, number)
+                asker, asked, processes = np.append(asker, p.node[q]), np.append(asked, number), np.append(processes, q)
                 member, of = np.concatenate([member, alike]), np.concatenate([of, np.full(alike.size, number)])
+        if self.two_way:  # who is on a list asks another one, of those who offer it something
+            back, shift = p.two_way[processes], int(max(of.max(initial=-1), asked.max(initial=-1))) + 1
+            on = np.isin(of, asked[back])
+            asker, asked, member, of = (
+                np.append(asker, member[on]), np.append(asked, of[on] + shift),
+                np.append(member, asker[back]), np.append(of, asked[back] + shift),
+            )  # fmt: skip
         return asker, asked, member, of
 
     @cached_property
@@ -398,10 +405,29 @@ class Plan:
         """Whether anyone polls the latest contacts of its upstream."""
         return bool(self.processes.recent.any())
 
+    @cached_property
+    def two_way(self) -> bool:
+        """Whether anyone hands what it has to those it polls."""
+        return bool(self.processes.two_way.any())
+
     @property
     def strict(self) -> bool:
         """Whether pulls may come to nothing, so that only answers that bring a copy count."""
         return bool(self.faults) or self.bandwidth is not None
+
+    @property
+    def only_by_step(self) -> str:
+        """What the array engine does not take; empty if that takes everything."""
+        if self.constant_delay is None:
+            return "delay: the array engine takes one constant delay for all messages"
+        if self.recent and self.faults:
+            return "faults: the array engine takes none with select: recent"
+        if self.two_way and (self.delay or self.recent or self.strict):
+            return "two_way: the array engine takes no delay, limits, faults or recent contacts with it"
+        p = self.processes
+        if self.two_way and np.isin(self.sources, self.lists.some(np.unique(p.candidates[p.two_way]))).any():
+            return "two_way: the array engine takes no polls of sources with it"
+        return ""
 
     @property
     def forgetful(self) -> bool:
@@ -450,6 +476,7 @@ class Plan:
         plain &= (p.ask[asking] == lists.sizes[p.candidates[asking]]) & (p.purpose[asking] == DOWNLOADS)
         other = np.zeros(self.size, np.bool_)
         other[p.node[asking[~plain]]] = True
+        other[lists.some(np.unique(p.candidates[p.two_way]))] = True
         some = asking[plain & ~other[p.node[asking]]]
         sizes = lists.sizes[p.candidates[some]]
         at = np.arange(int(sizes.sum())) + np.repeat(lists.begin[p.candidates[some]] - np.cumsum(sizes) + sizes, sizes)

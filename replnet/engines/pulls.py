@@ -32,9 +32,10 @@ class Askers(NamedTuple):
     process: Any
     place: Any
     component: Any
-    pulls: Any  # how many are asked at a wake
+    pulls: Any  # how many there are at a wake
     whole: Any  # how many its process asks, here and in other components
-    recent: Any  # whether they come from the list that the upstream hands over
+    recent: Any  # whether those asked come from the list that the upstream hands over
+    two_way: Any  # whether those asked pull as well, just before
     turns: Any  # only every so manieth wake is its own,
     phase: Any  # with this rest
     begin: Any  # candidates are listed[begin : begin + size], each plus `shift`
@@ -144,16 +145,18 @@ def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, he
     lossy, listed = losses.share.size > 0, askers.listed
     points, offset, first, last, serial = window
     for p in range(askers.row.size):
-        w, k, n, me, begin = askers.row[p], askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
+        w, n, me, begin = askers.row[p], askers.size[p], askers.own[p], askers.begin[p]
+        pulls, back = askers.pulls[p], askers.two_way[p]
+        k = pulls // 2 if back else pulls
         base, per, m = bucket[askers.component[p]], scale[askers.component[p]], askers.turns[p]
         o, who, shift, recent = offset[w], np.int64(askers.place[p]) << 32, askers.shift[p], askers.recent[p]
         others = n - 1 if me < n else n
-        single, one_of_many = others == 1 and k == 1, k == 1 and not recent and not lossy
+        single, one_of_many = others == 1 and k == 1, pulls == 1 and not recent and not lossy
         for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
             t = points[j]
             b = np.int64((t - begins) * per) + base
             z = head[b]
-            head[b] = z + k
+            head[b] = z + pulls
             wake = serial[w] + j - o - first[w]
             if one_of_many:
                 c = 0 if single else below(word(key[p], gamma[p], wake), others)
@@ -165,6 +168,11 @@ def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, he
             for q in range(k):
                 c = chosen[q]
                 times[z + q] = t
+                if back:
+                    j = listed[begin + c + (c >= me)] + shift
+                    pairs[z + q] = j << 32 | askers.place[p]
+                    times[z + k + q], pairs[z + k + q] = t, who | j
+                    continue
                 asked = RECENT | q if recent else listed[begin + c + (c >= me)] + shift
                 if lossy:
                     number = q if askers.whole[p] == k else askers.numbers[begin + c]

@@ -138,6 +138,9 @@ class Observer(Protocol):
     def replied(self, now: float, parcel: Parcel, copies: Copies) -> None:
         """A reply has come."""
 
+    def offered(self, now: float, node: int, peer: int, copies: Copies) -> None:
+        """A replica has come by what one has who polls it."""
+
     def holds(self, now: float, node: int, copies: Copies) -> None:
         """What a replica has from now on; nothing while it is down."""
 
@@ -283,7 +286,8 @@ class Runner:
             coming, before = instants(q)
             self._process[i, name] = q
             self._wakes[q] = int(self._phase[q]) - before * int(self._turns[q])
-            habits[name] = Habit(coming, self._choices(q, self._wakes[q]), self._question(q))
+            two_way = bool(self._plan.processes.two_way[q])
+            habits[name] = Habit(coming, self._choices(q, self._wakes[q]), self._question(q), two_way)
         if self._plan.topology.role[i] == SOURCE:
             return Source(i, habits["updates"].instants)
         if self._plan.topology.role[i] == CLIENT:
@@ -411,8 +415,12 @@ class Runner:
         if wait is None:
             self._fail(now, asker, asked, parcel.pulled, pull)
             return
-        (command,) = self.nodes[asked].on_message(now, asker, pull)
+        node = self.nodes[asked]
+        (command,) = node.on_message(now, asker, pull)
         assert isinstance(command, Send)
+        if pull.offered is not None and isinstance(node, Replica):
+            self._observer.offered(now, asked, asker, pull.offered)
+            self._observer.holds(now, asked, node.copies)
         if hazards is None or hazards.returns(asked, asker, now, parcel.mute):
             self._return(now, wait, asker, asked, parcel.pulled, command.message)
         else:

@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.engines.log import ANSWER, FAILED, NO_ONE, REPLY, START, Keep, Scribe, undecided
+from replnet.engines.log import ANSWER, FAILED, NO_ONE, OFFER, REPLY, START, Keep, Scribe, undecided
 from replnet.engines.runner import Parcel, clockwork
 from replnet.engines.tally import UNKNOWN, Shares, Sums, Tally, Task
 from replnet.laws.law import Floats, Ints
@@ -111,6 +111,9 @@ class Watcher:
 
     def replied(self, now: float, parcel: Parcel, copies: Copies) -> None:
         self._note_copies(now, REPLY, parcel.to, copies, parcel.sender)
+
+    def offered(self, now: float, node: int, peer: int, copies: Copies) -> None:
+        self._note_copies(now, OFFER, node, copies, peer)
 
     def holds(self, now: float, node: int, copies: Copies) -> None:
         """What comes after the horizon counts no more."""

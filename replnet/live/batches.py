@@ -39,7 +39,7 @@ def _body(message: Message) -> tuple[Any, ...]:
     if type(message) is Silence:
         return (message.query,)
     assert isinstance(message, Pull)
-    return (message.query, message.pool, message.contacts)
+    return (message.query, message.pool, message.contacts, message.offered)
 
 
 def _message(body: tuple[Any, ...]) -> Message:

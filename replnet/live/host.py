@@ -158,6 +158,9 @@ class _Replication:
             self._found.late[group].add(now - parcel.due)
         self.watcher.replied(now, parcel, copies)
 
+    def offered(self, now: float, node: int, peer: int, copies: Copies) -> None:
+        self.watcher.offered(now, node, peer, copies)
+
     def holds(self, now: float, node: int, copies: Copies) -> None:
         self.watcher.holds(now, node, copies)
 

@@ -103,6 +103,7 @@ def _shape(
         group = "cluster"
         if shape.peers:
             own |= {"polls": shape.polls, "peers": shape.peers, "select": shape.select}
+            own |= {"two_way": True} if shape.two_way else {}
         own["pool"] = pool
     replicas = made.add(Numbered(prefix or "replica ", count), "replica", tier or group, **own, **common)
     if shape.kind == "cooperative":

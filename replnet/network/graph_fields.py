@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
 from replnet.laws.fields import Bandwidth, Count, Delay, LawField, Name, Named, Part
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Whole
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
 from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
@@ -42,6 +42,7 @@ class NodeFields(Part):
     queries: LawField | None = Field(None, description=QUERIES)
     peers: Count | None = Field(None, description="k, how many others a poll asks")
     select: Literal["random", "recent"] | None = Field(None, description=SELECT)
+    two_way: bool | None = Field(None, description=TWO_WAY)
     ask: Count | None = Field(
         None,
         description="how many it asks, drawn at random: of its upstreams (by default all), or of replicas (1)",
@@ -150,6 +151,7 @@ class Graph(Whole):
     queries: LawField | None = Field(None, description=f"default of the clients: {QUERIES}")
     peers: Count = Field(1, description="default k of polls; a node with fewer peers asks them all")
     select: Literal["random", "recent"] = Field("random", description=f"default of polls: {SELECT}")
+    two_way: bool = Field(False, description=f"default of polls: {TWO_WAY}")
     ask: Count = Field(1, description="default of clients: how many replicas a query asks")
 
     @field_validator("nodes")

@@ -8,7 +8,7 @@ commands what they ask of whoever runs them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, final
 
 NodeId: TypeAlias = str | int
@@ -19,11 +19,15 @@ Copies: TypeAlias = Mapping[NodeId, float]
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """Send me what you have. With `contacts`, also that many of your latest other contacts in my pool."""
+    """Send me what you have. With `contacts`, also that many of your latest other contacts in my pool.
+
+    With `offered`, take what I have.
+    """
 
     query: int = 0
     pool: str = ""
     contacts: int = 0
+    offered: Copies | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,12 @@ class Contacts:
 
 @dataclass(frozen=True)
 class Habit:
-    """When a node wakes for a purpose, and whom it then asks."""
+    """When a node wakes for a purpose, and whom it then asks; `two_way` if it offers them what it has."""
 
     instants: Iterator[float]
     choices: Iterator[Sequence[NodeId]]
     pull: Pull
+    two_way: bool = False
 
 
 @final
@@ -144,12 +149,16 @@ class Replica:
     def on_wake(self, now: float, purpose: str) -> list[Command]:
         habit = self._habits[purpose]
         asked = self.contacts if self._recent and purpose == "polls" else next(habit.choices)
-        return [*(Send(peer, habit.pull) for peer in asked), Wake(next(habit.instants), purpose)]
+        pull = replace(habit.pull, offered=self.copies) if habit.two_way else habit.pull
+        return [*(Send(peer, pull) for peer in asked), Wake(next(habit.instants), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
         match message:
-            case Pull(query):
-                return [Send(sender, Reply(self.copies, query, self._served.hand_over(sender, message)))]
+            case Pull(query, offered=offered):
+                reply = Reply(self.copies, query, self._served.hand_over(sender, message))
+                if offered is not None:
+                    self.copies = freshest(self.copies, offered)
+                return [Send(sender, reply)]
             case Reply(copies, _, contacts):
                 # Replies can overtake one another; a replica never goes back in time.
                 self.copies = freshest(self.copies, copies)

@@ -13,6 +13,7 @@ UPDATES = "the law of the times between updates of the source, such as exponenti
 DOWNLOADS = "the law of the times between downloads of a replica, such as exponential(rate=2)"
 QUERIES = "the law of the times between queries of a client, such as constant(rate=1)"
 POLLS = "the law of the times between polls of a replica, such as exponential(rate=4)"
+TWO_WAY = "whether a poll also hands what the one who polls has to those it asks"
 BANDWIDTH = "what a node can send per unit of time; turns the service-rate model on"
 START = (
     "what replicas hold at time zero: what they would have if the network had run for ever, if left out; or fresh, "

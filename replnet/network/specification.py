@@ -26,7 +26,7 @@ from replnet.laws.fields import (
 )
 from replnet.network.aggregate import Aggregate, AggregateShape
 from replnet.network.graph_fields import Graph
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, UPDATES, Whole
+from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
 from replnet.text.documents import Document
 from replnet.text.errors import FieldsError
 from replnet.text.validation import checked_by
@@ -100,6 +100,7 @@ class CooperativeShape(Part):
         "random",
         description="which peers: random, or recent, the latest to contact the source as it told at the last download",
     )
+    two_way: bool = Field(False, description=TWO_WAY)
     downloads: LawField = Field(description=DOWNLOADS)
     polls: LawField = Field(description=POLLS)
 

@@ -111,6 +111,12 @@ class Lists(NamedTuple):
     def of(self, number: int) -> Ints:
         return self.members[self.begin[number] : self.begin[number + 1]]
 
+    def some(self, numbers: Ints) -> Ints:
+        """The members of all these lists."""
+        these = np.zeros(self.begin.size - 1, np.bool_)
+        these[numbers] = True
+        return self.members[np.repeat(these, self.sizes)]
+
     @property
     def sizes(self) -> Ints:
         return np.diff(self.begin)
@@ -135,6 +141,7 @@ class Processes(NamedTuple):
     candidates: Ints  # the number of their list
     ask: Ints
     recent: npt.NDArray[np.bool_]
+    two_way: npt.NDArray[np.bool_]  # whether it hands what the node has to those it asks
     turn: Ints  # of replicas that take turns at the instants of a clock, from a random one on: which this is,
     turns: Ints  # and of how many
 
@@ -326,11 +333,12 @@ class Topology:
         candidates, ask = np.empty((2, n, k), INDEX)
         for at, purpose in enumerate(own.values()):
             candidates[:, at], ask[:, at] = self._asked(block, purpose)
-        recent = (purposes == POLLS) & (block.about.get("select") == "recent")
+        polls = purposes == POLLS
+        recent, two_way = polls & (block.about.get("select") == "recent"), polls & bool(block.about.get("two_way"))
         each = Processes(
             np.repeat(np.asarray(block.nodes, INDEX), k), np.tile(purposes, n),
             (np.arange(n, dtype=INDEX)[:, None] + n * np.arange(k, dtype=INDEX)).ravel(), candidates.ravel(),
-            ask.ravel(), np.tile(recent, n), np.zeros(n * k, INDEX), np.ones(n * k, INDEX),
+            ask.ravel(), np.tile(recent, n), np.tile(two_way, n), np.zeros(n * k, INDEX), np.ones(n * k, INDEX),
         )  # fmt: skip
         kinds = np.array([number[law] for law in laws], INDEX)
         return each, Clocks(
@@ -359,9 +367,10 @@ class Topology:
         empty = np.full(n, self.lists.begin.size - 2, INDEX)
         candidates = empty if some.asked is None else (some.asked + self._first_list[""]).astype(INDEX)
         turn = np.zeros(n, INDEX) if some.turn is None else some.turn.astype(INDEX)
+        never = np.zeros(n, np.bool_)
         each = Processes(
             some.node.astype(INDEX), np.full(n, some.purpose, np.int8), clock, candidates,
-            np.full(n, int(some.asked is not None), INDEX), np.zeros(n, np.bool_), turn, np.full(n, some.turns, INDEX),
+            np.full(n, int(some.asked is not None), INDEX), never, never, turn, np.full(n, some.turns, INDEX),
         )  # fmt: skip
         shape = np.array([number[law] for law in some.laws], INDEX)
         schedule = np.full(m, -1 if some.schedule is None else order, INDEX)

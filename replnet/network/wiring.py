@@ -19,7 +19,7 @@ Fault = tuple[tuple[str | int, ...], str, str]
 # What a node of each role may say.
 FIELDS = {
     "source": {"updates"},
-    "replica": {"downloads", "polls", "peers", "select", "ask", "pool"},
+    "replica": {"downloads", "polls", "peers", "select", "two_way", "ask", "pool"},
     "client": {"queries", "ask", "pool"},
 }
 # Where the default law of a process goes.
@@ -231,7 +231,7 @@ def _polls(wires: _Wires, name: str, node: NodeFields) -> Iterator[tuple[str, An
     others = _candidates(wires, name, node, "peer")
     law = node.polls or (wires.spec.polls if others else None)
     if law is None:
-        for key in ("peers", "select"):
+        for key in ("peers", "select", "two_way"):
             if getattr(node, key) is not None:
                 wires.faults.append((("nodes", name, "polls"), f"missing, but {key} is given", "polls: a law"))
         return
@@ -242,8 +242,14 @@ def _polls(wires: _Wires, name: str, node: NodeFields) -> Iterator[tuple[str, An
     if select == "recent":
         _require_contacts(wires, name, node.pool)
     yield from (("polls", law), ("peers", peers), ("select", select))
+    if _two_way(wires, node):
+        yield "two_way", True
     if node.pool is not None:
         yield "pool", node.pool
+
+
+def _two_way(wires: _Wires, node: NodeFields) -> bool:
+    return wires.spec.two_way if node.two_way is None else node.two_way
 
 
 def _require_contacts(wires: _Wires, name: str, pool: str | None) -> None:
@@ -300,6 +306,8 @@ def _groups(wires: _Wires) -> dict[str, str]:
             below[upstream].append(downstream)
         if edge["kind"] == "peer":
             polled[upstream].append(downstream)
+            if _two_way(wires, wires.spec.nodes[downstream]):
+                polled[downstream].append(upstream)
     sources = [name for name, role in wires.roles.items() if role == "source"]
     levels = _reached(sources, below)
     for name, level in levels.items():
@@ -337,6 +345,8 @@ def _by_polls(
         if node.pool is not None and wires.roles[name] == "replica":
             recent = (node.select or wires.spec.select) == "recent"
             pollers[node.pool, _upstream(wires, name) if recent else None].append(name)
+            if _two_way(wires, node):
+                polled[name] += wires.members[node.pool]
     for pool, members in wires.pools.items():
         for name in members:
             pools[name] += [(pool, None), (pool, _upstream(wires, name) or "")]

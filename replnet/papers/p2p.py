@@ -24,11 +24,6 @@ With cooperation lambda = B/m and nu is the slowest poll rate that meets the
 target, which leaves m. R rises and then falls in m, so m is found by a coarse
 search and then by trying its neighbours. The number of replicas is whole in a
 cluster; (2) and (3) treat it as a real number, as the paper does.
-
-Where a poll goes both ways, as VI-C suggests, the replica that polls hands its copy to the peer that it asks. With
-Poisson polls at rate nu of one random peer every ordered pair then exchanges at twice the rate, and no two exchanges
-are at once, so that this is a cluster of polls at 2 nu, exactly. With other polls a replica meets the union of its
-own and those of others, which is no renewal process; with several peers one poll may serve several at once.
 """
 
 from __future__ import annotations
@@ -44,7 +39,7 @@ from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.roots import Family, UnreachableError, rate_for
 from replnet.ages.spells import residual, update_density
 from replnet.laws.families import Constant, Exponential
-from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, CountOrNone, LawField, Target
+from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, Target
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Law
 from replnet.laws.text import at_rate
@@ -53,7 +48,6 @@ from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Va
 SPELLS = Basis("exact", "P2P eq. 16, 24", CASCADE.assumes)
 SUPERPOSED = Basis("limit", "P2P eq. 34, 35", "many independent replicas, none of which dominates")
 THEOREM_3 = Basis("exact", "P2P Thm 3", "renewal updates and downloads, independent and stationary")
-BOTH_WAYS = Basis("exact", "P2P VI-C", "Poisson polls of one random peer each")
 NEIGHBOURS = 4  # of the best m that are tried one by one
 STEP = 1.4  # of the coarse search
 
@@ -284,18 +278,6 @@ def cluster_freshness(
     polls: the law of the times between polls
     """
     return cluster(replicas, downloads, polls, peers).freshness(updates)
-
-
-@formula("two-way-polls", BOTH_WAYS, groups=("one way", "both ways"), metrics=("freshness",))
-def two_way_polls(
-    updates: Updates, downloads: Downloads, polls: Positive, replicas: Annotated[AtLeastTwo, "m, how many replicas"]
-) -> Values:
-    """The freshness of a cluster in which a poll also hands a copy to the peer that it asks (VI-C).
-
-    polls: their rate; they are Poisson
-    """
-    for group, rate in (("one way", polls), ("both ways", 2 * polls)):
-        yield group, "freshness", cluster(replicas, downloads, Exponential(rate=rate)).freshness(updates)
 
 
 @formula("fast-polls", "P2P Thm 6", groups=("cluster",), metrics=("freshness",))

@@ -41,6 +41,8 @@ class Disturbance:
         scheduled: list[Crash | Way] = [*self._crashes, *self._cuts]
         happened = [one for one in scheduled if _begin(one.fault) <= t]
         touched = [one for one in happened if self._concerns(one, node)]
+        if happened and self._graph.offering:
+            raise NoFormulaError("faults on schedule where polls go both ways")
         if not touched:
             return (self._fresh(copy, t), 1.0) if self._graph.topology.fresh_start else (copy, 1.0)
         topology = self._graph.topology

@@ -19,7 +19,7 @@ from replnet.ages.prediction import NoFormulaError
 from replnet.ages.spreading import NearAge, near_ages, near_together
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
-from replnet.predictions.presence import require_steady, successful
+from replnet.predictions.presence import both_ways, require_steady, successful
 from replnet.predictions.pull_graph import Asker, PullGraph
 
 MOST_LISTS = 150  # of nodes that are asked, by all from whom a copy could have come, for which sets are tried
@@ -36,6 +36,7 @@ class Overlay:
         self._does: dict[int, Does] = {}
         self._lists: dict[int, tuple[frozenset[int], bool]] = {}
         self._exact: dict[int, InformationAge] = {}
+        self._offered: dict[int, list[tuple[float, frozenset[int]]]] = {}
         self._crowded = set[int]()  # nodes for which there are too many sets
 
     def age(self, asked: Sequence[int], ask: int = 1) -> InformationAge:
@@ -64,10 +65,12 @@ class Overlay:
         if late or len({id(contact.among) for contact in every}) > MOST_LISTS:
             raise TooManySetsError
         kinds = _kinds(found, asked)
+        reached = sorted(kinds.reached())
+        if not reached:
+            return never()
         if len(asked) > 1:
             (age,) = set_ages(kinds, [choices(kinds, asked, ask)])
             return age
-        reached = sorted(kinds.reached())
         ages = dict(zip(reached, set_ages(kinds, [single(kinds, kind) for kind in reached]), strict=True))
         self._exact |= {i: ages[kind] for i, kind in kinds.of.items() if kind in ages}
         return self._exact[asked[0]]
@@ -133,7 +136,25 @@ class Overlay:
                 rate *= 1 - share
             if rate > 0 and others:
                 contacts += self._split(node, Contact(rate, among, asker.ask))
+        contacts += self._offers(node)
         return tuple((rate, delay) for delay, rate in sorted(hits.items())), contacts
+
+    def _offers(self, node: int) -> Iterator[Contact]:
+        """Those who hand it what they have when they poll it, as if it asked them at these instants."""
+        for among in self._graph.offers_to.get(node, ()):
+            if among not in self._offered:
+                self._offered[among] = self._offering(self._graph.offering[among])
+            for rate, offering in self._offered[among]:
+                if others := len(offering) - (node in offering):
+                    yield Contact(rate * others, offering)
+
+    def _offering(self, askers: list[Asker]) -> list[tuple[float, frozenset[int]]]:
+        """Who offers copies to each member of a list, by how often each of them does."""
+        found: dict[float, list[int]] = {}
+        for asker in askers:
+            others = asker.candidates.size - int((asker.candidates == asker.node).any())
+            found.setdefault(both_ways(self._graph, asker).rate / others, []).append(asker.node)
+        return [(rate, frozenset(some)) for rate, some in found.items()]
 
     def _among(self, asker: Asker) -> tuple[frozenset[int], bool]:
         """The list that a process asks of, without the source, and whether that is on it."""

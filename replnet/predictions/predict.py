@@ -22,6 +22,7 @@ from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
 from replnet.ages.transient import SINCE
+from replnet.laws.families import Exponential
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, Topology
@@ -30,6 +31,7 @@ from replnet.predictions.disturbance import Disturbance
 from replnet.predictions.overlay import Overlay
 from replnet.predictions.presence import (
     available,
+    both_ways,
     churned,
     freshness_in_churn,
     presence,
@@ -310,6 +312,8 @@ class _Ages:
             return self._share("never", never())
         for other in (node, self._source):
             require_steady(self._graph, other)
+        if self._graph.offered[node]:
+            raise NoFormulaError(LINKS)
         if self._graph.one(node, POLLS):
             return self._cluster(node, 1)
         downloads = self._downloads(node)
@@ -359,6 +363,9 @@ class _Ages:
         if self._graph.topology.delay or self._graph.topology.delays:
             raise NoFormulaError("polls that take time")
         own, among = (successful(self._graph, p) for p in (downloads, polls))
+        if polls.two_way:
+            # Two replicas exchange what they have as often as if each polled twice as much.
+            among = Exponential(rate=2 * both_ways(self._graph, polls).rate)
         key = ("cluster", len(polls.candidates), own, among, polls.ask, ask)
         if key not in self._same:
             self._same[key] = cluster(len(polls.candidates), own, among, polls.ask, ask=ask)

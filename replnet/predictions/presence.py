@@ -36,6 +36,15 @@ def successful(graph: PullGraph, asker: Asker) -> Law:
     return Exponential(rate=asker.law.rate * shares.pop())
 
 
+def both_ways(graph: PullGraph, polls: Asker) -> Exponential:
+    """The law of the polls of a process that hand over copies as well as they bring them."""
+    if graph.faults or graph.topology.delay or graph.topology.delays:
+        raise NoFormulaError("polls that go both ways, and messages that take time or nodes and messages that fail")
+    if polls.ask > 1 or polls.recent or not isinstance(polls.law, Exponential):
+        raise NoFormulaError("polls that go both ways, but of one random peer at exponential intervals")
+    return polls.law
+
+
 def require_steady(graph: PullGraph, node: int) -> None:
     """No crash strikes this node, and nothing is cut."""
     if graph.faults.cuts:
@@ -49,6 +58,8 @@ def churned(graph: PullGraph, node: int) -> Crash | None:
     crashes = [crash for crash in graph.faults.crashes if node in crash.nodes]
     if not crashes:
         return None
+    if graph.offering:
+        raise NoFormulaError("nodes that crash where polls go both ways")
     if len(crashes) > 1 or crashes[0].fault.up is None:
         raise NoFormulaError("nodes that crash by a schedule, or in several ways")
     return crashes[0]

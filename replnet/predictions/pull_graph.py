@@ -28,6 +28,7 @@ class Asker(NamedTuple):
     among: int  # the number of the list of these
     ask: int
     recent: bool
+    two_way: bool  # whether it hands what the node has to those it asks
     clock: int  # one may be shared, by those who take turns
 
 
@@ -94,8 +95,9 @@ class PullGraph:
             among, clock = int(p.candidates[q]), int(p.clock[q])
             law = self._law(clock, int(p.turns[q]))
             return Asker(
-                int(p.node[q]), int(p.purpose[q]), law, lists.of(among), among, int(p.ask[q]), bool(p.recent[q]), clock
-            )
+                int(p.node[q]), int(p.purpose[q]), law, lists.of(among), among, int(p.ask[q]), bool(p.recent[q]),
+                bool(p.two_way[q]), clock,
+            )  # fmt: skip
 
         return asker
 
@@ -115,7 +117,7 @@ class PullGraph:
         p, clocks = self.topology.processes, self.topology.clocks
         clock = p.clock[some]
         own = clocks.law[clock], clocks.rate[clock], clocks.schedule[clock]
-        return (*own, p.purpose[some], p.turns[some], p.ask[some], p.recent[some])
+        return (*own, p.purpose[some], p.turns[some], p.ask[some], p.recent[some], p.two_way[some])
 
     def by(self, node: int, purpose: int) -> list[Asker]:
         """The processes of a node for this purpose."""
@@ -156,6 +158,33 @@ class PullGraph:
         return found
 
     @cached_property
+    def offering(self) -> dict[int, list[Asker]]:
+        """By the number of a list, who hands what it has to those whom it polls of that list."""
+        p, found = self.topology.processes, dict[int, list[Asker]]()
+        for q in np.flatnonzero(p.two_way & (p.ask > 0)).tolist():
+            found.setdefault(int(p.candidates[q]), []).append(self._asker(q))
+        return found
+
+    @cached_property
+    def offers_to(self) -> dict[int, list[int]]:
+        """By node, on which of these lists it is."""
+        found = dict[int, list[int]]()
+        for among in self.offering:
+            for i in self.topology.lists.of(among).tolist():
+                found.setdefault(i, []).append(among)
+        return found
+
+    @cached_property
+    def offered(self) -> Flags:
+        """Nodes that are handed copies by who polls them, beside the members of a cluster who all do that alike."""
+        lists, found = self.topology.lists, np.zeros(self.topology.size, np.bool_)
+        for among, askers in self.offering.items():
+            members = lists.of(among)
+            if not self.clustered[among] or len(askers) > members.size:
+                found[members] = True
+        return found
+
+    @cached_property
     def kinds(self) -> Ints:
         """A number for every node; those of one number have the same formulas.
 
@@ -168,7 +197,7 @@ class PullGraph:
         p, lists, pulls = self.topology.processes, self.topology.lists, self._rows(DOWNLOADS)
         others, polls = (self._rows(QUERIES) != -1) | (self.topology.role != REPLICA), self._rows(POLLS)
         pooled = np.where(polls >= 0, p.candidates[polls], -1)
-        alone = (polls == -1) | ((polls >= 0) & self.clustered[pooled])
+        alone = ((polls == -1) | ((polls >= 0) & self.clustered[pooled])) & ~self.offered
         plain = np.flatnonzero(alone & ~others & (pulls >= 0))
         plain = plain[(lists.sizes[p.candidates[pulls[plain]]] == 1) & (p.ask[pulls[plain]] == 1)]
         upstream = np.full(n, -1)
@@ -190,26 +219,28 @@ class PullGraph:
     def _ways(self) -> Lists:
         """A graph from nodes to the lists that they are in, and from lists to those who ask them."""
         p, lists, n = self.topology.processes, self.topology.lists, self.topology.size
-        some = np.flatnonzero((p.ask > 0) & ~p.recent)
+        some = np.flatnonzero(p.ask > 0)
+        asker, asked, number = p.node[some], p.candidates[some], lists.begin.size - 1
+        member, of = [lists.members], [np.repeat(np.arange(number), lists.sizes)]
         home = np.full(n, -1)
-        pulls = np.flatnonzero((p.purpose == DOWNLOADS) & (p.ask > 0))
+        pulls = some[p.purpose[some] == DOWNLOADS]
         home[p.node[pulls]] = lists.members[lists.begin[p.candidates[pulls]]]
-        member, of = [lists.members], [np.repeat(np.arange(lists.begin.size - 1), lists.sizes)]
-        asker, asked, number = [p.node[some]], [p.candidates[some]], lists.begin.size - 1
-        recent = np.flatnonzero((p.ask > 0) & p.recent)
-        for among, own in np.unique(np.column_stack([p.candidates[recent], home[p.node[recent]]]), axis=0).tolist():
+        recent = p.recent[some]
+        for among, own in np.unique(np.column_stack([asked[recent], home[asker[recent]]]), axis=0).tolist():
             # Of recent contacts those alone are asked who share the upstream.
-            users = recent[(p.candidates[recent] == among) & (home[p.node[recent]] == own)]
+            asked = np.where(recent & (p.candidates[some] == among) & (home[asker] == own), number, asked)
             members = lists.of(among)
             member.append(members[home[members] == own])
             of.append(np.full(member[-1].size, number))
-            asker.append(p.node[users])
-            asked.append(np.full(users.size, number))
             number += 1
-        begin = np.concatenate([*member, *(n + lists_asked for lists_asked in asked)])
-        end = np.concatenate([*(n + one for one in of), *asker])
-        sizes = np.bincount(begin, minlength=n + number)
-        return Lists(np.append(0, np.cumsum(sizes)), end[np.argsort(begin, kind="stable")])
+        begin, end = [*member, n + asked], [*(n + one for one in of), asker]
+        if (back := p.two_way[some]).any():  # what goes back goes by lists of its own
+            begin += [asker[back], n + number + np.concatenate(of)]
+            end += [n + number + asked[back], np.concatenate(member)]
+            number *= 2
+        order = np.argsort(starts := np.concatenate(begin), kind="stable")
+        sizes = np.bincount(starts, minlength=n + number)
+        return Lists(np.append(0, np.cumsum(sizes)), np.concatenate(end)[order])
 
     def below(self, nodes: Sequence[int]) -> Flags:
         """These nodes, and all to whom something may come from them."""

@@ -40,9 +40,7 @@ LONGEST_SPEC = 1 << 22  # bytes that go to another process with every piece of w
 
 def suited(network: Network) -> str:
     """The fastest engine that takes the network."""
-    compiled = plan(network)
-    odd = compiled.constant_delay is None or (compiled.recent and bool(compiled.faults))
-    return "step" if odd else "array"
+    return "step" if plan(network).only_by_step else "array"
 
 
 def emulate(

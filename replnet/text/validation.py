@@ -19,6 +19,7 @@ SHAPES = {
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping of fields"),
     **dict.fromkeys(("list_type", "tuple_type"), "a list"),
     "string_type": "a text",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "yes or no"),
 }
 
 

@@ -29,7 +29,7 @@ from replnet.web.node_spans import NodeSpans
 from replnet.web.outage_bands import Band, down_spans, planned_bands, planned_outages
 
 COLUMNS = ("at", "event", "node", "left", "source")
-HOLDING = ("start", "reply", "answer")  # events after which a node has a copy
+HOLDING = ("start", "reply", "offer", "answer")  # events after which a node has a copy
 PULLING = ("download", "poll", "query")
 MOST_GROUPS = 8  # that are followed over time
 

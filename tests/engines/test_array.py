@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import NAMED, aggregate_tiers, aggregates, forests, networks, troubled
+from networks import NAMED, aggregate_tiers, aggregates, clusters, forests, graphs, networks, tiers, troubled, two_way
 from paths import assert_agree, assert_same, both, task, walks
 
 import replnet as rn
@@ -56,6 +56,12 @@ def test_they_agree_when_things_go_wrong(network, seed, sampled, asked):
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(network=troubled(aggregates() | aggregate_tiers()), **ANY)
 def test_they_agree_on_aggregates_when_things_go_wrong(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(network=two_way(clusters() | tiers() | graphs(), plain=True), **ANY)
+def test_they_agree_where_polls_go_both_ways(network, seed, sampled, asked):
     check(network, seed, sampled, asked)
 
 

@@ -91,7 +91,7 @@ def test_there_is_a_row_for_every_event():
     pulls = downloads + 2 * polls + 2 * queries
     assert dict(zip(EVENTS, events, strict=True)) == {
         "update": updates, "download": downloads, "poll": 2 * polls, "query": 2 * queries, "failed": 0,
-        "reply": pulls, "answer": queries, "start": 5,
+        "reply": pulls, "answer": queries, "start": 5, "offer": 0,
     }  # fmt: skip
 
 

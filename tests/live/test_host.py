@@ -29,7 +29,7 @@ from live_world import (
     ran,
     woken,
 )
-from networks import NAMED, networks, troubled
+from networks import NAMED, networks, troubled, two_way
 
 import replnet as rn
 from replnet.engines import step
@@ -50,7 +50,7 @@ def test_punctual_hosts_walk_the_path_of_step(network, sampled, hosts):
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
-@given(network=networks(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+@given(network=networks() | two_way(networks()), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
 def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
     compiled = plan(network)
     # Where it does not, `step` goes on learning who is whose contact after time zero.
@@ -59,7 +59,7 @@ def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=troubled(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+@given(network=troubled() | two_way(troubled()), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
 def test_what_is_planned_to_go_wrong_does_so_as_in_step(network, seed, hosts):
     compiled, horizon = plan(network), 5.0
     task = Task(compiled, seed, horizon)
@@ -209,7 +209,7 @@ def written_by_step(task: Task) -> list[LogRow]:
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(network=troubled() | networks(), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
+@given(network=troubled() | networks() | two_way(networks()), seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
 def test_the_log_says_what_that_of_step_says(network, seed, hosts):
     """But of queries from before time zero, and of what waits in line beyond the horizon."""
     compiled, horizon = plan(network), 5.0
@@ -368,7 +368,7 @@ def test_who_is_fresh_now_is_what_the_log_says(network, sampled):
         for _, at, event, node, _, had, source in sorted(world.log, key=lambda row: row[1]):
             if event == "update" or (event == "start" and node == source):
                 changed[source] = at if event == "update" else had
-            elif event in ("start", "reply") and had is not None:
+            elif event in ("start", "reply", "offer") and had is not None:
                 left[node, source] = max(had, left.get((node, source), -np.inf))
         for i, name in enumerate(world.compiled.names):
             mine = [] if world.compiled.clients[i] else [(at, of) for (node, of), at in left.items() if node == name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from replnet.network.nodes import Answer, Client, Pull, Replica, Reply, Send, Source, Wake
 from replnet.testing import scripted_habit
 
@@ -43,6 +45,17 @@ def test_an_upstream_hands_over_its_latest_other_contacts():
         return send.message.contacts
 
     assert [contacts(name) for name in ("a", "b", "c", "b", "a")] == [(), ("a",), ("b", "a"), ("c", "a"), ("b", "c")]
+
+
+def test_a_poll_that_goes_both_ways_offers_what_there_is_and_it_is_taken_after_the_reply():
+    habit = dataclasses.replace(scripted_habit(["b"]), two_way=True)
+    a, b = Replica({"polls": habit}), Replica({})
+    a.on_message(1.0, "s", Reply({"s": 1.0, "t": 0.5}))
+    b.on_message(1.0, "s", Reply({"s": 0.5, "t": 0.8}))
+    poll, _ = a.on_wake(2.0, "polls")
+    assert poll == Send("b", Pull(offered={"s": 1.0, "t": 0.5}))
+    assert b.on_message(2.0, "a", poll.message) == [Send("a", Reply({"s": 0.5, "t": 0.8}))]
+    assert b.copies == {"s": 1.0, "t": 0.8}
 
 
 def test_contacts_of_one_pool_are_no_business_of_another():

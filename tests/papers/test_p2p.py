@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws_of_intervals import FAMILIES, best_constant, dominates, laws
 
+import replnet as rn
 from replnet.ages.cluster import cluster
 from replnet.ages.information_age import delayed, direct, pull
 from replnet.ages.roots import UnreachableError, rate_for
@@ -31,7 +32,6 @@ from replnet.papers.p2p import (
     redundant_freshness,
     residual,
     service_rate,
-    two_way_polls,
 )
 
 TOLERANCE = 1e-9
@@ -224,9 +224,17 @@ def fresh_in_a_chain(lam: float, nu: float, replicas: int, both: bool) -> float:
 @pytest.mark.parametrize("replicas", [2, 3, 5])
 def test_polls_that_go_both_ways_count_twice(replicas):
     """P2P VI-C, against the chain of all sets of fresh replicas."""
-    found = [value.value for _, _, value in two_way_polls(ONE, Exponential(rate=0.7), 1.3, replicas)]
-    expected = [fresh_in_a_chain(0.7, 1.3, replicas, both) for both in (False, True)]
-    assert found == pytest.approx(expected, abs=1e-10)
+    for both in (False, True):
+        network = rn.cooperative(
+            replicas=replicas,
+            two_way=both,
+            updates=ONE,
+            downloads="exponential(rate=0.7)",
+            polls="exponential(rate=1.3)",
+        )
+        (row,) = rn.predict(network).rows
+        assert row.kind == "exact"
+        assert row.predicted == pytest.approx(fresh_in_a_chain(0.7, 1.3, replicas, both), abs=1e-10)
 
 
 # Target, non-cooperative R, best m, cooperative R: what equations 30 to 33 and the chain give. The paper prints

@@ -33,6 +33,13 @@ def test_downloads_that_go_round_or_choose_among_upstreams_are_pulls_like_others
         assert (row.kind, row.verdict) == ("exact", "agree")
 
 
+def test_nothing_comes_round_to_those_who_ask_one_another_alone():
+    about = {"downloads": "exponential(rate=2)"}
+    nodes = {"s": {"role": "source", "updates": "exponential(rate=1)"}, "a": about, "b": about, "c": about}
+    network = rn.graph(nodes=nodes, links=["s -> a", "b -> c", "c -> b"])
+    assert {row.group: row.predicted for row in rn.predict(network).rows} == {"level 1": 2 / 3, "unreached": 0}
+
+
 @pytest.mark.parametrize("updates", ["constant(period=1)", "pareto(alpha=3, rate=1)", "uniform(low=0.5, high=1.5)"])
 def test_updates_may_have_any_law(updates):
     network = rn.load("overlay", [f"nodes.source.updates={updates}"])
@@ -54,3 +61,41 @@ def test_what_is_not_of_this_kind_has_no_formula(overrides, why):
     (row,) = rn.predict(rn.load("overlay", overrides)).rows
     assert row.predicted is None
     assert row.note.startswith(f"no formula: {why}")
+
+
+@pytest.mark.parametrize("clustered", [True, False])
+def test_polls_both_ways_reach_those_who_ask_nobody(clustered):
+    """`a` downloads and polls, and `b` has what that hands over; in a pool, `c` polls besides."""
+    about = {"polls": "exponential(rate=2)"}
+    nodes = {
+        "s": {"role": "source", "updates": "exponential(rate=1)"},
+        "a": {"downloads": "exponential(rate=1)", **about}, "b": {"role": "replica"}, "c": about,
+    }  # fmt: skip
+    links = ["s -> a", *([] if clustered else ["a -- b"])]
+    pools = {"all": ["a", "b", "c"]} if clustered else None
+    if clustered:
+        nodes |= {name: {**nodes[name], "pool": "all"} for name in ("a", "c")}
+    else:
+        nodes["a"] |= {"peers": 1}
+        nodes["b"] |= {"polls": "exponential(rate=1e-9)"}
+        del nodes["c"]
+    network = rn.graph(nodes=nodes, links=links, pools=pools, two_way=True)
+    for row in rn.emulate(network, horizon=2e5, seed=4).rows:
+        assert (row.kind, row.verdict) == ("exact", "agree"), row
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"peers": 2}, "of one random peer at exponential intervals"),
+        ({"polls": "constant(rate=1)"}, "of one random peer at exponential intervals"),
+        ({"delay": 0.1}, "polls that take time"),
+        ({"faults": [{"lose": 0.1}]}, "nodes and messages that fail"),
+        ({"faults": [{"crash": "replica 1", "at": 1, "copy": "empty"}]}, "nodes that crash where polls go both ways"),
+    ],
+)
+def test_some_polls_both_ways_have_no_formula(changes, why):
+    poisson = dict.fromkeys(("updates", "downloads", "polls"), "exponential(rate=1)")
+    (row, *_) = rn.predict(rn.cooperative(**{"replicas": 10, "two_way": True, **poisson, **changes})).rows
+    assert row.predicted is None
+    assert why in row.note

@@ -174,8 +174,9 @@ class Simulation:
         else:
             asked = others if k == len(others) else self._drawn(others, k)
         query = Query(len(asked), now, now) if purpose == "queries" else None
+        offer = dict(node.copies) if purpose == "polls" and node.about.get("two_way") else None
         for name in asked:
-            self._ask(now, node, self.nodes[name], query)
+            self._ask(now, node, self.nodes[name], query, offer)
 
     def _drawn(self, others: list[str], k: int) -> list[str]:
         if k == 1:
@@ -183,7 +184,7 @@ class Simulation:
         rest = list(others)
         return [rest.pop(int(next(self.uniforms) * len(rest))) for _ in range(k)]
 
-    def _ask(self, now: float, asker: Node, target: Node, query: Query | None) -> None:
+    def _ask(self, now: float, asker: Node, target: Node, query: Query | None, offer: dict[str, float] | None) -> None:
         there, back = self._way(asker, target), self._way(asker, target)
         late = now + there + back  # when a reply would come
         if query is None and self._line(now, asker, True) is None:
@@ -191,13 +192,14 @@ class Simulation:
         if self._vanishes(asker, target):
             self._end(late, asker, query, None)
         elif there:
-            self._at(now + there, self._asked, now + there, asker, target, query, back, asker.crashes, late)
+            self._at(now + there, self._asked, now + there, asker, target, query, offer, back, asker.crashes, late)
         else:
-            self._asked(now, asker, target, query, back, asker.crashes, late)
+            self._asked(now, asker, target, query, offer, back, asker.crashes, late)
 
     def _asked(
-        self, now: float, asker: Node, target: Node, query: Query | None, back: float, life: int, late: float
-    ) -> None:
+        self, now: float, asker: Node, target: Node, query: Query | None, offer: dict[str, float] | None, back: float,
+        life: int, late: float,
+    ) -> None:  # fmt: skip
         wait: float | None = 0.0
         if target.down:
             wait = None
@@ -211,6 +213,8 @@ class Simulation:
             self._end(late, asker, query, None)
             return
         copies = {target.name: now} if target.role == "source" else dict(target.copies)
+        if target.role == "replica":
+            self._take(now, target, offer or {})
         told = self._contacts(asker, target) if query is None else None
         counted = query is not None and "bandwidth" in target.about
         answer = (asker, target, query, back, life, copies, target.crashes, wait if counted else None, told)
@@ -249,11 +253,15 @@ class Simulation:
         if query is not None:
             self._end(now, asker, query, copies)
         elif life == asker.crashes:
-            for source, left in copies.items():
-                if left > asker.copies.get(source, UNKNOWN) or source not in asker.copies:
-                    self._hold(now, asker, source, left)
+            self._take(now, asker, copies)
             if told is not None:
                 asker.contacts = told
+
+    def _take(self, now: float, node: Node, copies: dict[str, float]) -> None:
+        """Whichever of these are fresher than its own."""
+        for source, left in copies.items():
+            if left > node.copies.get(source, UNKNOWN) or source not in node.copies:
+                self._hold(now, node, source, left)
 
     def _end(self, when: float, client: Node, query: Query | None, copies: dict[str, float] | None) -> None:
         """A reply has come, or will not; the last ends the query."""
@@ -295,7 +303,7 @@ class Simulation:
             full = self.start + self.queue / node.about.get("bandwidth", math.inf)
             if exchange[name] > node.about.get("bandwidth", math.inf):
                 node.exchange = full
-            if exchange[name] + clients[name] > node.about.get("bandwidth", math.inf):
+            if exchange[name] + clients[name] >= node.about.get("bandwidth", math.inf):  # at 1 they fill, too
                 node.busy = full
             if (exchange[name] / node.about.get("bandwidth", math.inf) - 1) * self.queue > 20:
                 # Each answer that ever left has put back all that come later, and in the long run none is left to go.
@@ -499,6 +507,18 @@ def reachable(graph: nx.DiGraph) -> dict[str, list[str]]:
             above = {a for a, _, kind in graph.in_edges(name, data="kind") if kind == "download"}
             strangers = [one for one in ways.predecessors(name) if not above & {*graph.predecessors(one), one}]
             ways.remove_edges_from((one, name) for one in strangers)
+    offers = [(b, a) for a, b in ways.edges if graph.nodes[b].get("two_way") and polls(graph, b, a)]
+    ways.add_edges_from(offers)
     sources = [name for name, role in graph.nodes(data="role") if role == "source"]
     above = {source: nx.descendants(ways, source) for source in sources}
     return {name: [source for source in sources if name in above[source]] for name in graph}
+
+
+def polls(graph: nx.DiGraph, one: str, other: str) -> bool:
+    """Whether a replica may poll another."""
+    about = graph.nodes[one]
+    if about.get("polls") is None or graph.nodes[other]["role"] != "replica":
+        return False
+    if (pool := about.get("pool")) is not None:
+        return other in graph.graph["pools"][pool]
+    return (graph.get_edge_data(other, one) or {}).get("kind") == "peer"

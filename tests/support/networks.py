@@ -215,6 +215,23 @@ def troubled(draw: st.DrawFn, of: st.SearchStrategy[rn.Network] | None = None) -
     return rn.Network.from_data({**data, **about, "faults": faults})
 
 
+def both_ways(data: Any, plain: bool = False) -> Any:
+    """The data of a network, in which polls go both ways; if `plain`, of random peers and without delays."""
+    if isinstance(data, list | tuple):
+        return [both_ways(one, plain) for one in data]
+    if not isinstance(data, dict):
+        return data
+    own: dict[str, Any] = {"two_way": True} if data.get("kind") in ("cooperative", "graph") else {}
+    if plain:
+        own |= {key: value for key, value in (("select", "random"), ("delay", 0.0)) if key in data}
+    return {key: both_ways(one, plain) for key, one in data.items()} | own
+
+
+def two_way(of: st.SearchStrategy[rn.Network], plain: bool = False) -> st.SearchStrategy[rn.Network]:
+    """Networks of this kind, in which polls go both ways."""
+    return of.map(lambda network: rn.Network.from_data(both_ways(network.data(), plain)))
+
+
 @st.composite
 def anything(draw: st.DrawFn) -> rn.Network:
     """Whatever a specification can say, of every kind; not every engine takes it."""

@@ -19,6 +19,7 @@ from functools import cache
 import pytest
 from any_network import METRICS, fixed_networks
 from independent import reachable, simulated
+from networks import both_ways
 from ruamel.yaml import YAML
 from scipy.special import stdtr
 
@@ -32,7 +33,8 @@ FEW = (8, 14, 22, 29, 43, 44, 53, 55, 80, 89)  # of every kind, and quick
 SCREEN, CONFIRM = 1e-3, 1e-4
 REPLICATIONS, LENGTH = 32, 20.0
 MOMENTS = ("freshness at 0", "freshness at 0.5", "freshness at 3", "staleness_age at 1", "availability at 2")
-FRESH = 5  # every so many networks begin with fresh copies
+FRESH = 5  # every so many networks begin with fresh copies,
+TWO_WAY = 3  # and in every so many polls go both ways
 RARE = 0.01  # of queries that are answered
 ROUNDING = 1e-6  # of integrals over a path
 Row = tuple[str, str, str]  # who says so, group, metric
@@ -108,6 +110,8 @@ def check(number: int) -> None:
     metrics += random.Random(f"moments/{number}").sample(MOMENTS, 2)
     if number % FRESH == 0:
         network = rn.Network.from_data(network.data() | {"start": "fresh"})
+    if number % TWO_WAY == 1:
+        network = rn.Network.from_data(both_ways(network.data()))
     suspects = off(network, metrics, REPLICATIONS, number, SCREEN)
     if suspects:
         again = off(network, metrics, 4 * REPLICATIONS, NETWORKS + number, CONFIRM)

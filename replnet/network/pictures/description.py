@@ -155,7 +155,8 @@ def _processes(graph: Any, trees: Forest, name: str) -> str:
             among = f"{others:,} {'other' if others == 1 else 'others'}"
         else:
             among = f"{len(_above(graph, name, 'peer'))} linked"
-        said.append(f"polls {node['polls']} of {node['peers']} {node['select']} among {among}")
+        both = ", both ways" if node.get("two_way") else ""
+        said.append(f"polls {node['polls']} of {node['peers']} {node['select']} among {among}{both}")
     if node["role"] == "replica" and name in trees.roots:
         said.append("by polls alone" if "polls" in node else "no source above")
     return ", ".join(said)
