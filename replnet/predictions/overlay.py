@@ -61,7 +61,7 @@ class Overlay:
         found = self._ancestors(asked)
         every = [contact for _, contacts in found.values() for contact in contacts]
         late = any(delay for hits, _ in found.values() for _, delay in hits) or any(one.delay for one in every)
-        if late or len({id(contact.among) for contact in every}) > MOST_LISTS:
+        if late:
             raise TooManySetsError
         kinds = _kinds(found, asked)
         if len(asked) > 1:
@@ -86,6 +86,8 @@ class Overlay:
                 if id(contact.among) not in seen:  # members of one list are met once, and not by each of its users
                     seen.add(id(contact.among))
                     waiting += contact.among
+            if len(seen) > MOST_LISTS:
+                raise TooManySetsError
         return found
 
     @cached_property

@@ -119,9 +119,17 @@ class PullGraph:
 
     def by(self, node: int, purpose: int) -> list[Asker]:
         """The processes of a node for this purpose."""
-        p = self.topology.processes
-        begin, end = self._first + np.searchsorted(p.node[self._first :], [node, node + 1])
-        return [self._asker(q) for q in range(begin, end) if p.purpose[q] == purpose]
+        if node >= self.topology.size:
+            return []
+        mine = range(self._begins[node], self._begins[node + 1])
+        return [self._asker(q) for q in mine if self.topology.processes.purpose[q] == purpose]
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """The first process of every node that is no update, and where they end."""
+        node = self.topology.processes.node[self._first :]
+        counts = np.bincount(node, minlength=self.topology.size)
+        return (self._first + np.append(0, np.cumsum(counts))).tolist()
 
     def one(self, node: int, purpose: int) -> Asker | None:
         """The first of them."""
