@@ -21,7 +21,6 @@ from replnet.network.graph_fields import Graph
 from replnet.network.sources import ManySources, add_aggregate
 from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
 from replnet.network.topology import INDEX, Branched, Numbered, Topology
-from replnet.network.wiring import wire
 from replnet.text.errors import FieldError
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def build(spec: Spec) -> Topology:
     about = {"kind": spec.kind, "name": spec.name or spec.kind, "delay": spec.delay}
     made = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, **_start(spec)})
     if isinstance(spec, Graph):
-        wire(spec).add_to(made)
+        spec.wiring.add_to(made)
         return made
     if isinstance(spec, Aggregate):
         add_aggregate(made, ManySources.of(spec), _bandwidth(spec))

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 from xml.etree.ElementTree import ParseError
 
+import numpy as np
+
 from replnet.network.graph_fields import Graph, NodeFields
+from replnet.network.links import Links
 from replnet.network.specification import Spec, specification
 from replnet.text.documents import LARGEST_GRAPH, Document, Mark, Node, file_error, node_of, read_text, split_lines
 from replnet.text.errors import InputError, Problem, field_name, shown, suggestion
@@ -30,7 +34,6 @@ ON_MAPS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
 NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
 Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
-Links = Iterable[tuple[Any, Any, Mapping[str, Any]]]
 
 
 @final
@@ -115,7 +118,7 @@ def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> 
 
 
 def _plain(
-    about: Mapping[str, Any], nodes: Nodes, links: Links, directed: bool, name: str | None, meaning: Meaning
+    about: Mapping[str, Any], nodes: Nodes, links: Iterable[tuple[Any, Any, Mapping[str, Any]]], directed: bool, name: str | None, meaning: Meaning
 ) -> dict[str, Any]:
     """One shape for all of them. Attributes that mean nothing here are left out, unless they look like a slip."""
     problems: list[Problem] = []
@@ -128,19 +131,45 @@ def _plain(
         named[called] = _known(attributes, NODE_KEYS, f"nodes.{called}", name, problems)
         if "position" not in named[called] and (place := _position(attributes)) is not None:
             named[called]["position"] = place
-    listed: dict[tuple[str, str, str], dict[str, Any]] = {}
+    listed = _Listed()
     unsaid = meaning.link(directed)
     for source, target, attributes in links:
         if meaning.edges is not None and source == target:
             continue  # in a graph that was made for other ends it tells nobody anything
-        known = {**unsaid, **_known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)}
-        ends = names.get(source, str(source)), names.get(target, str(target))
-        # Multigraphs repeat edges; the same link twice is one link.
-        listed.setdefault((*ends, repr(known)), {"from": ends[0], "to": ends[1], **known})
+        known = unsaid
+        if attributes:
+            known = {**unsaid, **_known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)}
+        listed.add(names.get(source, str(source)), names.get(target, str(target)), known)
     if problems:
         raise InputError(problems)
     whole = {key: item for key, item in about.items() if key in GRAPH_KEYS and item not in (None, {}, "")}
-    return {"kind": "graph", **whole, "nodes": named, "links": list(listed.values())}
+    return {"kind": "graph", **whole, "nodes": named, "links": listed.links()}
+
+
+@final
+class _Listed:
+    """Links that are read one after another. Multigraphs repeat edges; the same link twice is one link."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._sorts: dict[str, int] = {}
+        self._about: list[dict[str, Any]] = []
+        self._columns = array("i"), array("i"), array("i")
+
+    def add(self, source: str, target: str, about: dict[str, Any]) -> None:
+        for column, name in zip(self._columns, (source, target), strict=False):
+            column.append(self._number.setdefault(name, len(self._number)))
+        sort = self._sorts.setdefault(repr(about), len(self._sorts))
+        if sort == len(self._about):
+            self._about.append(about)
+        self._columns[2].append(sort)
+
+    def links(self) -> Links:
+        source, target, sort = (np.array(column, np.int64) for column in self._columns)
+        same = (source * len(self._number) + target) * len(self._about) + sort
+        some = np.sort(np.unique(same, return_index=True)[1])
+        source, target, sort = (column[some].astype(np.int32) for column in (source, target, sort))
+        return Links([*self._number], source, target, sort, self._about)
 
 
 def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:
@@ -217,19 +246,20 @@ def with_file(document: Document) -> Spec:
             raise
         raise InputError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
     try:
-        return specification(joined(read, document.data), document)
+        return specification(joined(read, document.data, own), document)
     except InputError:
         # Where everything stands takes longer to work out than all else, and only errors want to know.
+        read["links"] = list(read["links"])
         whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
         return specification(whole.data, whole)
 
 
-def joined(theirs: dict[str, Any], mine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a graph made elsewhere holds, and on top of it what is said beside it."""
+def joined(theirs: dict[str, Any], mine: Mapping[str, Any], own: Graph) -> dict[str, Any]:
+    """What a graph made elsewhere holds, and on top of it what is said beside it, and checked by itself."""
     nodes = dict(theirs["nodes"])
     for name, node in (mine.get("nodes") or {}).items():
         nodes[str(name)] = nodes.get(str(name), {}) | dict(node or {})
-    links = [*(mine.get("links") or ()), *theirs["links"]]
+    links = cast("Links", own.links) + theirs["links"]
     return {**theirs, **mine, **dict.fromkeys(OF_FILES), "nodes": nodes, "links": links}
 
 
