@@ -48,6 +48,7 @@ GROWTH = 1.7  # from a panel to the next
 SMALLEST = 1e-300  # of which there is a logarithm
 MOST_DELAYS, BENDS = 8, 4  # of which panels begin where sums of so many are
 MOST_MESSAGES = 60_000
+TOO_MANY = f"more than {MOST_MESSAGES:,} contacts of nodes that are unlike one another"
 FEWEST, MOST, NODES_OF_ALL = 4, 64, 30_000  # nodes of a tree, and of all
 LOOKED_AT = 1_000_000  # contacts for all trees
 
@@ -98,7 +99,7 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     size, reached = len(kinds.sizes), sorted(kinds.reached())
     count = sum(len(one.kinds) for every in kinds.asking for one in every)
     if count > MOST_MESSAGES:
-        raise NoFormulaError(f"more than {MOST_MESSAGES:,} contacts of nodes that are unlike one another")
+        raise NoFormulaError(TOO_MANY)
     message, exactly = _messages(kinds, set(reached))
     curves = _solved(kinds.hits, message, reached, size)
     if exactly:

@@ -10,12 +10,12 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, final
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import ParseError, XMLPullParser
 
 import numpy as np
 
@@ -31,6 +31,9 @@ OF_FILES = frozenset({"file", "edges", "names"})
 GRAPH_KEYS = frozenset(Graph.model_fields) - OF_FILES - {"kind", "nodes", "links"}
 PLACES = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
 ON_MAPS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+PIECE = 1 << 20  # letters of a document that are looked at together
+NOTHING: dict[str, Any] = {}
 NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
 Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
@@ -74,7 +77,9 @@ def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         raise file_error(name, "declares XML entities or a DOCTYPE", "GraphML without them")
     try:
-        graph = nx.parse_graphml(text.encode())
+        graph = _GraphML.of(text) or _GraphML.of(text.replace("<graphml>", f'<graphml xmlns="{NAMESPACE}">'))
+        if graph is None:
+            raise nx.NetworkXError("there is no graph in it")
     except ParseError as error:
         line, column = error.position
         source = next((row for number, row in enumerate(split_lines(text), 1) if number == line), None)
@@ -82,7 +87,94 @@ def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
         raise InputError([Problem(name, line, column + 1, "file", wrong, "GraphML or JSON", source)]) from None
     except (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise file_error(name, f"is not GraphML: {error}", "GraphML as networkx.write_graphml makes it") from None
-    return from_networkx(graph, name, meaning)
+    return _plain(graph.graph, graph.nodes.items(), graph.links(), graph.directed, name, meaning)
+
+
+@final
+class _GraphML:
+    """What NetworkX reads of a GraphML document, taken in element by element: no tree and no graph is made of it.
+
+    To the reader of NetworkX this is the graph that it fills.
+    """
+
+    def __init__(self, directed: bool) -> None:
+        self.directed, self.graph = directed, dict[str, Any]()
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self._ends = array("i"), array("i")
+        self._number: dict[str, int] = {}  # of ends
+        self._about: dict[int, dict[str, Any]] = {}  # of edges that say something
+
+    @classmethod
+    def of(cls, text: str) -> _GraphML | None:
+        """The first graph of a document, if there is one."""
+        from networkx.readwrite.graphml import GraphMLReader
+
+        reader, parser = GraphMLReader(force_multigraph=True), XMLPullParser(("start", "end"))
+        made: _GraphML | None = None
+        keys: Any = {}
+        open_elements: list[Any] = []
+        for begin in range(0, len(text), PIECE):
+            parser.feed(text[begin : begin + PIECE].encode())
+            for event, element in parser.read_events():
+                if event == "start":
+                    open_elements.append(element)
+                    if made is None and len(open_elements) == 2 and element.tag == f"{{{NAMESPACE}}}graph":
+                        made, whole = cls(element.get("edgedefault") == "directed"), element
+                        keys, defaults = reader.find_graphml_keys(open_elements[0])
+                    continue
+                open_elements.pop()
+                if made is not None and element is whole:
+                    made.graph |= reader.decode_data_elements(keys, element)
+                elif made is not None and open_elements[-1:] == [whole] and element.tag != f"{{{NAMESPACE}}}data":
+                    made._add(reader, element, keys, defaults)
+                    whole.remove(element)
+        parser.close()
+        return made
+
+    def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:
+        """A node or an edge; whatever else there is says nothing of either."""
+        kind = element.tag.removeprefix(f"{{{NAMESPACE}}}")
+        if kind == "edge":
+            reader.add_edge(self, element, keys)
+            reader.edge_ids.clear()
+        elif kind == "node":
+            reader.add_node(self, element, keys, defaults)
+        elif kind == "hyperedge":
+            raise ValueError("it has hyperedges")
+
+    def is_directed(self) -> bool:
+        return self.directed
+
+    def has_edge(self, source: str, target: str) -> bool:
+        """That an edge is there already is seen when all are."""
+        return False
+
+    def add_node(self, node: str, **about: Any) -> None:
+        self.nodes.setdefault(node, {}).update(about)
+
+    def add_edges_from(self, edges: Iterable[tuple[str, str, Any, dict[str, Any]]]) -> None:
+        for source, target, _, about in edges:
+            if about:
+                self._about[len(self._ends[0])] = about
+            for column, node in zip(self._ends, (source, target), strict=True):
+                column.append(self._number.setdefault(node, len(self._number)))
+
+    def links(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Edges in the order in which a graph of NetworkX has them: node by node, undirected ones at the earlier node.
+
+        At a node they are in the order of the document, but that parallel ones stand together.
+        """
+        for node in self._number:
+            self.nodes.setdefault(node, {})
+        place = {node: i for i, node in enumerate(self.nodes)}
+        places = np.array([place[node] for node in self._number], np.int64)
+        source, target = (places[np.array(column, np.int64)] for column in self._ends)
+        if not self.directed:
+            source, target = np.minimum(source, target), np.maximum(source, target)
+        _, first, which = np.unique(source * len(place) + target, return_index=True, return_inverse=True)
+        order, names = np.lexsort((first[which], source)), [*self.nodes]
+        for at, a, b in zip(order.tolist(), source[order].tolist(), target[order].tolist(), strict=True):
+            yield names[a], names[b], self._about.get(at, NOTHING)
 
 
 def _from_json(text: str, name: str, meaning: Meaning) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from replnet.ages.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.information_age import InformationAge, never
 from replnet.ages.informed_sets import TooManySetsError, choices, set_ages, single
 from replnet.ages.prediction import NoFormulaError
-from replnet.ages.spreading import NearAge, near_ages, near_together
+from replnet.ages.spreading import MOST_MESSAGES, TOO_MANY, NearAge, near_ages, near_together
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import require_steady, successful
@@ -93,6 +93,8 @@ class Overlay:
     @cached_property
     def _near(self) -> tuple[Kinds, dict[int, NearAge]] | NoFormulaError:
         """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
+        if self._graph.unlike(self._row) > MOST_MESSAGES:
+            return NoFormulaError(TOO_MANY)
         found, failing = dict[int, Does](), list[int]()
         for i in range(self._graph.topology.size):
             try:
