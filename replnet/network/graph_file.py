@@ -133,10 +133,14 @@ class _GraphML:
 
     def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:
         """A node or an edge; whatever else there is says nothing of either."""
-        kind = element.tag.removeprefix(f"{{{NAMESPACE}}}")
-        if kind == "edge":
+        kind, plain = element.tag.removeprefix(f"{{{NAMESPACE}}}"), not len(element)
+        if kind == "edge" and plain and "directed" not in element.attrib:  # as most are
+            self._add_edge(str(element.get("source")), str(element.get("target")))
+        elif kind == "edge":
             reader.add_edge(self, element, keys)
             reader.edge_ids.clear()
+        elif kind == "node" and plain:
+            self.add_node(str(element.get("id")))
         elif kind == "node":
             reader.add_node(self, element, keys, defaults)
         elif kind == "hyperedge":
@@ -156,8 +160,12 @@ class _GraphML:
         for source, target, _, about in edges:
             if about:
                 self._about[len(self._ends[0])] = about
-            for column, node in zip(self._ends, (source, target), strict=True):
-                column.append(self._number.setdefault(node, len(self._number)))
+            self._add_edge(source, target)
+
+    def _add_edge(self, source: str, target: str) -> None:
+        number = self._number
+        self._ends[0].append(number.setdefault(source, len(number)))
+        self._ends[1].append(number.setdefault(target, len(number)))
 
     def links(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Edges in the order in which a graph of NetworkX has them: node by node, undirected ones at the earlier node.
@@ -228,9 +236,8 @@ def _plain(
     for source, target, attributes in links:
         if meaning.edges is not None and source == target:
             continue  # in a graph that was made for other ends it tells nobody anything
-        known = unsaid
-        if attributes:
-            known = {**unsaid, **_known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)}
+        said = attributes and _known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)
+        known = {**unsaid, **said} if said else unsaid
         listed.add(names.get(source, str(source)), names.get(target, str(target)), known)
     if problems:
         raise InputError(problems)
@@ -247,14 +254,17 @@ class _Listed:
         self._sorts: dict[str, int] = {}
         self._about: list[dict[str, Any]] = []
         self._columns = array("i"), array("i"), array("i")
+        self._latest: dict[str, Any] | None = None
+        self._sort = 0
 
     def add(self, source: str, target: str, about: dict[str, Any]) -> None:
-        for column, name in zip(self._columns, (source, target), strict=False):
-            column.append(self._number.setdefault(name, len(self._number)))
-        sort = self._sorts.setdefault(repr(about), len(self._sorts))
-        if sort == len(self._about):
-            self._about.append(about)
-        self._columns[2].append(sort)
+        number = self._number
+        self._columns[0].append(number.setdefault(source, len(number)))
+        self._columns[1].append(number.setdefault(target, len(number)))
+        if about is not self._latest:  # mostly they all say the same
+            self._latest, self._sort = about, self._sorts.setdefault(repr(about), len(self._sorts))
+            self._about += [about] if self._sort == len(self._about) else []
+        self._columns[2].append(self._sort)
 
     def links(self) -> Links:
         source, target, sort = (np.array(column, np.int64) for column in self._columns)
