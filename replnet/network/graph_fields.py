@@ -99,7 +99,9 @@ class Graph(Whole):
     file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
     edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
     names: str | None = Field(None, description=NAMES)
-    nodes: Annotated[dict[str, NodeFields], BeforeValidator(_shared), Named] = Field({}, description="names of nodes, each with its fields")
+    nodes: Annotated[dict[str, NodeFields], BeforeValidator(_shared), Named] = Field(
+        {}, description="names of nodes, each with its fields"
+    )
     links: LinksField = Field((), validate_default=True, description=f"a list of links: {FORMS}")
     pools: dict[str, tuple[str, ...]] | None = Field(
         None, description="replicas by name of pool; by default those whose pool it is"

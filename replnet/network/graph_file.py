@@ -129,6 +129,8 @@ class _GraphML:
                     made._add(reader, element, keys, defaults)
                     whole.remove(element)
         parser.close()
+        for node in () if made is None else made._number:
+            made.nodes.setdefault(node, {})
         return made
 
     def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:
@@ -172,8 +174,6 @@ class _GraphML:
 
         At a node they are in the order of the document, but that parallel ones stand together.
         """
-        for node in self._number:
-            self.nodes.setdefault(node, {})
         place = {node: i for i, node in enumerate(self.nodes)}
         places = np.array([place[node] for node in self._number], np.int64)
         source, target = (places[np.array(column, np.int64)] for column in self._ends)
@@ -218,7 +218,12 @@ def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> 
 
 
 def _plain(
-    about: Mapping[str, Any], nodes: Nodes, links: Iterable[tuple[Any, Any, Mapping[str, Any]]], directed: bool, name: str | None, meaning: Meaning
+    about: Mapping[str, Any],
+    nodes: Nodes,
+    links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
+    directed: bool,
+    name: str | None,
+    meaning: Meaning,
 ) -> dict[str, Any]:
     """One shape for all of them. Attributes that mean nothing here are left out, unless they look like a slip."""
     problems: list[Problem] = []

@@ -135,7 +135,7 @@ class Links(Sequence[dict[str, Any]]):
         for a, b, sort in zip(self.source.tolist(), self.target.tolist(), self.sort.tolist(), strict=True):
             short = f"{self.names[a]} {arrows[sort]} {self.names[b]}"
             said = self.sorts[sort]
-            if arrows[sort] and (plain[a] and plain[b] or _reads(short, self.names[a], self.names[b])):
+            if arrows[sort] and ((plain[a] and plain[b]) or _reads(short, self.names[a], self.names[b])):
                 found.append(short)
             else:
                 words = {key: str(value) if isinstance(value, Law) else value for key, value in said.items()}
@@ -172,7 +172,9 @@ def _in_columns(given: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
             except ValidationError:
                 pass  # which tells the number of one in a shorter list
             else:
-                return Links(given.names, given.source, given.target, np.unique(given.sort, return_inverse=True)[1], sorts)
+                return Links(
+                    given.names, given.source, given.target, np.unique(given.sort, return_inverse=True)[1], sorts
+                )
         given = list(given)
     return Links.of(check(given))
 
