@@ -109,9 +109,8 @@ class _GraphML:
         """The first graph of a document, if there is one."""
         from networkx.readwrite.graphml import GraphMLReader
 
-        reader, parser = GraphMLReader(force_multigraph=True), XMLPullParser(("start", "end"))
+        reader, parser = GraphMLReader(force_multigraph=True), cast("Any", XMLPullParser(("start", "end")))
         made: _GraphML | None = None
-        keys: Any = {}
         open_elements: list[Any] = []
         for begin in range(0, len(text), PIECE):
             parser.feed(text[begin : begin + PIECE].encode())
@@ -129,8 +128,8 @@ class _GraphML:
                     made._add(reader, element, keys, defaults)
                     whole.remove(element)
         parser.close()
-        for node in () if made is None else made._number:
-            made.nodes.setdefault(node, {})
+        if made is not None:
+            made.nodes |= {node: {} for node in made._number if node not in made.nodes}
         return made
 
     def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:

@@ -1,4 +1,4 @@
-"""Links between named nodes: as users write them, one by one, and in columns, as graphs of millions of links need it."""
+"""Links between named nodes: one by one, as users write them, and in columns, as millions of them need it."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class PullGraph:
         poisson, clocks = np.array([isinstance(law, Exponential) for law in self.topology.laws]), self.topology.clocks
         odd = p.recent | (p.turns > 1) | (clocks.schedule[p.clock] >= 0) | ~poisson[clocks.law[p.clock]]
         pulls = (p.ask > 0) & self.reached[row][p.node]
-        there = pulls & ~odd & ~self.below(np.unique(p.node[pulls & odd]))[p.node]
+        there = pulls & ~odd & ~self.below(np.unique(p.node[pulls & odd]).tolist())[p.node]
         # What is added up is a number per node that no other has: sums of lists are as good as the lists.
         own = np.random.default_rng(0).integers(2**63, size=self.topology.size, dtype=np.uint64)
         own[self.sources[row]] = 0
