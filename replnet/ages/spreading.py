@@ -48,7 +48,10 @@ GROWTH = 1.7  # from a panel to the next
 SMALLEST = 1e-300  # of which there is a logarithm
 MOST_DELAYS, BENDS = 8, 4  # of which panels begin where sums of so many are
 MOST_MESSAGES = 60_000
+TOO_MANY = f"more than {MOST_MESSAGES:,} contacts of nodes that are unlike one another"
 FEWEST, MOST, NODES_OF_ALL = 4, 64, 30_000  # nodes of a tree, and of all
+MOST_BRANCHES = FEWEST * MOST_MESSAGES  # of all trees
+MOST_LOOKS = 4_000_000  # at a message in a panel: half a minute
 LOOKED_AT = 1_000_000  # contacts for all trees
 
 
@@ -98,7 +101,7 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     size, reached = len(kinds.sizes), sorted(kinds.reached())
     count = sum(len(one.kinds) for every in kinds.asking for one in every)
     if count > MOST_MESSAGES:
-        raise NoFormulaError(f"more than {MOST_MESSAGES:,} contacts of nodes that are unlike one another")
+        raise NoFormulaError(TOO_MANY)
     message, exactly = _messages(kinds, set(reached))
     curves = _solved(kinds.hits, message, reached, size)
     if exactly:
@@ -218,7 +221,8 @@ class _Trees:
         """
         first, used, left = len(self.hits), [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
         waiting = [Branch(0.0, 0.0, root, -1, 0, 0.0, 0.0, 1) for root in sorted(roots)]
-        while waiting and (len(self.hits) < first + most or not any(self.hits[first:])):
+        met = False
+        while waiting and (len(self.hits) < first + most or not met):
             branch = heapq.heappop(waiting)
             kind, way = branch.kind, (branch.parent, branch.contact)
             if used[kind] == self._kinds.sizes[kind] or left.get(way) == 0:
@@ -226,6 +230,9 @@ class _Trees:
             here = len(self.hits)
             used[kind] += 1
             self.hits.append(self._kinds.hits[kind])
+            met = met or bool(self._kinds.hits[kind])
+            if here > MOST_BRANCHES:
+                raise NoFormulaError(f"ways from a source of more than {MOST_BRANCHES:,} contacts in all")
             if branch.parent >= 0:
                 self._pairs[branch.parent, here] = branch.rate, branch.delay, 1
                 left[way] -= 1
@@ -294,9 +301,11 @@ class _Solution:
         there = self._reached()[wanted]
         f, edges, parts, faintest = np.ones(self._message.who.size), [0.0], [], 1.0
         narrowest = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
-        width, stops = narrowest, self._breaks()
+        width, stops, left = narrowest, self._breaks(), MOST_LOOKS
         while faintest > FAINT:
-            begin = edges[-1]
+            begin, left = edges[-1], left - f.size
+            if left < 0:
+                raise NoFormulaError("so many contacts, one after another, that to follow them takes minutes")
             stop = min((x for x in stops if x > begin * (1 + 1e-12)), default=np.inf)
             wide = min(width, stop - begin)
             s, z, after, resolved = self._across(begin, wide, f)

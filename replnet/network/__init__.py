@@ -6,6 +6,7 @@ What users write:
     parts          what the specifications of all kinds share
     aggregate      many sources, and replicas that keep copies of all of them
     graph_fields   networks that name their nodes and links
+    links          links between named nodes, one by one and in columns
     graph_file     graphs made elsewhere: GraphML, node-link JSON and NetworkX objects
     faults         what goes wrong, and when: crashes, cuts and losses
 

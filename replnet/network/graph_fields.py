@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from functools import cached_property
 from math import isfinite
-from typing import Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from replnet.laws.fields import Bandwidth, Count, Delay, LawField, Name, Named, Part
+from replnet.laws.fields import Bandwidth, Count, LawField, Name, Named, Part
+from replnet.network.links import EVERY, FORMS, LinksField
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
 from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 
-ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
-EVERY = "*"  # every replica, at one end of a link
-FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
+if TYPE_CHECKING:
+    from replnet.network.wiring import Wiring
+
 SELECT = (
     "which peers a poll asks: random, or recent, the latest of its pool to contact its upstream, "
     "as that told at the last download"
@@ -64,63 +66,21 @@ class NodeFields(Part):
         return self.role
 
 
-@final
-class LinkFields(Part):
-    """A link, in the direction the data flows."""
-
-    source: Name = Field(alias="from", description="the node that has the data, or * for every replica")
-    target: Name = Field(alias="to", description="the node that asks for it, or * for every replica")
-    kind: Literal["download", "peer", "query"] | None = Field(
-        None, description="download, peer or query; query if the target is a client, else download, if left out"
-    )
-    both: bool = Field(False, description="true for a link in both directions")
-    delay: Delay | None = Field(None, description="time a message takes one way on this link")
-
-    @model_validator(mode="after")
-    def _between_nodes(self, info: ValidationInfo) -> LinkFields:
-        nodes = (info.context or {}).get("nodes")
-        for end in (self.source, self.target):
-            if nodes is not None and end not in nodes and end != EVERY:
-                raise FieldError("", f"there is no node {end}", suggestion(end, nodes, "one of the nodes"))
-        if self.source == self.target == EVERY:
-            raise FieldError("", "links all replicas to all", "a pool, the same one for each")
-        if self.source == self.target:
-            raise FieldError("", f"links {self.source} to itself", "two nodes")
-        return self
-
-
-def _link(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    parts = [part for part in ARROW.split(value.strip()) if part]
-    if len(parts) != 3:
-        raise FieldError("", f"{shown(value)} is not a link", FORMS)
-    two_ways = parts[1] == "--"
-    return {"from": parts[0], "to": parts[2], "kind": "peer" if two_ways else None, "both": two_ways}
-
-
-def _spelled(link: LinkFields) -> str | dict[str, Any]:
-    """The short form where it says everything."""
-    short = f"{link.source} {'--' if link.both else '->'} {link.target}"
-    if link.delay is None and _link_or_none(short) == {
-        "from": link.source,
-        "to": link.target,
-        "kind": link.kind,
-        "both": link.both,
-    }:
-        return short
-    fields = link.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {key: item for key, item in fields.items() if item is not False}
-
-
-def _link_or_none(value: str) -> object:
-    try:
-        return _link(value)
-    except FieldError:
-        return None
-
-
-Link = Annotated[LinkFields, BeforeValidator(_link, json_schema_input_type=str | LinkFields), PlainSerializer(_spelled)]
+def _shared(nodes: Mapping[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """Nodes that say the same have the same fields, made once; what is wrong with others is found one by one."""
+    made: dict[tuple[Any, ...], Any] = {}
+    found = dict[str, Any]()
+    for name, fields in nodes.items():
+        if isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values()):
+            key = tuple(fields.items())
+            if key not in made:
+                try:
+                    made[key] = NodeFields.model_validate(fields, context=info.context)
+                except ValidationError:
+                    made[key] = fields
+            fields = made[key]
+        found[name] = fields
+    return found
 
 
 EDGES = (
@@ -140,8 +100,10 @@ class Graph(Whole):
     file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
     edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
     names: str | None = Field(None, description=NAMES)
-    nodes: Annotated[dict[str, NodeFields], Named] = Field({}, description="names of nodes, each with its fields")
-    links: tuple[Link, ...] = Field((), description=f"a list of links: {FORMS}")
+    nodes: Annotated[dict[str, NodeFields], BeforeValidator(_shared), Named] = Field(
+        {}, description="names of nodes, each with its fields"
+    )
+    links: LinksField = Field((), validate_default=True, description=f"a list of links: {FORMS}")
     pools: dict[str, tuple[str, ...]] | None = Field(
         None, description="replicas by name of pool; by default those whose pool it is"
     )
@@ -178,7 +140,12 @@ class Graph(Whole):
             return self
         if told := [key for key in ("edges", "names") if getattr(self, key) is not None]:
             raise FieldsError([((key,), "is about a file, and there is none", "file: a graph") for key in told])
+        self.wiring  # noqa: B018  which raises where nodes and links do not fit together
+        return self
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """What the specification means, node by node and link by link."""
         from replnet.network.wiring import wire
 
-        wire(self)
-        return self
+        return wire(self)

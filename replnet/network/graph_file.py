@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, final
-from xml.etree.ElementTree import ParseError
+from typing import Any, cast, final
+from xml.etree.ElementTree import ParseError, XMLPullParser
+
+import numpy as np
 
 from replnet.network.graph_fields import Graph, NodeFields
+from replnet.network.links import Links
 from replnet.network.specification import Spec, specification
 from replnet.text.documents import LARGEST_GRAPH, Document, Mark, Node, file_error, node_of, read_text, split_lines
 from replnet.text.errors import InputError, Problem, field_name, shown, suggestion
@@ -27,10 +31,12 @@ OF_FILES = frozenset({"file", "edges", "names"})
 GRAPH_KEYS = frozenset(Graph.model_fields) - OF_FILES - {"kind", "nodes", "links"}
 PLACES = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
 ON_MAPS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+PIECE = 1 << 20  # letters of a document that are looked at together
+NOTHING: dict[str, Any] = {}
 NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
 Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
-Links = Iterable[tuple[Any, Any, Mapping[str, Any]]]
 
 
 @final
@@ -71,7 +77,9 @@ def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         raise file_error(name, "declares XML entities or a DOCTYPE", "GraphML without them")
     try:
-        graph = nx.parse_graphml(text.encode())
+        graph = _GraphML.of(text) or _GraphML.of(text.replace("<graphml>", f'<graphml xmlns="{NAMESPACE}">'))
+        if graph is None:
+            raise nx.NetworkXError("there is no graph in it")
     except ParseError as error:
         line, column = error.position
         source = next((row for number, row in enumerate(split_lines(text), 1) if number == line), None)
@@ -79,7 +87,101 @@ def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
         raise InputError([Problem(name, line, column + 1, "file", wrong, "GraphML or JSON", source)]) from None
     except (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise file_error(name, f"is not GraphML: {error}", "GraphML as networkx.write_graphml makes it") from None
-    return from_networkx(graph, name, meaning)
+    return _plain(graph.graph, graph.nodes.items(), graph.links(), graph.directed, name, meaning)
+
+
+@final
+class _GraphML:
+    """What NetworkX reads of a GraphML document, taken in element by element: no tree and no graph is made of it.
+
+    To the reader of NetworkX this is the graph that it fills.
+    """
+
+    def __init__(self, directed: bool) -> None:
+        self.directed, self.graph = directed, dict[str, Any]()
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self._ends = array("i"), array("i")
+        self._number: dict[str, int] = {}  # of ends
+        self._about: dict[int, dict[str, Any]] = {}  # of edges that say something
+
+    @classmethod
+    def of(cls, text: str) -> _GraphML | None:
+        """The first graph of a document, if there is one."""
+        from networkx.readwrite.graphml import GraphMLReader
+
+        reader, parser = GraphMLReader(force_multigraph=True), cast("Any", XMLPullParser(("start", "end")))
+        made: _GraphML | None = None
+        open_elements: list[Any] = []
+        for begin in range(0, len(text), PIECE):
+            parser.feed(text[begin : begin + PIECE].encode())
+            for event, element in parser.read_events():
+                if event == "start":
+                    open_elements.append(element)
+                    if made is None and len(open_elements) == 2 and element.tag == f"{{{NAMESPACE}}}graph":
+                        made, whole = cls(element.get("edgedefault") == "directed"), element
+                        keys, defaults = reader.find_graphml_keys(open_elements[0])
+                    continue
+                open_elements.pop()
+                if made is not None and element is whole:
+                    made.graph |= reader.decode_data_elements(keys, element)
+                elif made is not None and open_elements[-1:] == [whole] and element.tag != f"{{{NAMESPACE}}}data":
+                    made._add(reader, element, keys, defaults)
+                    whole.remove(element)
+        parser.close()
+        if made is not None:
+            made.nodes |= {node: {} for node in made._number if node not in made.nodes}
+        return made
+
+    def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:
+        """A node or an edge; whatever else there is says nothing of either."""
+        kind, plain = element.tag.removeprefix(f"{{{NAMESPACE}}}"), not len(element)
+        if kind == "edge" and plain and "directed" not in element.attrib:  # as most are
+            self._add_edge(str(element.get("source")), str(element.get("target")))
+        elif kind == "edge":
+            reader.add_edge(self, element, keys)
+            reader.edge_ids.clear()
+        elif kind == "node" and plain:
+            self.add_node(str(element.get("id")))
+        elif kind == "node":
+            reader.add_node(self, element, keys, defaults)
+        elif kind == "hyperedge":
+            raise ValueError("it has hyperedges")
+
+    def is_directed(self) -> bool:
+        return self.directed
+
+    def has_edge(self, source: str, target: str) -> bool:
+        """That an edge is there already is seen when all are."""
+        return False
+
+    def add_node(self, node: str, **about: Any) -> None:
+        self.nodes.setdefault(node, {}).update(about)
+
+    def add_edges_from(self, edges: Iterable[tuple[str, str, Any, dict[str, Any]]]) -> None:
+        for source, target, _, about in edges:
+            if about:
+                self._about[len(self._ends[0])] = about
+            self._add_edge(source, target)
+
+    def _add_edge(self, source: str, target: str) -> None:
+        number = self._number
+        self._ends[0].append(number.setdefault(source, len(number)))
+        self._ends[1].append(number.setdefault(target, len(number)))
+
+    def links(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Edges in the order in which a graph of NetworkX has them: node by node, undirected ones at the earlier node.
+
+        At a node they are in the order of the document, but that parallel ones stand together.
+        """
+        place = {node: i for i, node in enumerate(self.nodes)}
+        places = np.array([place[node] for node in self._number], np.int64)
+        source, target = (places[np.array(column, np.int64)] for column in self._ends)
+        if not self.directed:
+            source, target = np.minimum(source, target), np.maximum(source, target)
+        _, first, which = np.unique(source * len(place) + target, return_index=True, return_inverse=True)
+        order, names = np.lexsort((first[which], source)), [*self.nodes]
+        for at, a, b in zip(order.tolist(), source[order].tolist(), target[order].tolist(), strict=True):
+            yield names[a], names[b], self._about.get(at, NOTHING)
 
 
 def _from_json(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
@@ -115,7 +217,12 @@ def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> 
 
 
 def _plain(
-    about: Mapping[str, Any], nodes: Nodes, links: Links, directed: bool, name: str | None, meaning: Meaning
+    about: Mapping[str, Any],
+    nodes: Nodes,
+    links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
+    directed: bool,
+    name: str | None,
+    meaning: Meaning,
 ) -> dict[str, Any]:
     """One shape for all of them. Attributes that mean nothing here are left out, unless they look like a slip."""
     problems: list[Problem] = []
@@ -128,19 +235,47 @@ def _plain(
         named[called] = _known(attributes, NODE_KEYS, f"nodes.{called}", name, problems)
         if "position" not in named[called] and (place := _position(attributes)) is not None:
             named[called]["position"] = place
-    listed: dict[tuple[str, str, str], dict[str, Any]] = {}
+    listed = _Listed()
     unsaid = meaning.link(directed)
     for source, target, attributes in links:
         if meaning.edges is not None and source == target:
             continue  # in a graph that was made for other ends it tells nobody anything
-        known = {**unsaid, **_known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)}
-        ends = names.get(source, str(source)), names.get(target, str(target))
-        # Multigraphs repeat edges; the same link twice is one link.
-        listed.setdefault((*ends, repr(known)), {"from": ends[0], "to": ends[1], **known})
+        said = attributes and _known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)
+        known = {**unsaid, **said} if said else unsaid
+        listed.add(names.get(source, str(source)), names.get(target, str(target)), known)
     if problems:
         raise InputError(problems)
     whole = {key: item for key, item in about.items() if key in GRAPH_KEYS and item not in (None, {}, "")}
-    return {"kind": "graph", **whole, "nodes": named, "links": list(listed.values())}
+    return {"kind": "graph", **whole, "nodes": named, "links": listed.links()}
+
+
+@final
+class _Listed:
+    """Links that are read one after another. Multigraphs repeat edges; the same link twice is one link."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+        self._sorts: dict[str, int] = {}
+        self._about: list[dict[str, Any]] = []
+        self._columns = array("i"), array("i"), array("i")
+        self._latest: dict[str, Any] | None = None
+        self._sort = 0
+
+    def add(self, source: str, target: str, about: dict[str, Any]) -> None:
+        number = self._number
+        self._columns[0].append(number.setdefault(source, len(number)))
+        self._columns[1].append(number.setdefault(target, len(number)))
+        if about is not self._latest:  # mostly they all say the same
+            self._latest, self._sort = about, self._sorts.setdefault(repr(about), len(self._sorts))
+            self._about += [about] if self._sort == len(self._about) else []
+        self._columns[2].append(self._sort)
+
+    def links(self) -> Links:
+        source, target, sort = (np.array(column, np.int64) for column in self._columns)
+        same = (source * len(self._number) + target) * len(self._about) + sort
+        some = np.sort(np.unique(same, return_index=True)[1])
+        source, target, sort = (column[some].astype(np.int32) for column in (source, target, sort))
+        return Links([*self._number], source, target, sort, self._about)
 
 
 def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:
@@ -217,19 +352,20 @@ def with_file(document: Document) -> Spec:
             raise
         raise InputError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
     try:
-        return specification(joined(read, document.data), document)
+        return specification(joined(read, document.data, own), document)
     except InputError:
         # Where everything stands takes longer to work out than all else, and only errors want to know.
+        read["links"] = list(read["links"])
         whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
         return specification(whole.data, whole)
 
 
-def joined(theirs: dict[str, Any], mine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a graph made elsewhere holds, and on top of it what is said beside it."""
+def joined(theirs: dict[str, Any], mine: Mapping[str, Any], own: Graph) -> dict[str, Any]:
+    """What a graph made elsewhere holds, and on top of it what is said beside it, and checked by itself."""
     nodes = dict(theirs["nodes"])
     for name, node in (mine.get("nodes") or {}).items():
         nodes[str(name)] = nodes.get(str(name), {}) | dict(node or {})
-    links = [*(mine.get("links") or ()), *theirs["links"]]
+    links = cast("Links", own.links) + theirs["links"]
     return {**theirs, **mine, **dict.fromkeys(OF_FILES), "nodes": nodes, "links": links}
 
 

@@ -99,7 +99,7 @@ class Network:
         own = specification({**fields, "kind": "graph", "file": "a NetworkX graph"})
         assert isinstance(own, Graph)
         read = from_networkx(graph, meaning=Meaning(own.edges, own.names))
-        return cls(specification(joined(read, fields))).checked()
+        return cls(specification(joined(read, fields, own))).checked()
 
     def checked(self, document: Document | None = None) -> Network:
         """Itself; what only the whole graph can tell is that every fault strikes someone."""

@@ -16,7 +16,7 @@ from replnet.ages.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.information_age import InformationAge, never
 from replnet.ages.informed_sets import TooManySetsError, choices, set_ages, single
 from replnet.ages.prediction import NoFormulaError
-from replnet.ages.spreading import NearAge, near_ages, near_together
+from replnet.ages.spreading import MOST_MESSAGES, TOO_MANY, NearAge, near_ages, near_together
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import both_ways, require_steady, successful
@@ -62,7 +62,7 @@ class Overlay:
         found = self._ancestors(asked)
         every = [contact for _, contacts in found.values() for contact in contacts]
         late = any(delay for hits, _ in found.values() for _, delay in hits) or any(one.delay for one in every)
-        if late or len({id(contact.among) for contact in every}) > MOST_LISTS:
+        if late:
             raise TooManySetsError
         kinds = _kinds(found, asked)
         reached = sorted(kinds.reached())
@@ -89,11 +89,15 @@ class Overlay:
                 if id(contact.among) not in seen:  # members of one list are met once, and not by each of its users
                     seen.add(id(contact.among))
                     waiting += contact.among
+            if len(seen) > MOST_LISTS:
+                raise TooManySetsError
         return found
 
     @cached_property
     def _near(self) -> tuple[Kinds, dict[int, NearAge]] | NoFormulaError:
         """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
+        if self._graph.unlike(self._row) > MOST_MESSAGES:
+            return NoFormulaError(TOO_MANY)
         found, failing = dict[int, Does](), list[int]()
         for i in range(self._graph.topology.size):
             try:

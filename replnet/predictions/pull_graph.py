@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages.prediction import NoFormulaError
-from replnet.laws import Constant, Law
+from replnet.laws import Constant, Exponential, Law
 from replnet.laws.law import Flags, Ints
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
@@ -121,9 +121,17 @@ class PullGraph:
 
     def by(self, node: int, purpose: int) -> list[Asker]:
         """The processes of a node for this purpose."""
-        p = self.topology.processes
-        begin, end = self._first + np.searchsorted(p.node[self._first :], [node, node + 1])
-        return [self._asker(q) for q in range(begin, end) if p.purpose[q] == purpose]
+        if node >= self.topology.size:
+            return []
+        mine = range(self._begins[node], self._begins[node + 1])
+        return [self._asker(q) for q in mine if self.topology.processes.purpose[q] == purpose]
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """The first process of every node that is no update, and where they end."""
+        node = self.topology.processes.node[self._first :]
+        counts = np.bincount(node, minlength=self.topology.size)
+        return (self._first + np.append(0, np.cumsum(counts))).tolist()
 
     def one(self, node: int, purpose: int) -> Asker | None:
         """The first of them."""
@@ -270,6 +278,27 @@ class PullGraph:
         for there in found:
             there[self.sources] = False
         return found
+
+    def unlike(self, row: int) -> int:
+        """At least so many Poisson pulls of a source are unlike one another; 0 where it takes a look at each to tell.
+
+        Nodes that are alike ask on the same lists, or on lists that are the same but for who asks.
+        """
+        p, lists = self.topology.processes, self.topology.lists
+        if self.strict:
+            return 0
+        poisson, clocks = np.array([isinstance(law, Exponential) for law in self.topology.laws]), self.topology.clocks
+        odd = p.recent | (p.turns > 1) | (clocks.schedule[p.clock] >= 0) | ~poisson[clocks.law[p.clock]]
+        pulls = (p.ask > 0) & self.reached[row][p.node]
+        there = pulls & ~odd & ~self.below(np.unique(p.node[pulls & odd]).tolist())[p.node]
+        # What is added up is a number per node that no other has: sums of lists are as good as the lists.
+        own = np.random.default_rng(0).integers(2**63, size=self.topology.size, dtype=np.uint64)
+        own[self.sources[row]] = 0
+        sums = np.append(np.uint64(0), np.cumsum(own[lists.members]))
+        among = (sums[lists.begin[1:]] - sums[lists.begin[:-1]])[p.candidates[there]]
+        others = among > 0
+        whole = among + own[p.node[there]]
+        return int(np.unique(among[others]).size + np.unique(whole[others]).size - np.count_nonzero(others))
 
     def held(self, of: list[Flags], group: int, row: int) -> Iterator[tuple[int, int, int]]:
         """Nodes of a group, each with the sources that `of` has for it: all of them (-1), or that in this row.

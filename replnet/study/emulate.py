@@ -116,11 +116,11 @@ def emulate(
 def _emulated(
     network: Network, made: Replications[Path], engine: str, estimator: str, seed: int, seconds: float
 ) -> Emulated:
-    found, (events, queries) = made.found, made.counts
+    found, (events, queries), data = made.found, made.counts, network.data()
     return Emulated(
-        network=network.data(),
+        network=data,
         rows=tuple(found.rows()) if made.paths else (),
-        provenance=provenance(network.data(), seed=seed, engine=engine),
+        provenance=provenance(data, seed=seed, engine=engine),
         engine=engine,
         estimator=estimator,
         seed=seed,

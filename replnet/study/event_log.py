@@ -33,7 +33,8 @@ def event_log(file: File | None, network: Network, seed: int, engine: str) -> It
     if file is None:
         yield None
         return
-    about = {"network": network.data(), **provenance(network.data(), seed=seed, engine=engine)}
+    data = network.data()
+    about = {"network": data, **provenance(data, seed=seed, engine=engine)}
     with _alone(Path(file)):
         log = EventLog(Path(file), network.topology.names, about)
         try:

@@ -32,7 +32,8 @@ def predict(network: Given, measure: Iterable[str] = (), by: str | None = None) 
     network = network_of(network)
     found = formulas(network.topology, _asked(measure), by == "source")
     rows = tuple(Row.of(key, formula) for key, formula in found.items())
-    return Predicted(network.data(), rows, provenance(network.data()))
+    data = network.data()
+    return Predicted(data, rows, provenance(data))
 
 
 def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:

@@ -15,7 +15,7 @@ Scalar = str | int | float | bool | None
 Route = Sequence[str | int]
 
 LARGEST_YAML = 1_000_000  # bytes; a position-keeping parser reads about 1 MB in a second
-LARGEST_GRAPH = 64_000_000
+LARGEST_GRAPH = 256_000_000
 
 
 class Mark(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -106,7 +106,7 @@ def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[Bas
             below = data.get(part)
         elif isinstance(part, str):
             below = None
-        elif isinstance(data, (list, tuple)) and part < len(data):
+        elif isinstance(data, Sequence) and part < len(data):
             below = data[part]
         else:
             continue

@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 import replnet as rn
+from replnet.ages import spreading
+from replnet.ages.prediction import NoFormulaError
+from replnet.predictions import overlay
+from replnet.predictions.overlay import Overlay, _kinds
+from replnet.predictions.pull_graph import PullGraph
 
 
 def path(**more):
@@ -99,3 +104,51 @@ def test_some_polls_both_ways_have_no_formula(changes, why):
     (row, *_) = rn.predict(rn.cooperative(**{"replicas": 10, "two_way": True, **poisson, **changes})).rows
     assert row.predicted is None
     assert why in row.note
+
+
+def cluster_with_guests():
+    laws = {"downloads": "exponential(rate=1)", "polls": "exponential(rate=2)"}
+    nodes = {f"r{i}": {"pool": "p", **laws} for i in range(6)} | {f"g{i}": {**laws, "peers": 2} for i in range(4)}
+    pools = {"p": [f"r{i}" for i in range(6)]}
+    links = ["s -> *", *({"from": f"r{j}", "to": f"g{i}", "kind": "peer"} for i in range(4) for j in range(2))]
+    return rn.graph(nodes={"s": {"updates": "exponential(rate=1)"}, **nodes}, links=links, pools=pools)
+
+
+@pytest.mark.parametrize(
+    ("network", "least"),
+    [
+        (lambda: rn.load("overlay"), 2),
+        (lambda: path(polls="exponential(rate=3)", peers=1), 3),
+        (cluster_with_guests, 1),
+        (lambda: rn.load("cooperative"), 1),
+        (lambda: rn.load("overlay", ["polls=constant(rate=2)"]), 0),
+    ],
+)
+def test_contacts_are_at_least_as_many_as_are_counted_beforehand(network, least):
+    graph = PullGraph(network().topology)
+    assert graph.unlike(0) >= least
+    copies, found = Overlay(graph, 0), {}
+    for i in range(graph.topology.size):
+        try:
+            found[i] = copies._of(i)
+        except NoFormulaError:
+            return
+    kinds = _kinds(found)
+    assert graph.unlike(0) <= sum(len(one.kinds) for every in kinds.asking for one in every)
+
+
+def test_too_many_contacts_are_told_without_a_look_at_each(monkeypatch):
+    monkeypatch.setattr(overlay, "MOST_MESSAGES", 1)
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    monkeypatch.setattr(overlay, "_kinds", lambda *_: pytest.fail("looked at all nodes"))
+    (row,) = rn.predict("overlay").rows
+    assert row.note.startswith("no formula: more than 60,000 contacts of nodes that are unlike one another")
+
+
+def test_ways_of_too_many_contacts_have_no_formula(monkeypatch):
+    for name, why in (("MOST_BRANCHES", "ways from a source of more than"), ("MOST_LOOKS", "one after another")):
+        with monkeypatch.context() as few:
+            few.setattr(spreading, name, 3)
+            few.setattr(overlay, "MOST_LISTS", 1)
+            (row,) = rn.predict("overlay").rows
+            assert why in row.note
