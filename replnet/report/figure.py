@@ -103,7 +103,7 @@ def _read_out(axes: Any, plan: Arrangement, series: Series, x: Floats, label: st
     y = np.where(np.isnan(series["measured"]), series["predicted"], series["measured"])
     y = np.where(np.isnan(y), series["printed"], y)
     there = ~np.isnan(y)
-    words = [_words(plan, series, place, label) for place in np.flatnonzero(there)]
+    words = [_words(plan, series, place, label) for place in np.flatnonzero(there).tolist()]
     name = f"values-{sum(len(one.lines) for one in axes.figure.axes)}"
     unseen = {"marker": "o", "markersize": REACH, "markeredgewidth": 0, "linestyle": "none", "alpha": 0}
     axes.plot(x[there], y[there], **unseen, gid=name, label=BETWEEN.join(words), zorder=5)
@@ -173,7 +173,8 @@ def _scale(axis: Any, logarithmic: bool, values: list[float], inches: float) -> 
     if logarithmic:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
         axis.set_minor_formatter(NullFormatter())
-        if len(ticks := _decades(*axis.get_view_interval(), inches, stacked)) > 1:
+        low, high = axis.get_view_interval()
+        if len(ticks := _decades(low, high, inches, stacked)) > 1:
             axis.set_major_locator(FixedLocator(ticks))
             axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
             return

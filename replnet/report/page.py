@@ -108,7 +108,8 @@ def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any])
 
 def notebook(section: Section) -> str:
     """The section as a piece of HTML that brings its style along."""
-    body = _section(section, *_named([section]))
+    (name,) = _named([section])
+    body = _section(section, name)
     return element("div", style_sheet(body), body, class_="rn")
 
 
