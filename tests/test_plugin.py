@@ -81,14 +81,18 @@ def test_a_broken_formula_is_named_where_it_is_asked_for_and_hinders_no_other(in
         "def unmarked(): ...\n"
         "@formula('bare', 'nowhere')\n"
         "def bare(x): return 1.0\n"
+        "@formula('undescribed', 'nowhere')\n"
+        "def undescribed(x: float): return 1.0\n"
     )
-    groups = {"lost": "no_such_module:f", "unmarked": "bad_formulas:unmarked", "bare": "bad_formulas:bare"}
+    names = ("unmarked", "bare", "undescribed")
+    groups = {"lost": "no_such_module:f", **{name: f"bad_formulas:{name}" for name in names}}
     installed(tmp_path, {"replnet.formulas": groups})
     assert rn.formula("quotient", of=1, over=2).rows
     for name, said in (
         ("lost", "no_such_module:f does not load: ModuleNotFoundError"),
         ("unmarked", "bad_formulas:unmarked is not marked @formula('unmarked', ...)"),
-        ("bare", "bad_formulas:bare does not load: KeyError: 'x'"),
+        ("bare", "bad_formulas:bare does not load: bare: its argument 'x' has no type"),
+        ("undescribed", "bad_formulas:undescribed does not load: undescribed: its argument 'x' is not described"),
     ):
         done = replnet("formula", name)
         assert (done.returncode, done.stdout) == (BAD_INPUT, "")

@@ -296,7 +296,9 @@ def _print_needs(found: TraceFit) -> None:
         rates = [one[name] * per for name in ("measured", "empirical", "poisson")]
         said = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
         rows.append([f"{one['target']:g}", *said, f"{one['waste']:.2f} times as many"])
-    print_table(["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows)
+    print_table(
+        ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows
+    )
 
 
 def _print_rate(found: ChangeRate) -> None:

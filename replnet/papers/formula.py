@@ -76,9 +76,14 @@ class Formula:
         hints = get_type_hints(self.function, include_extras=True)
         said = {name: " ".join(words.split()) for name, words in _ARGUMENT.findall(inspect.getdoc(self.function) or "")}
         for one in inspect.signature(self.function).parameters.values():
-            words = said.get(one.name) or hints[one.name].__metadata__[-1]
+            hint = hints.get(one.name)
+            words = said.get(one.name) or next(iter(getattr(hint, "__metadata__", ())[-1:]), None)
+            if hint is None or not isinstance(words, str):
+                lacks = "has no type" if hint is None else "is not described"
+                right = f'{one.name}: Annotated[Positive, "what it is"], or a line "{one.name}: ..." in the docstring'
+                raise FieldError(self.name, f"its argument {one.name!r} {lacks}", right)
             default = ... if one.default is one.empty else one.default
-            fields[one.name] = (hints[one.name], pydantic.Field(default, description=words))
+            fields[one.name] = (hint, pydantic.Field(default, description=words))
 
         def fits(given: Part) -> Part:
             if self.check:
@@ -158,7 +163,8 @@ def _broken() -> dict[str, str]:
                 _KNOWN[point.name].model  # noqa: B018  its signature is its schema
         except Exception as error:  # whatever a stranger's module raises
             _KNOWN.pop(point.name, None)
-            found[point.name] = f"{point.value} does not load: {type(error).__name__}: {error}"
+            said = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
+            found[point.name] = f"{point.value} does not load: {said}"
     return found
 
 
