@@ -13,8 +13,8 @@ from command_line import replnet
 import replnet as rn
 from replnet.cli.main import commands
 from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
-from replnet.papers.formula import arguments as checked
 from replnet.papers.formula import Positive, compute, formulas
+from replnet.papers.formula import arguments as checked
 from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import experiment_schema
