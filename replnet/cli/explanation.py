@@ -57,10 +57,10 @@ def _say(lines: Iterable[str]) -> None:
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Those that are in the table."""
-    from replnet.measure.row import AT, METRICS, ON_REQUEST, bare
+    from replnet.measure.row import AT, METRICS, bare, on_request
     from replnet.study.legend import COLUMNS, KINDS, PRINTED, VERDICTS
 
-    rows, units = list(rows), METRICS | ON_REQUEST
+    rows, units = list(rows), METRICS | on_request()
     yield "What the words mean:"
     for name in dict.fromkeys(row["metric"] for row in rows):
         moment = f", at time {name.partition(AT)[2]}" if AT in name else ""

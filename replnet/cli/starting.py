@@ -123,13 +123,13 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
 def _known(kind: str) -> Iterator[tuple[str, str]]:
     """Names, with what each is."""
     from replnet.laws.law import FAMILIES
-    from replnet.measure.row import METRICS, ON_REQUEST
+    from replnet.measure.row import METRICS, on_request
     from replnet.text.documents import read_yaml, shipped, shipped_names
 
     if kind == "laws":
         yield from ((name, example) for name, (_maker, example) in sorted(FAMILIES.items()))
     elif kind == "metrics":
-        yield from (METRICS | ON_REQUEST).items()
+        yield from (METRICS | on_request()).items()
     else:
         folder = () if kind == "networks" else ("experiments",)
         for name in shipped_names(*folder):

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib import import_module, metadata
+from importlib import import_module
 from itertools import repeat
 from typing import Annotated, Any, Literal, TypeVar, Union, final, get_type_hints
 
@@ -35,6 +35,7 @@ from replnet.ages.weights import weight
 from replnet.laws.fields import Bandwidth, LawField, Part, amount
 from replnet.text.documents import Document
 from replnet.text.errors import FieldError, InputError, shown
+from replnet.text.plugins import load_plugins
 from replnet.text.validation import checked, checked_by, located
 
 # The modules whose formulas are known.
@@ -153,19 +154,8 @@ def formulas() -> Mapping[str, Formula]:
 @cache
 def _broken() -> dict[str, str]:
     """By name, why a formula of another package could not be made known, which all other packages are."""
-    found: dict[str, str] = {}
-    for point in metadata.entry_points(group=PLUGINS):
-        try:
-            point.load()
-            if point.name not in _KNOWN:
-                found[point.name] = f"{point.value} is not marked @formula({point.name!r}, ...)"
-            else:
-                _KNOWN[point.name].model  # noqa: B018  its signature is its schema
-        except Exception as error:  # whatever a stranger's module raises
-            _KNOWN.pop(point.name, None)
-            said = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
-            found[point.name] = f"{point.value} does not load: {said}"
-    return found
+    # A signature is the schema of its formula.
+    return load_plugins(PLUGINS, _KNOWN, "formula", lambda one: one.model)
 
 
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
