@@ -146,6 +146,7 @@ def demo() -> int:
     from replnet.network.network import load
     from replnet.study.emulate import emulate
     from replnet.study.live_run import ray_meanwhile, run_for_real
+    from replnet.study.replications import INTERRUPTED
 
     network = load("cooperative")
     echo(network.describe())
@@ -154,6 +155,8 @@ def demo() -> int:
         with progress() as report:
             report(0.0, "emulating it, while Ray starts")
             virtual = emulate(network, horizon=20_000.0, progress=report)
+            if virtual.incomplete.startswith(INTERRUPTED):
+                raise KeyboardInterrupt
             report(1.0, "waiting for Ray")
             started()
         with watching() as watch:
