@@ -115,14 +115,12 @@ def _words(plan: Arrangement, series: Series, place: int, label: str) -> str:
     lines = [f"{_line(plan.x)}: {_line(plan.names[int(at)] if plan.names else at)}"]
     lines += [f"{_line(plan.heading)}: {_line(label)}"] if plan.heading else []
     low, high = series["ci_low"][place], series["ci_high"][place]
-    for what in ("measured", "predicted", "printed"):
-        value = series[what][place]
-        interval = () if what == "printed" else (low, high)
-        decimals = places(value, *interval) if not math.isnan(value) else 0
-        if what == "measured" and low <= high:
-            lines.append(f"measured {fixed(value, decimals)} ({fixed(low, decimals)} – {fixed(high, decimals)})")
-        elif not math.isnan(value):
-            lines.append(f"{what} {text(value) if what == 'printed' else fixed(value, decimals)}")
+    for what in ("measured", "predicted"):
+        if not math.isnan(value := series[what][place]):
+            shown, *ends = (fixed(x, places(value, low, high)) for x in (value, low, high))
+            lines.append(f"{what} {shown}" + (f" ({' – '.join(ends)})" if what == "measured" and low <= high else ""))
+    if not math.isnan(value := series["printed"][place]):
+        lines.append(f"printed {text(value)}")
     return "\n".join(lines)
 
 

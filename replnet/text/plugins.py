@@ -18,10 +18,12 @@ def load_plugins(
     be used.
     """
     wrong: dict[str, str] = {}
-    ours = dict(known)
+    before = set(known)
     for point in metadata.entry_points(group=group):
+        loaded = False
         try:
             point.load()
+            loaded = True
             if point.name not in known:
                 wrong[point.name] = f"{point.value} is not marked @{mark}({point.name!r}, ...)"
             else:
@@ -29,6 +31,6 @@ def load_plugins(
         except Exception as error:  # whatever a stranger's module raises
             said = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
             wrong[point.name] = f"{point.value} does not load: {said}"
-            if point.name not in ours:
+            if loaded or point.name not in before:  # else it is the name of what another has made known
                 known.pop(point.name, None)
     return wrong
