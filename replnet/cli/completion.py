@@ -31,9 +31,9 @@ def _names(kind: str) -> Iterable[str]:
     from replnet.text.documents import shipped_names
 
     if kind == "metrics":
-        from replnet.measure.row import ON_REQUEST
+        from replnet.measure.row import on_request
 
-        return list(ON_REQUEST)
+        return list(on_request())
     if kind == "formulas":
         from replnet.papers.formula import formulas
 

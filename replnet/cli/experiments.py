@@ -11,19 +11,7 @@ import click
 
 from replnet.cli.completion import completing
 from replnet.cli.explanation import explain_sweep
-from replnet.cli.main import (
-    ADDRESS,
-    DIFFERS,
-    EXPLAIN,
-    FINE,
-    INCOMPLETE,
-    STRICT,
-    WORKERS,
-    code_of,
-    commands,
-    formats,
-    overriding,
-)
+from replnet.cli.main import DIFFERS, EXPLAIN, FINE, INCOMPLETE, STRICT, code_of, commands, formats, overriding, workers
 from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
 from replnet.text.numbers import number, plain, span
@@ -49,8 +37,7 @@ REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "
 @click.option("--quick", is_flag=True, help="With what the section `quick` of the file says.")
 @click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
 @click.option("--resume", type=FOLDER, help="Carry on with this run directory, which says itself what was asked.")
-@WORKERS
-@ADDRESS
+@workers
 @STRICT
 @EXPLAIN
 @FORMAT
@@ -202,8 +189,7 @@ def compare(first: Path, second: Path, form: str) -> int:
 @click.argument("names", nargs=-1, shell_complete=completing("experiments"))
 @click.option("--quick", is_flag=True, help="In minutes, with wider intervals.")
 @click.option("-o", "--output", type=FOLDER, help="Where runs and the report go.  [default: reproduced]")
-@WORKERS
-@ADDRESS
+@workers
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""

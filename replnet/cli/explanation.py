@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from replnet.cli.output import echo_note
+from replnet.text.numbers import counted
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
+    from replnet.study.sweeps.sizing import Sized
     from replnet.study.sweeps.sweep import Sweep
 
 ESTIMATORS = {
@@ -20,15 +22,35 @@ ESTIMATORS = {
 }
 
 
-def explain_result(result: Result) -> None:
-    """Of what formulas say of a network, or of what happened in it."""
+def explain_result(result: Result, confirmed: bool = True) -> None:
+    """Of what formulas say of a network, or of what happened in it; `confirmed` if rows that differ were run longer."""
     from replnet.study.result import Emulated
 
     rows = [row.data() for row in result.rows]
     _say(_words(rows))
     _say(_formulas(result))
     if isinstance(result, Emulated):
-        _say(_measured(result))
+        _say(_measured(result, confirmed and result.engine != "live"))
+
+
+def explain_size(found: Sized) -> None:
+    """How the value that meets a target was found, and of the network that was emulated there."""
+    from replnet.study.sweeps.sizing import BY_FORMULA, CLOSE, COARSE, STEP
+
+    explain_result(found.result, confirmed=False)
+    whole, by_formula = isinstance(found.value, int), found.how == BY_FORMULA
+    close = "to a whole number" if whole else f"to {CLOSE if by_formula else COARSE:g} of itself"
+    near = " and ".join(f"{value:.6g}" for value in sorted(found.near))
+    seen = f"there, and next to it at {near}" if near else "there"
+    _say([
+        f"How {found.key} = {found.value:.6g} came about:",
+        f"searched {found.how}: between a value that meets {found.target.text} and one that does not, by steps of a "
+        f"factor of {STEP:g} from the one given, and then closed in on, {close}; it is the {found.extreme}, as "
+        f"{'less' if found.extreme == 'smallest' else 'more'} of it does not meet the target",
+        f"measured: the network was emulated {seen}, each time from seed {found.result.seed}",
+        f"meets: whether {found.target.text} holds, as {'predicted' if by_formula else 'measured'}, of the group that "
+        "is worst off, which the table shows",
+    ])  # fmt: skip
 
 
 def explain_sweep(sweep: Sweep) -> None:
@@ -57,10 +79,10 @@ def _say(lines: Iterable[str]) -> None:
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Those that are in the table."""
-    from replnet.measure.row import AT, METRICS, ON_REQUEST, bare
+    from replnet.measure.row import AT, METRICS, bare, on_request
     from replnet.study.legend import COLUMNS, KINDS, PRINTED, VERDICTS
 
-    rows, units = list(rows), METRICS | ON_REQUEST
+    rows, units = list(rows), METRICS | on_request()
     yield "What the words mean:"
     for name in dict.fromkeys(row["metric"] for row in rows):
         moment = f", at time {name.partition(AT)[2]}" if AT in name else ""
@@ -88,13 +110,21 @@ def _formulas(result: Result) -> Iterator[str]:
         yield f"{', '.join(names)}: {said}{f' ({assumes})' if assumes else ''}"
 
 
-def _measured(result: Emulated) -> Iterator[str]:
+def _begin(network: Mapping[str, Any]) -> str:
+    """How a replication begins."""
+    if network.get("start") == "fresh":
+        return "each from a begin at which all copies have just been brought up to date"
+    dated = any(fault.get("at") is not None for fault in network.get("faults", ()))
+    return "each stationary from its begin" + (", but for the faults at set times" if dated else "")
+
+
+def _measured(result: Emulated, confirmed: bool) -> Iterator[str]:
     yield "How the measurements came about:"
     each = result.horizon / max(result.replications, 1)
     yield f"{result.estimator}: {ESTIMATORS[result.estimator]}"
     yield (
-        f"engine {result.engine}, seed {result.seed}: {result.replications} independent replications of {each:,.6g} "
-        "units of time, each stationary from its begin; a value is the mean over them"
+        f"engine {result.engine}, seed {result.seed}: {counted(result.replications, 'independent replication')} of "
+        f"{each:,.6g} units of time, {_begin(result.network)}; a value is the mean over them"
     )
     if any(row.ci_low is not None for row in result.rows):
         yield "interval: from how far replications scatter (Student's t, with a correction for their skewness)"
@@ -106,7 +136,7 @@ def _measured(result: Emulated) -> Iterator[str]:
             off += f"; an error of the prediction of {100 * share:.2g} % would have shown in nine runs of ten"
         yield f"{row.group} {row.metric}: {off}"
     if judged := sum(bool(row.verdict) for row in result.rows):
-        longer = "" if result.engine == "live" else " Rows that differ are first run four times longer."
+        longer = " Rows that differ are first run four times longer." if confirmed else ""
         yield f"verdict: {_together(judged)}{longer}"
 
 
@@ -114,7 +144,7 @@ def _together(judged: int) -> str:
     from replnet.measure.verdict import FAMILY
 
     return (
-        f"Of {judged:,} rows the one farthest off differs if chance is that far off less than once in "
+        f"Of {counted(judged, 'row')} the one farthest off differs if chance is that far off less than once in "
         f"{judged / FAMILY:,.0f} times (Holm), so that a table of right predictions shows a difference in at most one "
         f"run of {1 / FAMILY:,.0f}."
     )

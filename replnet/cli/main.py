@@ -49,12 +49,15 @@ def formats(*more: str, words: str | None = "Of what goes to stdout.") -> Option
     return click.option("--format", "form", type=kinds, default="table", show_default=True, help=words)
 
 
-WORKERS = click.option(
-    "--workers", type=click.IntRange(min=0),
-    help="Processes that share the work, or Ray workers with --address or RAY_ADDRESS; 0 or 1: this one alone.  "
-         "[default: one per CPU, started when seconds of work are left]",
-)  # fmt: skip
-ADDRESS = click.option("--address", help="A Ray cluster to join; local: one of its own.  [default: RAY_ADDRESS]")
+def workers(command: Callable[..., int]) -> Callable[..., int]:
+    """What shares the work: processes, or the workers of a Ray cluster."""
+    number = click.option(
+        "--workers", type=click.IntRange(min=0),
+        help="Processes that share the work, or Ray workers with --address or RAY_ADDRESS; 0 or 1: this one alone.  "
+             "[default: one per CPU, started when seconds of work are left]",
+    )  # fmt: skip
+    address = click.option("--address", help="A Ray cluster to join; local: one of its own.  [default: RAY_ADDRESS]")
+    return number(address(command))
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]

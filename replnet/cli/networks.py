@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replnet.cli.completion import completing
-from replnet.cli.explanation import explain_result
+from replnet.cli.explanation import explain_result, explain_size
 from replnet.cli.main import (
-    ADDRESS,
     BUDGET,
     DIFFERS,
     EPILOG,
@@ -17,12 +16,12 @@ from replnet.cli.main import (
     FINE,
     INCOMPLETE,
     STRICT,
-    WORKERS,
     code_of,
     commands,
     formats,
     overriding,
     seeded,
+    workers,
 )
 from replnet.cli.output import cells, echo, print_json, print_table, write, write_result
 from replnet.cli.progress import progress, watching, working
@@ -91,8 +90,7 @@ def predict(
               help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
 @click.option("--hosts", help="live: processes that share the nodes, a number or per-node.  [default: one per CPU]")
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
-@WORKERS
-@ADDRESS
+@workers
 @click.option("-o", "--output", "out", type=click.Path(file_okay=False),
               help="Keep the run in this directory, for report, status and compare; the same command carries on "
                    "with one that was interrupted there.")  # fmt: skip
@@ -225,10 +223,10 @@ AROUND = ("group", "metric", "predicted", "measured", "95 % interval", "meets") 
 @overriding("Override a field. Repeatable.")
 @seeded()
 @click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
-@WORKERS
-@ADDRESS
+@workers
+@EXPLAIN
 @formats(words=None)
-def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how: Any) -> int:
+def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, form: str, **how: Any) -> int:
     """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""
     from replnet.study.sweeps.sizing import size as find
     from replnet.text.errors import FieldError
@@ -243,13 +241,15 @@ def size(network: str, target: str, overrides: tuple[str, ...], form: str, **how
         about: dict[str, Any] = {"vary": found.key, "value": found.value, "extreme": found.extreme, "how": found.how}
         about |= {"predicted": found.predicted, "around": found.around}
         print_json(about | found.result.data(), indent=2)
-        return code_of(found.result)
-    if form == "table":
-        echo(f"{found.key} = {found.value:.6g}, the {found.extreme} that meets {found.target.text}, {found.how}")
-        lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in found.around]
-        print_table([found.key, *AROUND], [[line[name] for name in ("value", *AROUND)] for line in lines])
-        echo()
-    write_result(found.result, form)
+    else:
+        if form == "table":
+            echo(f"{found.key} = {found.value:.6g}, the {found.extreme} that meets {found.target.text}, {found.how}")
+            lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in found.around]
+            print_table([found.key, *AROUND], [[line[name] for name in ("value", *AROUND)] for line in lines])
+            echo()
+        write_result(found.result, form)
+    if explain:
+        explain_size(found)
     return code_of(found.result)
 
 

@@ -133,7 +133,7 @@ class Seen:
         self._failed: list[str] = []
 
     def add(self, now: Glimpse) -> None:
-        from replnet.measure.row import Row
+        from replnet.study.kept_run import row_of
 
         self.now = now
         if now.cell is None:
@@ -142,7 +142,7 @@ class Seen:
         where = ", ".join(f"{name} = {value}" for name, value in values.items())[:WIDE]
         if now.failure:
             self._failed.append(f"{where}: {now.failure}")
-        for row in map(Row.of_record, (now.record or {}).get("rows", ())):
+        for row in map(row_of, (now.record or {}).get("rows", ())):
             z, about = row.z, (row.group, row.metric)
             numbers = brief(row.measured), brief(row.predicted), signed(z)
             self._latest.append((", ".join(map(str, values.values()))[:WIDE], *about, *numbers))

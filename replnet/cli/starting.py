@@ -123,13 +123,13 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
 def _known(kind: str) -> Iterator[tuple[str, str]]:
     """Names, with what each is."""
     from replnet.laws.law import FAMILIES
-    from replnet.measure.row import METRICS, ON_REQUEST
+    from replnet.measure.row import METRICS, on_request
     from replnet.text.documents import read_yaml, shipped, shipped_names
 
     if kind == "laws":
         yield from ((name, example) for name, (_maker, example) in sorted(FAMILIES.items()))
     elif kind == "metrics":
-        yield from (METRICS | ON_REQUEST).items()
+        yield from (METRICS | on_request()).items()
     else:
         folder = () if kind == "networks" else ("experiments",)
         for name in shipped_names(*folder):
@@ -146,6 +146,7 @@ def demo() -> int:
     from replnet.network.network import load
     from replnet.study.emulate import emulate
     from replnet.study.live_run import ray_meanwhile, run_for_real
+    from replnet.study.replications import INTERRUPTED
 
     network = load("cooperative")
     echo(network.describe())
@@ -154,6 +155,8 @@ def demo() -> int:
         with progress() as report:
             report(0.0, "emulating it, while Ray starts")
             virtual = emulate(network, horizon=20_000.0, progress=report)
+            if virtual.incomplete.startswith(INTERRUPTED):
+                raise KeyboardInterrupt
             report(1.0, "waiting for Ray")
             started()
         with watching() as watch:

@@ -31,7 +31,7 @@ FORMAT = click.option(
 )  # fmt: skip
 DAY = 86_400.0
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
-TIMES = {"lag", "lag while stale"}
+TIMES = {"staleness_age", "lag"}
 
 
 @commands.group()
@@ -122,7 +122,10 @@ def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of resampling.")
 @FORMAT
 def audit(updates: Path, downloads: Path, since: str | None, until: str | None, seed: int, form: str) -> int:
-    """How stale a real replica was, what the models say, and which assumption fails."""
+    """How stale a real replica was, what the models say, and which assumption fails.
+
+    It measures what `run --measure` calls staleness, staleness_age, lag and missing_updates.
+    """
     from replnet.histories.audit import audit as examine
     from replnet.histories.trace_import import read_time, recorded
 
@@ -168,7 +171,7 @@ def write_audit(audit: Audit, dated: bool, form: str) -> None:
         for metric, measured in audit.measured.items():
             ends = [None if math.isnan(end) else end for end in (measured.low, measured.high)]
             rows.append([metric, measured.value, *ends, *audit.predicted[metric].values()])
-        write_csv(sys.stdout, ["metric", "measured", "ci_low", "ci_high", *audit.predicted["lag"]], rows)
+        write_csv(sys.stdout, ["metric", "measured", "ci_low", "ci_high", *audit.predicted["staleness"]], rows)
     else:
         _print_audit(audit, dated)
 
@@ -280,7 +283,7 @@ def _print_needs(found: TraceFit) -> None:
     """Staleness under constant downloads, and the rates that targets need."""
     per, unit = (DAY, "a day") if found.history.dated else (1.0, "a unit")
     print_table(
-        [f"downloads {unit}", "stale, measured", "phases", "empirical law", "Poisson", "error"],
+        [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"],
         [
             [f"{one['rate'] * per:.4g}", f"{one['measured']:.4f}", f"{one['low']:.4f} .. {one['high']:.4f}",
              f"{one['empirical']:.4f}", f"{one['poisson']:.4f}", f"{one['poisson'] / one['measured'] - 1:+.0%}"]
@@ -293,7 +296,9 @@ def _print_needs(found: TraceFit) -> None:
         rates = [one[name] * per for name in ("measured", "empirical", "poisson")]
         said = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
         rows.append([f"{one['target']:g}", *said, f"{one['waste']:.2f} times as many"])
-    print_table(["stale at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows)
+    print_table(
+        ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows
+    )
 
 
 def _print_rate(found: ChangeRate) -> None:
@@ -330,7 +335,7 @@ def _print_audit(audit: Audit, dated: bool) -> None:
         value, low, high, *said = (duration(x, dated) if metric in TIMES else f"{x:.4f}" for x in values)
         rows.append([metric, value, "" if one.doubt else f"{low} .. {high}", *said])
         doubts += [f"  {metric}: {one.doubt}"] if one.doubt else []
-    print_table(["metric", "measured", "95 % interval", *audit.predicted["lag"]], rows)
+    print_table(["metric", "measured", "95 % interval", *audit.predicted["staleness"]], rows)
     for line in (*doubts, ""):
         echo(line)
     checks = [[one.assumption, _word(one), _chance(one.chance), one.seen] for one in audit.checks]

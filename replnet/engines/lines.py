@@ -105,11 +105,15 @@ def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
     return cost, np.where(crowded, full, start), free
 
 
-def settling(plan: Plan) -> npt.NDArray[np.float64]:
-    """How long the line of every node is to be replayed: a few times (3); 0 where there is none."""
+def settling(plan: Plan, to_clients: bool = True) -> npt.NDArray[np.float64]:
+    """How long the line of every node is to be replayed: a few times (3); 0 where there is none.
+
+    The part of it that messages to replicas find, which knows nothing of answers to clients, may settle sooner.
+    """
     if plan.bandwidth is None:
         return np.zeros(plan.size)
     exchange, clients = spending(plan)
+    load = (exchange + clients if to_clients else exchange) / plan.bandwidth
     p, lists, asking = plan.processes, plan.lists, plan.processes.ask > 0
     own = [min(law.second_moment / law.mean**2, MOST_ROUGH) for law in plan.topology.laws]
     each = np.array(own)[plan.clocks.law[p.clock]]
@@ -119,7 +123,7 @@ def settling(plan: Plan) -> npt.NDArray[np.float64]:
     roughest = np.zeros(lists.begin.size - 1)
     np.maximum.at(roughest, p.candidates[asking], each[asking])
     np.maximum.at(rough, lists.members, np.repeat(roughest, lists.sizes))
-    apart = np.maximum((1 - np.sqrt((exchange + clients) / plan.bandwidth)) ** 2, 1 / plan.queue**2)
+    apart = np.maximum((1 - np.sqrt(load)) ** 2, 1 / plan.queue**2)
     return np.asarray(TIMES * batch * rough / (2 * plan.bandwidth * apart))
 
 

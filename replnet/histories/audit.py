@@ -14,7 +14,7 @@ update makes the next poll a recorded one: the wait w of an update is what was l
 a polling interval, which has the law of the age of the polls if updates see time
 averages. So with independent polls, and A_U the age of the updates, mu their rate,
 
-    staleness P(A_U < w)     lag E[(w - A_U)+]     missing updates mu E[w]                            (3)
+    staleness P(A_U < w)     staleness_age E[(w - A_U)+]     missing_updates mu E[w]                   (3)
 
 over all waits, whatever was recorded. (The last is an identity.) As E[w] is at most
 what intervals of one length would give, polls come at least 1 / (2 E[w]) a unit of time.
@@ -142,10 +142,10 @@ def window(updates: History, downloads: History, since: float | None, until: flo
 def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict[str, Estimate]:
     """What the replica had, by metric; `doubt` says why there are no intervals, or nothing."""
     cuts = np.linspace(start, end, BATCHES + 1).tolist()
-    stale, lag, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
+    stale, ages, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
     lengths = np.diff(cuts)
-    amounts = {"staleness": (stale, lengths), "lag": (lag, lengths), "lag while stale": (lag, stale),
-               "missing updates": (missing, lengths)}  # fmt: skip
+    amounts = {"staleness": (stale, lengths), "staleness_age": (ages, lengths), "lag": (ages, stale),
+               "missing_updates": (missing, lengths)}  # fmt: skip
     found = {}
     for metric, (amount, whole) in amounts.items():
         residual = amount - ratio(amount, whole).value * whole
@@ -179,8 +179,8 @@ def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dic
         "Poisson": _by_laws(Exponential(rate=own.rate), polls),
     }
     for said in models.values():
-        said["lag while stale"] = said["lag"] / said["staleness"] if said["staleness"] else math.nan
-    metrics = ("staleness", "lag", "lag while stale", "missing updates")
+        said["lag"] = said["staleness_age"] / said["staleness"] if said["staleness"] else math.nan
+    metrics = ("staleness", "staleness_age", "lag", "missing_updates")
     return {metric: {model: said[metric] for model, said in models.items()} for metric in metrics}
 
 
@@ -188,8 +188,8 @@ def _by_laws(updates: Law, downloads: Law) -> dict[str, float]:
     copy = direct(downloads)
     return {
         "staleness": staleness(copy, updates).value,
-        "lag": source_penalty(copy, updates, "x").value,
-        "missing updates": missing_updates(copy, updates).value,
+        "staleness_age": source_penalty(copy, updates, "x").value,
+        "missing_updates": missing_updates(copy, updates).value,
     }
 
 
@@ -198,8 +198,8 @@ def _by_waits(updates: Law, waited: Floats) -> dict[str, float]:
     age = updates.age
     return {
         "staleness": float(np.mean(age.cdf(waited))),
-        "lag": float(np.mean(waited - age.integrated_tail(waited))),
-        "missing updates": updates.rate * float(waited.mean()),
+        "staleness_age": float(np.mean(waited - age.integrated_tail(waited))),
+        "missing_updates": updates.rate * float(waited.mean()),
     }
 
 

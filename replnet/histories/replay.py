@@ -4,9 +4,9 @@ A download at d brings every update up to and including d. At t the copy is the 
 of the last download d, stale since the first update f in (d, t], and misses all
 updates in (d, t] (Staleness II-C). Over a window these are sums of stretches
 
-    stale      sum over downloads of (b - f)+                       b: the next download, or the end       (1)
-    lag        sum of (b - f)+^2 / 2, the integral of the time since f                                     (2)
-    missing    sum over updates u of (c - u), c: the first download at or after u, or the end              (3)
+    staleness        sum over downloads of (b - f)+                 b: the next download, or the end       (1)
+    staleness_age    sum of (b - f)+^2 / 2, the integral of the time since f                               (2)
+    missing_updates  sum over updates u of (c - u), c: the first download at or after u, or the end        (3)
 
 and no approximation. Ages A_U, A_D are the times since the last update and the last
 download. Turning one history around on a circle as long as the window keeps its
@@ -40,12 +40,12 @@ def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tupl
     until, since = until[late], since[late]
     begins = np.maximum(since, start)
     stale = until - begins
-    # The copy there was at the start may have been stale before; that part of its lag is still felt.
-    lag = stale * (until - since + begins - since) / 2
+    # The copy there was at the start may have been stale before; that part of its age is still felt.
+    ages = stale * (until - since + begins - since) / 2
     missed = updates[np.searchsorted(updates, made[0], side="right") : np.searchsorted(updates, end, side="left")]
     caught = np.append(downloads, np.inf)[np.searchsorted(downloads, missed, side="left")]
     missing = np.maximum(np.minimum(caught, end) - np.maximum(missed, start), 0.0)
-    return float(stale.sum()), float(lag.sum()), float(missing.sum())
+    return float(stale.sum()), float(ages.sum()), float(missing.sum())
 
 
 def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:

@@ -14,11 +14,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from replnet.laws import law
 from replnet.laws.law import Floats, Law
 from replnet.laws.processes.order import independent
 from replnet.laws.processes.streams import GOLDEN, mix, name_words
-from replnet.laws.text import at_rate
+from replnet.laws.text import at_rate, describes_law, law_of
 from replnet.text.errors import FieldError, FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
 
@@ -74,18 +73,17 @@ def _number(value: object, right: str) -> Any:
 
 def interval_law(value: object, info: ValidationInfo) -> Law:
     """A law with a finite mean, from its text, its mapping or ready made."""
-    if not isinstance(value, (str, Mapping, Law)):
+    if not describes_law(value):
         raise FieldError("", f"{shown(value)} is not a law", EXAMPLE)
     context: dict[str, Any] = info.context or {}
     known: dict[str, Law] = context.get("laws", {})
     if isinstance(value, str) and value in known:
         return known[value]
+    result = law_of("", value, context.get("folder"))
     try:
-        result = law(value, folder=context.get("folder"))
-        _require_finite_mean(result)
-    except FieldError as error:
-        # The field of the whole law is the one that is being checked.
-        raise FieldError(error.field if error.field != "law" else "", error.wrong, error.right) from None
+        result.require_finite_mean()
+    except ValueError as error:
+        raise FieldError("", str(error), "a law whose mean is finite") from None
     if isinstance(value, str):
         known[value] = result
     return result
@@ -96,16 +94,9 @@ def plain_law(value: object, info: ValidationInfo) -> Law:
     return independent("", interval_law(value, info))
 
 
-def _require_finite_mean(result: Law) -> None:
-    try:
-        result.require_finite_mean()
-    except ValueError as error:
-        raise FieldError("law", str(error), "a law whose mean is finite") from None
-
-
 def time_or_law(value: object, info: ValidationInfo) -> float | Law:
     """A delay: a time of 0 or more, or the law of one."""
-    if isinstance(value, (str, Mapping, Law)):
+    if describes_law(value):
         return plain_law(value, info)
     return time_of(value, "0, a time, or a law such as exponential(mean=0.01)")
 
@@ -142,7 +133,7 @@ def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...
 
 def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | Law:
     """Numbers, or a law that they are the quantiles of."""
-    if isinstance(value, (str, Mapping, Law)):
+    if describes_law(value):
         return plain_law(value, info)
     return numbers(value, "a list of numbers, or a law such as gamma(shape=2, mean=1)")
 

@@ -49,10 +49,10 @@ class Scipy(Numerical):
     @classmethod
     def of(cls, frozen: Any) -> Scipy:
         """The law of a frozen distribution such as scipy.stats.invgauss(0.5, scale=2)."""
-        distribution: Any = getattr(frozen, "dist", None)
-        if not hasattr(distribution, "_parse_args"):
+        if not is_frozen(frozen):
             wrong = f"{frozen!r} is not a frozen distribution"
             raise FieldError("frozen", wrong, "scipy.stats.invgauss(0.5) or similar")
+        distribution = frozen.dist
         shapes, loc, scale = distribution._parse_args(*frozen.args, **frozen.kwds)
         named = dict(zip(_shapes_of(_distribution(distribution.name)), map(float, shapes), strict=True))
         return cls(distribution.name, loc=float(loc), scale=float(scale), **named)
@@ -119,6 +119,11 @@ class Scipy(Numerical):
     @property
     def breaks(self) -> tuple[float, ...]:
         return tuple(float(edge) for edge in _frozen(self).support() if 0 < edge < math.inf)
+
+
+def is_frozen(value: object) -> bool:
+    """Is it a distribution of scipy.stats with its parameters?"""
+    return hasattr(getattr(value, "dist", None), "_parse_args")
 
 
 def _distribution(name: object) -> Any:

@@ -18,7 +18,7 @@ from replnet.laws.discrete import Discrete, Lattice
 from replnet.laws.families import Hyperexponential, Uniform
 from replnet.laws.guarded import Guarded, admit
 from replnet.laws.law import FAMILIES, Law, choices_of, family, fields_of
-from replnet.laws.scipy_law import Scipy
+from replnet.laws.scipy_law import Scipy, is_frozen
 from replnet.text.errors import FieldError
 from replnet.text.grammar import LAW, Node, parse
 from replnet.text.overrides import call_of, with_parameter
@@ -30,15 +30,16 @@ Maker = Callable[..., Law]
 
 
 @family("age(weibull(shape=0.6, rate=2))")
-def age(law: Law) -> Law:
+def age(law: object) -> Law:
     """The age of `law`, for processes that are given by it."""
-    law = admit("law", law, "age(weibull(shape=0.6, rate=2))")
-    law.require_finite_mean()
-    return law.age
+    found = law_of("law", law)
+    found.require_finite_mean()
+    return found.age
 
 
 def law(source: object, *, folder: Path | None = None) -> Law:
-    """The law that `source` describes: its text, a mapping {family: {argument: value}}, or a law itself.
+    """The law that `source` describes: its text, a mapping {family: {argument: value}}, a law itself, or a frozen
+    distribution of scipy.stats.
 
     Relative file names count from `folder`, else from the working directory.
 
@@ -48,6 +49,19 @@ def law(source: object, *, folder: Path | None = None) -> Law:
     uniform(low=0, high=1)
     """
     return _law(source, folder)
+
+
+def law_of(field: str, source: object, folder: Path | None = None) -> Law:
+    """The law that a field or an argument is given as; that whole law being wrong, the error names the field."""
+    try:
+        return law(source, folder=folder)
+    except FieldError as error:
+        raise FieldError(error.field if error.field != "law" else field, error.wrong, error.right) from None
+
+
+def describes_law(value: object) -> bool:
+    """Is it of a kind that `law` takes, whatever it says?"""
+    return isinstance(value, (str, Mapping, Law)) or is_frozen(value)
 
 
 def at_rate(shape: Law | str, rate: float) -> Law:
@@ -80,6 +94,8 @@ def at_rate(shape: Law | str, rate: float) -> Law:
 def _law(source: object, folder: Path | None, depth: int = 0) -> Law:
     if isinstance(source, Law):
         return admit("law", source)
+    if is_frozen(source):
+        return admit("law", Scipy.of(source))
     if isinstance(source, str):
         return _from_text(source, folder)
     if isinstance(source, Mapping):

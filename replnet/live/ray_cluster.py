@@ -7,6 +7,7 @@ has an end.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import signal
@@ -31,6 +32,7 @@ KNOCK = 5.0  # seconds for a cluster to answer at all
 MOMENT = 1.0  # seconds that an answer has in any case
 START = 50.0  # seconds for processes to start: within a minute it is said what does not
 ASK = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1])"
+SIGACTION = 256  # bytes: more than any system has for what it does at a signal
 TOKEN = (
     "the cluster wants another token (RAY_AUTH_MODE=token, and its token as RAY_AUTH_TOKEN or in RAY_AUTH_TOKEN_PATH)"
 )
@@ -51,24 +53,32 @@ def joined(address: str | None = None, fit: bool = True) -> Iterator[list[Cluste
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     _knock(address)
-    environment = dict(os.environ)
-    try:
-        _init(address)
-        with _silence():
-            try:
-                nodes = described(alive()) if address != "local" else []
-                if fit and nodes:
-                    require_fit(nodes)
-                if code := code_for(nodes):
+    with _own_signals(), _own_environment():
+        try:
+            _init(address)
+            with _silence():
+                try:
+                    nodes = described(alive()) if address != "local" else []
+                    if fit and nodes:
+                        require_fit(nodes)
+                    if code := code_for(nodes):
+                        ray.shutdown()
+                        _init(address, code)
+                    yield nodes
+                finally:
                     ray.shutdown()
-                    _init(address, code)
-                yield nodes
-            finally:
-                ray.shutdown()
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _own_environment() -> Iterator[None]:
+    """Ray leaves variables behind that would tell the next one where to find this one."""
+    before = dict(os.environ)
+    try:
+        yield
     finally:
-        ray.shutdown()
-        _take_back_signals()
-        for name in os.environ.keys() - environment.keys():
+        for name in os.environ.keys() - before.keys():
             if name.startswith("RAY_"):
                 del os.environ[name]
 
@@ -92,7 +102,6 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
             raise Unreachable(f"Ray did not start within {START:g} s")
         if failed:
             raise failed[0]
-        _take_back_signals()
 
     thread = threading.Thread(target=stay, daemon=True)
     thread.start()
@@ -101,13 +110,22 @@ def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
     finally:
         over.set()
         thread.join(START)
-        _take_back_signals()
 
 
-def _take_back_signals() -> None:
-    """Ray takes the place of whoever handles SIGTERM, prints a trace of machine code, and leaves nobody there."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Whoever handles SIGTERM does so after the block again: Ray takes their place, prints a trace of machine code or
+    hangs in it, and leaves nobody there.
+    """
+    system, kept = ctypes.CDLL(None), ctypes.create_string_buffer(SIGACTION)
+    system.sigaction(signal.SIGTERM, None, kept)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        else:  # Python puts handlers in place from its main thread alone
+            system.sigaction(signal.SIGTERM, kept, None)
 
 
 @contextmanager
@@ -173,11 +191,10 @@ def _init(address: str, code: dict[str, Any] | None = None) -> None:
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": STORE} if address == "local" else {}
     own |= {"runtime_env": code} if code else {}
     try:
-        with _private_files(), _undisturbed():
+        with _undisturbed(), _private_files(), _own_signals():
             ray.init(
                 address=address, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=True, **own
             )
-        _take_back_signals()
     except SystemExit as end:  # Ray's own answer to SIGTERM while it starts, which would look like an end in order
         raise KeyboardInterrupt from end
     except Exception as error:

@@ -40,23 +40,24 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
 from replnet.ages import penalties, spells
 from replnet.ages.half_line import exists, half_line
 from replnet.ages.information_age import InformationAge, direct
-from replnet.ages.prediction import Basis, Prediction, mean
+from replnet.ages.prediction import Basis, Prediction, joined, mean
 from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
 from replnet.laws.law import Law
-from replnet.measure.row import AT, METRICS, ON_REQUEST, bare
+from replnet.measure.row import AT, METRICS, ON_REQUEST, SHARES, bare, broken_metrics, on_request
 from replnet.measure.staleness import About, Question
 from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 from replnet.text.grammar import argument, number
 from replnet.text.ranges import is_range, points_of
 
 Predict = Callable[[InformationAge, Law], Prediction]
+ByAge = Callable[[InformationAge, Law], float]
 
 WITH_RANGE = re.compile(r"(.*(?:\(| at ))([^(]*?:[^()]*)(\)?)")  # the last thing in brackets, or the time
 FARTHEST, CLOSE = 2.0**30, 1e-9  # quantiles that are looked for, and how precisely
@@ -209,9 +210,36 @@ AT_A_TIME = {
 assert {*PLAIN, *CALLS} == ON_REQUEST.keys()
 
 
+def staleness_metric(
+    name: str, unit: str, about: Literal["first", "every", "data"], by: Weight, basis: Basis, *, share: bool = False
+) -> Callable[[ByAge], ByAge]:
+    """Make a metric of another package known by `name`: what weighs the age of the `first` missed update, the ages of
+    `every` one, or that of the `data`, by a weight of ages/weights; a `share` if it is one of time and of answers.
+
+    It marks the formula for a copy of an information age whose source has updates of a law.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise FieldError("metric", f"{shown(name)} is not a name", "small letters, digits and _")
+    if name in METRICS or name in ON_REQUEST:
+        raise FieldError("metric", f"{name} is known already", "another name")
+
+    def known(formula: ByAge) -> ByAge:
+        def predict(copy: InformationAge, updates: Law) -> Prediction:
+            found = Prediction.of(formula(copy, updates), joined([copy.basis, basis]))
+            return replace(found, assumes=f"{name} is infinite") if math.isinf(found.value) else found
+
+        limit = math.inf if about == "every" else by.limit
+        PLAIN[name] = Metric(name, Question(about, by, by.integral, limit=limit), by, basis, predict)
+        ON_REQUEST[name] = unit
+        SHARES.update([name] if share else [])
+        return formula
+
+    return known
+
+
 def is_beyond(text: object) -> bool:
     """Whether this names one of these metrics, however badly."""
-    return isinstance(text, str) and (AT in text or bare(text) in ON_REQUEST)
+    return isinstance(text, str) and (AT in text or bare(text) in on_request())
 
 
 def metric(text: str) -> Metric:
@@ -241,7 +269,9 @@ def _time(text: str) -> float:
 
 def _always(text: str) -> Metric:
     name = bare(text)
-    if name not in ON_REQUEST:
+    if name not in on_request():
+        if name in broken_metrics():
+            raise FieldError("measure", broken_metrics()[name], "mend or uninstall its package")
         raise FieldError("measure", f"{shown(text)} is not a metric", suggestion(text, ON_REQUEST))
     if name in PLAIN:
         if "(" in text:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, final
 
 from replnet.ages.prediction import Prediction
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import ROUNDING, Comparison, verdicts
+from replnet.text.plugins import load_plugins
 
 AT = " at "  # before the time at which alone a metric is looked at
 TIME = "time"  # what a figure has these over
@@ -48,10 +50,24 @@ ON_REQUEST = {
 """And of what else where it is asked for (metrics.py), some with an argument in brackets."""
 
 # Judged as they are; others relative to their size.
-SHARES = (
+SHARES = {
     "freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency", "older",
     "fresh_spell_beyond", "fresh_residual",
-)  # fmt: skip
+}  # fmt: skip
+
+PLUGINS = "replnet.metrics"  # the group of entry points of other packages' metrics
+
+
+@cache
+def broken_metrics() -> dict[str, str]:
+    """By name, why a metric of another package could not be made known, which all other packages' are."""
+    return load_plugins(PLUGINS, ON_REQUEST, "staleness_metric")
+
+
+def on_request() -> dict[str, str]:
+    """ON_REQUEST with the metrics of other packages."""
+    broken_metrics()
+    return ON_REQUEST
 
 
 def bare(metric: str) -> str:
@@ -60,7 +76,9 @@ def bare(metric: str) -> str:
 
 
 def is_share(metric: str) -> bool:
-    return bare(metric) in SHARES
+    name = bare(metric)
+    # A metric of another package says what it is as that is loaded.
+    return name in SHARES or (name not in METRICS and name in on_request() and name in SHARES)
 
 
 NOTHING = Prediction(math.nan)

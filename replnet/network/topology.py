@@ -180,7 +180,7 @@ class View(NamedTuple):
 class Topology:
     """Filled by `add`, `link` and the like, and not changed once it is looked at."""
 
-    about: dict[str, Any] = field(default_factory=dict)  # kind, name, delay, queue, charge, faults, start
+    about: dict[str, Any] = field(default_factory=dict)  # kind, name, delay, queue, charge, faults, start, positions
     blocks: list[Block] = field(default_factory=list)
     size: int = 0  # nodes so far
     links: list[Link] = field(default_factory=list)
@@ -410,12 +410,12 @@ class Topology:
         import networkx as nx
 
         names = self.names
-        graph = nx.DiGraph(
-            **self.about, pools={pool: [names[i] for i in members] for pool, members in self.pools.items()}
-        )
+        pools = {pool: [names[i] for i in members] for pool, members in self.pools.items()}
+        graph = nx.DiGraph(pools=pools, **{key: value for key, value in self.about.items() if key != "positions"})
         graph.add_nodes_from(names)
         for block in self.blocks:
             graph.add_nodes_from(block.names, role=ROLES[block.role], group=block.group, **block.about)
+        nx.set_node_attributes(graph, self.about.get("positions", {}), "position")
         for each in self.each:
             # What replicas do per source has no place at a node.
             for node, law, rate in zip(each.node, each.law, each.rate, strict=True) if each.purpose == UPDATES else ():

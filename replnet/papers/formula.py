@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib import import_module, metadata
+from importlib import import_module
 from itertools import repeat
 from typing import Annotated, Any, Literal, TypeVar, Union, final, get_type_hints
 
@@ -35,6 +35,7 @@ from replnet.ages.weights import weight
 from replnet.laws.fields import Bandwidth, LawField, Part, amount
 from replnet.text.documents import Document
 from replnet.text.errors import FieldError, InputError, shown
+from replnet.text.plugins import load_plugins
 from replnet.text.validation import checked, checked_by, located
 
 # The modules whose formulas are known.
@@ -76,9 +77,14 @@ class Formula:
         hints = get_type_hints(self.function, include_extras=True)
         said = {name: " ".join(words.split()) for name, words in _ARGUMENT.findall(inspect.getdoc(self.function) or "")}
         for one in inspect.signature(self.function).parameters.values():
-            words = said.get(one.name) or hints[one.name].__metadata__[-1]
+            hint = hints.get(one.name)
+            words = said.get(one.name) or next(iter(getattr(hint, "__metadata__", ())[-1:]), None)
+            if hint is None or not isinstance(words, str):
+                lacks = "has no type" if hint is None else "is not described"
+                right = f'{one.name}: Annotated[Positive, "what it is"], or a line "{one.name}: ..." in the docstring'
+                raise FieldError(self.name, f"its argument {one.name!r} {lacks}", right)
             default = ... if one.default is one.empty else one.default
-            fields[one.name] = (hints[one.name], pydantic.Field(default, description=words))
+            fields[one.name] = (hint, pydantic.Field(default, description=words))
 
         def fits(given: Part) -> Part:
             if self.check:
@@ -148,18 +154,8 @@ def formulas() -> Mapping[str, Formula]:
 @cache
 def _broken() -> dict[str, str]:
     """By name, why a formula of another package could not be made known, which all other packages are."""
-    found: dict[str, str] = {}
-    for point in metadata.entry_points(group=PLUGINS):
-        try:
-            point.load()
-            if point.name not in _KNOWN:
-                found[point.name] = f"{point.value} is not marked @formula({point.name!r}, ...)"
-            else:
-                _KNOWN[point.name].model  # noqa: B018  its signature is its schema
-        except Exception as error:  # whatever a stranger's module raises
-            _KNOWN.pop(point.name, None)
-            found[point.name] = f"{point.value} does not load: {type(error).__name__}: {error}"
-    return found
+    # A signature is the schema of its formula.
+    return load_plugins(PLUGINS, _KNOWN, "formula", lambda one: one.model)
 
 
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:

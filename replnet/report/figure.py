@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from replnet.laws.law import Floats
 from replnet.report.arrange import Arrangement, Series, arrange
-from replnet.report.markup import ORDERED, SERIES, light
+from replnet.report.markup import BETWEEN, ORDERED, SERIES, light
 from replnet.report.section import Section
 from replnet.text.extras import require_extra
-from replnet.text.numbers import text
+from replnet.text.numbers import fixed, places, text
 
 SHAPES = "os^vPX<>"
 SIZE = 9  # of text, in points
@@ -19,7 +21,8 @@ WIDE, NARROW = 7.2, 3.5  # inches
 MOST_LABELS = 12  # in the legend of an ordered scale
 MOST_TICKS = 12  # that stand at the values of x themselves
 CROWD = 15  # marks of a series that are drawn small
-LETTERS = 15  # of a tick's size in an inch
+REACH = 8  # points, across: how near a pointer comes to a value to read it
+LETTERS, LINES = 15, 5  # of a tick's size in an inch, side by side and below one another
 LONGEST = 30  # letters of a label
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SIZE - 1, "borderaxespad": 0.3}
 
@@ -45,6 +48,7 @@ def drawn(plan: Arrangement, narrow: bool = False) -> Any:
     figure = Figure(figsize=(NARROW if narrow else WIDE, height * rows + 0.5), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     colours = _colours(len(plan.labels))
+    room = (NARROW - 0.6 if narrow else WIDE - 1.6) / columns, height - 0.6
     for place, axes in enumerate(grid.flat):
         if place >= panels:
             axes.set_axis_off()
@@ -55,8 +59,12 @@ def drawn(plan: Arrangement, narrow: bool = False) -> Any:
         if title:
             axes.set_title(_short(title), fontsize=SIZE, color=light("ink"), loc="left")
         _style(axes, plan, outer=(place + columns >= panels, place % columns == 0))
+    # Panels share their scales, which are known when all of them are drawn.
+    for axes in grid.flat[:panels]:
+        _scale(axes.xaxis, "x" in plan.log, np.unique(plan.marks("x")).tolist(), room[0])
+        _scale(axes.yaxis, "y" in plan.log, [], room[1])
     if plan.names:
-        _name(grid, plan.names, (NARROW - 0.6 if narrow else WIDE - 1.6) / columns)
+        _name(grid, plan.names, room[0])
     _key(figure, plan, narrow)
     if len(plan.labels) > 1:
         _legend(figure, plan, colours, narrow)
@@ -87,6 +95,33 @@ def _draw(axes: Any, plan: Arrangement, series: Series, place: int, colours: lis
     there = ~np.isnan(series["printed"])
     edge = light("ink") if len(plan.labels) == 1 else colour
     axes.plot(x[there], series["printed"][there], **_printed_style(edge), zorder=4)
+    _read_out(axes, plan, series, x, plan.labels[place])
+
+
+def _read_out(axes: Any, plan: Arrangement, series: Series, x: Floats, label: str) -> None:
+    """Marks that are not seen, one on every point of the series; `svg` gives each its text, for who points at it."""
+    y = np.where(np.isnan(series["measured"]), series["predicted"], series["measured"])
+    y = np.where(np.isnan(y), series["printed"], y)
+    there = ~np.isnan(y)
+    words = [_words(plan, series, place, label) for place in np.flatnonzero(there).tolist()]
+    name = f"values-{sum(len(one.lines) for one in axes.figure.axes)}"
+    unseen = {"marker": "o", "markersize": REACH, "markeredgewidth": 0, "linestyle": "none", "alpha": 0}
+    axes.plot(x[there], y[there], **unseen, gid=name, label=BETWEEN.join(words), zorder=5)
+
+
+def _words(plan: Arrangement, series: Series, place: int, label: str) -> str:
+    """Where the point is, and what is measured, predicted and printed there, a line each."""
+    at = series["x"][place]
+    lines = [f"{_line(plan.x)}: {_line(plan.names[int(at)] if plan.names else at)}"]
+    lines += [f"{_line(plan.heading)}: {_line(label)}"] if plan.heading else []
+    low, high = series["ci_low"][place], series["ci_high"][place]
+    for what in ("measured", "predicted"):
+        if not math.isnan(value := series[what][place]):
+            shown, *ends = (fixed(x, places(value, low, high)) for x in (value, low, high))
+            lines.append(f"{what} {shown}" + (f" ({' – '.join(ends)})" if what == "measured" and low <= high else ""))
+    if not math.isnan(value := series["printed"][place]):
+        lines.append(f"printed {text(value)}")
+    return "\n".join(lines)
 
 
 def _predicted(axes: Any, x: Floats, y: Floats, colour: str, named: bool) -> None:
@@ -120,8 +155,6 @@ def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
     axes.tick_params(labelsize=SIZE - 1, color=light("quiet"), labelcolor=light("quiet"), width=0.8, length=3)
     axes.tick_params(which="minor", color=light("quiet"), width=0.6, length=2)
     axes.margins(0.05, 0.08)
-    _scale(axes.xaxis, "x" in plan.log, np.unique(plan.marks("x")).tolist())
-    _scale(axes.yaxis, "y" in plan.log, [])
     words = {"fontsize": SIZE, "color": light("ink")}
     if outer[0]:
         axes.set_xlabel(_short(plan.x), **words)
@@ -130,24 +163,50 @@ def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
         axes.set_ylabel(_short(plan.y.replace("_", " ")), **words)
 
 
-def _scale(axis: Any, logarithmic: bool, values: list[float]) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
+def _scale(axis: Any, logarithmic: bool, values: list[float], inches: float) -> None:
+    """Ticks whose labels fit into so many inches."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, ScalarFormatter
 
+    stacked = axis.axis_name == "y"
     if logarithmic:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
         axis.set_minor_formatter(NullFormatter())
-        return
+        low, high = axis.get_view_interval()
+        if len(ticks := _decades(low, high, inches, stacked)) > 1:
+            axis.set_major_locator(FixedLocator(ticks))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+            return
     # Ticks at the values themselves, if these are whole and no two would stand too close.
     gaps = np.diff(values)
-    if 0 < len(values) <= MOST_TICKS and not np.any(np.mod(values, 1)) and np.all(gaps >= sum(gaps) / MOST_TICKS):
+    most = min(MOST_TICKS, int(inches / _label_size(axis.get_view_interval(), stacked)))
+    if 0 < len(values) <= most and not np.any(np.mod(values, 1)) and np.all(gaps >= sum(gaps) / most):
         axis.set_major_locator(FixedLocator(values))
     else:
-        axis.set_major_locator(MaxNLocator(6))
+        axis.set_major_locator(MaxNLocator(max(1, min(6, most - 1))))
     plain = ScalarFormatter(useOffset=False, useMathText=False)
     plain.set_scientific(False)
     axis.set_major_formatter(plain)
+
+
+def _decades(low: float, high: float, inches: float, stacked: bool) -> list[float]:
+    """The ticks of a logarithmic axis: at 1, 2 and 5 of every decade; where their labels would touch, at 1; and
+    where these would, at every second decade, every third and so on.
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    decade = inches / math.log10(high / low)
+    ticks: list[float] = []
+    for steps, stride in (((1, 2, 5), 1), *(((1,), stride) for stride in range(1, last - first + 2))):
+        powers = [power for power in range(first, last + 1) if power % stride == 0]
+        ticks = [tick for power in powers for step in steps if low <= (tick := float(f"{step}e{power}")) <= high]
+        closest = math.log10(2) if len(steps) > 1 else stride
+        if decade * closest >= _label_size(ticks, stacked):
+            break
+    return ticks
+
+
+def _label_size(ticks: Sequence[float], stacked: bool) -> float:
+    """Inches that the longest label takes, with what keeps it from the next."""
+    return 1 / LINES if stacked else (max((len(text(float(f"{tick:.3g}"))) for tick in ticks), default=0) + 1) / LETTERS
 
 
 def _name(grid: Any, names: tuple[str, ...], width: float) -> None:
@@ -214,6 +273,10 @@ def _legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) ->
 
 def _short(words: str) -> str:
     """One line, not too long, in which a dollar starts no formula; a legend would leave out what starts with _."""
-    line = " ".join(text(words).split())
+    line = _line(words)
     line = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
     return ("\N{HAIR SPACE}" + line if line.startswith("_") else line).replace("$", r"\$") or "(empty)"
+
+
+def _line(words: Any) -> str:
+    return " ".join(text(words).split())

@@ -121,11 +121,13 @@ def _drawn_colours(markup: str) -> list[str]:
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
+BETWEEN = "\n\n"  # the texts of points in the label of their line
 
 
 def svg(figure: Any, prefix: str, label: str) -> Html:
     """The picture as an element of a page, whose style sheet has the colours; `label` is for those who cannot see."""
     root = ElementTree.fromstring(_drawn(figure))
+    _title(root, figure)
     for parent in list(root.iter()):
         for child in list(parent):
             # Metadata, matplotlib's style sheet, and what it has drawn invisibly.
@@ -164,6 +166,16 @@ def _drawn(figure: Any) -> str:
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     return buffer.getvalue()
+
+
+def _title(root: ElementTree.Element, figure: Any) -> None:
+    """The texts of points, which a line with an identifier has in its label, as titles of its marks."""
+    lines = {line.get_gid(): line for axes in figure.axes for line in axes.lines if line.get_gid()}
+    for group in root.iter(f"{SVG}g"):
+        if line := lines.get(group.get("id")):
+            for mark, words in zip(group.iter(f"{SVG}use"), line.get_label().split(BETWEEN), strict=True):
+                mark.set("style", "opacity:0")
+                ElementTree.SubElement(mark, f"{SVG}title").text = clean(words)
 
 
 def _identify(node: ElementTree.Element, prefix: str) -> None:

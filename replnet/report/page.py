@@ -82,7 +82,7 @@ def _put(path: Path, content: str) -> None:
 def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> str:
     """The whole report."""
     named = _named(sections)
-    bodies = [_section(section, name) for name, section in named.items()]
+    bodies = [_section(section, name, titled=section.title != title) for name, section in named.items()]
     contents = [_link(name, section.title) for name, section in named.items()]
     last = []
     if len(sections) > 1 and any(section.errata for section in sections):
@@ -108,7 +108,8 @@ def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any])
 
 def notebook(section: Section) -> str:
     """The section as a piece of HTML that brings its style along."""
-    body = _section(section, *_named([section]))
+    (name,) = _named([section])
+    body = _section(section, name)
     return element("div", style_sheet(body), body, class_="rn")
 
 
@@ -172,7 +173,8 @@ def in_words(sections: Sequence[Section]) -> str:
     for section in sections:
         for one, count in section.count("verdict").items():
             words[one] = words.get(one, 0) + count
-    said = [counted(len(sections), "experiment"), counted(sum(section.cells for section in sections), "cell")]
+    said = [counted(len(sections), "experiment")] if len(sections) != 1 else []
+    said.append(counted(sum(section.cells for section in sections), "cell"))
     if words:
         order = sorted(words, key=["agree", "unresolved", "differ", "failed"].index)
         said.append("measured against predicted: " + counts({one: words[one] for one in order}))
@@ -202,13 +204,14 @@ def _line(section: Section, name: str, claimed: bool) -> Html:
 # One of them
 
 
-def _section(section: Section, name: str) -> Html:
+def _section(section: Section, name: str, titled: bool = True) -> Html:
+    """All that is said of one experiment; without its title where the page has the same."""
     marks = [element("span", one) for one in (section.name, section.paper) if one]
     about = element("details", element("summary", "What was run, and where"), facts(section.about))
     return element(
         "section",
         element("div", *marks, word(section.verdict), class_="head"),
-        element("h2", section.title),
+        element("h2", section.title) if titled else "",
         element("p", section.claim, class_="claim") if section.claim else "",
         _quiet(_what_ran(section), "p"),
         _figure(section, name),

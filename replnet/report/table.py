@@ -130,10 +130,15 @@ def _possible(section: Section, rows: list[Row]) -> list[Column]:
         ("against print", None, list(map(word, words("printed_verdict")))),
         ("expected", "n", words("expected")),
         ("against expected", None, list(map(word, words("expected_verdict")))),
-        ("accuracy", "n", [f"{x:#.2g}" if is_number(x := row.get("accuracy")) else "" for row in rows]),
+        ("accuracy", "n", [_beyond_rounding(row.get("accuracy"), one) for row, one in zip(rows, known, strict=True)]),
         ("prediction", "w", [", ".join(filter(None, both)) for both in sources]),
         ("note", "w", words("note")),
     ]
+
+
+def _beyond_rounding(accuracy: Any, decimals: int) -> str:
+    """An accuracy that is more than half a unit of the last decimal that its row shows."""
+    return f"{accuracy:#.2g}" if finite(accuracy) > 0.5 * 10.0**-decimals else ""
 
 
 def _kind(values: list[Any], cells: list[str]) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from replnet.measure.metrics import is_beyond, metric
-from replnet.measure.row import AT, METRICS, ON_REQUEST, Row, is_share
+from replnet.measure.row import AT, METRICS, Row, is_share, on_request
 from replnet.text import grammar
 from replnet.text.arithmetic import expression
 from replnet.text.errors import FieldError, shown
@@ -38,7 +38,7 @@ class Demand:
     def require_open(self) -> None:
         """That it is about something that is measured, and can both hold and fail."""
         if self.metric not in METRICS and not is_beyond(self.metric):
-            known = ", ".join((*METRICS, *ON_REQUEST))
+            known = ", ".join((*METRICS, *on_request()))
             raise FieldError(self.field, f"{self.metric!r} is not measured", f"one of {known}")
         if is_share(self.metric) and not (0 <= self.bound < 1 if self.above else 0 < self.bound <= 1):
             always = "never" if (self.bound >= 1) == self.above else "always"

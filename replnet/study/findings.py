@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from replnet.ages.prediction import Prediction
+from replnet.engines.lines import settling
 from replnet.engines.plan import Plan
 from replnet.engines.tally import Path
 from replnet.laws.law import Floats, Ints
@@ -137,17 +138,34 @@ class Findings:
 
     def _row(self, key: Key, estimate: Estimate) -> Row:
         (group, metric), prediction = key, self.formulas.get(key, NOTHING)
-        notes = [estimate.doubt]
+        unsettled = self._unsettled(group, metric)
+        notes = [estimate.doubt, unsettled]
         if metric == "freshness":
-            notes += [self.said.get(group, ""), self._unproven]
+            notes += [self.said.get(group, ""), "" if unsettled else self._unproven]
         if metric == "freshness" or any(one.name == metric for one in self.asked):
             notes += [
                 locked(self.plan, self._behind[group], self.sampled, len(self.paths)),
                 self.depends.get(group, ""),
             ]
         words = "; ".join(dict.fromkeys(note for note in [*notes, prediction.note] if note))
-        against = Comparison(estimate, None) if group in self.spoilt else self.against.get(key)
+        against = Comparison(estimate, None) if group in self.spoilt or unsettled else self.against.get(key)
         return Row(group, metric, prediction, estimate, words, against=against)
+
+    def _unsettled(self, group: str, metric: str) -> str:
+        """Why there is nothing to compare: lines behind it may still show how they began (lines.py, 3)."""
+        plan = self.plan
+        if plan.bandwidth is None or not any(path.unproven for path in self.paths):
+            return ""
+        g, _ = plan.rows.get(group, (-1, -1))
+        members = plan.members(g)[plan.members(g) < plan.size] if g >= 0 else np.array([plan.names.index(group)])
+        to_clients = metric == "service_rate" or bool(plan.clients[members].any())
+        behind = self._behind.get(group, np.empty(0, np.int64))
+        nodes = members if metric == "service_rate" else np.union1d(members, plan.processes.node[behind])
+        needed = float(settling(plan, to_clients)[nodes].max(initial=0.0))
+        depth = min(path.depth for path in self.paths)
+        if needed <= depth:
+            return ""
+        return f"not compared: lines forget how they began in about {needed:.3g}, and the past goes back {depth:.3g}"
 
     @property
     def _unproven(self) -> str:

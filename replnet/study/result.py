@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, final
 
 from replnet.measure.estimate import Estimate
-from replnet.measure.row import COMPARED, METRICS, ON_REQUEST, PREDICTED, Row
+from replnet.measure.row import COMPARED, METRICS, PREDICTED, Row, on_request
 from replnet.measure.verdict import overall, visible
 from replnet.version import __version__
 
@@ -90,7 +90,7 @@ class Result:
         frame = pd.DataFrame([row.data(self.columns) for row in self.rows], columns=list(self.columns))
         numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
-        frame.attrs["units"] = METRICS | ON_REQUEST
+        frame.attrs["units"] = METRICS | on_request()
         return frame
 
     def about(self, metric: str, group: str | None = None) -> list[Row]:

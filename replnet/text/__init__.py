@@ -11,6 +11,7 @@ In it:
     yaml_reader  YAML 1.2 events to nodes with positions
     yaml_writer  plain data as the YAML that a user would write
     extras       libraries that not every installation has, and how to get them
+    plugins      what other packages add under entry points
     overrides    `-s key=value`: one field of a document replaced from the command line
     validation   plain data checked by a pydantic model; what pydantic says becomes problems with field, wrong and right
 """

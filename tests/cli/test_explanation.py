@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from command_line import SMALL, replnet
 
 
@@ -34,3 +35,52 @@ def test_a_sweep_says_which_formulas_it_is_held_against(tmp_path):
     assert "  contradicts: " in done.stderr
     assert "  conditional: the probability of no update" in done.stderr
     assert "until half-widths of 0.01, from seed 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fields", "begin"),
+    [
+        ({}, "each stationary from its begin; a"),
+        ({"start": "fresh"}, "each from a begin at which all copies have just been brought up to date; a"),
+        (
+            {"faults": [{"crash": "level 1", "at": 3, "lasts": 1}]},
+            "each stationary from its begin, but for the faults at set times; a",
+        ),
+    ],
+)
+def test_how_replications_begin(fields, begin, tmp_path):
+    law = "exponential(rate=1)"
+    (tmp_path / "net.yaml").write_text(json.dumps({"kind": "single", "updates": law, "downloads": law, **fields}))
+    done = replnet("run", tmp_path / "net.yaml", "--horizon", "3200", "--workers", "0", "--explain")
+    assert f"  engine array, seed 1: 32 independent replications of 100 units of time, {begin} value" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            ("single", "--target", "freshness >= 0.9"),
+            (
+                "  searched by formula: between a value that meets freshness >= 0.9 and one that does not",
+                "closed in on, to 1e-06 of itself; it is the smallest, as less of it does not meet the target",
+                "next to it at 8.1 and 9.9, each time from seed 1",
+            ),
+        ),
+        (
+            ("cascade", "--target", "lag <= 2", "--vary", "depth", "-s", "branching=1"),
+            (
+                "How depth = 4 came about:",
+                "to a whole number; it is the largest, as more of it does not meet the target",
+                "next to it at 3 and 5, each time from seed 1",
+                "  lag: units of time",
+            ),
+        ),
+    ],
+)
+def test_how_a_size_came_about(asked, words):
+    done = replnet("size", *asked, "--precision", "0.02", "--workers", "0", "--explain", "--format", "json")
+    assert json.loads(done.stdout)["how"] == "by formula"
+    assert "  exact: " in done.stderr
+    assert "four times longer" not in done.stderr
+    for said in words:
+        assert said in done.stderr

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from command_line import SMALL, replnet, started
 
-from replnet.cli.main import FINE
+from replnet.cli.main import FINE, INCOMPLETE
 
 
 def test_check_tells_all_that_is_wrong(tmp_path):
@@ -45,6 +49,40 @@ def test_the_demo_shows_all_three():
     assert "emulated (array)" in done.stdout
     assert "for real (Ray)" in done.stdout
     assert "messages between nodes in" in done.stdout
+
+
+def test_a_demo_that_is_interrupted_as_it_emulates_does_not_go_on(monkeypatch):
+    @contextmanager
+    def meanwhile():
+        yield lambda: pytest.fail("waited for Ray")
+
+    stopped = SimpleNamespace(incomplete="interrupted after 3 replications")
+    monkeypatch.setattr("replnet.study.live_run.ray_meanwhile", meanwhile)
+    monkeypatch.setattr("replnet.study.emulate.emulate", lambda *given, **how: stopped)
+    done = replnet("demo")
+    assert (done.returncode, done.stderr) == (INCOMPLETE, "\ninterrupted\n")
+
+
+TERMINATED = """\
+import os, signal, sys
+from replnet.cli import main
+from replnet.live import ray_cluster
+
+def init(*given, start=ray_cluster._init):
+    start(*given)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+ray_cluster._init, sys.argv = init, ["replnet", "demo"]
+main()
+"""
+
+
+@pytest.mark.ray
+def test_sigterm_as_ray_starts_is_an_interruption():
+    """It comes when Ray's own answer to it, a trace of machine code, is in place."""
+    done = subprocess.run([sys.executable, "-c", TERMINATED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (INCOMPLETE, "interrupted"), done.stderr
+    assert "SIGTERM" not in done.stderr
 
 
 def test_a_list_has_all_that_comes_with_replnet():

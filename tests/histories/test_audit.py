@@ -58,8 +58,8 @@ def test_intervals_cover_what_independent_processes_have():
     copy = direct(downloads)
     exact = {
         "staleness": staleness(copy, updates).value,
-        "lag": source_penalty(copy, updates, "x").value,
-        "missing updates": missing_updates(copy, updates).value,
+        "staleness_age": source_penalty(copy, updates, "x").value,
+        "missing_updates": missing_updates(copy, updates).value,
     }
     inside: dict[str, list[bool]] = {metric: [] for metric in exact}
     for seed in range(150):
@@ -78,7 +78,7 @@ def test_renewal_laws_say_what_happens():
     from replnet.laws import Gamma
 
     found = audit(*pair(3, Pareto(3, rate=1), Gamma(4, rate=0.5), 8000))
-    for metric in ("staleness", "missing updates"):
+    for metric in ("staleness", "missing_updates"):
         estimate = measured(found, metric)
         off = (estimate.value - predicted(found, metric, "renewal laws")) / estimate.error
         assert abs(off) < 5  # once in 5e5 under Student's law with 31 degrees of freedom
@@ -103,7 +103,7 @@ def test_polls_that_found_nothing_are_missed():
     # Nothing is lost of what the replica had.
     whole = audit(updates, polls, found.start, found.end)
     assert measured(whole, "staleness").value == pytest.approx(exact, rel=1e-12)
-    assert measured(whole, "lag").value == pytest.approx(measured(found, "lag").value, rel=1e-9)
+    assert measured(whole, "staleness_age").value == pytest.approx(measured(found, "staleness_age").value, rel=1e-9)
     later = audit(updates, recorded_if_changed(updates, polls), since=3600.0)
     assert later.check(check.assumption).seen.startswith(f"0 of {later.downloads - 1} intervals")
     # Polls every 1: their mean wait is a half, so the bound is met.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import replnet as rn
-from replnet.measure.metrics import metric
+from replnet.measure.metrics import metric, metrics
 
 PLAIN = rn.single(updates="exponential(rate=2)", downloads="exponential(rate=2)")
 
@@ -24,6 +24,12 @@ def test_a_metric_has_one_name(name, canonical):
     assert metric(canonical).name == canonical
 
 
+def test_a_range_is_its_points():
+    assert [one.name for one in metrics(["freshness at 0:1:3", "currency(1:3)"])] == [
+        "freshness at 0", "freshness at 0.5", "freshness at 1", "currency(1)", "currency(2)", "currency(3)",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -36,6 +42,15 @@ def test_a_metric_has_one_name(name, canonical):
         ("currency()", "does not say of what"),
         ("currency(-1)", "has no lag of 0 or more"),
         ("lag(2)", "takes nothing in brackets"),
+        ("freshness at -1", "is not a time"),
+        ("freshness at noon", "is not a time"),
+        ("fresh_spell at 2", "takes longer than a moment"),
+        ("age_quantile(0.5) at 2", "takes longer than a moment"),
+        ("age_quantile(1)", "is of no share"),
+        ("older(-1)", "has no time of 0 or more"),
+        ("freshness at 2:1", "does not rise"),
+        ("freshness at 0:1:5000", "points"),
+        ("fresh_spel at 2", "did you mean fresh_spell"),
     ],
 )
 def test_what_is_no_metric_is_refused(name, message):

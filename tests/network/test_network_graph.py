@@ -332,7 +332,8 @@ def test_positions_of_files_are_kept(map_file):
     net = graph(drawn, updates=LAW, downloads=LAW)
     found = {name: node.position for name, node in net.spec.nodes.items()}
     assert found == {"a": (1.5, 2), "b": (1, 2), "c": (1, 2), "d": None, "e": (1, -2), "f": (3, 4), "g": None}
-    assert net.graph.graph["positions"]["f"] == (3, 4)
+    again = graph(net.graph)  # and from graph to graph
+    assert {name: node.position for name, node in again.spec.nodes.items()} == found
 
 
 @pytest.mark.parametrize(

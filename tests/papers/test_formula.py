@@ -13,14 +13,14 @@ from command_line import replnet
 import replnet as rn
 from replnet.cli.main import commands
 from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
+from replnet.papers.formula import Positive, compute, formulas
 from replnet.papers.formula import arguments as checked
-from replnet.papers.formula import compute, formulas
 from replnet.report.section import section
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import experiment_schema
 from replnet.study.sweeps.forecast import outlook
 from replnet.text.documents import read_yaml, shipped, shipped_names
-from replnet.text.errors import InputError
+from replnet.text.errors import FieldError, InputError
 
 TEXT = """\
 title: Gamma rates
@@ -171,6 +171,30 @@ def test_every_formula_describes_its_arguments():
 
 
 # ---- The formulas
+
+
+@pytest.mark.parametrize(
+    ("hint", "lacks"), [(Positive, "is not described"), (float, "is not described"), (None, "has no type")]
+)
+def test_a_formula_that_does_not_describe_an_argument_is_named(hint, lacks, monkeypatch):
+    from replnet.papers import formula
+
+    def halved(of): ...
+
+    if hint is not None:
+        halved.__annotations__["of"] = hint
+    monkeypatch.setattr(formula, "_KNOWN", {})
+    formula.formula("halved", "nowhere")(halved)
+    said = (
+        f"halved: its argument 'of' {lacks} "
+        r"\(of: Annotated\[Positive, \"what it is\"\], or a line \"of: ...\" in the docstring\)"
+    )
+    with pytest.raises(FieldError, match=said):
+        formula.schema()
+    halved.__doc__ = "Half of it.\n\nof: what is halved"
+    if hint is not None:
+        schema = formula.formulas()["halved"].model.model_json_schema()
+        assert schema["properties"]["of"]["description"] == "what is halved"
 
 
 def test_orders_beside_one_another():

@@ -10,7 +10,11 @@ import pytest
 from report_sections import NOTHING, Parsed, cells, grid, row, section
 
 from replnet.report import FigureSpec, page, plot, write
+from replnet.report.arrange import arrange
+from replnet.report.figure import drawn
 from replnet.report.markup import svg
+
+NAMED = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.mark.parametrize(
@@ -70,10 +74,51 @@ def test_labels_are_text_as_they_stand():
     root = ElementTree.fromstring(
         svg(plot(section(rows, ("k", "s"), figure=FigureSpec("k", "freshness", "s"))), "f-", "")
     )
-    words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    words = [node.text for node in root.iter(f"{NAMED}text")]
     assert {"$x^2$ & <b>", "\N{HAIR SPACE}_hidden", "a b", "measured, 95 %", "predicted", "k", "freshness"} <= set(
         words
     )
+
+
+def titles(section):
+    root = ElementTree.fromstring(svg(plot(section), "f-", ""))
+    return [node.text.split("\n") for node in root.iter(f"{NAMED}title")]
+
+
+def test_whoever_points_at_a_value_reads_it():
+    rows = [row(k=1, s="a", printed=0.72), row(k=2, s="a", ci_low=math.nan, ci_high=math.nan)]
+    rows += [row(k=1, s="b") | NOTHING | {"predicted": 0.25}, row(k=2, s="b") | NOTHING]
+    assert titles(section(rows, ("k", "s"), figure=FigureSpec("k", "freshness", "s"))) == [
+        ["k: 1", "s: a", "measured 0.5000 (0.4980 – 0.5020)", "predicted 0.5010", "printed 0.72"],
+        ["k: 2", "s: a", "measured 0.50000", "predicted 0.50100"],
+        ["k: 1", "s: b", "predicted 0.25000"],
+    ]
+
+
+def test_whoever_points_at_a_name_reads_all_of_it():
+    long = "hyperexponential(weights=[0.9, 0.1],\n\nrates=[10, 0.5]) <b>"
+    (lines,) = titles(section([row(k=long)], figure=FigureSpec("k", "freshness")))
+    assert lines[0] == "k: hyperexponential(weights=[0.9, 0.1], rates=[10, 0.5]) <b>"
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("panels", [1, 3])
+@pytest.mark.parametrize(("low", "high"), [(2, 4), (0.5, 20), (1e-4, 1e4), (1e-9, 1e9), (1, 1e6)])
+def test_no_two_labels_of_a_logarithmic_axis_touch(low, high, panels, narrow):
+    values = [low * (high / low) ** (i / 10) for i in range(11)]
+    rows = [
+        row(k=x, s=s, measured=x, ci_low=x * 0.9, ci_high=x * 1.1, predicted=x) for x in values for s in range(panels)
+    ]
+    spec = FigureSpec("k", "freshness", None, "s", log="xy")
+    figure = drawn(arrange(section(rows, ("k", "s"), figure=spec)), narrow)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            ends = axis.get_view_interval()
+            ticks = [tick for tick in axis.get_major_ticks() if ends[0] <= tick.get_loc() <= ends[1]]
+            boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_visible()]
+            assert len(ticks) >= 2
+            assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
 def test_drawing_leaves_matplotlib_as_it_was():

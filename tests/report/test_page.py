@@ -98,8 +98,13 @@ def test_the_summary_counts():
 def test_cells_that_failed_are_counted():
     rows = [row(k=1), row(k=2, verdict="differ"), {"k": 3, "verdict": "failed", "note": "no room"}]
     words = Parsed(page([section(rows, verdict="differ", progress="1 failed: no room")], "Report", {})).text
-    assert "1 experiment; 3 cells; measured against predicted: 1 agree, 1 differs, 1 failed." in words
+    assert "3 cells; measured against predicted: 1 agree, 1 differs, 1 failed." in words
     assert "no room" in words
+
+
+def test_a_report_of_one_experiment_says_its_title_once():
+    heads = [re.findall(r"<h[12]>(.*?)</h[12]>", page([grid(title="One")], title, {})) for title in ("One", "Report")]
+    assert heads == [["One"], ["Report", "One"]]
 
 
 def test_every_section_has_its_line_and_its_anchor():
@@ -197,10 +202,11 @@ def test_names_of_files():
 
 def test_an_unfinished_experiment_is_shown():
     empty = section([], progress="0 of 18 cells", verdict="")
-    words = Parsed(page([empty], "Report", {})).text
+    parsed = Parsed(page([empty], "Report", {}))
+    words = parsed.text
     assert "0 of 18 cells" in words
     assert "No cell is finished." in words
-    assert "1 experiment; 0 cells." in words
+    assert "0 cells." in parsed.words
 
 
 def test_a_notebook_gets_style_and_section():

@@ -28,6 +28,12 @@ def test_what_is_empty_is_left_out_and_what_is_the_same_said_once():
     assert cells(markup)[2][4] == ""
 
 
+def test_an_accuracy_below_what_is_printed_is_left_out():
+    assert "accuracy" not in cells(notebook(section([row(k=1, accuracy=5e-9), row(k=2, accuracy=4e-5)])))[0]
+    lines = cells(notebook(section([row(k=1, accuracy=5e-9), row(k=2, accuracy=0.0021)])))
+    assert [line[-2:] for line in lines] == [["verdict", "accuracy"], ["✓ agree", ""], ["✓ agree", "0.0021"]]
+
+
 def test_long_words_stand_below_the_table_once():
     why = "no formula: for recent selection: the list of the source makes peers depend on their downloads"
     rows = [row(k=1), *(row(k=k, kind="limit", source="renewal equation of a large cluster", note=why) for k in (2, 3))]

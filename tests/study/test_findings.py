@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
+from loaded import E1, cluster
 from replay import NAMES
 from rows import assert_same_rows
 
@@ -82,3 +84,38 @@ def test_it_is_measured_against_updates_that_happened():
     with pytest.raises(ValueError, match="against the updates that happened"):
         rn.emulate(plain, estimator="conditional", measure=["lag"])
     assert rn.emulate(plain, horizon=64, estimator="conditional", measure=["freshness"]).rows
+
+
+@pytest.mark.parametrize("engine", ["array", "step"])
+def test_lines_whose_start_is_not_proven_are_not_compared(engine, tmp_path):
+    """A load of exactly 1 forgets how it began after 2.5e5 units of time; what replicas exchange is not held up."""
+    net = cluster(replicas=2, peers=1, queue=1000, clients={"ask": 1, "queries": "exponential(rate=36)"}, polls=E1)
+    found = rn.emulate(net, engine=engine, horizon=200, replications=4, confirm=False, out=tmp_path / "run")
+    words = {(row.group, row.metric): row for row in found.rows}
+    rate = words["cluster", "service_rate"]
+    assert rate.predicted is not None
+    assert (rate.verdict, rate.z) == ("", None)
+    assert "not compared: lines forget how they began in about 2.5e+05, and the past goes back" in rate.note
+    assert all("not compared" in row.note for row in found.rows if row.group == "clients")
+    for row in (words["cluster", "rejected"], words["cluster", "freshness"], words["source", "rejected"]):
+        assert row.verdict
+        assert "not compared" not in row.note
+    kept = rn.open(tmp_path / "run").table.set_index(["group", "metric"])
+    assert kept.loc[("cluster", "service_rate"), "verdict"] == ""
+    assert kept.loc[("cluster", "rejected"), "verdict"] == words["cluster", "rejected"].verdict
+
+
+def test_a_sweep_does_not_compare_them_either(tmp_path):
+    kind = {"kind": "cooperative", "replicas": 2, "peers": 1, "updates": E1, "downloads": E1, "polls": E1}
+    data = {
+        "title": "Up to a load of 1",
+        "vary": {"rate": [16, 36]},
+        "network": {**kind, "bandwidth": 20, "clients": {"ask": 1, "queries": "exponential(rate=${rate})"}},
+        "run": {"horizon": 200, "replications": 4},
+    }
+    (tmp_path / "load.yaml").write_text(json.dumps(data))
+    found = rn.sweep(tmp_path / "load.yaml", tmp_path / "runs", workers=0).table
+    lines = found[found.metric == "service_rate"]
+    assert [bool(word) for word in lines.verdict] == [True, False]
+    assert lines.predicted.notna().all()
+    assert rn.open(tmp_path / "runs").table.equals(found)

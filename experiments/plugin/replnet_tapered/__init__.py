@@ -1,4 +1,4 @@
-"""A law and a formula of one's own, known to replnet by the entry points in pyproject.toml.
+"""A law, a formula and a metric of one's own, known to replnet by the entry points in pyproject.toml.
 
 A power tail that ends: with alpha > 0 and the longest interval L,
 
@@ -14,7 +14,11 @@ from typing import Annotated, final
 
 import numpy as np
 
+from replnet.ages.information_age import InformationAge
+from replnet.ages.prediction import Basis
+from replnet.ages.weights import threshold
 from replnet.laws import Law
+from replnet.measure.metrics import staleness_metric
 from replnet.papers.formula import Positive, Updates, formula
 from replnet.text.errors import positive, scale_of
 
@@ -73,3 +77,15 @@ def nightly(updates: Updates, period: Annotated[Positive, "between two downloads
     It is as old as the download, which is even from 0 to the period, and fresh if the last update is older.
     """
     return float(updates.age.integrated_tail(period)) / period
+
+
+PROMISED = 1.0  # the age of the data that users were told of
+
+
+@staleness_metric(
+    "overdue", "share of time or of answers whose data are older than promised, 1", "data", threshold(PROMISED),
+    Basis("exact", "P(X > 1)", ""), share=True,
+)  # fmt: skip
+def overdue(copy: InformationAge, updates: Law) -> float:
+    """The chance that a copy's data left the source longer ago than was promised, whether it changed since or not."""
+    return float(copy.tail(np.array([PROMISED]))[0])

@@ -20,9 +20,9 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.laws.guarded import admit
 from replnet.laws.law import Floats, Ints, Law, family
 from replnet.laws.processes.streams import Chance, Streams
+from replnet.laws.text import law_of
 from replnet.text.errors import FieldError
 
 Walk = Callable[[Ints, int], Floats]
@@ -106,20 +106,20 @@ class Ordered(Law):
 
 
 @family("shuffled(alternating(values=[1, 3]))")
-def shuffled(law: Law) -> Law:
+def shuffled(law: object) -> Law:
     """The law of a process's intervals, for a renewal process that has the same ones in no order.
 
     >>> rn.shuffled(rn.alternating(values=[1, 3])).mean
     2.0
     """
-    law = admit("law", law, "shuffled(alternating(values=[1, 3]))")
-    return law.marginal if isinstance(law, Ordered) else law
+    found = law_of("law", law)
+    return found.marginal if isinstance(found, Ordered) else found
 
 
 def independent(field: str, law: object) -> Law:
     """`law`, if it says all about a process: that its intervals are independent, and of finite mean."""
-    law = admit(field, law)
-    if isinstance(law, Ordered):
-        raise FieldError(field, f"the intervals of {law} are not independent", f"shuffled({law}), or another law")
-    law.require_finite_mean()
-    return law
+    found = law_of(field, law)
+    if isinstance(found, Ordered):
+        raise FieldError(field, f"the intervals of {found} are not independent", f"shuffled({found}), or another law")
+    found.require_finite_mean()
+    return found

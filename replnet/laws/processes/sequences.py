@@ -42,7 +42,7 @@ from typing import final
 import numpy as np
 
 from replnet.laws.discrete import Lattice
-from replnet.laws.law import Floats, Ints, Law, family, special
+from replnet.laws.law import Floats, Ints, family, special
 from replnet.laws.processes.order import Flow, Ordered, Walk, independent, kernel_walk
 from replnet.laws.processes.streams import FUTURE, PAST, Chance, Streams
 from replnet.text.errors import FieldError, finite, many
@@ -149,7 +149,7 @@ class Gaussian(Ordered):
 
 
 @family("correlated(law=pareto(alpha=3, rate=2), rho=0.9)")
-def correlated(law: Law, rho: float) -> Ordered:
+def correlated(law: object, rho: float) -> Ordered:
     """Intervals of `law`, where neighbours have the normal correlation `rho`, and those k apart rho^k.
 
     >>> rn.correlated(law=rn.pareto(alpha=3, rate=2), rho=0.9)
@@ -162,7 +162,7 @@ def correlated(law: Law, rho: float) -> Ordered:
 
 
 @family("longrange(law=pareto(alpha=3, rate=2), hurst=0.8)")
-def longrange(law: Law, hurst: float) -> Ordered:
+def longrange(law: object, hurst: float) -> Ordered:
     """Intervals of `law` whose correlations fall so slowly that no stretch of them is long: (4).
 
     >>> rn.longrange(law=rn.pareto(alpha=3, rate=2), hurst=0.8)

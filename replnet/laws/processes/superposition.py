@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from replnet.laws.guarded import admit
 from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Numerical
 from replnet.laws.processes.order import Flow, Ordered, Walk
 from replnet.laws.processes.streams import Chance
+from replnet.laws.text import law_of
 from replnet.text.errors import FieldError, finite, sequence
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _walk_back(members: Renewals, rows: int) -> Walk:
 
 
 @family("superposition(law=pareto(alpha=3, rate=2), count=20)")
-def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, count: int | None = None) -> Ordered:
+def superposition(laws: Sequence[object] | None = None, *, law: object = None, count: int | None = None) -> Ordered:
     """The union of independent processes, of listed laws or so many of one.
 
     >>> rn.superposition(law=rn.pareto(alpha=3, rate=2), count=20).rate
@@ -177,7 +177,7 @@ def superposition(laws: Sequence[Law] | None = None, *, law: Law | None = None, 
         raise FieldError("laws", f"{len(given)} of them", f"2 to {MOST:,}")
     members: dict[Law, int] = {}
     for place, one in enumerate(given):
-        part = admit(f"laws[{place}]" if laws is not None else "law", one)
+        part = law_of(f"laws[{place}]" if laws is not None else "law", one)
         part.require_finite_mean()
         # A union of unions is one.
         for each, times in part.marginal.members if isinstance(part, Union) else ((part, 1),):

@@ -194,8 +194,8 @@ def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
     """Whether data flows elsewhere than the legend says: not down from a source or a level, or from the middle."""
     if page.plan.shape == "rows":
         return end[1] >= start[1]
-    placed = upstream in page.graph.graph.get("positions", {}) or page.graph.nodes[upstream]["role"] != "source"
-    return page.plan.shape == "map" and placed
+    node = page.graph.nodes[upstream]
+    return page.plan.shape == "map" and ("position" in node or node["role"] != "source")
 
 
 def _arrow(page: _Page, path: list[Point]) -> None:

@@ -40,11 +40,11 @@ class Layout:
 
 def layout(graph: Any) -> Layout:
     """As the graph's positions say; else a map if it has links of peers or is no tree and large; else its trees."""
-    told = graph.graph.get("positions", {})
+    told = {name: place for name, place in graph.nodes(data="position") if place is not None}
     roles = dict(graph.nodes(data="role"))
     replicas = [name for name, role in roles.items() if role == "replica"]
     if 2 * sum(name in told for name in replicas) > len(replicas):
-        return mapped(graph, dict(told))
+        return mapped(graph, told)
     linked = [(a, b) for a, b, kind in graph.edges(data="kind") if kind == "peer"]
     if not linked:
         trees = forest(graph)

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 from replnet.laws.fields import Count, Name, Part, positive, text, whole
 from replnet.measure.metrics import AT_A_TIME, PLAIN, each, is_beyond
 from replnet.measure.metrics import metric as beyond
-from replnet.measure.row import METRICS, ON_REQUEST
+from replnet.measure.row import METRICS, on_request
 from replnet.measure.verdict import RESOLUTION
 from replnet.study.experiment.axes import Axis, axis, scalar
 from replnet.study.experiment.best_size import BestSize
@@ -47,7 +47,7 @@ AXIS: dict[str, Any] = {
         {**SCALARS, "minProperties": 1},
     ]
 }
-CALLS = [name for name in ON_REQUEST if name not in PLAIN]
+CALLS = [name for name in on_request() if name not in PLAIN]
 METRIC = {
     "anyOf": [
         {"enum": [*dict.fromkeys((*METRICS, *PLAIN, *SIZES, *GAINS, *FORMULA_METRICS))]},
@@ -97,7 +97,7 @@ def _metric(value: object) -> str:
             return beyond(str(value)).name
         except FieldError as error:
             raise FieldError("", error.wrong, error.right) from None
-    known = {*METRICS, *ON_REQUEST, *SIZES, *GAINS, *FORMULA_METRICS}
+    known = {*METRICS, *on_request(), *SIZES, *GAINS, *FORMULA_METRICS}
     if not isinstance(value, str) or value not in known:
         raise FieldError("", f"{shown(value)} is not a metric", suggestion(str(value), known))
     return value

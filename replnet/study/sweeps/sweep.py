@@ -23,6 +23,7 @@ from replnet.live import LiveLost, Unreachable, pool
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import SUBJECTS
+from replnet.study.kept_run import record_of
 from replnet.study.result import commit, instructions
 from replnet.study.store.durable import DiskError, canonical, sealed, write_whole
 from replnet.study.store.store import Contents, RefusedError, Store, differences, read
@@ -70,7 +71,7 @@ Progress = Callable[[Glimpse], None]
 def run(cell: Cell) -> dict[str, Any]:
     """The record of a cell."""
     rows, events, incomplete = cell.subject.run(cell.settings, cell.longer)
-    return {"rows": [row.record() for row in rows], "events": events, "incomplete": incomplete}
+    return record_of(rows, events, incomplete)
 
 
 def cost(cell: Cell) -> float:

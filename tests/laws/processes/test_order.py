@@ -15,6 +15,7 @@ from networks import networks
 from paths import assert_agree, task, walks
 from scipy.linalg import expm
 from scipy.special import ndtri
+from scipy.stats import gamma as frozen_gamma
 
 import replnet as rn
 from replnet.engines.plan import plan
@@ -415,3 +416,32 @@ def test_laws_are_not_told_apart_by_their_order_alone() -> None:
     one: Law = law(TEXTS[0])
     assert one != law("alternating(values=[3, 1])")
     assert shuffled(one) == shuffled(law("alternating(values=[3, 1])"))
+
+
+@pytest.mark.parametrize("written", ["gamma(shape=2, rate=2)", {"gamma": {"shape": 2, "rate": 2}}, "frozen"])
+def test_a_law_inside_a_process_is_written_as_anywhere(written: Any) -> None:
+    inner = frozen_gamma(2, scale=0.5) if written == "frozen" else written
+    assert rn.correlated(law=inner, rho=0.9) == rn.correlated(law=law(inner), rho=0.9)
+    assert rn.longrange(law=inner, hurst=0.8) == rn.longrange(law=law(inner), hurst=0.8)
+    assert rn.superposition(law=inner, count=3) == rn.superposition(law=law(inner), count=3)
+    assert rn.superposition(laws=[inner, "constant(rate=2)"]) == rn.superposition(
+        laws=[law(inner), law("constant(rate=2)")]
+    )
+    assert rn.shuffled(inner) == law(inner)
+    assert rn.shuffled("alternating(values=[1, 3])") == rn.lattice([1, 3])
+    assert rn.single(updates=inner, downloads="constant(rate=2)").spec.updates == law(inner)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (lambda: rn.correlated(law=3, rho=0.9), r"law: 3 is a number, not a law \(constant\(period=3\)"),
+        (lambda: rn.superposition(laws=["constant(rate=2)", None]), r"laws\[1\]: None is not a law"),
+        (lambda: rn.superposition(laws=["constant(rate=2)", "nosuch(2)"]), r"laws\[1\]: unknown family 'nosuch'"),
+        (lambda: rn.longrange(law="pareto(alpha=-1, rate=2)", hurst=0.8), "^alpha: "),
+        (lambda: rn.correlated(law="alternating(values=[1, 3])", rho=0.9), "law: .* are not independent"),
+    ],
+)
+def test_what_is_no_law_inside_a_process_is_named(make: Any, wrong: str) -> None:
+    with pytest.raises(FieldError, match=wrong):
+        make()

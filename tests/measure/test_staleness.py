@@ -1,11 +1,11 @@
-"""How long copies stay fresh, worked out by hand."""
+"""What copies and answers cost while they are behind, and how long they stay fresh, worked out by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from replnet.measure.metrics import metric, metrics
+from replnet.measure.metrics import metric
 from replnet.measure.staleness import Answers, Stretches, Updates
 
 UPDATES = Updates.of(np.array([1.0, 2.0, 5.0]))
@@ -57,28 +57,3 @@ def test_the_copy_at_a_time(at, there, fresh):
     seen, which = PATH.seen(at)
     assert which.sum() == there
     assert (there - seen.stale.sum()) == fresh
-
-
-def test_a_range_is_its_points():
-    assert [one.name for one in metrics(["freshness at 0:1:3", "currency(1:3)"])] == [
-        "freshness at 0", "freshness at 0.5", "freshness at 1", "currency(1)", "currency(2)", "currency(3)",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("freshness at -1", "is not a time"),
-        ("freshness at noon", "is not a time"),
-        ("fresh_spell at 2", "takes longer than a moment"),
-        ("age_quantile(0.5) at 2", "takes longer than a moment"),
-        ("age_quantile(1)", "is of no share"),
-        ("older(-1)", "has no time of 0 or more"),
-        ("freshness at 2:1", "does not rise"),
-        ("freshness at 0:1:5000", "points"),
-        ("fresh_spel at 2", "did you mean fresh_spell"),
-    ],
-)
-def test_what_cannot_be_asked(name, wrong):
-    with pytest.raises(ValueError, match=wrong):
-        metrics([name])

@@ -1,0 +1,45 @@
+"""What a cluster leaves of this process as it was; what it does itself is tested with Ray (test_driver_ray)."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+
+import pytest
+
+from replnet.live import ray_cluster
+
+SYSTEM = ctypes.CDLL(None)
+
+
+def handler() -> bytes:
+    """What the system does at SIGTERM."""
+    found = ctypes.create_string_buffer(ray_cluster.SIGACTION)
+    SYSTEM.sigaction(signal.SIGTERM, None, found)
+    return found.raw[: ctypes.sizeof(ctypes.c_void_p)]  # which comes first in what it says
+
+
+@pytest.mark.parametrize("of", ["main thread", "other thread"])
+def test_sigterm_is_handled_afterwards_by_whom_it_was(of):
+    """Ray changes it past Python, which is what the system's own call does here."""
+    seen = []
+
+    def block() -> None:
+        with ray_cluster._own_signals():
+            SYSTEM.sigaction(signal.SIGTERM, ctypes.create_string_buffer(ray_cluster.SIGACTION), None)  # the default
+            seen.append(handler())
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        mine = handler()
+        if of == "main thread":
+            block()
+        else:
+            thread = threading.Thread(target=block)
+            thread.start()
+            thread.join()
+        assert seen[0] != mine
+        assert handler() == mine
+    finally:
+        signal.signal(signal.SIGTERM, before)
