@@ -3,8 +3,8 @@
 In a tree every replica pulls from one upstream and keeps what it gets, so what
 it holds at an instant d of its own is what the upstream held at d. A window is
 done replica by replica, upstreams first: merge its instants with the changes of
-the upstream, look up the values, add up (2) of passes.py, and keep the changes
-for those below. At the top the changes are the updates, and the value between
+the upstream, look up the values, keep the changes, add up (2) of passes.py over
+them, and leave them for those below. At the top the changes are the updates, and the value between
 two of them is the instant of the next.
 """
 
@@ -55,34 +55,33 @@ def ranks(changes, d, rank):
 
 
 @njit(cache=True)
-def gain(d, rank, value, before, held, total):
-    """held[j] = the copy after pull j; returns `total` with the fresh time that the pulls add, one after another."""
-    for j in range(d.size):
-        after = value[rank[j]]
-        held[j] = after
-        total += max(after - d[j], 0.0) - max(before - d[j], 0.0)
-        before = after
-    return total
-
-
-@njit(cache=True)
-def keep_changes(d, held, before, times, values):
-    """Compact the pulls that changed the copy; returns their number."""
+def keep_changes(d, rank, value, before, times, values):
+    """The pulls that changed the copy, and what it then was, values[0] being the copy `before`; returns their number."""
     n = 0
     values[0] = before
     for j in range(d.size):
+        after = value[rank[j]]
         times[n] = d[j]
-        values[n + 1] = held[j]
-        n += np.int64(held[j] != values[n])
+        values[n + 1] = after
+        n += np.int64(after != before)
+        before = after
     return n
 
 
 @njit(cache=True)
-def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank, held):
+def gain(times, values, n, total):
+    """`total` with the fresh time that n changes add, one after another; a pull that changes nothing adds none."""
+    for q in range(n):
+        total += max(values[q + 1] - times[q], 0.0) - max(values[q] - times[q], 0.0)
+    return total
+
+
+@njit(cache=True)
+def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank):
     """One window; its rows from `asks` on are those of who asks.
 
     The changes of place i: values[b] before the first, values[b + 1 + c] after the c-th, which was
-    at times[b + c], where b = begin[i]; size[i] of them. `rank` and `held` are room for a replica's pulls.
+    at times[b + c], where b = begin[i]; size[i] of them. `rank` is room for a replica's pulls.
     """
     points, offset, first, last = window
     for c in range(sources.begin.size - 1):
@@ -99,12 +98,11 @@ def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, s
             p = trees.order[o]
             i, u, w = trees.place[p], trees.upstream[p], asks + trees.row[p]
             d = points[offset[w] + first[w] : offset[w] + last[w]]
-            b, n = begin[u], d.size
+            b = begin[u]
             ranks(times[b : b + size[u]], d, rank)
-            before = copy[i]
-            fresh[cell[i]] = gain(d, rank, values[b:], before, held, fresh[cell[i]])
-            if n:
-                copy[i] = held[n - 1]
+            n = keep_changes(d, rank, values[b:], copy[i], times[room:], values[room:])
+            fresh[cell[i]] = gain(times[room:], values[room:], n, fresh[cell[i]])
+            copy[i] = values[room + n]
             if trees.feeds[p]:
-                begin[i], size[i] = room, keep_changes(d, held, before, times[room:], values[room:])
-                room += size[i] + 2
+                begin[i], size[i] = room, n
+                room += n + 2
