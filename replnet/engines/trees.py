@@ -3,9 +3,9 @@
 In a tree every replica pulls from one upstream and keeps what it gets, so what
 it holds at an instant d of its own is what the upstream held at d. A window is
 done replica by replica, upstreams first: merge its instants with the changes of
-the upstream, look up the values, keep the changes, add up (2) of passes.py over
-them, and leave them for those below. At the top the changes are the updates, and the value between
-two of them is the instant of the next.
+the upstream, look up the values, keep those that are new, add up (2) of passes.py
+over these, and leave them for those below. At the top the changes are the updates,
+and the value between two of them is the instant of the next.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from replnet.compiler import njit
+from replnet.laws.processes.kernels import ONE, natural
 
 
 @njit(cache=True)
@@ -20,9 +21,9 @@ def rank_rest(changes, d, j, end, q, last, rank):
     """rank[j:end], where the ranks lie between q and last."""
     while j < end:
         while q < last and changes[q] <= d[j]:
-            q += 1
+            q += ONE
         rank[j] = q
-        j += 1
+        j += ONE
 
 
 @njit(cache=True)
@@ -32,22 +33,22 @@ def ranks(changes, d, rank):
     A merge has one unpredictable branch per step. Without branches a step waits
     for the one before, so four quarters of d are merged at once.
     """
-    n, m = d.size, changes.size
-    j0, j1, j2, j3 = 0, n // 4, n // 2, 3 * n // 4
+    n, m = natural(d.size), natural(changes.size)
+    j0, j1, j2, j3 = natural(0), natural(d.size // 4), natural(d.size // 2), natural(3 * d.size // 4)
     e0, e1, e2 = j1, j2, j3
-    q0 = 0
-    q1 = np.searchsorted(changes, d[j1], side="right") if n else 0
-    q2 = np.searchsorted(changes, d[j2], side="right") if n else 0
-    q3 = np.searchsorted(changes, d[j3], side="right") if n else 0
+    q0 = natural(0)
+    q1 = natural(np.searchsorted(changes, d[j1], side="right") if n else 0)
+    q2 = natural(np.searchsorted(changes, d[j2], side="right") if n else 0)
+    q3 = natural(np.searchsorted(changes, d[j3], side="right") if n else 0)
     l0, l1, l2 = q1, q2, q3
     while j0 < e0 and j1 < e1 and j2 < e2 and j3 < n and q0 < l0 and q1 < l1 and q2 < l2 and q3 < m:
-        s0 = np.int64(changes[q0] <= d[j0])
-        s1 = np.int64(changes[q1] <= d[j1])
-        s2 = np.int64(changes[q2] <= d[j2])
-        s3 = np.int64(changes[q3] <= d[j3])
+        s0 = natural(changes[q0] <= d[j0])
+        s1 = natural(changes[q1] <= d[j1])
+        s2 = natural(changes[q2] <= d[j2])
+        s3 = natural(changes[q3] <= d[j3])
         rank[j0], rank[j1], rank[j2], rank[j3] = q0, q1, q2, q3
         q0, q1, q2, q3 = q0 + s0, q1 + s1, q2 + s2, q3 + s3
-        j0, j1, j2, j3 = j0 + 1 - s0, j1 + 1 - s1, j2 + 1 - s2, j3 + 1 - s3
+        j0, j1, j2, j3 = j0 + ONE - s0, j1 + ONE - s1, j2 + ONE - s2, j3 + ONE - s3
     rank_rest(changes, d, j0, e0, q0, l0, rank)
     rank_rest(changes, d, j1, e1, q1, l1, rank)
     rank_rest(changes, d, j2, e2, q2, l2, rank)
@@ -57,15 +58,15 @@ def ranks(changes, d, rank):
 @njit(cache=True)
 def keep_changes(d, rank, value, before, times, values):
     """The pulls that changed the copy, and what it then was, values[0] being the copy `before`; returns their number."""
-    n = 0
+    n = natural(0)
     values[0] = before
     for j in range(d.size):
-        after = value[rank[j]]
+        after = value[natural(rank[j])]
         times[n] = d[j]
-        values[n + 1] = after
-        n += np.int64(after != before)
+        values[n + ONE] = after
+        n += natural(after != before)
         before = after
-    return n
+    return np.int64(n)
 
 
 @njit(cache=True)
