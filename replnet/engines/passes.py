@@ -423,7 +423,7 @@ def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
         times, pairs, base = pulled.times, pulled.pairs, copies.base
         copy, since, cell, fresh = copies.copy, copies.since, copies.cell, copies.fresh
         begin, end, who, left, n = out.begin, out.end, out.who, out.left, 0
-        now, total = 0, fresh[0]  # the cell at hand, and what it adds up to: in memory, every sum would wait for the last
+        now, total = 0, fresh[0]  # the cell at hand, and what it adds up to: sums in memory wait for one another
         for c in range(sources.begin.size - 1):
             s = sources.begin[c]
             layers = sources.begin[c + 1] - s

@@ -57,7 +57,7 @@ def ranks(changes, d, rank):
 
 @njit(cache=True)
 def keep_changes(d, rank, value, before, times, values):
-    """The pulls that changed the copy, and what it then was, values[0] being the copy `before`; returns their number."""
+    """The pulls that changed the copy, and what it then was; returns their number. values[0] is the copy `before`."""
     n = natural(0)
     values[0] = before
     for j in range(d.size):
