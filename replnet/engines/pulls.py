@@ -150,11 +150,11 @@ def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, he
         w, k, n, me, begin = askers.row[p], askers.pulls[p], askers.size[p], askers.own[p], askers.begin[p]
         base, per, m = natural(bucket[askers.component[p]]), scale[askers.component[p]], askers.turns[p]
         o, who, shift, recent = offset[w], np.int64(askers.place[p]) << 32, askers.shift[p], askers.recent[p]
-        others, own = n - 1 if me < n else n, start(serial[w], m, askers.phase[p])
-        begun, ended = o + first[w] + own, o + last[w]
+        others, skipped = n - 1 if me < n else n, start(serial[w], m, askers.phase[p])
+        begun, ended = o + first[w] + skipped, o + last[w]
         if k == 1 and not recent and not lossy:
             # The choices of all wakes come first, so that the processor makes several at once.
-            k0, g0, number, wakes = key[p], gamma[p], serial[w] + own, (ended - begun + m - 1) // m
+            k0, g0, number, wakes = key[p], gamma[p], serial[w] + skipped, (ended - begun + m - 1) // m
             for q in range(wakes):
                 room[q] = below(word(k0, g0, number + q * m), others)
             for q in range(wakes):
