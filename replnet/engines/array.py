@@ -366,7 +366,7 @@ class _Run:
             (window.points, window.offset, window.first, window.last), self._asking.start, trees, layout.sources,
             self._horizon, copies.copy, copies.cell, copies.fresh, of.ints("begin", places + 1),
             of.ints("size", places + 1), of.floats("times", room), of.floats("values", room),
-            of.ints("rank", window.total), of.floats("held", window.total),
+            of.ints("rank", window.total),
         )  # fmt: skip
 
     def _room(self, pulls: int) -> Yield:

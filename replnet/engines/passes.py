@@ -423,6 +423,7 @@ def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
         times, pairs, base = pulled.times, pulled.pairs, copies.base
         copy, since, cell, fresh = copies.copy, copies.since, copies.cell, copies.fresh
         begin, end, who, left, n = out.begin, out.end, out.who, out.left, 0
+        now, total = 0, fresh[0]  # the cell at hand, and what it adds up to: sums in memory wait for one another
         for c in range(sources.begin.size - 1):
             s = sources.begin[c]
             layers = sources.begin[c + 1] - s
@@ -455,7 +456,15 @@ def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
                     if single or not pairs[q] & DIRECT:
                         new = copy[k + shift]
                     old = copy[k]
-                    if new > old:
+                    if sampled and not watched:
+                        # No branch on which is newer, as nothing foretells that; what changes nothing adds 0.
+                        held = max(new, old)
+                        copy[k] = held
+                        if cell[k] != now:
+                            fresh[now], now = total, cell[k]
+                            total = fresh[now]
+                        total += max(held - t, 0.0) - max(old - t, 0.0)
+                    elif new > old:
                         copy[k] = new
                         if sampled:
                             fresh[cell[k]] += max(new - t, 0.0) - max(old - t, 0.0)
@@ -465,6 +474,8 @@ def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
                             n += 1
                         if watched:
                             n = look(i, k - first, t, horizon, sampled, False, copies, views, out, n)
+        if sampled and not watched:
+            fresh[now] = total
         return n
 
     return one_pass

@@ -9,7 +9,7 @@ import numpy as np
 from replnet.compiler import njit
 from replnet.engines.passes import GONE, MUTE, NODE, RECENT, Pulled
 from replnet.laws.law import Ints
-from replnet.laws.processes.kernels import word
+from replnet.laws.processes.kernels import ONE, natural, word
 from replnet.laws.processes.renewal import Scratch, Window
 from replnet.laws.processes.streams import Streams
 
@@ -128,9 +128,9 @@ def buckets(begins, window, askers, bucket, scale, begin, kept, head):
     head[:] = 0
     for p in range(askers.row.size):
         w, c, m = askers.row[p], askers.component[p], askers.turns[p]
-        o, base, per, k = offset[w], bucket[c], scale[c], askers.pulls[p]
+        o, base, per, k = offset[w], natural(bucket[c]), scale[c], askers.pulls[p]
         for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
-            head[np.int64((points[j] - begins) * per) + base] += k
+            head[natural((points[j] - begins) * per) + base] += k
     for c in range(kept.size):
         place = begin[c] + kept[c]
         for b in range(bucket[c], bucket[c + 1]):
@@ -140,38 +140,48 @@ def buckets(begins, window, askers, bucket, scale, begin, kept, head):
 
 
 @njit(cache=True)
-def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, head, times, pairs, chosen):
-    """Write every pull, as (time, who << 32 | asked), into its bucket; then head[b] is where bucket b ends."""
+def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, head, times, pairs, room):
+    """Write every pull, as (time, who << 32 | asked), into its bucket; then head[b] is where bucket b ends.
+
+    `room` is for what is chosen at the wakes of a process, and for all that is chosen at one.
+    """
     lossy, listed = losses.share.size > 0, askers.listed
     points, offset, first, last, serial = window
     for p in range(askers.row.size):
         w, n, me, begin = askers.row[p], askers.size[p], askers.own[p], askers.begin[p]
         pulls, back = askers.pulls[p], askers.two_way[p]
         k = pulls // 2 if back else pulls
-        base, per, m = bucket[askers.component[p]], scale[askers.component[p]], askers.turns[p]
+        base, per, m = natural(bucket[askers.component[p]]), scale[askers.component[p]], askers.turns[p]
         o, who, shift, recent = offset[w], np.int64(askers.place[p]) << 32, askers.shift[p], askers.recent[p]
-        others = n - 1 if me < n else n
-        single, one_of_many = others == 1 and k == 1, pulls == 1 and not recent and not lossy
-        for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
+        others, skipped = n - 1 if me < n else n, start(serial[w], m, askers.phase[p])
+        begun, ended = o + first[w] + skipped, o + last[w]
+        if pulls == 1 and not recent and not lossy:
+            # The choices of all wakes come first, so that the processor makes several at once.
+            k0, g0, number, wakes = key[p], gamma[p], serial[w] + skipped, (ended - begun + m - 1) // m
+            for q in range(wakes):
+                room[q] = below(word(k0, g0, number + q * m), others)
+            for q in range(wakes):
+                t, c = points[begun + q * m], room[q]
+                b = natural((t - begins) * per) + base
+                z = natural(head[b])
+                head[b] = z + ONE
+                times[z], pairs[z] = t, who | (listed[natural(begin + c + (c >= me))] + shift)
+            continue
+        for j in range(begun, ended, m):
             t = points[j]
-            b = np.int64((t - begins) * per) + base
+            b = natural((t - begins) * per) + base
             z = head[b]
             head[b] = z + pulls
             wake = serial[w] + j - o - first[w]
-            if one_of_many:
-                c = 0 if single else below(word(key[p], gamma[p], wake), others)
-                times[z] = t
-                pairs[z] = who | (listed[begin + c + (c >= me)] + shift)
-                continue
             if not recent:
-                choose(key[p], gamma[p], wake, k, others, mixed, chosen)
+                choose(key[p], gamma[p], wake, k, others, mixed, room)
             for q in range(k):
-                c = chosen[q]
+                c = room[q]
                 times[z + q] = t
                 if back:
-                    j = listed[begin + c + (c >= me)] + shift
-                    pairs[z + q] = j << 32 | askers.place[p]
-                    times[z + k + q], pairs[z + k + q] = t, who | j
+                    other = listed[begin + c + (c >= me)] + shift
+                    pairs[z + q] = other << 32 | askers.place[p]
+                    times[z + k + q], pairs[z + k + q] = t, who | other
                     continue
                 asked = RECENT | q if recent else listed[begin + c + (c >= me)] + shift
                 if lossy:
@@ -192,15 +202,15 @@ def refine(start, length, bucket, ends, begin, kept, loose_times, loose_pairs, h
             low, scale = start + (s - bucket[c]) * width, n / width
             head[: n + 1] = 0
             for q in range(first, ends[s]):
-                head[min(max(np.int64((loose_times[q] - low) * scale), 0), n - 1) + 1] += 1
+                head[natural(min(max(np.int64((loose_times[q] - low) * scale), 0), n - 1)) + ONE] += 1
             head[0] = first
             for b in range(n):
                 head[b + 1] += head[b]
             for q in range(first, ends[s]):
                 t = loose_times[q]
-                b = min(max(np.int64((t - low) * scale), 0), n - 1)
-                z = head[b]
-                head[b] = z + 1
+                at = natural(min(max(np.int64((t - low) * scale), 0), n - 1))
+                z = natural(head[at])
+                head[at] = z + ONE
                 times[z] = t
                 pairs[z] = loose_pairs[q]
             first = ends[s]
@@ -208,20 +218,25 @@ def refine(start, length, bucket, ends, begin, kept, loose_times, loose_pairs, h
 
 @njit(cache=True)
 def settle(begin, kept, times, pairs):
-    """Insertion sort, for times that are nearly in order; stable, so ties keep the order of processes."""
+    """Insertion sort, for times that are nearly in order; stable, so ties keep the order of processes.
+
+    The latest so far is held back, which puts most into order without a branch: nothing foretells which way it goes.
+    """
     for c in range(kept.size):
-        first = begin[c] + kept[c]
-        for q in range(first + 1, begin[c + 1]):
-            t = times[q]
-            if times[q - 1] > t:
-                pair = pairs[q]
-                z = q
-                while z > first and times[z - 1] > t:
-                    times[z] = times[z - 1]
-                    pairs[z] = pairs[z - 1]
-                    z -= 1
-                times[z] = t
-                pairs[z] = pair
+        first, end = natural(begin[c] + kept[c]), natural(begin[c + 1])
+        if first == end:
+            continue
+        latest, its = times[first], pairs[first]
+        for q in range(first + ONE, end):
+            t, pair, z = times[q], pairs[q], q - ONE
+            earlier = t < latest
+            at, of = (t, pair) if earlier else (latest, its)
+            latest, its = (latest, its) if earlier else (t, pair)
+            while z > first and times[z - ONE] > at:
+                times[z], pairs[z] = times[z - ONE], pairs[z - ONE]
+                z -= ONE
+            times[z], pairs[z] = at, of
+        times[end - ONE], pairs[end - ONE] = latest, its
 
 
 @final
@@ -233,7 +248,7 @@ class Pulls:
     ) -> None:
         """`mixed` where it matters in which order a node asks several others at a wake."""
         self._askers, self._choices, self._losses, self._mixed, self._scratch = askers, choices, losses, mixed, scratch
-        self._chosen = np.empty(max(int(askers.pulls.max(initial=1)), 1), np.int64)
+        self._most = max(int(askers.pulls.max(initial=1)), 1)
         none, zero = np.empty(0, np.int64), np.zeros(components, np.int64)
         self._new = zero.copy()
         self.now = Pulled(np.zeros(components + 1, np.int64), zero, zero, np.empty(0), none, zero.copy(), zero.copy())
@@ -279,7 +294,8 @@ class Pulls:
         if not fine:
             into = self._scratch.floats("loose times", times.size), self._scratch.ints("loose pairs", times.size)
         by = (self._askers, *self._choices, self._losses, self._mixed)
-        scatter(window.start, own, *by, bucket, scale, head, *into, self._chosen)
+        room = self._scratch.ints("chosen", max(int((own[3] - own[2]).max(initial=0)), self._most))
+        scatter(window.start, own, *by, bucket, scale, head, *into, room)
         if not fine:
             room = self._scratch.ints("fine", int(np.diff(head, prepend=0).max()) + 1)
             refine(window.start, length, bucket, head, begin, kept, *into, room, times, pairs)

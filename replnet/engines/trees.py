@@ -3,9 +3,9 @@
 In a tree every replica pulls from one upstream and keeps what it gets, so what
 it holds at an instant d of its own is what the upstream held at d. A window is
 done replica by replica, upstreams first: merge its instants with the changes of
-the upstream, look up the values, add up (2) of passes.py, and keep the changes
-for those below. At the top the changes are the updates, and the value between
-two of them is the instant of the next.
+the upstream, look up the values, keep those that are new, add up (2) of passes.py
+over these, and leave them for those below. At the top the changes are the updates,
+and the value between two of them is the instant of the next.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from replnet.compiler import njit
+from replnet.laws.processes.kernels import ONE, natural
 
 
 @njit(cache=True)
@@ -20,9 +21,9 @@ def rank_rest(changes, d, j, end, q, last, rank):
     """rank[j:end], where the ranks lie between q and last."""
     while j < end:
         while q < last and changes[q] <= d[j]:
-            q += 1
+            q += ONE
         rank[j] = q
-        j += 1
+        j += ONE
 
 
 @njit(cache=True)
@@ -32,22 +33,22 @@ def ranks(changes, d, rank):
     A merge has one unpredictable branch per step. Without branches a step waits
     for the one before, so four quarters of d are merged at once.
     """
-    n, m = d.size, changes.size
-    j0, j1, j2, j3 = 0, n // 4, n // 2, 3 * n // 4
+    n, m = natural(d.size), natural(changes.size)
+    j0, j1, j2, j3 = natural(0), natural(d.size // 4), natural(d.size // 2), natural(3 * d.size // 4)
     e0, e1, e2 = j1, j2, j3
-    q0 = 0
-    q1 = np.searchsorted(changes, d[j1], side="right") if n else 0
-    q2 = np.searchsorted(changes, d[j2], side="right") if n else 0
-    q3 = np.searchsorted(changes, d[j3], side="right") if n else 0
+    q0 = natural(0)
+    q1 = natural(np.searchsorted(changes, d[j1], side="right") if n else 0)
+    q2 = natural(np.searchsorted(changes, d[j2], side="right") if n else 0)
+    q3 = natural(np.searchsorted(changes, d[j3], side="right") if n else 0)
     l0, l1, l2 = q1, q2, q3
     while j0 < e0 and j1 < e1 and j2 < e2 and j3 < n and q0 < l0 and q1 < l1 and q2 < l2 and q3 < m:
-        s0 = np.int64(changes[q0] <= d[j0])
-        s1 = np.int64(changes[q1] <= d[j1])
-        s2 = np.int64(changes[q2] <= d[j2])
-        s3 = np.int64(changes[q3] <= d[j3])
+        s0 = natural(changes[q0] <= d[j0])
+        s1 = natural(changes[q1] <= d[j1])
+        s2 = natural(changes[q2] <= d[j2])
+        s3 = natural(changes[q3] <= d[j3])
         rank[j0], rank[j1], rank[j2], rank[j3] = q0, q1, q2, q3
         q0, q1, q2, q3 = q0 + s0, q1 + s1, q2 + s2, q3 + s3
-        j0, j1, j2, j3 = j0 + 1 - s0, j1 + 1 - s1, j2 + 1 - s2, j3 + 1 - s3
+        j0, j1, j2, j3 = j0 + ONE - s0, j1 + ONE - s1, j2 + ONE - s2, j3 + ONE - s3
     rank_rest(changes, d, j0, e0, q0, l0, rank)
     rank_rest(changes, d, j1, e1, q1, l1, rank)
     rank_rest(changes, d, j2, e2, q2, l2, rank)
@@ -55,34 +56,33 @@ def ranks(changes, d, rank):
 
 
 @njit(cache=True)
-def gain(d, rank, value, before, held, total):
-    """held[j] = the copy after pull j; returns `total` with the fresh time that the pulls add, one after another."""
+def keep_changes(d, rank, value, before, times, values):
+    """The pulls that changed the copy, and what it then was; returns their number. values[0] is the copy `before`."""
+    n = natural(0)
+    values[0] = before
     for j in range(d.size):
-        after = value[rank[j]]
-        held[j] = after
-        total += max(after - d[j], 0.0) - max(before - d[j], 0.0)
+        after = value[natural(rank[j])]
+        times[n] = d[j]
+        values[n + ONE] = after
+        n += natural(after != before)
         before = after
+    return np.int64(n)
+
+
+@njit(cache=True)
+def gain(times, values, n, total):
+    """`total` with the fresh time that n changes add, one after another; a pull that changes nothing adds none."""
+    for q in range(n):
+        total += max(values[q + 1] - times[q], 0.0) - max(values[q] - times[q], 0.0)
     return total
 
 
 @njit(cache=True)
-def keep_changes(d, held, before, times, values):
-    """Compact the pulls that changed the copy; returns their number."""
-    n = 0
-    values[0] = before
-    for j in range(d.size):
-        times[n] = d[j]
-        values[n + 1] = held[j]
-        n += np.int64(held[j] != values[n])
-    return n
-
-
-@njit(cache=True)
-def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank, held):
+def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank):
     """One window; its rows from `asks` on are those of who asks.
 
     The changes of place i: values[b] before the first, values[b + 1 + c] after the c-th, which was
-    at times[b + c], where b = begin[i]; size[i] of them. `rank` and `held` are room for a replica's pulls.
+    at times[b + c], where b = begin[i]; size[i] of them. `rank` is room for a replica's pulls.
     """
     points, offset, first, last = window
     for c in range(sources.begin.size - 1):
@@ -99,12 +99,11 @@ def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, s
             p = trees.order[o]
             i, u, w = trees.place[p], trees.upstream[p], asks + trees.row[p]
             d = points[offset[w] + first[w] : offset[w] + last[w]]
-            b, n = begin[u], d.size
+            b = begin[u]
             ranks(times[b : b + size[u]], d, rank)
-            before = copy[i]
-            fresh[cell[i]] = gain(d, rank, values[b:], before, held, fresh[cell[i]])
-            if n:
-                copy[i] = held[n - 1]
+            n = keep_changes(d, rank, values[b:], copy[i], times[room:], values[room:])
+            fresh[cell[i]] = gain(times[room:], values[room:], n, fresh[cell[i]])
+            copy[i] = values[room + n]
             if trees.feeds[p]:
-                begin[i], size[i] = room, keep_changes(d, held, before, times[room:], values[room:])
-                room += size[i] + 2
+                begin[i], size[i] = room, n
+                room += n + 2

@@ -8,6 +8,11 @@ import numpy as np
 
 from replnet.compiler import njit
 
+# What loops that do little else take for indices: of a signed one Numba asks at every use whether it counts from the
+# end, which takes up to a third of their time. A sum with a signed number would be a float.
+natural = np.uint64
+ONE = natural(1)
+
 
 @njit(cache=True, inline="always")
 def word(key, gamma, n):

@@ -27,6 +27,7 @@ from typing import Any, final
 
 import numpy as np
 
+from replnet.laws.families import Constant
 from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
 from replnet.laws.processes.order import Ordered, Walk, kernel_walk
@@ -203,8 +204,10 @@ class Renewals:
         """One block of instants more for each of these rows, which follow the g-th law."""
         if flow := self._flows[g]:
             intervals = flow.ahead(np.searchsorted(self._members[g], rows), block)
+        elif isinstance(law := self._laws[g], Constant):  # whatever the words are, and nobody else has these
+            intervals = np.full((rows.size, block), law.period)
         else:
-            intervals = draw(self._laws[g], self._uniforms(rows, block))
+            intervals = draw(law, self._uniforms(rows, block))
         append(self._stretched(intervals, rows), rows, self._offset, self._head, self._tail, self._points)
 
     def _stretched(self, intervals: Floats, rows: Ints) -> Floats:
