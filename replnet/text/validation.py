@@ -106,7 +106,7 @@ def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[Bas
             below = data.get(part)
         elif isinstance(part, str):
             below = None
-        elif isinstance(data, Sequence) and part < len(data):
+        elif isinstance(data, Sequence) and not isinstance(data, str) and part < len(data):
             below = data[part]
         else:
             continue
