@@ -63,7 +63,7 @@ def arguments() -> argparse.Namespace:
 
 
 def ours(work: Workload, horizon: float, seed: int) -> Run:
-    result = rn.emulate(work.build(), engine="array", seed=seed, horizon=horizon)
+    result = rn.emulate(work.build(), engine="array", seed=seed, horizon=horizon, workers=0)
     table = result.table
     fresh = table[table["metric"] == "freshness"]["measured"].tolist()
     return Run(result.events, result.horizon, fresh)
@@ -144,7 +144,7 @@ def faster(these: list[Run], those: list[Run]) -> float:
 
 
 def spread_of(work: Workload) -> Spread:
-    result = rn.emulate(work.build(), engine="array", seed=2, horizon=20_000_000 / work.rate)
+    result = rn.emulate(work.build(), engine="array", seed=2, horizon=20_000_000 / work.rate, workers=0)
     table = result.table[result.table["metric"] == "freshness"]
     half = (table["ci_high"] - table["ci_low"]) / 2
     return Spread([float(h) / QUANTILE * result.horizon**0.5 for h in half])
@@ -182,7 +182,7 @@ def estimators(args: argparse.Namespace) -> str:
         for name in names:
             note(f"{name} estimator, round {turn + 1} of {args.repeats}")
             begun = time.process_time()
-            result = rn.emulate(work.build(), seed=10 + turn, horizon=horizon, estimator=name, replications=128)
+            result = rn.emulate(work.build(), seed=10 + turn, horizon=horizon, estimator=name, replications=128, workers=0)
             row = result.table.iloc[0]
             costs[name].append(time.process_time() - begun)
             widths[name].append(float(row["ci_high"] - row["ci_low"]) / 2)
