@@ -182,7 +182,9 @@ def estimators(args: argparse.Namespace) -> str:
         for name in names:
             note(f"{name} estimator, round {turn + 1} of {args.repeats}")
             begun = time.process_time()
-            result = rn.emulate(work.build(), seed=10 + turn, horizon=horizon, estimator=name, replications=128, workers=0)
+            result = rn.emulate(
+                work.build(), seed=10 + turn, horizon=horizon, estimator=name, replications=128, workers=0
+            )
             row = result.table.iloc[0]
             costs[name].append(time.process_time() - begun)
             widths[name].append(float(row["ci_high"] - row["ci_low"]) / 2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from replnet.cli.output import echo_note
 from replnet.text.numbers import counted
+from replnet.text.units import named
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
@@ -27,7 +28,7 @@ def explain_result(result: Result, confirmed: bool = True) -> None:
     from replnet.study.result import Emulated
 
     rows = [row.data() for row in result.rows]
-    _say(_words(rows))
+    _say(_words(rows, result.unit))
     _say(_formulas(result))
     if isinstance(result, Emulated):
         _say(_measured(result, confirmed and result.engine != "live"))
@@ -55,7 +56,7 @@ def explain_size(found: Sized) -> None:
 
 def explain_sweep(sweep: Sweep) -> None:
     """Of the finished cells of an experiment."""
-    _say(_words(sweep.rows))
+    _say(_words(sweep.rows, None))
     sources = Counter(f"{row['kind']}, {row['source']}" for row in sweep.rows if row["kind"])
     _say(["How the predictions came about:", *(f"{source}: {count:,} rows" for source, count in sources.items())])
     how = sweep.experiment.settings
@@ -77,12 +78,13 @@ def _say(lines: Iterable[str]) -> None:
             echo_note(line, "  ", err=True)
 
 
-def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _words(rows: Iterable[Mapping[str, Any]], unit: str | None) -> Iterator[str]:
     """Those that are in the table."""
     from replnet.measure.row import AT, METRICS, bare, on_request
     from replnet.study.legend import COLUMNS, KINDS, PRINTED, VERDICTS
 
-    rows, units = list(rows), METRICS | on_request()
+    rows = list(rows)
+    units = {metric: named(words, unit) for metric, words in (METRICS | on_request()).items()}
     yield "What the words mean:"
     for name in dict.fromkeys(row["metric"] for row in rows):
         moment = f", at time {name.partition(AT)[2]}" if AT in name else ""
@@ -124,7 +126,7 @@ def _measured(result: Emulated, confirmed: bool) -> Iterator[str]:
     yield f"{result.estimator}: {ESTIMATORS[result.estimator]}"
     yield (
         f"engine {result.engine}, seed {result.seed}: {counted(result.replications, 'independent replication')} of "
-        f"{each:,.6g} units of time, {_begin(result.network)}; a value is the mean over them"
+        f"{each:,.6g} {named('units of time', result.unit)}, {_begin(result.network)}; a value is the mean over them"
     )
     if any(row.ci_low is not None for row in result.rows):
         yield "interval: from how far replications scatter (Student's t, with a correction for their skewness)"

@@ -78,7 +78,7 @@ def predict(
                    "live: on the wall clock, by Ray actors.  "
                    "[default: array, or step where only that can]")  # fmt: skip
 @seeded("The same seed, the same path.")
-@click.option("--horizon", type=float, help="Units of time to emulate, all replications together.")
+@click.option("--horizon", help="Units of time to emulate, or such as 2h, all replications together.")
 @click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
 @click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
               help="sampled: against the updates that happened; conditional: against their law.")  # fmt: skip
@@ -114,12 +114,13 @@ def run(
     from replnet.study.demand import demand as demanded
     from replnet.study.emulate import suited
     from replnet.study.replications import REPLICATIONS
+    from replnet.text.units import time_in
 
-    demands = [demanded(text, "--threshold") for text in thresholds]
     with working("reading the network"):
         loaded = load(network, overrides)
+        demands = [demanded(text, "--threshold", loaded.unit) for text in thresholds]
         check(demands, loaded, options["by"])
-        horizon = options["horizon"]
+        horizon = options["horizon"] = time_in(options["horizon"], loaded.unit, "--horizon")
         length = horizon / (options["replications"] or REPLICATIONS) if horizon else None
         require_room(loaded.size, each_emulated(loaded, length))
         if said := takes(loaded, length):

@@ -22,6 +22,7 @@ import click
 
 from replnet.text.errors import escaped
 from replnet.text.numbers import number, plain, signed, write_csv
+from replnet.text.units import named
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
@@ -168,6 +169,8 @@ def _result_table(result: Result) -> None:
     print_table(heads, [[line[head] for head in heads] for line in lines])
     for note in dict.fromkeys(notes):
         echo_note(note, "  ")
+    if result.unit:
+        echo_note(named("times in units of time, rates per unit of time", result.unit))
     if isinstance(result, Emulated):
         echo_note(_summary(result))
 
@@ -195,8 +198,8 @@ def _below(rows: Sequence[Any], lines: Sequence[Mapping[str, str]]) -> list[str]
 def _summary(result: Emulated) -> str:
     queries = f" and {result.queries:,} queries" if result.queries else ""
     said = [
-        f"{result.engine}, {result.estimator}: {result.events:,} events{queries} over {result.horizon:,.6g} units "
-        f"of time in {result.replications} replications, {result.seconds:.2f} s"
+        f"{result.engine}, {result.estimator}: {result.events:,} events{queries} over {result.horizon:,.6g} "
+        f"{named('units of time', result.unit)} in {result.replications} replications, {result.seconds:.2f} s"
     ]
     if result.verdict:
         said.append(f"overall: {result.verdict}")

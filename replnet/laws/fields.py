@@ -20,6 +20,7 @@ from replnet.laws.processes.streams import GOLDEN, mix, name_words
 from replnet.laws.text import at_rate, describes_law, law_of
 from replnet.text.errors import FieldError, FieldsError, shown
 from replnet.text.overrides import SPEED, call_of, with_parameter
+from replnet.text.units import in_unit, plain
 
 LARGEST = 10_000_000  # replicas of one network
 MOST_SOURCES = 100_000_000  # of an aggregate
@@ -79,7 +80,7 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
     known: dict[str, Law] = context.get("laws", {})
     if isinstance(value, str) and value in known:
         return known[value]
-    result = law_of("", value, context.get("folder"))
+    result = law_of("", _plain(value, _unit(info)), context.get("folder"))
     try:
         result.require_finite_mean()
     except ValueError as error:
@@ -89,6 +90,16 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
     return result
 
 
+def _plain(value: Any, unit: str | None, name: str = "") -> Any:
+    """A law, its text or its mapping, without units; `name` is that of an argument."""
+    if isinstance(value, str):
+        value = in_unit(value, unit, name)
+        return plain(value, unit) if isinstance(value, str) else value
+    if isinstance(value, Mapping):
+        return {key: _plain(one, unit, key) for key, one in value.items()}
+    return [_plain(one, unit, name) for one in value] if isinstance(value, list) else value
+
+
 def plain_law(value: object, info: ValidationInfo) -> Law:
     """A law that is drawn from again and again, each time by itself."""
     return independent("", interval_law(value, info))
@@ -96,13 +107,27 @@ def plain_law(value: object, info: ValidationInfo) -> Law:
 
 def time_or_law(value: object, info: ValidationInfo) -> float | Law:
     """A delay: a time of 0 or more, or the law of one."""
+    value = in_unit(value, _unit(info), "mean")
     if describes_law(value):
         return plain_law(value, info)
-    return time_of(value, "0, a time, or a law such as exponential(mean=0.01)")
+    return time_of(value, info, "0, a time, or a law such as exponential(mean=0.01)")
 
 
-def time_of(value: object, right: str = "0 or a time") -> float:
-    number = _float(value, right)
+def _unit(info: ValidationInfo) -> str | None:
+    """What the network counts time in."""
+    return (info.context or {}).get("unit")
+
+
+def rate_of(value: object, info: ValidationInfo) -> float:
+    return positive(in_unit(value, _unit(info), "rate"))
+
+
+def rate_or_none(value: object, info: ValidationInfo) -> float:
+    return amount(in_unit(value, _unit(info), "rate"))
+
+
+def time_of(value: object, info: ValidationInfo, right: str = "0 or a time") -> float:
+    number = _float(in_unit(value, _unit(info), "mean"), right)
     if not 0 <= number < math.inf:
         raise FieldError("", f"{shown(value)} is not a finite time of 0 or more", right)
     return number
@@ -214,8 +239,8 @@ Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=LARGEST)]
 SourceCount = Annotated[int, BeforeValidator(whole(high=MOST_SOURCES)), Field(ge=1, le=MOST_SOURCES)]
 CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=LARGEST)]
 AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=LARGEST)]
-Bandwidth = Annotated[float, BeforeValidator(positive), Field(gt=0)]
-Amount = Annotated[float, BeforeValidator(lambda value: amount(value)), Field(ge=0)]
+Bandwidth = Annotated[float, BeforeValidator(rate_of), Field(gt=0)]
+Amount = Annotated[float, BeforeValidator(rate_or_none), Field(ge=0)]
 Shape = Annotated[Law, BeforeValidator(shape), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
 Delay = Annotated[
     Any,
@@ -238,7 +263,7 @@ Sourced = Annotated[
     PlainSerializer(lambda given: str(given) if isinstance(given, Law) else list(given)),
     WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
 ]
-Instant = Annotated[float, BeforeValidator(lambda value: time_of(value)), Field(ge=0)]
+Instant = Annotated[float, BeforeValidator(time_of), Field(ge=0)]
 Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]
 Named = BeforeValidator(_named)
 

@@ -74,6 +74,11 @@ class Network:
         """How many nodes there are."""
         return self.topology.size
 
+    @property
+    def unit(self) -> str | None:
+        """What it counts time in, if that is said."""
+        return self.spec.unit
+
     def draw(self, path: str | Path) -> None:
         """Into a PNG, SVG or PDF."""
         from replnet.network.pictures.drawing import draw

@@ -15,6 +15,7 @@ QUERIES = "the law of the times between queries of a client, such as constant(ra
 POLLS = "the law of the times between polls of a replica, such as exponential(rate=4)"
 TWO_WAY = "whether a poll also hands what the one who polls has to those it asks"
 BANDWIDTH = "what a node can send per unit of time; turns the service-rate model on"
+UNIT = "what time is counted in, such as min: every number without a unit of its own, and every result"
 START = (
     "what replicas hold at time zero: what they would have if the network had run for ever, if left out; or fresh, "
     "all of them what their sources have just then"
@@ -30,6 +31,7 @@ class Whole(Part):
 
     name: Name | None = Field(None, description="a short name, for tables; the name of the file if left out")
     title: str | None = Field(None, description="one line that says what the network is")
+    unit: Literal["us", "ms", "s", "min", "h", "d", "w"] | None = Field(None, description=UNIT)
     bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
     delay: Delay = Field(0.0, description="time a message takes one way, a number or a law; 0 if left out")
     queue: Count = Field(1000, description="how many messages may wait at a node whose bandwidth is limited")

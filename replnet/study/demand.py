@@ -10,6 +10,7 @@ from replnet.measure.row import AT, METRICS, Row, is_share, on_request
 from replnet.text import grammar
 from replnet.text.arithmetic import expression
 from replnet.text.errors import FieldError, shown
+from replnet.text.units import plain
 
 
 @final
@@ -46,9 +47,10 @@ class Demand:
             raise FieldError(self.field, wrong, "0 to 1")
 
 
-def demand(text: str, field: str) -> Demand:
-    """The demand that `text` in `field` makes; a FieldError where it makes none."""
+def demand(text: str, field: str, unit: str | None = None) -> Demand:
+    """The demand that `text` in `field` makes of a network with this unit; a FieldError where it makes none."""
     group, colon, rest = text.strip().rpartition(":")
+    rest = plain(rest, unit)
     try:
         sign, about, bound = _compared(rest)
         if colon and not group:

@@ -22,9 +22,10 @@ from replnet.network.network import Given, Network, network_of
 from replnet.predictions.predict import formulas
 from replnet.study.caveats import depends
 from replnet.study.findings import Findings
-from replnet.study.predict import require_by
+from replnet.study.predict import metrics_of, require_by
 from replnet.study.replications import EVENTS, REPLICATIONS, Progress, Replications, shared_out
 from replnet.study.result import Emulated, provenance
+from replnet.text.units import time_in
 
 if TYPE_CHECKING:
     from replnet.live import Watch
@@ -48,7 +49,7 @@ def emulate(
     engine: str | None = None,
     *,
     seed: int = 1,
-    horizon: float | None = None,
+    horizon: float | str | None = None,
     precision: float | None = None,
     estimator: str = "sampled",
     replications: int | None = None,
@@ -68,11 +69,11 @@ def emulate(
     """Run the network, or one that comes with replnet by its name, and compare it with its predictions.
 
     By `array`, by `step` where only that can, or for real by `live`, which takes `hosts` and `time_scale` besides.
-    `horizon` units of time are shared out among the replications, 32 of them or more if they would take long. With
-    `precision`, replications are added until every interval of freshness has a half-width of at most that, and a
-    smaller one where freshness is near 0 or 1 (replications.py). Rows that differ from their prediction are run four
-    times longer before they are called so, or always or never if `confirm` says so. Ctrl-C ends the run with what
-    there is, and so does a `budget` of seconds.
+    `horizon` units of time, or a text such as 2h where the network has a unit, are shared out among the replications,
+    32 of them or more if they would take long. With `precision`, replications are added until every interval of
+    freshness has a half-width of at most that, and a smaller one where freshness is near 0 or 1 (replications.py).
+    Rows that differ from their prediction are run four times longer before they are called so, or always or never if
+    `confirm` says so. Ctrl-C ends the run with what there is, and so does a `budget` of seconds.
     `trace` names a Parquet file for all that happens, `measure` metrics besides freshness (metrics.py), which take the
     estimator `sampled`. With `by="source"` groups that can hear of several sources have a row of each.
     `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
@@ -88,15 +89,16 @@ def emulate(
     from replnet.study.event_log import event_log
 
     network = network_of(network)
+    length = time_in(horizon, network.unit, "horizon")
     if engine == "live":
-        live |= {"seed": seed, "horizon": horizon, "estimator": estimator, "replications": replications}
+        live |= {"seed": seed, "horizon": length, "estimator": estimator, "replications": replications}
         live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
-        return _live(network, metrics(measure), by, precision, workers, trace, **live, out=out)
+        return _live(network, metrics_of(network, measure), by, precision, workers, trace, **live, out=out)
     engine, asked = engine or suited(network), _asked(network, measure, estimator)
-    _check(engine, seed, horizon, precision, estimator, replications, resolution, by, live)
+    _check(engine, seed, length, precision, estimator, replications, resolution, by, live)
     _require_one_file(trace, out)
     begun = time.perf_counter()
-    given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": horizon, "replications": replications, "by": by}
+    given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": length, "replications": replications, "by": by}
     given |= {"resolution": resolution, "estimator": estimator}
     how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
     with event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
@@ -162,7 +164,7 @@ def _require_one_file(trace: File | None, out: File | None) -> None:
 
 def _asked(network: Network, measure: Iterable[str], estimator: str) -> tuple[Metric, ...]:
     """The metrics, if these can be measured here."""
-    asked = metrics(measure)
+    asked = metrics_of(network, measure)
     if asked and estimator != "sampled":
         raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
     lasting = [one.name for one in asked if one.lasting]

@@ -11,6 +11,7 @@ from replnet.papers.formula import arguments, compute
 from replnet.predictions.predict import formulas
 from replnet.predictions.pull_graph import PullGraph
 from replnet.study.result import Predicted, provenance
+from replnet.text.units import plain
 
 if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
@@ -30,14 +31,15 @@ def predict(network: Given, measure: Iterable[str] = (), by: str | None = None) 
     """
     require_by(by)
     network = network_of(network)
-    found = formulas(network.topology, _asked(measure), by == "source")
+    found = formulas(network.topology, metrics_of(network, measure), by == "source")
     rows = tuple(Row.of(key, formula) for key, formula in found.items())
     data = network.data()
     return Predicted(data, rows, provenance(data))
 
 
-def _asked(measure: Iterable[str]) -> tuple[Metric, ...]:
-    names = [measure] if isinstance(measure, str) else list(measure)
+def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
+    """The metrics of these names, whose times may have units."""
+    names = [plain(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
     if not names:
         return ()  # without loading what few ask for
     from replnet.measure.metrics import metrics

@@ -18,6 +18,7 @@ from typing import Any, final
 from replnet.measure.estimate import Estimate
 from replnet.measure.row import COMPARED, METRICS, PREDICTED, Row, on_request
 from replnet.measure.verdict import overall, visible
+from replnet.text.units import named
 from replnet.version import __version__
 
 LIBRARIES = ("numpy", "numba", "scipy", "networkx")
@@ -82,6 +83,11 @@ class Result:
     provenance: Mapping[str, Any]
     columns: Sequence[str] = PREDICTED
 
+    @property
+    def unit(self) -> str | None:
+        """What its times are counted in, if the network says that."""
+        return self.network.get("unit")
+
     @cached_property
     def table(self) -> Any:
         """The rows as a DataFrame; what does not exist is NaN or empty."""
@@ -90,7 +96,7 @@ class Result:
         frame = pd.DataFrame([row.data(self.columns) for row in self.rows], columns=list(self.columns))
         numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
-        frame.attrs["units"] = METRICS | on_request()
+        frame.attrs["units"] = {metric: named(words, self.unit) for metric, words in (METRICS | on_request()).items()}
         return frame
 
     def about(self, metric: str, group: str | None = None) -> list[Row]:

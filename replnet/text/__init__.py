@@ -5,6 +5,7 @@ In it:
     errors       what is wrong with an input, where it stands, and what would be right; numbers that are refused so
     grammar      the one grammar of what users write on a line: laws, weights, named values, metrics and demands
     numbers      numbers and other values as text, alike in every table, page and picture; tables as CSV
+    units        times and rates with a unit, in the one that a network counts time in
     ranges       ranges of numbers such as 1:9 and 10:500:30log
     arithmetic   what arithmetic is worth: numbers from named values, templates with ${ }, arrays from x
     documents    files of the user, and those that come with replnet: YAML as data that remembers where it stands

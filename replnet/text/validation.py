@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from replnet.text.documents import Document
 from replnet.text.errors import FieldError, FieldsError, InputError, Problem, field_name, shown, suggestion
+from replnet.text.units import MICROSECONDS
 
 Path = tuple[str | int, ...]
 Fault = tuple[Path, str, str, bool]  # path, wrong, right, whether the key is meant
@@ -47,8 +48,10 @@ def checked_by(
 def _context(data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
     """What a field may need to know beyond its own value."""
     # With a file the nodes are not all here yet.
-    nodes = data.get("nodes") if data.get("file") is None else None
+    nodes, unit = data.get("nodes") if data.get("file") is None else None, data.get("unit")
     return {
+        # One that does not exist is said to be wrong once, and not wherever something has another.
+        "unit": unit if unit is None or unit in MICROSECONDS else "s",
         "laws": {} if document is None else document.laws,  # made so far, by text: most nodes share theirs
         "folder": None if document is None else document.directory,
         "nodes": frozenset(map(str, nodes)) if isinstance(nodes, Mapping) else None,

@@ -11,6 +11,7 @@ from replnet.network.build import takes
 from replnet.network.pictures.trees import Forest, forest
 from replnet.network.topology import ROLES
 from replnet.text.numbers import counted
+from replnet.text.units import named
 
 if TYPE_CHECKING:
     from replnet.network.network import Network
@@ -52,7 +53,7 @@ def describe(network: Network) -> str:
         for process in PROCESSES:
             if process in node:
                 rates[process] += count * node[process].rate
-    lines.append(_events(rates))
+    lines.append(_events(rates, network.unit))
     if said := takes(network):
         lines.append(f"  {said}")
     return "\n".join(lines)
@@ -75,17 +76,19 @@ def _aggregate(name: str, spec: Aggregate) -> str:
     allocate = spec.allocate if isinstance(spec.allocate, str) else "as listed"
     lines.append(f"  sources   {updates}{rates}{weights}")
     order = f"order {spec.order}{between}"
-    lines.append(f"  copies    downloads {budget:,.6g} per unit of time, {order}, allocation {allocate}")
+    lines.append(
+        f"  copies    downloads {budget:,.6g} per {named('unit of time', spec.unit)}, {order}, allocation {allocate}"
+    )
     if spec.replicas > 1:
         share = "in turns" if spec.share == "turns" else "independently of one another"
         lines.append(f"  clients   ask {counted(spec.ask, 'replica')}; replicas download {share}")
-    lines.append(_events({"updates": of.rates.sum(), "downloads": budget}))
+    lines.append(_events({"updates": of.rates.sum(), "downloads": budget}, spec.unit))
     return "\n".join(lines)
 
 
-def _events(rates: dict[str, Any]) -> str:
+def _events(rates: dict[str, Any], unit: str | None) -> str:
     parts = ", ".join(f"{process} {rate:,.6g}" for process, rate in rates.items())
-    return f"  events per unit of time: {sum(rates.values()):,.6g} ({parts})"
+    return f"  events per {named('unit of time', unit)}: {sum(rates.values()):,.6g} ({parts})"
 
 
 def _laws(members: list[Node]) -> list[str]:

@@ -113,7 +113,8 @@ def size(
     >>> rn.size("cascade", "lag <= 2", vary="depth", precision=0.02).value
     4
     """
-    network, asked = network_of(network, overrides), _asked(target)
+    network = network_of(network, overrides)
+    asked = _asked(target, network)
     key, start = _field(network.data(), vary, asked.metric)
     measure = (asked.metric,) if is_beyond(asked.metric) else ()
     averaged = asked.metric == "freshness" and network.kind != "aggregate"
@@ -137,15 +138,16 @@ def size(
 
 def predicted_size(network: Given, target: float | str) -> tuple[str, Number | None]:
     """The field that `size` varies if nobody says which, and its value by formula; None without a formula."""
-    network, asked = network_of(network), _asked(target)
+    network = network_of(network)
+    asked = _asked(target, network)
     key, start = _field(network.data(), None, asked.metric)
     found = _by_formula(network, key, start, asked)
     return key, found and found[0]
 
 
-def _asked(target: float | str) -> Demand:
+def _asked(target: float | str, network: Network) -> Demand:
     """What is to be met; a number is a freshness."""
-    found = demand(target if isinstance(target, str) else f"freshness >= {target!r}", "target")
+    found = demand(target if isinstance(target, str) else f"freshness >= {target!r}", "target", network.unit)
     found.require_open()
     if found.metric == "freshness" and not 0 < found.bound < 1:
         raise FieldError("target", f"{found.bound:g} is not a freshness to reach", "above 0 and below 1")
