@@ -53,7 +53,7 @@ def in_unit(value: Any, unit: str | None, name: str) -> Any:
 
 
 def time_in(value: Any, unit: str | None, field: str) -> Any:
-    """The time in this unit that is given in `field` as a number or as a text such as `2h`; whatever is no text as it is."""
+    """The time in this unit that a text such as `2h` in `field` is; whatever is no text as it is."""
     if not isinstance(value, str):
         return value
     try:
