@@ -38,14 +38,14 @@ Every folder says in its `__init__` what is where in it. What becomes of a user'
      3. topology       its nodes, and whom each asks and when, in columns           network/build, network/topology
      4. plan           who can hear of which source, and what follows for a run     engines/plan
      5. windows        the instants of every process, one window after another      processes/clockwork, engines/array
-     6. pass           what these do to the copies                                  engines/passes, engines/trees
-     7. stretches      from when to when a copy was there, when it left its source  engines/tally, measure/staleness
+     6. pass           what these do to the copies                                  engines/passes, engines/tree_pass
+     7. stretches      from when to when a copy was there, when it left its source  engines/tally, measure/stretches
      8. estimates      means over replications, with intervals                      measure/estimate
      9. rows           these beside the formulas, with a verdict                    study/findings
     10. table          all rows, and where they come from                           study/result, cli/output
 
 Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/runner), and `live` for real (live/host).
-Formulas (predictions/predict) leave it at the topology, are composed of ages, and share only laws with 5 to 8.
+Formulas (predictions/formulas) leave it at the topology, are composed of ages, and share only laws with 5 to 8.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from replnet.engines.array import runner
 from replnet.engines.plan import plan
 from replnet.engines.tally import Task
 from replnet.measure.estimate import Estimate, ratio
-from replnet.predictions.predict import formulas
+from replnet.predictions.formulas import formulas
 from replnet.study.caveats import behind, heavy
 
 LEAST, MOST = 0.935, 0.965

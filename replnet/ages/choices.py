@@ -26,7 +26,7 @@ from replnet.ages.prediction import Basis, joined
 from replnet.laws.law import Array
 
 
-class Part(NamedTuple):
+class NetworkPart(NamedTuple):
     """So many copies, and by j = 1, 2, ...: the age of the freshest in so many of the choices of j of them."""
 
     size: int
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 class Chosen(InformationAge):
     """The age of the freshest of `ask` copies in parts, of which there are so many of each, by (1)."""
 
-    parts: tuple[tuple[Part, int], ...]
+    parts: tuple[tuple[NetworkPart, int], ...]
     ask: int
 
     @property
@@ -98,7 +98,7 @@ def _product(one: Array, other: Array) -> Array:
     return found
 
 
-def chosen(parts: Sequence[Part], ask: int) -> InformationAge:
+def chosen(parts: Sequence[NetworkPart], ask: int) -> InformationAge:
     """The age of the freshest of `ask` copies in these parts, all choices equally likely. Exact if the parts are."""
     several = Counter(parts)
     ways = {way for part in several for way in part.ways[0]}
@@ -106,7 +106,7 @@ def chosen(parts: Sequence[Part], ask: int) -> InformationAge:
     return ages.pop() if ask == 1 and len(ages) == 1 else Chosen(tuple(several.items()), ask)
 
 
-def below(node: InformationAge, asked: bool, parts: Sequence[Part], ask: int) -> Part:
+def below(node: InformationAge, asked: bool, parts: Sequence[NetworkPart], ask: int) -> NetworkPart:
     """The part that a node with this age is the top of; the node itself may be among those asked.
 
     Its own copy is fresher than any below it.
@@ -118,15 +118,15 @@ def below(node: InformationAge, asked: bool, parts: Sequence[Part], ask: int) ->
         if j <= count:
             some.append((comb(count, j), pull(node, chosen(parts, j))))
         ways.append(tuple(some))
-    return Part(count + asked, tuple(ways))
+    return NetworkPart(count + asked, tuple(ways))
 
 
 def parts_of(
-    above: Mapping[int, int], own: Mapping[int, InformationAge | Part], asked: Container[int], ask: int
-) -> list[Part]:
+    above: Mapping[int, int], own: Mapping[int, InformationAge | NetworkPart], asked: Container[int], ask: int
+) -> list[NetworkPart]:
     """Those of a forest: by node the one above it, or -1, and its age relative to that one, or a part in its place."""
-    parts: dict[int, list[Part]] = {}
-    known: dict[object, Part] = {}
+    parts: dict[int, list[NetworkPart]] = {}
+    known: dict[object, NetworkPart] = {}
     left = Counter(above.values())
     waiting = [i for i in above if not left[i]]
     while waiting:
@@ -134,7 +134,7 @@ def parts_of(
         age, beneath = own[i], parts.pop(i, [])
         key = age, i in asked, frozenset(Counter(beneath).items())
         if key not in known:  # parts that are alike are one, and their curves are computed once
-            known[key] = age if isinstance(age, Part) else below(age, i in asked, beneath, ask)
+            known[key] = age if isinstance(age, NetworkPart) else below(age, i in asked, beneath, ask)
         up = above[i]
         parts.setdefault(up, []).append(known[key])
         left[up] -= 1

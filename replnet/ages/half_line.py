@@ -34,7 +34,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from replnet.ages.curve import clean_edges, panel_integrals
-from replnet.ages.information_age import ROUGH, Best, Delayed, InformationAge, Pull, Sum, resolution
+from replnet.ages.information_age import ROUGH, Best, Delayed, InformationAge, PullAge, Sum, resolution
 from replnet.ages.panels import resolving_edges
 from replnet.laws.law import Array, Law
 from replnet.text.arithmetic import Function
@@ -70,7 +70,7 @@ class Integral(NamedTuple):
 
 @lru_cache(maxsize=128)
 def half_line(copy: InformationAge) -> HalfLine:
-    if not isinstance(copy, Pull):
+    if not isinstance(copy, PullAge):
         return _continued(copy)
     law = copy.downloads
     return HalfLine(copy.tail, lambda x: law.rate * law.tail(x), law_edges(law), law.mean)
@@ -155,7 +155,7 @@ def _steepness(f: Function, x: Array) -> Array:
 
 def mean_age(copy: InformationAge) -> float:
     """E[X], infinite where it is."""
-    if isinstance(copy, Pull):
+    if isinstance(copy, PullAge):
         return copy.downloads.second_moment / (2 * copy.downloads.mean)
     law = half_line(copy)
     return integrated(law.tail, law.edges, law).value if exists(law, np.ones_like, 1) else math.inf

@@ -116,7 +116,7 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
     edges, tail = [curve.edges, resolving_edges(updates, horizon)], curve.__call__
-    if isinstance(copy, Pull):  # as it is, with all its bends
+    if isinstance(copy, PullAge):  # as it is, with all its bends
         edges, tail = [*edges, jumps(copy.downloads)], copy.tail
     stale = panel_integrals(lambda x: updates.tail(x) * tail(x), clean_edges(np.concatenate(edges), horizon)).sum()
     return min(max(1 - float(updates.rate * stale), 0.0), 1.0)
@@ -124,7 +124,7 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Pull(InformationAge):
+class PullAge(InformationAge):
     """X = A_D: downloads straight from what never ages."""
 
     downloads: Law
@@ -154,7 +154,7 @@ def _transform(downloads: Law, rate: float) -> float:
     """E[exp(-rate A)] of the age of the downloads."""
     if isinstance(downloads, Exponential):
         return downloads.rate / (downloads.rate + rate)
-    return quadrature(Pull(downloads), Exponential(rate=rate))
+    return quadrature(PullAge(downloads), Exponential(rate=rate))
 
 
 @final
@@ -203,7 +203,7 @@ class Sum(InformationAge):
         """(1), or (2) where the own law has many atoms."""
         upstream = self.upstream.tail_curve(horizon)
         edges = self.scales.edges(horizon)
-        if isinstance(self.own, Pull) and (atoms := atoms_of(self.own.downloads)):
+        if isinstance(self.own, PullAge) and (atoms := atoms_of(self.own.downloads)):
             own, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
             return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH, most=MANY)
         density, tail = self.own.density_curve(horizon), self.own.tail_curve(horizon)
@@ -297,7 +297,7 @@ class Never(InformationAge):
         return Prediction.of(0.0, self.basis)
 
 
-direct = Pull  # the age of a copy that is pulled from the source (P2P eq. 6, 8), exact
+direct = PullAge  # the age of a copy that is pulled from the source (P2P eq. 6, 8), exact
 never = Never
 
 
@@ -306,11 +306,11 @@ def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
 
     `own` is the law of the downloads, or the age of a cluster's copies relative to its upstream.
     """
-    own = Pull(own) if isinstance(own, Law) else own
+    own = PullAge(own) if isinstance(own, Law) else own
     if isinstance(upstream, Never) or isinstance(own, Never):
         return Never()
     # (1) takes a density of `own`: a law gives it exactly, other ages by differentiation.
-    swap = isinstance(upstream, Pull) and not isinstance(own, Pull)
+    swap = isinstance(upstream, PullAge) and not isinstance(own, PullAge)
     return Sum(upstream, own) if swap else Sum(own, upstream)
 
 

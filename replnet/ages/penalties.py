@@ -44,7 +44,7 @@ import numpy as np
 
 from replnet.ages.curve import GAUSS, clean_edges, convolve
 from replnet.ages.half_line import HalfLine, Integral, exists, half_line, integrated, law_edges
-from replnet.ages.information_age import InformationAge, Never, Pull
+from replnet.ages.information_age import InformationAge, Never, PullAge
 from replnet.ages.panels import FEW, GROUPS, resolving_edges, values_of
 from replnet.ages.prediction import Basis, Prediction, joined
 from replnet.ages.weights import AGE, ONE, Weight, weight
@@ -191,7 +191,7 @@ def _source(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Pred
 
 def _mean_charge(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> Integral:
     """E[v(X)], by (4) where it is a sum."""
-    if isinstance(copy, Pull) and (atoms := values_of(copy.downloads)):
+    if isinstance(copy, PullAge) and (atoms := values_of(copy.downloads)):
         coarse = _too_many(updates, len(atoms.values))
         atoms = atoms.grouped(GROUPS) if coarse else atoms
         value = float(copy.downloads.rate * (atoms.weights @ charge(updates, w, atoms.values, 2)))
@@ -219,7 +219,7 @@ def _mean_weight(copy: InformationAge, basis: Basis, w: Weight, rate: float, wor
     law = half_line(copy)
     if not exists(law, w, 1):
         return _infinite(copy, basis, HEAVY.format(words))
-    if isinstance(copy, Pull) and (atoms := values_of(copy.downloads)):
+    if isinstance(copy, PullAge) and (atoms := values_of(copy.downloads)):
         value = float(copy.downloads.rate * (atoms.weights @ w.second_integral(atoms.values)))
         return _found(copy, basis, Integral(rate * value, 0.0))
     upto = float(law.edges[-1])

@@ -169,8 +169,8 @@ def compare(first: Path, second: Path, form: str) -> int:
 
     The interval is that of independent runs: with equal seeds it is wider than it need be.
     """
+    from replnet.study.sweeps.judged_table import DIFFERENCES, differences
     from replnet.study.sweeps.sweep import Sweep
-    from replnet.study.sweeps.table import DIFFERENCES, differences
 
     one, other = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = differences(one, other)

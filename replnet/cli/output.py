@@ -211,7 +211,7 @@ def _summary(result: Emulated) -> str:
 
 def write_sweep(sweep: Sweep, form: str) -> None:
     """The table of an experiment, as far as it is finished."""
-    from replnet.study.sweeps.table import COLUMNS
+    from replnet.study.sweeps.judged_table import COLUMNS
 
     axes = [axis.name for axis in sweep.experiment.axes]
     write(form, lambda: sweep_data(sweep), [*axes, *COLUMNS], sweep.rows, lambda: _sweep_table(sweep.rows, axes, form))

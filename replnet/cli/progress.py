@@ -16,11 +16,11 @@ from replnet.text.errors import escaped
 from replnet.text.numbers import brief, signed, span
 
 if TYPE_CHECKING:
-    from replnet.live import Glimpse as LiveGlimpse
+    from replnet.live import Glimpse
     from replnet.study.replications import Progress
-    from replnet.study.sweeps.sweep import Glimpse
+    from replnet.study.sweeps.sweep import SweepGlimpse
 
-    Marks: TypeAlias = deque[tuple[float, LiveGlimpse]]
+    Marks: TypeAlias = deque[tuple[float, Glimpse]]
 
 PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
 EVERY = 10.0  # seconds between lines after that
@@ -103,18 +103,18 @@ def drawn(picture: Callable[[], Any], words: Callable[[float], str]) -> Iterator
 
 
 @contextmanager
-def watched(title: str) -> Iterator[Callable[[Glimpse], None]]:
+def watched(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
     """A callback that shows how far a sweep is."""
-    from replnet.study.sweeps.sweep import Glimpse
+    from replnet.study.sweeps.sweep import SweepGlimpse
 
-    seen = Seen(title, Glimpse(0, 0, 0, 0.0, False))
+    seen = Seen(title, SweepGlimpse(0, 0, 0, 0.0, False))
 
     def words(seconds: float) -> str:
         return f"{seconds:.0f} s: {seen.words() if seen.now.cells else f'{title}: starting'}"
 
     with drawn(seen.picture, words) as speak:
 
-        def look(now: Glimpse) -> None:
+        def look(now: SweepGlimpse) -> None:
             seen.add(now)
             if now.failure:
                 speak()
@@ -126,13 +126,13 @@ def watched(title: str) -> Iterator[Callable[[Glimpse], None]]:
 class Seen:
     """What came in of a sweep so far, as much of it as is shown."""
 
-    def __init__(self, title: str, now: Glimpse) -> None:
+    def __init__(self, title: str, now: SweepGlimpse) -> None:
         self.now, self._title = now, title
         self._latest: deque[tuple[str, ...]] = deque(maxlen=LATEST)
         self._worst: tuple[float, str] = (0.0, "")
         self._failed: list[str] = []
 
-    def add(self, now: Glimpse) -> None:
+    def add(self, now: SweepGlimpse) -> None:
         from replnet.study.kept_run import row_of
 
         self.now = now
@@ -183,9 +183,9 @@ class Seen:
 
 
 @contextmanager
-def watching() -> Iterator[Callable[[LiveGlimpse], None]]:
+def watching() -> Iterator[Callable[[Glimpse], None]]:
     """A callback that shows a live run as it goes."""
-    now: LiveGlimpse | None = None
+    now: Glimpse | None = None
     said: list[str] = []
     marks: Marks = deque(maxlen=2)
 
@@ -195,7 +195,7 @@ def watching() -> Iterator[Callable[[LiveGlimpse], None]]:
 
     with drawn(lambda: live_picture(now, said) if now else "starting Ray and its actors ...", words) as speak:
 
-        def look(seen: LiveGlimpse) -> None:
+        def look(seen: Glimpse) -> None:
             nonlocal now, said
             failed = len(now.lost) + len(now.stood) if now else 0
             now, said = seen, live_words(seen, rates(marks, time.monotonic(), seen))
@@ -205,7 +205,7 @@ def watching() -> Iterator[Callable[[LiveGlimpse], None]]:
         yield look
 
 
-def rates(marks: Marks, at: float, seen: LiveGlimpse) -> tuple[float, float]:
+def rates(marks: Marks, at: float, seen: Glimpse) -> tuple[float, float]:
     """Messages and events per second between the last two marks, which are glimpses some time apart."""
     if not marks or at - marks[-1][0] > APART:
         marks.append((at, seen))
@@ -214,7 +214,7 @@ def rates(marks: Marks, at: float, seen: LiveGlimpse) -> tuple[float, float]:
     return (second.messages - first.messages) / gone, (sum(second.counts) - sum(first.counts)) / gone
 
 
-def live_words(seen: LiveGlimpse, rates: tuple[float, float]) -> list[str]:
+def live_words(seen: Glimpse, rates: tuple[float, float]) -> list[str]:
     """How far it is, how fast it goes, how late, and what has failed."""
     done = min(max(seen.now / seen.horizon, 0.0), 1.0)
     return [
@@ -225,13 +225,13 @@ def live_words(seen: LiveGlimpse, rates: tuple[float, float]) -> list[str]:
     ]
 
 
-def fresh_groups(seen: LiveGlimpse) -> list[tuple[str, float]]:
+def fresh_groups(seen: Glimpse) -> list[tuple[str, float]]:
     """How fresh every group that has copies is so far."""
     shares = zip(seen.groups, map(float, seen.fresh), strict=True)
     return [(group, share) for group, share in shares if not math.isnan(share)]
 
 
-def live_picture(seen: LiveGlimpse, said: list[str]) -> Any:
+def live_picture(seen: Glimpse, said: list[str]) -> Any:
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table

@@ -18,16 +18,27 @@ from replnet.engines.layout import Layout
 from replnet.engines.lines import load, settling
 from replnet.engines.log import Recorder
 from replnet.engines.outages import OutageArrays, losses
-from replnet.engines.passes import NEVER, SUMS, Contacts, Copies, Replies, Trees, Views, Yield, plain_pass, whole_pass
+from replnet.engines.passes import (
+    NEVER,
+    SUMS,
+    ContactLists,
+    HeldCopies,
+    Replies,
+    Trees,
+    Views,
+    Yield,
+    plain_pass,
+    whole_pass,
+)
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
 from replnet.engines.tally import JUST_NOW, UNKNOWN, Path, Tally, Task, download_rates, joined
-from replnet.engines.trees import tree_pass
+from replnet.engines.tree_pass import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.renewal import PER_ROW, Scratch, Window, used
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
-from replnet.measure.staleness import Updates
+from replnet.measure.stretches import Updates
 from replnet.network.topology import INDEX
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
@@ -202,7 +213,7 @@ class _Run:
             found = np.maximum(found, int(self._contacts.lacking[0]) * self._sources)
         return np.asarray(found + np.count_nonzero(settling(plan) > depth))
 
-    def _unknown(self, depth: float) -> Copies:
+    def _unknown(self, depth: float) -> HeldCopies:
         """Everyone who can hear of a source has a copy as old as the start, or older."""
         layout, cells, slots = self._layout, self._plan.cells[0].size, self._layout.slots * self._layout.count
         copy = np.where(np.tile(layout.reached, layout.count), -depth, -np.inf)
@@ -210,7 +221,7 @@ class _Run:
         cell[np.tile(layout.cell == cells, layout.count)] = cells * layout.count
         base, none = layout.tiled(layout.base, layout.slots), np.full(slots, -np.inf)
         sums = np.zeros(cells * layout.count + 1, SUMS)
-        return Copies(base, copy, none, np.zeros(slots), cell, np.zeros(sums.size), sums)
+        return HeldCopies(base, copy, none, np.zeros(slots), cell, np.zeros(sums.size), sums)
 
     def _know(self, depth: float) -> Flags:
         """Copies whose age is plain: their replica's last download before the start came straight from the source."""
@@ -267,11 +278,11 @@ class _Run:
     def _undated(self) -> bool:
         return bool(self._unproven_copies.any())
 
-    def _no_contacts(self) -> Contacts:
+    def _no_contacts(self) -> ContactLists:
         """Nobody has called yet."""
         n = self._plan.size if self._plan.recent else 0
         register, upstream, need = self._layout.registers if n else (np.empty(0, np.int64),) * 3
-        return Contacts(
+        return ContactLists(
             register=register,
             upstream=upstream,
             need=need,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from replnet.engines.passes import DIRECT, NODES, Sources, Trees
+from replnet.engines.passes import DIRECT, NODES, SourceColumns, Trees
 from replnet.engines.plan import QUERIES, Plan
 from replnet.engines.pulls import Askers
 from replnet.laws.law import Flags, Ints
@@ -279,14 +279,14 @@ class Layout:
         return np.asarray((np.arange(self.count, dtype=INDEX)[:, None] * INDEX(step) + column.astype(INDEX)).ravel())
 
     @cached_property
-    def sources(self) -> Sources:
+    def sources(self) -> SourceColumns:
         """Of all replications, component by component."""
         order, s, n = np.argsort(self.home, kind="stable"), self.home.size, self.places.node.size
         begin = np.searchsorted(self.home[order], np.arange(self.components + 1))
         which = np.full(n * self.count + 1, -1)
         place = self.tiled(self.places.only[self.plan.sources[order]], n)
         which[place] = np.arange(place.size)
-        return Sources(
+        return SourceColumns(
             begin=np.append(self.tiled(begin[:-1], s), s * self.count),
             place=place,
             row=self.tiled(order, s),

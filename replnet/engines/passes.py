@@ -69,7 +69,7 @@ SUMS = np.dtype([("absent", "f8"), ("answers", "i8"), ("good", "i8"), ("ended", 
 TURNS = np.dtype([("at", "f8"), ("up", "?"), ("who", "i8"), ("empties", "?"), ("falls", "f8")], align=True)
 
 
-class Sources(NamedTuple):
+class SourceColumns(NamedTuple):
     """The sources of component c are begin[c] to begin[c + 1]."""
 
     begin: Any
@@ -113,7 +113,7 @@ class Replies(NamedTuple):
     lists: Any  # empty where no contacts are handed over
 
 
-class Copies(NamedTuple):
+class HeldCopies(NamedTuple):
     """What every place holds, by slot, and what that adds up to, by cell."""
 
     base: Any  # the first slot of every place
@@ -134,7 +134,7 @@ class Views(NamedTuple):
     looked: Any
 
 
-class Contacts(NamedTuple):
+class ContactLists(NamedTuple):
     """Lists of recent contacts: those that upstreams keep, and those that they handed over.
 
     An upstream's list is a register; `older` and `newer` link its members, latest first.

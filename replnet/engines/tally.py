@@ -8,7 +8,7 @@ Two ways of counting how much of it was fresh, and of an answer at t that brough
 
 A node that is down, or has no copy of a source that it can hear of, counts neither as fresh nor as stale: freshness is
 the share of the time in which there is a copy. Where a node can hear of several sources it counts once for each.
-So does what lies behind (measure/staleness.py), but for copies that are from before the replayed past, so that nobody
+So does what lies behind (measure/stretches.py), but for copies that are from before the replayed past, so that nobody
 knows by how much: they are left out and counted, and as far as freshness goes they are stale.
 """
 
@@ -29,7 +29,7 @@ from replnet.laws.processes.clockwork import Clockwork
 from replnet.laws.processes.renewal import used
 from replnet.laws.processes.streams import Words
 from replnet.measure.profile import PLACES, grid_places, reached
-from replnet.measure.staleness import Answers, Question, Stretches, Updates
+from replnet.measure.stretches import Answers, Question, Stretches, Updates
 
 Share = tuple[float, float]
 """An amount, and the whole of which it is a share."""

@@ -17,7 +17,7 @@ from replnet.engines.runner import Parcel, clockwork
 from replnet.engines.tally import UNKNOWN, Shares, Sums, Tally, Task
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import Words
-from replnet.measure.staleness import Updates
+from replnet.measure.stretches import Updates
 from replnet.network.nodes import Copies
 
 BATCH = 1 << 16  # stretches in hand before they are added up

@@ -20,7 +20,7 @@ from replnet.laws.guarded import Guarded, admit
 from replnet.laws.law import FAMILIES, Law, choices_of, family, fields_of
 from replnet.laws.scipy_law import Scipy, is_frozen
 from replnet.text.errors import FieldError
-from replnet.text.grammar import LAW, Node, parse
+from replnet.text.grammar import LAW, Term, parse
 from replnet.text.overrides import call_of, with_parameter
 
 PLUGINS = "replnet.laws"
@@ -214,7 +214,7 @@ def _from_text(text: str, folder: Path | None) -> Law:
     return _make(value, [], {}, folder) if isinstance(value, str) else _law(value, folder)
 
 
-def _value(node: Node, folder: Path | None) -> Any:
+def _value(node: Term, folder: Path | None) -> Any:
     if node.kind == "call":
         return _call(node, folder)
     if node.kind == "list":
@@ -222,7 +222,7 @@ def _value(node: Node, folder: Path | None) -> Any:
     return node.value if node.kind == "text" else _word(node.value)
 
 
-def _call(call: Node, folder: Path | None) -> Law:
+def _call(call: Term, folder: Path | None) -> Law:
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for part in call.parts:

@@ -10,7 +10,7 @@ The driver's side:
     placement       which host runs which node
     time_scale      how fast model time may pass, what messages cost, and whether a run has kept up
     supervisor      a run as it goes on: what its hosts have seen, which of them are lost, and which are back
-    result          what a run yields, and the words in which it ends otherwise
+    outcome         what a run yields, and the words in which it ends otherwise
 
 A host's side:
 
@@ -32,8 +32,8 @@ Many independent jobs:
 from __future__ import annotations
 
 from replnet.live.driver import run_live
+from replnet.live.outcome import Glimpse, Live, LiveLost, Outage, Unreachable
 from replnet.live.ray_cluster import ray_meanwhile
-from replnet.live.result import Glimpse, Live, LiveLost, Outage, Unreachable
 from replnet.live.supervisor import Log, Watch
 
 __all__ = [

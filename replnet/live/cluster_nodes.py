@@ -13,7 +13,7 @@ from typing import Any, final
 
 from replnet.live import node_probe
 from replnet.live.node_probe import Probed, digest
-from replnet.live.result import Unreachable
+from replnet.live.outcome import Unreachable
 from replnet.text.errors import printable
 
 LIBRARIES = ("numpy", "numba", "scipy", "networkx", "pandas", "pydantic", "ruamel.yaml")

@@ -22,9 +22,9 @@ from replnet.laws.processes.streams import seed_words
 from replnet.live import ray_cluster
 from replnet.live.clocks import Offset, Standstill, machine
 from replnet.live.host import Assignment, Tallied, amounts, assignments, total
+from replnet.live.outcome import HostSummary, Live, Summary
 from replnet.live.placement import place, traffic, work_of
 from replnet.live.quantiles import merged
-from replnet.live.result import HostSummary, Live, Summary
 from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
 from replnet.live.time_scale import (
     FEW,

@@ -22,7 +22,7 @@ from typing import Any, final
 
 from replnet.live.actor import HostActor
 from replnet.live.cluster_nodes import LONGEST, ClusterNode, alive, cause, code_for, described, require_fit
-from replnet.live.result import LiveLost, Unreachable
+from replnet.live.outcome import LiveLost, Unreachable
 from replnet.text.errors import printable
 from replnet.text.extras import require_extra
 

@@ -28,7 +28,7 @@ from replnet.live import ray_cluster
 from replnet.live.actor import Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
 from replnet.live.host import Assignment, Logged, Report, amounts, total
-from replnet.live.result import PLANNED, Glimpse, LiveLost, Outage
+from replnet.live.outcome import PLANNED, Glimpse, LiveLost, Outage
 
 LOOK = 0.2  # seconds between looks at the hosts
 GRACE = 2.0  # seconds for answers that are under way at the end, besides the network's own delays

@@ -4,7 +4,7 @@ In it:
 
     estimate           means of independent replications, with an interval where one can be trusted
     independence       whether the ages of two processes depend on one another along a path (Staleness IV-A, eq. 30)
-    staleness          what copies cost while they are behind, from instants alone: exact sums over a path
+    stretches          what copies cost while they are behind, from instants alone: exact sums over a path
     staleness_kernels  the compiled loops of `staleness`: where instants lie among updates
     profile            the whole law of an age along a path, for quantiles
     row                one (group, metric): measured, predicted, judged

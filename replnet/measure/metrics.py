@@ -51,7 +51,7 @@ from replnet.ages.prediction import Basis, Prediction, joined, mean
 from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
 from replnet.laws.law import Law
 from replnet.measure.row import AT, METRICS, ON_REQUEST, SHARES, bare, broken_metrics, on_request
-from replnet.measure.staleness import About, Question
+from replnet.measure.stretches import About, Question
 from replnet.text.errors import FieldError, FieldsError, shown, suggestion
 from replnet.text.grammar import argument, number
 from replnet.text.ranges import is_range, points_of

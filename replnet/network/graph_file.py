@@ -22,7 +22,16 @@ import numpy as np
 from replnet.network.graph_fields import Graph, NodeFields
 from replnet.network.links import Links
 from replnet.network.specification import Spec, specification
-from replnet.text.documents import LARGEST_GRAPH, Document, Mark, Node, file_error, node_of, read_text, split_lines
+from replnet.text.documents import (
+    LARGEST_GRAPH,
+    Document,
+    Mark,
+    YamlNode,
+    file_error,
+    node_of,
+    read_text,
+    split_lines,
+)
 from replnet.text.errors import InputError, Problem, field_name, shown, suggestion
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
@@ -369,24 +378,24 @@ def joined(theirs: dict[str, Any], mine: Mapping[str, Any], own: Graph) -> dict[
     return {**theirs, **mine, **dict.fromkeys(OF_FILES), "nodes": nodes, "links": links}
 
 
-def merged(mine: Node, theirs: Node) -> Node:
+def merged(mine: YamlNode, theirs: YamlNode) -> YamlNode:
     """The specification on top of what its file holds."""
     fields = {**_mapping(theirs), **_mapping(mine)}
     for key in OF_FILES & fields.keys():
         del fields[key]
     nodes = _mapping(theirs.child("nodes"))
     for name, node in _mapping(mine.child("nodes")).items():
-        nodes[name] = Node({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)
+        nodes[name] = YamlNode({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)
     # Links of the specification come first, so that they keep their numbers in messages.
     links = [*_items(mine.child("links")), *_items(theirs.child("links"))]
-    fields["nodes"] = Node(nodes, fields["nodes"].mark, fields["nodes"].key)
-    fields["links"] = Node(links, fields["links"].mark, fields["links"].key)
-    return Node(fields, mine.mark)
+    fields["nodes"] = YamlNode(nodes, fields["nodes"].mark, fields["nodes"].key)
+    fields["links"] = YamlNode(links, fields["links"].mark, fields["links"].key)
+    return YamlNode(fields, mine.mark)
 
 
-def _mapping(node: Node | None) -> dict[str, Node]:
+def _mapping(node: YamlNode | None) -> dict[str, YamlNode]:
     return dict(node.value) if node is not None and isinstance(node.value, dict) else {}
 
 
-def _items(node: Node | None) -> list[Node]:
+def _items(node: YamlNode | None) -> list[YamlNode]:
     return node.value if node is not None and isinstance(node.value, list) else []

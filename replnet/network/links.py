@@ -179,7 +179,7 @@ def _in_columns(given: Any, check: Callable[[Any], tuple[LinkFields, ...]], info
     return Links.of(check(given))
 
 
-Link = Annotated[LinkFields, BeforeValidator(_parsed, json_schema_input_type=str | LinkFields)]
+LinkField = Annotated[LinkFields, BeforeValidator(_parsed, json_schema_input_type=str | LinkFields)]
 LinksField = Annotated[
-    tuple[Link, ...], WrapValidator(_in_columns), PlainSerializer(lambda links: links.spelled(), list)
+    tuple[LinkField, ...], WrapValidator(_in_columns), PlainSerializer(lambda links: links.spelled(), list)
 ]

@@ -40,7 +40,7 @@ DOWNLOAD, PEER, QUERY = range(3)
 ANYWHERE = -2  # no upstream in particular
 
 
-class Edges(NamedTuple):
+class DirectedLinks(NamedTuple):
     """Links from node to node, each in one direction and once."""
 
     upstream: Ints
@@ -48,11 +48,11 @@ class Edges(NamedTuple):
     kind: Ints
     delay: Ints  # its number in a list of delays
 
-    def of(self, kind: int) -> Edges:
+    def of(self, kind: int) -> DirectedLinks:
         return self.where(self.kind == kind)
 
-    def where(self, which: Any) -> Edges:
-        return Edges(*(column[which] for column in self))
+    def where(self, which: Any) -> DirectedLinks:
+        return DirectedLinks(*(column[which] for column in self))
 
 
 @final
@@ -62,7 +62,7 @@ class Wiring:
 
     names: list[str]  # in the order of roles
     alike: list[tuple[Ints, str, dict[str, Any]]]  # nodes with the same group and attributes
-    edges: Edges
+    edges: DirectedLinks
     delays: list[Any]
     pools: dict[str, Ints]
     positions: dict[str, tuple[float, float]]  # of those that have one
@@ -134,7 +134,7 @@ def wire(spec: Graph) -> Wiring:
     return Wiring(
         [wires.names[i] for i in order.tolist()],
         found,
-        Edges(*ends, wires.edges.kind, wires.edges.delay),
+        DirectedLinks(*ends, wires.edges.kind, wires.edges.delay),
         wires.delays,
         {pool: place[members] for pool, members in wires.pools.items()},
         {name: node.position for name, node in spec.nodes.items() if node.position is not None},
@@ -200,7 +200,7 @@ def _expanded(wires: _Wires) -> tuple[Ints, Ints, Ints, Flags]:
     return *ends, link[twice], both[twice]
 
 
-def _edges(wires: _Wires) -> Edges:
+def _edges(wires: _Wires) -> DirectedLinks:
     """All links from node to node; one that is said again counts once if it goes in both directions."""
     upstream, downstream, link, both = _expanded(wires)
     sorts, sort, above, below = wires.links.sorts, wires.links.sort[link], wires.role[upstream], wires.role[downstream]
@@ -210,7 +210,7 @@ def _edges(wires: _Wires) -> Edges:
     kind = np.where(both & (kind == PEER), turned, kind)
     delays: list[Any] = [one.get("delay") for one in sorts]
     wires.delays += [delay for delay in dict.fromkeys(delays) if delay is not None]
-    edges = Edges(upstream, downstream, kind, np.array([*map(wires.delays.index, delays)], np.int32)[sort])
+    edges = DirectedLinks(upstream, downstream, kind, np.array([*map(wires.delays.index, delays)], np.int32)[sort])
     wrong = (above == CLIENT) | (below == SOURCE) | ((kind == QUERY) != (below == CLIENT))
     wrong |= (kind != DOWNLOAD) & (above == SOURCE)
     sound = np.flatnonzero(~wrong)
@@ -229,7 +229,7 @@ def _edges(wires: _Wires) -> Edges:
     return edges.where(np.sort(sound[first]))
 
 
-def _link_fault(wires: _Wires, edges: Edges, link: int, at: int, known: int) -> Fault:
+def _link_fault(wires: _Wires, edges: DirectedLinks, link: int, at: int, known: int) -> Fault:
     """What is wrong with an edge by itself, or beside one that is known."""
     a, b = edges.upstream[at], edges.downstream[at]
     words = f"{wires.names[a]} -> {wires.names[b]}"
@@ -412,7 +412,7 @@ def _groups(wires: _Wires) -> tuple[Ints, list[str]]:
     return group, groups
 
 
-def _below(edges: Edges, size: int) -> list[Any]:
+def _below(edges: DirectedLinks, size: int) -> list[Any]:
     """The far ends of the edges from each node."""
     found: list[Any] = [()] * size
     for upstream, downstream in zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True):
@@ -422,7 +422,7 @@ def _below(edges: Edges, size: int) -> list[Any]:
     return found
 
 
-def _polled(wires: _Wires, peers: Edges) -> list[Any]:
+def _polled(wires: _Wires, peers: DirectedLinks) -> list[Any]:
     """Who gets something by the polls along links, from each node."""
     both = peers.where(np.array([_two_way(wires, node) for node in wires.spec.nodes.values()])[peers.downstream])
     upstream = np.concatenate([peers.upstream, both.downstream])

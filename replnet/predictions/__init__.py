@@ -2,7 +2,7 @@
 
 In it:
 
-    predict       the information age of every node, composed along the graph of a network
+    formulas      the information age of every node, composed along the graph of a network
     pull_graph    who asks whom in a network, as formulas read it
     overlay       copies that come by Poisson pulls alone, along whatever links
     many_sources  the copies of many sources at once, and all of them together

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import final
 
-from replnet.ages.information_age import InformationAge, Pull, Sum
+from replnet.ages.information_age import InformationAge, PullAge, Sum
 from replnet.ages.prediction import NoFormulaError
 from replnet.ages.transient import SinceCut, SinceEmpty, SinceFresh
 from replnet.laws.families import Exponential
@@ -53,7 +53,7 @@ class Disturbance:
         ended = since - _lasts(one.fault)
         if isinstance(one, Crash):
             return self._after_crash(one, node, copy, ended)
-        downloads = copy.downloads if isinstance(copy, Pull) else None
+        downloads = copy.downloads if isinstance(copy, PullAge) else None
         if not isinstance(downloads, Exponential):
             raise NoFormulaError("cuts, but of exponential downloads from a source")
         return SinceCut(downloads, since, ended), 1.0
@@ -77,7 +77,7 @@ class Disturbance:
         if replicas <= set(crash.nodes):
             own = SinceEmpty(copy, ended)
             return own, own.present
-        if not (isinstance(copy, Sum) and isinstance(copy.own, Pull)):
+        if not (isinstance(copy, Sum) and isinstance(copy.own, PullAge)):
             raise NoFormulaError("a replica that crashes by a schedule, but for one that only downloads")
         own = SinceEmpty(copy.own, ended)
         return Sum(own, copy.upstream), own.present

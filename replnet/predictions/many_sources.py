@@ -74,7 +74,7 @@ def alike(values: Floats) -> Iterator[tuple[float, Ints]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Copies(ABC):
+class CopyAges(ABC):
     """Abstract: how old the copies of all sources are, which are downloaded so often."""
 
     sources: Sources
@@ -150,7 +150,7 @@ class Copies(ABC):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Intervals(Copies):
+class Intervals(CopyAges):
     """(1) to (3): intervals of `length` take the `share` of the time of source `owner`, in order of owner."""
 
     owner: Ints
@@ -199,7 +199,7 @@ class Intervals(Copies):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Stretched(Copies):
+class Stretched(CopyAges):
     """Ages `of` one law that only stretches with the frequency, `orders` with the closed forms of Sync, or both."""
 
     of: Callable[[float], InformationAge] | None = None
@@ -293,7 +293,7 @@ def in_turns(sources: Sources, often: Floats, replicas: int, ask: int) -> Interv
     return Intervals(sources, often, TURNS, np.repeat(some, kept.sum()), lengths, np.tile(shares[kept], some.size))
 
 
-def copies_of(system: ManySources, ask: int) -> Copies:
+def copies_of(system: ManySources, ask: int) -> CopyAges:
     """By the order of downloads, the freshest in so many replicas."""
     of, often, spec, law = system.sources, system.frequencies, system.spec, system.downloads
     m, j = spec.replicas, ask
@@ -369,7 +369,7 @@ def _mean(system: ManySources, values: Floats, basis: Basis) -> Prediction:
     return Prediction.of(value, basis)
 
 
-def _beyond(system: ManySources, copies: Copies, metric: Metric) -> Prediction:
+def _beyond(system: ManySources, copies: CopyAges, metric: Metric) -> Prediction:
     basis, question = joined([copies.basis, metric.basis]), metric.question
     try:
         if question.over == "copies":
@@ -406,7 +406,7 @@ def _endless(system: ManySources) -> str:
     return f"{never:,} of {of.size:,} sources change and are never downloaded"
 
 
-def _together(system: ManySources, view: View, copies: Copies, fresh: Floats) -> tuple[Prediction, Prediction]:
+def _together(system: ManySources, view: View, copies: CopyAges, fresh: Floats) -> tuple[Prediction, Prediction]:
     """At least one fresh, and all (Staleness VI-C, VI-E)."""
     m, j, choices, basis = system.spec.replicas, view.ask, [fresh], joined([copies.basis, SOURCES])
     if not system.apart:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import final
 
-from replnet.ages.choices import Part, chosen
+from replnet.ages.choices import NetworkPart, chosen
 from replnet.ages.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.information_age import InformationAge, never
 from replnet.ages.informed_sets import TooManySetsError, choices, set_ages, single
@@ -56,7 +56,7 @@ class Overlay:
         if len(asked) == 1:
             return ages[kinds.of[asked[0]]]
         together = [*near_together(kinds, ages, [kinds.of[i] for i in there]), *[never()] * (len(asked) - len(there))]
-        return chosen([Part(1, (((1, age),),)) for age in together], ask)
+        return chosen([NetworkPart(1, (((1, age),),)) for age in together], ask)
 
     def _by_sets(self, asked: Sequence[int], ask: int) -> InformationAge:
         found = self._ancestors(asked)

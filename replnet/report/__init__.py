@@ -5,7 +5,7 @@ table with what was measured, predicted and printed, and shows them.
 
     section      what a report is made of: one section per experiment, from a sweep or its directory
     page         the HTML page, a section of it for a notebook, and the report as files
-    table        the table of a section
+    html_table   the table of a section
     arrange      from rows to what a figure shows, before anything is drawn
     figure       figures with matplotlib
     markup       HTML that cannot be injected into, the theme in light and dark, and figures as SVG (with page.css)

@@ -11,9 +11,9 @@ from typing import Any, get_args
 from replnet.measure.verdict import overall
 from replnet.report.arrange import Arrangement, arrange
 from replnet.report.figure import drawn
+from replnet.report.html_table import counts, tables, word
 from replnet.report.markup import Html, element, joined, standalone, style_sheet, svg
 from replnet.report.section import Section, holds
-from replnet.report.table import counts, tables, word
 from replnet.study.experiment.sections import Kind
 from replnet.study.legend import COLUMNS, PRINTED, VERDICTS
 from replnet.study.legend import KINDS as PREDICTIONS

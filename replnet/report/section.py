@@ -16,9 +16,9 @@ from replnet.study.experiment.axes import Axis
 from replnet.study.experiment.experiment import Experiment
 from replnet.study.experiment.sections import GROUP, SUBJECTS
 from replnet.study.sweeps import sweep as sweeps
+from replnet.study.sweeps.judged_table import frame
 from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
 from replnet.study.sweeps.sweep import Sweep
-from replnet.study.sweeps.table import frame
 from replnet.text.errors import InputError
 
 P = ParamSpec("P")

@@ -19,7 +19,7 @@ from replnet.measure.estimate import FEWEST
 from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Given, Network, network_of
-from replnet.predictions.predict import formulas
+from replnet.predictions.formulas import formulas
 from replnet.study.caveats import depends
 from replnet.study.findings import Findings
 from replnet.study.predict import metrics_of, require_by

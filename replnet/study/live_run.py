@@ -19,7 +19,7 @@ from replnet.measure.row import is_share
 from replnet.measure.verdict import RESOLUTION, Comparison
 from replnet.network.network import Network
 from replnet.network.topology import Topology
-from replnet.predictions.predict import formulas
+from replnet.predictions.formulas import formulas
 from replnet.study.caveats import behind
 from replnet.study.emulate import kept
 from replnet.study.event_log import File

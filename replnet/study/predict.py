@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from replnet.measure.row import Row
 from replnet.network.network import Given, Network, network_of
 from replnet.papers.formula import arguments, compute
-from replnet.predictions.predict import formulas
+from replnet.predictions.formulas import formulas
 from replnet.predictions.pull_graph import PullGraph
 from replnet.study.result import Predicted, provenance
 from replnet.text.units import plain

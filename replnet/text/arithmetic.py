@@ -22,7 +22,7 @@ from typing import Any, final
 import numpy as np
 
 from replnet.text.errors import FieldError, shown
-from replnet.text.grammar import ARITHMETIC, HOLE, Node, number, parse
+from replnet.text.grammar import ARITHMETIC, HOLE, Term, number, parse
 
 Operation = Callable[..., Any]
 Scalar = str | int | float | bool
@@ -49,7 +49,7 @@ class Arithmetic:
     functions: Mapping[str, Operation]
     counts: Mapping[str, tuple[int, int]]  # the fewest, and the most
 
-    def check(self, tree: Node) -> None:
+    def check(self, tree: Term) -> None:
         """Refuses a tree that has anything else."""
         for node in tree.walk():
             signs = node.value if node.kind == "comparison" else [node.value]
@@ -59,7 +59,7 @@ class Arithmetic:
                 right = f"{' '.join(self.signs)}, {', '.join(self.functions)}"
                 raise FieldError("", f"{node.source} has a sign that is not known here", right)
 
-    def _check_call(self, node: Node) -> None:
+    def _check_call(self, node: Term) -> None:
         if node.value not in self.functions:
             raise FieldError("", f"{node.value} is not a function here", f"one of {', '.join(self.functions)}")
         fewest, most = self.counts.get(node.value, (1, 1))
@@ -67,7 +67,7 @@ class Arithmetic:
             right = f"{fewest} number" + ("s" if fewest > 1 else "") + (" or more" if most > fewest else "")
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
-    def applied(self, node: Node, values: list[Any]) -> Any:
+    def applied(self, node: Term, values: list[Any]) -> Any:
         """What a call, or a sign between or before numbers, makes of them; of a comparison, what each sign says."""
         if node.kind == "comparison":
             return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
@@ -94,7 +94,7 @@ RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.funct
 class Expression:
     """A checked expression, or a text that holds some; `names` are canonical."""
 
-    parts: tuple[str | Node, ...]  # the texts between expressions, and their trees
+    parts: tuple[str | Term, ...]  # the texts between expressions, and their trees
     names: frozenset[str]
 
     def value(self, names: Mapping[str, Scalar]) -> Scalar:
@@ -130,7 +130,7 @@ def template(text: str) -> Expression:
     pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
         raise FieldError("", f"{shown(text)} has a ${{ without its }}", "an expression in braces, such as ${4 / k}")
-    parts: list[str | Node] = []
+    parts: list[str | Term] = []
     names: frozenset[str] = frozenset()
     for place, piece in enumerate(pieces):
         if place % 2:
@@ -162,7 +162,7 @@ def compiled(text: str, field: str) -> Function:
         if node.kind == "number" and math.inf > node.value > sys.float_info.max:
             raise FieldError(field, "a number too large", "numbers below 1e308")
 
-    def result(node: Node, values: list[Any], shape: tuple[int, ...]) -> Any:
+    def result(node: Term, values: list[Any], shape: tuple[int, ...]) -> Any:
         # Numbers as whole arrays: NumPy has other loops for powers of an array by one number, with other last digits.
         arrays = [np.full(shape, value, float) if isinstance(value, int | float) else value for value in values]
         found = WEIGHTS.applied(node, arrays)
@@ -177,7 +177,7 @@ def compiled(text: str, field: str) -> Function:
     return function
 
 
-def _value(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, list[Any]], Any]) -> Any:
+def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list[Any]], Any]) -> Any:
     """The value of a tree: of a part that has parts, what `calculate` makes of their values; of an `if`, whether its
     condition holds, given the value of that."""
     if node.kind == "number":
@@ -194,7 +194,7 @@ def _value(node: Node, names: Mapping[str, Any], calculate: Callable[[Node, list
     return calculate(node, values)
 
 
-def _result(node: Node, values: list[Any]) -> Scalar:
+def _result(node: Term, values: list[Any]) -> Scalar:
     """Of a part of an expression, what it makes of the values of its parts."""
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
@@ -221,7 +221,7 @@ def _whole(values: list[Any]) -> bool:
     return all(isinstance(value, int) for value in values)
 
 
-def _bounded(value: Any, node: Node) -> int | float:
+def _bounded(value: Any, node: Term) -> int | float:
     if isinstance(value, complex) or value != value:
         raise _unreal(node)
     if abs(value) > LARGEST:
@@ -229,11 +229,11 @@ def _bounded(value: Any, node: Node) -> int | float:
     return value  # type: ignore[no-any-return]
 
 
-def _too_large(node: Node) -> FieldError:
+def _too_large(node: Term) -> FieldError:
     return FieldError("", f"{node.source} is too large", "numbers of at most 1e300")
 
 
-def _unreal(node: Node) -> FieldError:
+def _unreal(node: Term) -> FieldError:
     return FieldError("", f"{node.source} is not a real number", "such as a root or logarithm of a positive number")
 
 

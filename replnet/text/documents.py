@@ -28,10 +28,10 @@ class Mark(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """A value, where it stands, and where its key stands."""
 
-    value: Scalar | list[Node] | dict[str, Node]
+    value: Scalar | list[YamlNode] | dict[str, YamlNode]
     mark: Mark
     key: Mark | None = None
     bare: bool = False  # an unquoted scalar
@@ -43,7 +43,7 @@ class Node:
             return [node.plain() for node in self.value]
         return self.value
 
-    def child(self, part: str | int) -> Node | None:
+    def child(self, part: str | int) -> YamlNode | None:
         if isinstance(self.value, dict):
             return self.value.get(str(part))
         if isinstance(self.value, list) and isinstance(part, int) and part < len(self.value):
@@ -57,7 +57,7 @@ class Document:
     """A mapping with the position of everything in it; `name` is the path of its file, if it has one."""
 
     name: str
-    root: Node
+    root: YamlNode
     lines: tuple[str, ...]
     prefix: tuple[str | int, ...] = ()  # the path of `root` in the file
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # lines of files that parts come from
@@ -95,7 +95,7 @@ class Document:
             column += found.end() if found else 0
         return Problem(file, mark.line, column, name, wrong, right, source)
 
-    def _walk(self, path: Route) -> tuple[Node, Route]:
+    def _walk(self, path: Route) -> tuple[YamlNode, Route]:
         node = self.root
         for depth, part in enumerate(path):
             below = node.child(part)
@@ -105,7 +105,9 @@ class Document:
         return node, ()
 
 
-def mapped(node: Node, change: Callable[[Node, tuple[str | int, ...]], Node], path: tuple[str | int, ...] = ()) -> Node:
+def mapped(
+    node: YamlNode, change: Callable[[YamlNode, tuple[str | int, ...]], YamlNode], path: tuple[str | int, ...] = ()
+) -> YamlNode:
     """`node` with `change(scalar, path)` in the place of every scalar below it; positions stay."""
     if isinstance(node.value, dict):
         fields = {key: mapped(below, change, (*path, key)) for key, below in node.value.items()}
@@ -115,13 +117,13 @@ def mapped(node: Node, change: Callable[[Node, tuple[str | int, ...]], Node], pa
     return change(node, path)
 
 
-def node_of(data: Any, mark: Mark) -> Node:
+def node_of(data: Any, mark: Mark) -> YamlNode:
     """Plain data as nodes that all stand at `mark`."""
     if isinstance(data, Mapping):
-        return Node({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
+        return YamlNode({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
     if isinstance(data, (list, tuple)):
-        return Node([node_of(item, mark) for item in data], mark, mark)
-    return Node(data, mark, mark)
+        return YamlNode([node_of(item, mark) for item in data], mark, mark)
+    return YamlNode(data, mark, mark)
 
 
 def file_error(name: str, wrong: str, right: str) -> InputError:

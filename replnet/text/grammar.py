@@ -77,7 +77,7 @@ ARITHMETIC = Form(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Node:
+class Term:
     """A part of a text, from `begin` to `end`.
 
     `value` is the number, the name, the text, the name that is called or that is given a value, the sign, or the
@@ -86,7 +86,7 @@ class Node:
 
     kind: Kind
     value: Any
-    parts: tuple[Node, ...]
+    parts: tuple[Term, ...]
     text: str = field(repr=False)
     begin: int
     end: int
@@ -100,7 +100,7 @@ class Node:
         """The names of the arguments that have one."""
         return {part.value for part in self.parts if part.kind == "named"}
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[Term]:
         """This part and all below it, in the order of the text."""
         waiting = [self]
         while waiting:
@@ -109,7 +109,7 @@ class Node:
             waiting.extend(reversed(node.parts))
 
 
-def parse(text: str, form: Form) -> Node:
+def parse(text: str, form: Form) -> Term:
     """The tree of a text, or a FieldError that says where it goes wrong; its field is empty."""
     if len(text) > form.longest:
         raise FieldError("", f"{len(text)} characters", f"at most {form.longest}")
@@ -146,7 +146,7 @@ class _Parser:
         self._text, self._form, self._end = text, form, 0
         self._advance()
 
-    def whole(self) -> Node:
+    def whole(self) -> Term:
         node = self._value(0)
         if self._kind != "end":
             raise self._wrong("nothing more")
@@ -181,11 +181,11 @@ class _Parser:
             raise self._wrong(right or repr(kind))
         self._take()
 
-    def _node(self, kind: Kind, value: Any, parts: Sequence[Node], begin: int) -> Node:
+    def _node(self, kind: Kind, value: Any, parts: Sequence[Term], begin: int) -> Term:
         """What began at `begin` and ends with what was taken last."""
-        return Node(kind, value, tuple(parts), self._text, begin, self._last)
+        return Term(kind, value, tuple(parts), self._text, begin, self._last)
 
-    def _value(self, depth: int, least: int = IF) -> Node:
+    def _value(self, depth: int, least: int = IF) -> Term:
         """As much as signs that bind at least so firmly hold together."""
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")
@@ -199,7 +199,7 @@ class _Parser:
             node = self._joined(node, depth)
         return node
 
-    def _joined(self, left: Node, depth: int) -> Node:
+    def _joined(self, left: Term, depth: int) -> Term:
         """A value with the sign after it and what that takes."""
         level, begin = LEVELS[self._kind], left.begin
         if level == COMPARISON:
@@ -216,7 +216,7 @@ class _Parser:
         right = self._value(depth, UNARY if level == POWER else level + 1)
         return self._node("sign", sign, [left, right], begin)
 
-    def _single(self, depth: int) -> Node:
+    def _single(self, depth: int) -> Term:
         begin, kind = self._begin, self._kind
         if kind == "[":
             return self._node("list", None, self._items("]", depth), begin)
@@ -237,10 +237,10 @@ class _Parser:
             return self._node("call", name, self._items(")", depth), begin)
         return self._node("name", name, [], begin)
 
-    def _items(self, close: str, depth: int) -> list[Node]:
+    def _items(self, close: str, depth: int) -> list[Term]:
         """What stands between the opening bracket and `close`, by commas."""
         self._take()
-        items: list[Node] = []
+        items: list[Term] = []
         while self._kind != close:
             if items:
                 self._expect(",", f"a comma or {close!r}")
@@ -249,7 +249,7 @@ class _Parser:
         self._take()
         return items
 
-    def _item(self, close: str, depth: int) -> Node:
+    def _item(self, close: str, depth: int) -> Term:
         node = self._value(depth)
         if close == ")" and self._kind == "=" and node.kind == "name":
             self._take()

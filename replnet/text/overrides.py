@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from replnet.text.documents import Document, Mark, Node, mapped, node_of
+from replnet.text.documents import Document, Mark, YamlNode, mapped, node_of
 from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
 from replnet.text.grammar import LAW, number, parse, quoted
-from replnet.text.grammar import Node as Call
+from replnet.text.grammar import Term as Call
 from replnet.text.yaml_reader import compose
 
 # One of these sets how fast a law is; a new one takes the place of the old one.
@@ -40,14 +40,14 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
     return document
 
 
-def put(document: Document, key: str, new: Node) -> Document:
+def put(document: Document, key: str, new: YamlNode) -> Document:
     """The document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
     value = new.plain()
     text = number(value) if isinstance(value, float) else str(value)
     return replace(document, root=_put(document.root, tuple(key.split(".")), new, text, (), key))
 
 
-def value_of(text: str, origin: str) -> Node:
+def value_of(text: str, origin: str) -> YamlNode:
     """What `text` means in YAML, as given by `origin`; files count from the working directory."""
     try:
         node = compose(f"value: {text}", origin)
@@ -59,7 +59,9 @@ def value_of(text: str, origin: str) -> Node:
     return anchored(node_of(node.value["value"].plain(), Mark(None, None, origin)), Path())
 
 
-def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[str | int, ...], origin: str) -> Node:
+def _put(
+    node: YamlNode, keys: tuple[str, ...], new: YamlNode, text: str, path: tuple[str | int, ...], origin: str
+) -> YamlNode:
     """`node` with `new` at `keys`; `path` is the way that led here."""
     if not keys:
         return new
@@ -68,9 +70,9 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
         # Names of nodes may hold dots themselves: the longest one that is there wins.
         taken = next((n for n in range(len(keys), 0, -1) if ".".join(keys[:n]) in node.value), 1)
         key, rest = ".".join(keys[:taken]), keys[taken:]
-        child = node.value.get(key, Node({}, mark, mark) if rest else new)
+        child = node.value.get(key, YamlNode({}, mark, mark) if rest else new)
         below = _put(child, rest, new, text, (*path, key), origin)
-        return Node({**node.value, key: below}, node.mark, node.key)
+        return YamlNode({**node.value, key: below}, node.mark, node.key)
     if isinstance(node.value, list):
         key, length = keys[0], len(node.value)
         if not (key.isascii() and key.isdigit() and 1 <= int(key[:9]) <= length):
@@ -78,12 +80,12 @@ def _put(node: Node, keys: tuple[str, ...], new: Node, text: str, path: tuple[st
             raise input_error(origin, field_name(path), f"has no item {key}", right)
         index = int(key) - 1
         below = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
-        return Node([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
+        return YamlNode([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
     call = call_of(node.value) if isinstance(node.value, str) else None
     if call is not None and call.kind == "call" and len(keys) == 1:
-        return Node(with_parameter(call, keys[0], text), new.mark, new.mark)
+        return YamlNode(with_parameter(call, keys[0], text), new.mark, new.mark)
     if node.value is None:
-        return _put(Node({}, mark, mark), keys, new, text, path, origin)
+        return _put(YamlNode({}, mark, mark), keys, new, text, path, origin)
     raise input_error(origin, field_name(path), f"has no field {'.'.join(keys)}", f"-s {field_name(path)}=...")
 
 
@@ -103,13 +105,13 @@ def with_parameter(call: Call, name: str, text: str) -> str:
     return f"{call.value}({', '.join([*kept, f'{name}={text}'])})"
 
 
-def anchored(root: Node, folder: Path, at: tuple[str | int, ...] = ()) -> Node:
+def anchored(root: YamlNode, folder: Path, at: tuple[str | int, ...] = ()) -> YamlNode:
     """`root`, found at `at` in its document, with names of files that count from `folder` made absolute.
 
     So the document means the same wherever it is kept.
     """
 
-    def change(node: Node, path: tuple[str | int, ...]) -> Node:
+    def change(node: YamlNode, path: tuple[str | int, ...]) -> YamlNode:
         if not isinstance(node.value, str):
             return node
         if path[-2:] == ("trace", "file") or (*at, *path) == ("network", "file"):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, final
 
-from replnet.text.documents import Mark, Node, Route, Scalar, file_error, split_lines
+from replnet.text.documents import Mark, Route, Scalar, YamlNode, file_error, split_lines
 from replnet.text.errors import MOST_SHOWN, InputError, Problem, field_name, printable
 
 DEEPEST = 50
@@ -58,7 +58,7 @@ def scalar(text: str) -> Scalar:
     return float(text) if FLOAT.fullmatch(text) else text
 
 
-def compose(text: str, name: str) -> Node:
+def compose(text: str, name: str) -> YamlNode:
     return _Composer(text, name).document()
 
 
@@ -71,13 +71,13 @@ class _Composer:
 
         self.name, self.lines = name, list(split_lines(text))
         self.problems: list[Problem] = []
-        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with its size; None while the node is being read
+        self.anchors: dict[str, tuple[YamlNode, int] | None] = {}  # with its size; None while the node is being read
         self.count = self.aliased = 0  # nodes so far, and those of them that aliases stand for
         if any(len(line) > LONGEST_LINE for line in self.lines):
             raise file_error(name, f"has a line of more than {LONGEST_LINE:,} characters", "shorter lines")
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
 
-    def document(self) -> Node:
+    def document(self) -> YamlNode:
         """The only document of the stream, which must be a mapping."""
         self._next()
         event = self._next()
@@ -119,7 +119,7 @@ class _Composer:
         """Of a problem after which nothing sensible can follow."""
         return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
-    def _node(self, event: Any, path: Route) -> Node:
+    def _node(self, event: Any, path: Route) -> YamlNode:
         kind, mark = _kind(event), _mark(event.start_mark)
         if len(path) > DEEPEST:
             raise self._error(mark, f"is nested deeper than {DEEPEST} levels", "a flatter file")
@@ -137,12 +137,12 @@ class _Composer:
             node = self._scalar(event, tag, mark)
         else:
             read = self._sequence if kind == "SequenceStart" else self._mapping
-            node = Node(read(event.flow_style, path), mark)
+            node = YamlNode(read(event.flow_style, path), mark)
         if event.anchor is not None:
             self.anchors[event.anchor] = node, self.count - before
         return node
 
-    def _alias(self, name: str, mark: Mark) -> Node:
+    def _alias(self, name: str, mark: Mark) -> YamlNode:
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
         found = self.anchors[name]
@@ -155,19 +155,19 @@ class _Composer:
             raise self._error(mark, f"aliases stand for more than {ALIAS_BUDGET:,} values", "fewer aliases of aliases")
         return replace(node, mark=mark, bare=False)
 
-    def _scalar(self, event: Any, tag: str | None, mark: Mark) -> Node:
+    def _scalar(self, event: Any, tag: str | None, mark: Mark) -> YamlNode:
         text = event.value
         if tag is None:
             bare = event.implicit[0] and event.style in (None, "")
-            return Node(scalar(text) if bare else text, mark, bare=bare)
+            return YamlNode(scalar(text) if bare else text, mark, bare=bare)
         kind = tag.removeprefix(CORE)
         value = text if kind in ("!", "str") else scalar(text)
         if kind != "!" and not isinstance(value, TAGS[kind]):
             raise self._error(mark, f"{printable(text, 60)!r} does not fit the tag {kind}", "no tag")
-        return Node(value, mark)
+        return YamlNode(value, mark)
 
-    def _sequence(self, flow: bool, path: Route) -> list[Node]:
-        items: list[Node] = []
+    def _sequence(self, flow: bool, path: Route) -> list[YamlNode]:
+        items: list[YamlNode] = []
         while _kind(entry := self._next()) != "SequenceEnd":
             item = self._node(entry, [*path, len(items)])
             if flow and items and item.bare and _open(items[-1]):
@@ -176,8 +176,8 @@ class _Composer:
                 items.append(item)
         return items
 
-    def _mapping(self, flow: bool, path: Route) -> dict[str, Node]:
-        items: dict[str, Node] = {}
+    def _mapping(self, flow: bool, path: Route) -> dict[str, YamlNode]:
+        items: dict[str, YamlNode] = {}
         last = ""
         while _kind(entry := self._next()) != "MappingEnd":
             mark = _mark(entry.start_mark)
@@ -208,6 +208,6 @@ def _mark(mark: Any) -> Mark:
     return Mark(mark.line + 1, mark.column + 1)
 
 
-def _open(node: Node) -> bool:
+def _open(node: YamlNode) -> bool:
     """An unquoted text that stopped at a comma within parentheses."""
     return node.bare and isinstance(node.value, str) and node.value.count("(") > node.value.count(")")

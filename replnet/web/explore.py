@@ -12,10 +12,10 @@ from nicegui import background_tasks, ui
 
 from replnet.live.pool import Failure
 from replnet.text.documents import shipped_names
-from replnet.web import fields, series
+from replnet.web import controls, series
 from replnet.web.answers import NetworkQuestion, best_size, emulated, predicted, sized
+from replnet.web.controls import Control
 from replnet.web.desk import Desk
-from replnet.web.fields import Control
 from replnet.web.frame import (
     Opened,
     address,
@@ -44,7 +44,7 @@ def page(opened: Opened) -> Callable[..., Any]:
         given = asked.getlist("s") if "network" in asked else opened.overrides
         with framed("/", f"Explore: {source}", "two"):
             try:
-                explorer = Explorer(source, fields.read_assignments(given), min(max(float(target), 0.01), 0.99))
+                explorer = Explorer(source, controls.read_assignments(given), min(max(float(target), 0.01), 0.99))
                 explorer.build()
             except ValueError as error:
                 ui.label(str(error)).classes("rn-bad").props("role=alert")
@@ -59,8 +59,8 @@ class Explorer:
 
     def __init__(self, source: str, assignments: dict[str, str], target: float) -> None:
         self.source, self.assignments, self.target = source, assignments, target
-        self.document = fields.document_of(source)
-        self.controls = fields.controls(self.document, assignments)
+        self.document = controls.document_of(source)
+        self.controls = controls.controls(self.document, assignments)
         # A run may begin with compiling, which must not be given up.
         self.desks = {name: Desk(PATIENCE) for name in ("predict", "size", "best")} | {"emulate": Desk(120.0)}
         self.change, self.inputs = 0, dict[str, Any]()
@@ -123,7 +123,7 @@ class Explorer:
                 options = list(control.options) if family in control.options else [family, *control.options]
                 ui.select(
                     options, value=family, label="family",
-                    on_change=lambda event: change(fields.family_text(box.value, event.value)),
+                    on_change=lambda event: change(controls.family_text(box.value, event.value)),
                 ).props("dense options-dense")  # fmt: skip
             elif control.kind in ("number", "whole"):
                 self._slider(control, box, change)
@@ -148,14 +148,14 @@ class Explorer:
         self._changed()
 
     def _set(self, key: str, text: str) -> None:
-        self.assignments = fields.assigned(self.assignments, key, text)
+        self.assignments = controls.assigned(self.assignments, key, text)
         try:
-            controls = fields.controls(self.document, self.assignments)
+            anew = controls.controls(self.document, self.assignments)
         except ValueError as error:
             self._fail(str(error))
             return
-        new = [(one.key, one.kind) for one in controls] != [(one.key, one.kind) for one in self.controls]
-        self.controls = controls
+        new = [(one.key, one.kind) for one in anew] != [(one.key, one.kind) for one in self.controls]
+        self.controls = anew
         if new:  # what is moved keeps its place otherwise, and the focus
             self._panel()
         else:
@@ -175,7 +175,7 @@ class Explorer:
 
     @property
     def question(self) -> NetworkQuestion:
-        return NetworkQuestion(self.source, tuple(fields.spelled(self.assignments)), self.target)
+        return NetworkQuestion(self.source, tuple(controls.spelled(self.assignments)), self.target)
 
     async def _answer(self) -> None:
         """The prediction now, and what takes longer when nothing has changed for a while."""
@@ -238,8 +238,8 @@ class Explorer:
 
     def _say_same(self, question: NetworkQuestion) -> None:
         """The address, the command and the file of the same network."""
-        self.command.set_text(fields.command(self.source, self.assignments))
-        self.yaml.set_text(fields.yaml_of(self.document, self.assignments))
+        self.command.set_text(controls.command(self.source, self.assignments))
+        self.yaml.set_text(controls.yaml_of(self.document, self.assignments))
         pairs = [*network_pairs(self.source, question.overrides), ("target", _text(self.target))]
         self.watch.props(f'href="{address("/watch", *pairs)}"')
         renamed(self.client, address("/", *pairs))

@@ -14,7 +14,7 @@ import numpy as np
 
 from replnet.laws.law import Ints
 from replnet.network.network import Network
-from replnet.network.pictures.layout import layout
+from replnet.network.pictures.positions import layout
 from replnet.network.topology import CLIENT, REPLICA, ROLES, SOURCE
 from replnet.web.live_record import MOST_NODES
 from replnet.web.series import COLOURS, MOST_GROUPS, QUIET, Options, base, shown

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from replnet.report.arrange import PARTS, Arrangement, Series
-from replnet.report.table import VERDICTS
+from replnet.report.html_table import VERDICTS
 from replnet.text.numbers import number
 from replnet.web.outage_bands import Band
 

@@ -10,7 +10,7 @@ from all_sets import by_all_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.ages.choices import Part, chosen, parts_of
+from replnet.ages.choices import NetworkPart, chosen, parts_of
 from replnet.ages.contacts import Contact
 from replnet.ages.information_age import best_of, direct
 from replnet.laws import law
@@ -21,7 +21,7 @@ LAWS = ["exponential(rate=1)", "constant(rate=2)", "pareto(alpha=3, rate=1)", "u
 @pytest.mark.parametrize("ask", [1, 2, 3, 4])
 def test_choices_among_unlike_copies_are_a_mean_over_all_of_them(ask):
     ages = [direct(law(text)) for text in LAWS]
-    found = chosen([Part(1, (((1, age),),)) for age in ages], ask)
+    found = chosen([NetworkPart(1, (((1, age),),)) for age in ages], ask)
     x = np.linspace(0.01, 3, 20)
     expected = np.mean([best_of(some).tail(x) for some in combinations(ages, ask)], axis=0)
     assert found.tail(x) == pytest.approx(expected, abs=1e-12)

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from replnet.cli import main, progress
-from replnet.live import Glimpse as LiveGlimpse
 from replnet.live import Outage
+from replnet.live import SweepGlimpse as LiveGlimpse
 from replnet.live.clocks import Standstill
 from replnet.network import network as networks
 from replnet.report import section as sections
 from replnet.study.experiment import experiment, subjects
 from replnet.study.experiment.cells import Cell, Settings
 from replnet.study.sweeps import forecast as outlooks
-from replnet.study.sweeps.sweep import Glimpse
+from replnet.study.sweeps.sweep import SweepGlimpse
 
 LOST = Outage(1, ("a", "b"), "died", 2.0)
 SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
@@ -124,7 +124,7 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
 # ---- A sweep
 
-BEGUN = Glimpse(0, 3, 0, 0.0, False)
+BEGUN = SweepGlimpse(0, 3, 0, 0.0, False)
 DONE = replace(BEGUN, done=1, seconds=4.0, cell=CELL, record={"rows": [ROW]})
 FAILED = replace(BEGUN, done=1, seconds=4.0, cell=CELL, failure="out of memory")
 

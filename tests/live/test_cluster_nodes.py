@@ -8,7 +8,7 @@ import pytest
 
 from replnet.live.cluster_nodes import PACKAGE, ClusterNode, cause, code_for, require_fit
 from replnet.live.node_probe import Probed, digest, probe
-from replnet.live.result import Unreachable
+from replnet.live.outcome import Unreachable
 
 HERE = Probed("3.11.7", digest(PACKAGE), [])
 NODE = ClusterNode("abcdef123", "10.0.0.1", 2.0, 1e9, HERE)

@@ -24,7 +24,7 @@ from replnet.network import (
 )
 from replnet.network.pictures.description import sketch
 from replnet.network.pictures.drawing import draw, svg
-from replnet.network.pictures.layout import layout
+from replnet.network.pictures.positions import layout
 from replnet.network.pictures.structure import spread
 
 LAW = "exponential(rate=2)"

@@ -16,7 +16,7 @@ from replnet.engines.plan import plan
 from replnet.engines.tally import Task
 from replnet.live import Live, Outage
 from replnet.live.clocks import Offset, Standstill
-from replnet.live.result import HostSummary, Summary
+from replnet.live.outcome import HostSummary, Summary
 from replnet.study import live_run
 from replnet.study.store.store import RefusedError
 

@@ -9,7 +9,7 @@ from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.sections import Printed
 from replnet.study.experiment.subjects import NetworkSubject, Settings
-from replnet.study.sweeps.table import Line, beside, lines
+from replnet.study.sweeps.judged_table import Line, beside, lines
 
 SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
 NOTHING = NetworkSubject({})

@@ -12,12 +12,12 @@ from replnet.measure.metrics import metric
 from replnet.network.aggregate import penalty_of
 from replnet.study.demand import demand as demand_in
 from replnet.text.arithmetic import expression, template
-from replnet.text.grammar import ARITHMETIC, LAW, Node, canonical, parse
+from replnet.text.grammar import ARITHMETIC, LAW, Term, canonical, parse
 
 demand = partial(demand_in, field="--threshold")
 
 
-def drawn(node: Node) -> object:
+def drawn(node: Term) -> object:
     """A tree without places."""
     parts = [drawn(part) for part in node.parts]
     return (node.kind, node.value, *parts) if parts else node.value

@@ -13,7 +13,7 @@ import replnet as rn
 from replnet.engines.watcher import NodeStates
 from replnet.live import Glimpse
 from replnet.live.clocks import Standstill
-from replnet.live.result import Outage
+from replnet.live.outcome import Outage
 from replnet.web import live_record
 from replnet.web.live_record import LiveRecord, recording
 from replnet.web.outage_bands import Band

@@ -3,8 +3,8 @@
 In it:
 
     description  a network as text: in a few lines, and its topology with the first branch in full
-    layout       where the nodes of a picture stand: as their positions say, on a circle, in rows or as a map
-    trees        the graph seen as trees, and these as rows of nodes in which what does not fit is drawn as one
+    positions    where the nodes of a picture stand: as their positions say, on a circle, in rows or as a map
+    forest       the graph seen as trees, and these as rows of nodes in which what does not fit is drawn as one
     structure    where the nodes of a graph without coordinates stand, so that its structure is seen
     drawing      pictures of networks, with matplotlib
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from replnet.network.aggregate import Aggregate
 from replnet.network.build import takes
-from replnet.network.pictures.trees import Forest, forest
+from replnet.network.pictures.forest import Forest, forest
 from replnet.network.topology import ROLES
 from replnet.text.numbers import counted
 from replnet.text.units import named

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, final
 
 from replnet.network.network import Network
-from replnet.network.pictures.layout import Layout, layout
-from replnet.network.pictures.trees import Crowd, Point
+from replnet.network.pictures.forest import NodeCrowd, Point
+from replnet.network.pictures.positions import Placement, layout
 from replnet.text.errors import InputError, Problem, printable
 from replnet.text.extras import require_extra
 from replnet.text.numbers import counted
@@ -44,7 +44,7 @@ XML = '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
 WORDS = {"download": "downloads", "peer": "polls", "query": "queries"}
 FLOW = {"rows": "data flows down", "circle": "data flows outwards", "map": "data flows from the source"}
 
-End = str | Crowd
+End = str | NodeCrowd
 
 
 def draw(network: Network, path: str | Path) -> None:
@@ -133,7 +133,7 @@ class _Page:
 
     axes: Any
     graph: Any
-    plan: Layout
+    plan: Placement
     colours: dict[str, Any]
 
     @property
@@ -204,12 +204,12 @@ def _arrow(page: _Page, path: list[Point]) -> None:
     page.axes.annotate("", middle, _between(path[0], middle, 0.9), arrowprops=style, zorder=2)
 
 
-def _ends(plan: Layout, upstream: End, downstream: End) -> tuple[Point, Point]:
+def _ends(plan: Placement, upstream: End, downstream: End) -> tuple[Point, Point]:
     """Where a link begins and ends; at a crowd, at the side that is nearer."""
-    middles = [end.top if isinstance(end, Crowd) else plan.places[end] for end in (upstream, downstream)]
+    middles = [end.top if isinstance(end, NodeCrowd) else plan.places[end] for end in (upstream, downstream)]
     found = []
     for end, own, other in zip((upstream, downstream), middles, middles[::-1], strict=True):
-        found.append(end.bottom if isinstance(end, Crowd) and other[1] < own[1] else own)
+        found.append(end.bottom if isinstance(end, NodeCrowd) and other[1] < own[1] else own)
     return found[0], found[1]
 
 
@@ -270,7 +270,7 @@ def _draw_crowds(page: _Page) -> None:
             _write(page, said, (left, low), (0, -3), ha="left", va="top")
 
 
-def _bands(crowd: Crowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[float, float, float, float], Any]]:
+def _bands(crowd: NodeCrowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[float, float, float, float], Any]]:
     """A box for every level of a subtree, as wide as the level is large, and its colour."""
     left, low, right, high = crowd.box
     most, tall = max(count for _, count in crowd.bands), (high - low) / len(crowd.bands)

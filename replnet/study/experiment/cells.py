@@ -14,7 +14,7 @@ from replnet.study.experiment.sections import RUN, Run, Sections
 from replnet.study.experiment.subjects import Settings, Subject
 from replnet.study.store import durable
 from replnet.text.arithmetic import LARGEST, Expression, Scalar, expression, is_template, template
-from replnet.text.documents import Document, Node, mapped
+from replnet.text.documents import Document, YamlNode, mapped
 from replnet.text.errors import FieldError, FieldsError, InputError, Problem, shown, suggestion
 from replnet.text.grammar import canonical
 from replnet.text.overrides import put
@@ -226,7 +226,7 @@ class Cells:
         """A section with its expressions evaluated and its fields overridden."""
         problems: list[Problem] = []
 
-        def fill(node: Node, path: Place) -> Node:
+        def fill(node: YamlNode, path: Place) -> YamlNode:
             if not is_template(node.value):
                 return node
             try:
@@ -236,13 +236,13 @@ class Cells:
                 return node
 
         root = self._document.root
-        given = root.child(section) or Node({}, root.mark)
+        given = root.child(section) or YamlNode({}, root.mark)
         document = replace(self._document, root=mapped(given, fill, (section,)), prefix=(section,))
         for home, name in overrides:
             node, field = self._document.at(home, name).root, name
             if home == "vary":
                 place = self._document.at(home, name, *self._sections.vary[name].places[point[name]]).root
-                node, field = Node(names[name], place.mark, place.key), name.removeprefix(RUN)
+                node, field = YamlNode(names[name], place.mark, place.key), name.removeprefix(RUN)
             try:
                 document = put(document, field, mapped(node, fill, (home, name)))
             except InputError as error:

@@ -22,7 +22,17 @@ from replnet.study.experiment.checks import faults, mismatches, unknown_groups
 from replnet.study.experiment.sections import RUN, STATEMENTS, Claim, Erratum, Expected, Figure, Printed, Sections
 from replnet.study.experiment.soundness import SAID, require_sound, sections_of
 from replnet.study.experiment.subjects import Settings
-from replnet.text.documents import Document, Mark, Node, file_error, folders, node_of, read_yaml, shipped, shipped_names
+from replnet.text.documents import (
+    Document,
+    Mark,
+    YamlNode,
+    file_error,
+    folders,
+    node_of,
+    read_yaml,
+    shipped,
+    shipped_names,
+)
 from replnet.text.errors import InputError, Problem, suggestion
 from replnet.text.overrides import anchored, value_of
 from replnet.text.ranges import is_range
@@ -96,7 +106,7 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
         raise file_error(str(source), "does not exist", right)
     document = _complete(read_yaml(path))
     if document.root.child("name") is None:
-        document = placed(document, ("name",), Node(_name(path), document.root.mark))
+        document = placed(document, ("name",), YamlNode(_name(path), document.root.mark))
     return _made((document, tuple(overrides), tuple(zips)))
 
 
@@ -124,13 +134,13 @@ def _complete(document: Document) -> Document:
     return replace(placed(document, ("network",), root), others={own.name: own.lines})
 
 
-def _from_file(node: Node, name: str) -> Node:
+def _from_file(node: YamlNode, name: str) -> YamlNode:
     """A node whose place is in another file."""
     mark, key = node.mark._replace(origin=name), node.key._replace(origin=name) if node.key else None
     if isinstance(node.value, dict):
-        return Node({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
+        return YamlNode({field: _from_file(below, name) for field, below in node.value.items()}, mark, key)
     if isinstance(node.value, list):
-        return Node([_from_file(below, name) for below in node.value], mark, key)
+        return YamlNode([_from_file(below, name) for below in node.value], mark, key)
     return replace(node, mark=mark, key=key)
 
 
@@ -182,7 +192,7 @@ def _kept(document: Document, sections: Sections, keep: Callable[[str, Any], boo
         if node is not None and isinstance(node.value, list):
             said = zip(node.value, getattr(sections, section), strict=True)
             kept = [item for item, of in said if keep(section, of)]
-            document = placed(document, (section,), Node(kept, node.mark, node.key))
+            document = placed(document, (section,), YamlNode(kept, node.mark, node.key))
     return document
 
 
@@ -218,7 +228,7 @@ def overridden(document: Document, assignments: Iterable[str], zips: Iterable[st
         node = node_of([name.strip() for name in names.split(",")], mark)
         given = document.root.child("zip")
         there = given.value if given is not None and isinstance(given.value, list) else []
-        document = placed(document, ("zip",), Node([*there, node], given.mark if given else mark))
+        document = placed(document, ("zip",), YamlNode([*there, node], given.mark if given else mark))
     return document, another
 
 
@@ -242,12 +252,12 @@ def _applied(document: Document, assignment: str) -> tuple[Document, bool]:
     return placed(document, (home, key), node), True
 
 
-def _meant(text: str, origin: str) -> tuple[bool, Node]:
+def _meant(text: str, origin: str) -> tuple[bool, YamlNode]:
     """Whether a text is that of an axis, and its value."""
     parts = _at_commas(text)
     if len(parts) > 1:
         values = [value_of(part.strip(), origin) for part in parts]
-        return True, Node(values, Mark(None, None, origin), Mark(None, None, origin))
+        return True, YamlNode(values, Mark(None, None, origin), Mark(None, None, origin))
     return is_range(text), value_of(text, origin)
 
 
@@ -263,17 +273,17 @@ def _at_commas(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _fields(node: Node | None) -> dict[str, Node]:
+def _fields(node: YamlNode | None) -> dict[str, YamlNode]:
     return node.value if node is not None and isinstance(node.value, dict) else {}
 
 
-def placed(document: Document, path: tuple[str, ...], node: Node | None) -> Document:
+def placed(document: Document, path: tuple[str, ...], node: YamlNode | None) -> Document:
     """With `node` at a path, in the place of what is there; without that if there is no node."""
     return replace(document, root=_placed(document.root, path, node, document.root.mark))
 
 
-def _placed(parent: Node | None, path: tuple[str, ...], node: Node | None, mark: Mark) -> Node:
+def _placed(parent: YamlNode | None, path: tuple[str, ...], node: YamlNode | None, mark: Mark) -> YamlNode:
     fields = _fields(parent)
     below = _placed(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
     kept = {key: one for key, one in {**fields, path[0]: below}.items() if one is not None}
-    return Node(kept, parent.mark, parent.key) if parent else Node(kept, mark, mark)
+    return YamlNode(kept, parent.mark, parent.key) if parent else YamlNode(kept, mark, mark)

@@ -16,7 +16,7 @@ from replnet.study.experiment.cells import Cells, Names, texts
 from replnet.study.experiment.checks import faults
 from replnet.study.experiment.sections import STATEMENTS, Sections
 from replnet.text.arithmetic import expression, template
-from replnet.text.documents import Document, Node
+from replnet.text.documents import Document, YamlNode
 from replnet.text.errors import FieldError, InputError, Problem, field_name
 from replnet.text.grammar import canonical
 from replnet.text.validation import checked, located
@@ -97,7 +97,7 @@ def _at(problem: Problem, field: str) -> bool:
     return problem.field == field or problem.field.startswith((f"{field}.", f"{field}["))
 
 
-def _fields(document: Document, section: str) -> Mapping[str, Node]:
+def _fields(document: Document, section: str) -> Mapping[str, YamlNode]:
     node = document.root.child(section)
     return node.value if node is not None and isinstance(node.value, dict) else {}
 
@@ -132,7 +132,7 @@ def _left(document: Document, out: Iterable[str], kept: Mapping[str, list[int]] 
         node = fields[section]
         assert isinstance(node.value, list)
         fields[section] = replace(node, value=[node.value[at] for at in places])
-    return replace(document, root=replace(root, value={"title": Node("-", root.mark), **fields}))
+    return replace(document, root=replace(root, value={"title": YamlNode("-", root.mark), **fields}))
 
 
 def _with_numbers(document: Document, names: Iterable[str]) -> Document:
@@ -140,9 +140,9 @@ def _with_numbers(document: Document, names: Iterable[str]) -> Document:
     for name in names:
         section = next((one for one in DEFINING if name in _fields(document, one)), "values")
         mark = document.root.mark
-        fields = {**_fields(document, section), name: Node(PLACEHOLDER, mark, mark)}
+        fields = {**_fields(document, section), name: YamlNode(PLACEHOLDER, mark, mark)}
         given = document.root.child(section)
-        node = replace(given, value=fields) if given else Node(fields, mark, mark)
+        node = replace(given, value=fields) if given else YamlNode(fields, mark, mark)
         assert isinstance(document.root.value, dict)
         document = replace(document, root=replace(document.root, value={**document.root.value, section: node}))
     return document

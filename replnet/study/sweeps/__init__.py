@@ -2,10 +2,10 @@
 
 In it:
 
-    finished    the result of a sweep, finished or not: its records, and what follows from them
-    forecast    what a sweep will take, from a glance at a few of its cells
-    sizing      the inverse problem: the smallest value of one field at which a network is fresh enough
-    statements  what a finished table makes of claims, of mistakes of a paper, and of what was expected
-    sweep       run an experiment: every cell once, on any number of workers, into a directory to carry on with
-    table       the finished table: every cell's rows judged together, beside what a paper prints
+    finished      the result of a sweep, finished or not: its records, and what follows from them
+    forecast      what a sweep will take, from a glance at a few of its cells
+    sizing        the inverse problem: the smallest value of one field at which a network is fresh enough
+    statements    what a finished table makes of claims, of mistakes of a paper, and of what was expected
+    sweep         run an experiment: every cell once, on any number of workers, into a directory to carry on with
+    judged_table  the finished table: every cell's rows judged together, beside what a paper prints
 """

@@ -18,7 +18,7 @@ from replnet.study.result import provenance, samples
 from replnet.study.store.durable import canonical, digest, read_plain, unsealed
 from replnet.study.store.store import RefusedError, read
 from replnet.study.sweeps import statements
-from replnet.study.sweeps.table import DIFFERENCES, Line, beside, differences, frame, lines
+from replnet.study.sweeps.judged_table import DIFFERENCES, Line, beside, differences, frame, lines
 
 
 def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:

@@ -24,7 +24,7 @@ from typing import Any, final
 from replnet.measure.verdict import FAMILY, ROUNDING
 from replnet.study.experiment.axes import Axis, same
 from replnet.study.experiment.sections import GROUP, Claim, Erratum, Expected, StatedValue
-from replnet.study.sweeps.table import CONTRADICTS, Line
+from replnet.study.sweeps.judged_table import CONTRADICTS, Line
 
 MOST_BROKEN = 3  # statements that are told
 

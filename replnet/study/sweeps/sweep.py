@@ -30,7 +30,7 @@ from replnet.study.store.store import Contents, RefusedError, Store, differences
 from replnet.study.sweeps.finished import FAILURES, Sweep
 from replnet.version import __version__
 
-__all__ = ["DiskError", "Glimpse", "Progress", "RayLost", "RefusedError", "Sweep", "known", "run", "sweep"]
+__all__ = ["DiskError", "RayLost", "RefusedError", "Sweep", "SweepGlimpse", "SweepProgress", "known", "run", "sweep"]
 
 RayLost = (LiveLost, Unreachable, pool.PoolLost)
 PATIENCE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
@@ -42,7 +42,7 @@ Result = Mapping[str, Any] | pool.Failure
 
 @final
 @dataclass(frozen=True)
-class Glimpse:
+class SweepGlimpse:
     """How far a sweep is, and what came in last."""
 
     done: int
@@ -65,7 +65,7 @@ class Glimpse:
         return (self.cells - self.done) / self.rate if self.rate else math.nan
 
 
-Progress = Callable[[Glimpse], None]
+SweepProgress = Callable[[SweepGlimpse], None]
 
 
 def run(cell: Cell) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def sweep(
     overrides: Iterable[str] = (),
     zips: Iterable[str] = (),
     quick: bool = False,
-    progress: Progress | None = None,
+    progress: SweepProgress | None = None,
     order: Callable[[Cell], float] = cost,
 ) -> Sweep:
     """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
@@ -112,7 +112,7 @@ def sweep(
         before = there.about.get("instructions", []) if there else []
         complete = there and there.provenance and all(cell.key in there.records for cell in asked.cells())
         about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
-    begun = _Run(asked, folder, about, progress, order, workers, address)
+    begun = _SweepRun(asked, folder, about, progress, order, workers, address)
     return begun.whole(there.records if there else ())
 
 
@@ -161,13 +161,13 @@ def _again(data: Any) -> Any:
 
 @final
 @dataclass
-class _Run:
+class _SweepRun:
     """All cells of an experiment, in two rounds, into a folder or into memory."""
 
     experiment: Experiment
     folder: Path | None
     about: Mapping[str, Any]
-    progress: Progress | None
+    progress: SweepProgress | None
     order: Callable[[Cell], float]
     workers: int | None
     address: str | None
@@ -216,7 +216,7 @@ class _Run:
         keep = store.append if store else kept.__setitem__
         left = [cell for cell in cells if cell.record not in self.finished]
         there = len(cells) - len(left)
-        now = Glimpse(there, len(cells), there, 0.0, any(cell.longer for cell in cells))
+        now = SweepGlimpse(there, len(cells), there, 0.0, any(cell.longer for cell in cells))
         self._tell(now)
         begun = time.perf_counter()
         for cell, result in self._results(left):
@@ -229,7 +229,7 @@ class _Run:
                 now = replace(now, done=now.done + 1)
                 self._tell(replace(now, record=result))
 
-    def _tell(self, now: Glimpse) -> None:
+    def _tell(self, now: SweepGlimpse) -> None:
         if self.progress and now.cells:
             self.progress(now)
 

@@ -10,8 +10,8 @@ from tables import NOTHING, SELECT, SETTINGS, K, lines_of, made, printed, row
 from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.sections import Claim, Erratum, Expected, Printed
+from replnet.study.sweeps.judged_table import lines
 from replnet.study.sweeps.statements import checked, expectations, shown_errata
-from replnet.study.sweeps.table import lines
 
 
 def errata_of(rows, claims=(), printed=(), expected=(), errata=()):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replnet.measure.metrics import metric
-from replnet.measure.staleness import Answers, Stretches, Updates
+from replnet.measure.stretches import Answers, Stretches, Updates
 
 UPDATES = Updates.of(np.array([1.0, 2.0, 5.0]))
 

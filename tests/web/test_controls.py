@@ -9,7 +9,7 @@ import pytest
 from replnet.network.network import Network, load
 from replnet.text.documents import parse_yaml, shipped_names
 from replnet.text.errors import InputError
-from replnet.web.fields import (
+from replnet.web.controls import (
     Control,
     assigned,
     command,

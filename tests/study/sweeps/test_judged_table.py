@@ -14,9 +14,9 @@ from replnet.measure import verdict
 from replnet.measure.estimate import Estimate
 from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
+from replnet.study.sweeps.judged_table import differences, frame, lines
 from replnet.study.sweeps.statements import contradictions
 from replnet.study.sweeps.sweep import Sweep
-from replnet.study.sweeps.table import differences, frame, lines
 
 
 def words(rows, printed=()):

@@ -73,7 +73,7 @@ def _grow(graph: Any, found: Forest, roots: list[str], level: int) -> None:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
+class NodeCrowd:
     """Nodes drawn as one: those that are alike as a box of dots, or a subtree as a band for each of its levels."""
 
     names: tuple[str, ...]
@@ -104,7 +104,7 @@ class _Unit:
     columns: int = 1
 
 
-def rows(graph: Any, trees: Forest, clients: list[str]) -> tuple[dict[str, Point], list[Crowd]]:
+def rows(graph: Any, trees: Forest, clients: list[str]) -> tuple[dict[str, Point], list[NodeCrowd]]:
     """The places of nodes and the crowds of a picture, in inches; data flows down."""
     lines = _in_lines(graph, trees)
     tops = lines[0]
@@ -209,10 +209,10 @@ def _place(unit: _Unit, left: float) -> float:
     return left + room
 
 
-def _drawn(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[Crowd]]:
+def _drawn(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[NodeCrowd]]:
     """Rows below one another, each as high as its highest crowd."""
     places: dict[str, Point] = {}
-    crowds: list[Crowd] = []
+    crowds: list[NodeCrowd] = []
     dots = sum(len(unit.names) for line in lines for unit in line if unit.together and not unit.bands)
     y = 0.0
     for line in lines:
@@ -221,7 +221,7 @@ def _drawn(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[Crowd]]:
             if not unit.together:
                 places[unit.names[0]] = (unit.x, y)
                 continue
-            crowds.append(Crowd(tuple(unit.names), (left, y - unit.high, right, y), unit.bands))
+            crowds.append(NodeCrowd(tuple(unit.names), (left, y - unit.high, right, y), unit.bands))
             if not unit.bands and dots <= MOST_DOTS:
                 high = math.ceil(len(unit.names) / unit.columns)
                 for at, name in enumerate(unit.names):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replnet.ages.choices import Part, chosen, parts_of
+from replnet.ages.choices import NetworkPart, chosen, parts_of
 from replnet.ages.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
@@ -398,7 +398,7 @@ class _Ages:
         polls = self._graph.one(asked[0], POLLS)
         if polls is not None and set(polls.candidates.tolist()) == set(asked):
             return self._cluster(asked[0], k)
-        above, own, clocks = dict[int, int](), dict[int, InformationAge | Part](), Counter[int]()
+        above, own, clocks = dict[int, int](), dict[int, InformationAge | NetworkPart](), Counter[int]()
         wanted, waiting = frozenset(asked), [*asked]
         while waiting:
             i = waiting.pop()
@@ -411,7 +411,7 @@ class _Ages:
         if clocks.total() > len(clocks):
             raise NoFormulaError(TURNS)
         self._require_apart([i for i, up in above.items() if up < 0])
-        ages = [age for i, age in own.items() if above[i] < 0 and not isinstance(age, Part)]
+        ages = [age for i, age in own.items() if above[i] < 0 and not isinstance(age, NetworkPart)]
         if len(ages) == len(own) and (k == len(asked) or len(set(ages)) == 1):
             return self._share(("best", tuple(sorted(map(id, ages[:k])))), best_of(ages[:k]))
         return chosen(parts_of(above, own, wanted, k), k)
@@ -421,7 +421,7 @@ class _Ages:
         polls = self._graph.one(node, POLLS)
         return polls.candidates.tolist() if polls and wanted.issuperset(polls.candidates.tolist()) else []
 
-    def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | Part]:
+    def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | NetworkPart]:
         """The one upstream of a node or a cluster, and the age relative to that; -1 if there is none or several."""
         whole, downloads = self._age(node), self._downloads(node)
         if downloads is None or downloads.candidates.size != 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
@@ -430,7 +430,7 @@ class _Ages:
         above = -1 if up == self._source else up
         if pool:
             each = range(1, min(len(pool), most) + 1)
-            return above, Part(len(pool), tuple(((comb(len(pool), j), self._spread(node, j)),) for j in each))
+            return above, NetworkPart(len(pool), tuple(((comb(len(pool), j), self._spread(node, j)),) for j in each))
         law, delay = shuffled(successful(self._graph, downloads)), self._graph.delay(up, node)
         return above, self._share((law, delay), delayed(self._share((law, 0.0), direct(law)), delay))
 

@@ -11,7 +11,7 @@ import pytest
 from any_network import drawn_network
 
 import replnet as rn
-from replnet.predictions import predict
+from replnet.predictions import formulas
 from replnet.predictions.pull_graph import PullGraph
 
 E1, E2 = "exponential(rate=1)", "exponential(rate=2)"
@@ -182,9 +182,9 @@ class OneByOne(PullGraph):
 def test_nodes_of_one_kind_have_the_same_formulas(number, monkeypatch):
     """On networks that no one chose, what is said kind by kind is what is said node by node."""
     net = drawn_network(random.Random(f"kinds {number}").choice)
-    by_kind = predict.formulas(net.topology)
-    monkeypatch.setattr(predict, "PullGraph", OneByOne)
-    assert predict.formulas(net.topology) == by_kind
+    by_kind = formulas.formulas(net.topology)
+    monkeypatch.setattr(formulas, "PullGraph", OneByOne)
+    assert formulas.formulas(net.topology) == by_kind
 
 
 def test_there_are_few_kinds_in_large_trees_and_clusters():

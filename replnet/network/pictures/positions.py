@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
+from replnet.network.pictures.forest import MOST_IN_ROW, Forest, NodeCrowd, Point, forest, rows
 from replnet.network.pictures.structure import spread
-from replnet.network.pictures.trees import MOST_IN_ROW, Crowd, Forest, Point, forest, rows
 
 MOST_ON_CIRCLE = 60
 MOST_MAPPED = 20_000  # nodes of a map
@@ -21,15 +21,15 @@ Shape = Literal["rows", "circle", "map"]  # data flows down the rows; the source
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Placement:
     places: dict[str, Point]
     shape: Shape
     size: Point
-    crowds: tuple[Crowd, ...] = ()
+    crowds: tuple[NodeCrowd, ...] = ()
     left_out: int = 0  # nodes without a place of their own
 
     @property
-    def in_inches(self) -> Layout:
+    def in_inches(self) -> Placement:
         """The same with places in inches, from the lower left."""
         wide, high = self.size
         places = {name: (x * wide, y * high) for name, (x, y) in self.places.items()}
@@ -38,7 +38,7 @@ class Layout:
         return replace(self, places=places, crowds=crowds)
 
 
-def layout(graph: Any) -> Layout:
+def layout(graph: Any) -> Placement:
     """As the graph's positions say; else a map if it has links of peers or is no tree and large; else its trees."""
     told = {name: place for name, place in graph.nodes(data="position") if place is not None}
     roles = dict(graph.nodes(data="role"))
@@ -64,7 +64,7 @@ def is_large_mesh(graph: Any, trees: Forest) -> bool:
     return len(trees.level) > MOST_IN_ROW and 4 * sum(extra) > len(trees.level)
 
 
-def mapped(graph: Any, known: dict[str, Point]) -> Layout:
+def mapped(graph: Any, known: dict[str, Point]) -> Placement:
     """Nodes where they are known to lie; others near their neighbours, sources above all and clients below."""
     low, high = (tuple(edge(axis) for axis in zip(*known.values(), strict=True)) for edge in (min, max))
     wide, tall = (max(b - a, 1e-9) for a, b in zip(low, high, strict=True))
@@ -108,7 +108,7 @@ def parted(places: dict[str, Point]) -> dict[str, Point]:
     return parts
 
 
-def scaled(places: dict[str, Point], shape: Shape, crowds: Sequence[Crowd] = (), left_out: int = 0) -> Layout:
+def scaled(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd] = (), left_out: int = 0) -> Placement:
     """What is laid out in inches as shares of the picture."""
     corners = [corner for crowd in crowds for corner in (crowd.box[:2], crowd.box[2:])]
     xs, ys = zip(*places.values(), *corners, strict=True)
@@ -120,10 +120,10 @@ def scaled(places: dict[str, Point], shape: Shape, crowds: Sequence[Crowd] = (),
 
     boxed = tuple(replace(crowd, box=(*share(crowd.box[:2]), *share(crowd.box[2:]))) for crowd in crowds)
     size = min(width, LARGEST[0]), min(height, LARGEST[1])
-    return Layout({name: share(at) for name, at in places.items()}, shape, size, boxed, left_out)
+    return Placement({name: share(at) for name, at in places.items()}, shape, size, boxed, left_out)
 
 
-def arranged(graph: Any, trees: Forest) -> Layout:
+def arranged(graph: Any, trees: Forest) -> Placement:
     """A small cluster around its source; else the levels of its trees as rows."""
     replicas = [name for name in trees.level if graph.nodes[name]["role"] == "replica"]
     polling = sum("polls" in graph.nodes[name] for name in replicas)
