@@ -10,14 +10,8 @@ In it:
     prediction       a predicted number, with where it comes from and how far it can be trusted
     roots            rates that meet a target: where increasing functions cross zero
 
-    cluster          replicas that pull from the source and from one another (P2P VI): which formula stands behind one
-    chains           clusters with Poisson polls: exact, for any number of replicas
-    sampled_paths    clusters of few replicas with any laws, by sampled paths of their polls
-    renewal_limit    clusters of very many replicas, with any laws
-
-    contacts         who asks whom at Poisson instants, with nodes that are alike taken together
-    informed_sets    Poisson pulls among any nodes: the freshest of several copies, exact while there are few sets
-    spreading        Poisson pulls among any nodes: each one's copy, exact on forests and between bounds elsewhere
+    clusters         replicas that pull from the source and from one another (P2P VI)
+    overlays         Poisson pulls along any links
     choices          the freshest of several copies, some of which come by shared ways
 
     curve            functions of time as piecewise polynomials: fitted, integrated, convolved

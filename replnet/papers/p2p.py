@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, NamedTuple
 
-from replnet.ages.cluster import all_superposed, cluster
+from replnet.ages.clusters.cluster import all_superposed, cluster
 from replnet.ages.information_age import CASCADE, DIRECT, REDUNDANT, InformationAge, best_of, direct, pull
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.roots import Family, UnreachableError, rate_for

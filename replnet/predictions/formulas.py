@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replnet.ages.choices import NetworkPart, chosen, parts_of
-from replnet.ages.cluster import NO_RECENT, cluster
+from replnet.ages.clusters.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, Never, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
 from replnet.ages.transient import SINCE

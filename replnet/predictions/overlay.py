@@ -1,8 +1,8 @@
 """Copies that come by Poisson pulls alone, along whatever links: their ages, node by node (beyond P2P VI).
 
 Of a node count all from whom its copy could have come. If they all ask at Poisson instants, few sets of them matter
-or many (`ages/informed_sets`): with few the age is exact, for the freshest of several copies too; with many it is
-exact for one copy where the links are a forest, and lies between two bounds elsewhere (`ages/spreading`).
+or many: with few the age is exact, for the freshest of several copies too; with many it is exact for one copy where the
+links are a forest, and lies between two bounds elsewhere (`ages/overlays`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import final
 
 from replnet.ages.choices import NetworkPart, chosen
-from replnet.ages.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.information_age import InformationAge, never
-from replnet.ages.informed_sets import TooManySetsError, choices, set_ages, single
+from replnet.ages.overlays.contacts import Contact, Hits, Kinds, kinds_of
+from replnet.ages.overlays.informed_sets import TooManySetsError, choices, set_ages, single
+from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, NearAge, near_ages, near_together
 from replnet.ages.prediction import NoFormulaError
-from replnet.ages.spreading import MOST_MESSAGES, TOO_MANY, NearAge, near_ages, near_together
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import both_ways, require_steady, successful

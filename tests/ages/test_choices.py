@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.ages.choices import NetworkPart, chosen, parts_of
-from replnet.ages.contacts import Contact
 from replnet.ages.information_age import best_of, direct
+from replnet.ages.overlays.contacts import Contact
 from replnet.laws import law
 
 LAWS = ["exponential(rate=1)", "constant(rate=2)", "pareto(alpha=3, rate=1)", "uniform(low=0, high=1)"]

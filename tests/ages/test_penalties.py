@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from laws_of_intervals import best_constant, dominates
 from scipy.integrate import quad
 
-from replnet.ages.cluster import cluster
+from replnet.ages.clusters.cluster import cluster
 from replnet.ages.information_age import best_of, delayed, direct, never, pull
 from replnet.ages.penalties import (
     charge,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from laws_of_intervals import FAMILIES, best_constant, dominates, laws
 
 import replnet as rn
-from replnet.ages.cluster import cluster
+from replnet.ages.clusters.cluster import cluster
 from replnet.ages.information_age import delayed, direct, pull
 from replnet.ages.roots import UnreachableError, rate_for
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto

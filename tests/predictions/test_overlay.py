@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import replnet as rn
-from replnet.ages import spreading
+from replnet.ages.overlays import spreading
 from replnet.ages.prediction import NoFormulaError
 from replnet.predictions import overlay
 from replnet.predictions.overlay import Overlay, _kinds

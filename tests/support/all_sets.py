@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from replnet.ages.contacts import Contact, Kinds, kinds_of
+from replnet.ages.overlays.contacts import Contact, Kinds, kinds_of
 
 RATES = st.sampled_from([0.1, 0.5, 1.0, 4.0])
 

@@ -16,7 +16,7 @@ from paper import FAMILIES, reproduced
 from paths import task
 
 import replnet as rn
-from replnet.ages.cluster import all_superposed
+from replnet.ages.clusters.cluster import all_superposed
 from replnet.engines.array import runner
 from replnet.measure.estimate import Estimate, ratio
 from replnet.papers.p2p import poll_rate

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, final
 
-from replnet.ages.cluster import NO_RECENT, cluster
+from replnet.ages.clusters.cluster import NO_RECENT, cluster
 from replnet.ages.prediction import Prediction
 from replnet.ages.roots import UnreachableError, narrowed
 from replnet.laws.text import at_rate

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from replnet.ages.chains import VANISHED, poisson_mixture
-from replnet.ages.contacts import Asking, Kinds, draws
+from replnet.ages.clusters.chains import VANISHED, poisson_mixture
 from replnet.ages.curve import Curve, fit
 from replnet.ages.information_age import InformationAge
+from replnet.ages.overlays.contacts import Asking, Kinds, draws
 from replnet.ages.panels import Scales
 from replnet.ages.prediction import Basis
 from replnet.laws.law import Array

@@ -40,13 +40,13 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.chains import Chain, Cluster, DownloadChain
+from replnet.ages.clusters.chains import Chain, Cluster, DownloadChain
+from replnet.ages.clusters.renewal_limit import Crowd
+from replnet.ages.clusters.sampled_paths import SampledSpread
 from replnet.ages.curve import Curve, clean_edges, fit
 from replnet.ages.information_age import InformationAge, best_of, direct, pull
 from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, Prediction
-from replnet.ages.renewal_limit import Crowd
-from replnet.ages.sampled_paths import SampledSpread
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
 from replnet.text.errors import FieldError

@@ -32,9 +32,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.ages.contacts import Hits, Kinds
 from replnet.ages.curve import NODES, Curve, panel_points, to_powers, unresolved
 from replnet.ages.information_age import InformationAge, never
+from replnet.ages.overlays.contacts import Hits, Kinds
 from replnet.ages.panels import Scales, thinned
 from replnet.ages.prediction import Basis, NoFormulaError
 from replnet.laws.law import Array, Flags, Floats, Ints

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from replnet.ages.chains import Chain, DownloadChain
-from replnet.ages.cluster import cluster
+from replnet.ages.clusters.chains import Chain, DownloadChain
+from replnet.ages.clusters.cluster import cluster
+from replnet.ages.clusters.sampled_paths import SampledSpread
 from replnet.ages.information_age import quadrature
-from replnet.ages.sampled_paths import SampledSpread
 from replnet.laws import (
     Constant,
     Empirical,

@@ -34,7 +34,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.chains import Cluster
+from replnet.ages.clusters.chains import Cluster
 from replnet.ages.curve import (
     GAUSS_NODES,
     GAUSS_WEIGHTS,

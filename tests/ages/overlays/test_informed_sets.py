@@ -9,10 +9,10 @@ from all_sets import RATES, by_all_sets, contact_networks, kinds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.ages import informed_sets
-from replnet.ages.cluster import cluster
-from replnet.ages.contacts import Contact
-from replnet.ages.informed_sets import MOST_SETS, TooManySetsError, choices, set_ages, single
+from replnet.ages.clusters.cluster import cluster
+from replnet.ages.overlays import informed_sets
+from replnet.ages.overlays.contacts import Contact
+from replnet.ages.overlays.informed_sets import MOST_SETS, TooManySetsError, choices, set_ages, single
 from replnet.laws import law
 
 

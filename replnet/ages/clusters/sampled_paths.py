@@ -30,7 +30,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.chains import Cluster
+from replnet.ages.clusters.chains import Cluster
 from replnet.ages.curve import Curve, Extended, clean_edges, fit
 from replnet.ages.prediction import Basis, Prediction
 from replnet.laws.law import Array, Law

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from cluster_simulation import Cluster, random_cluster
 
-from replnet.ages.chains import Chain
-from replnet.ages.cluster import FiniteCrowd, all_superposed, cluster, crowd
+from replnet.ages.clusters.chains import Chain
+from replnet.ages.clusters.cluster import FiniteCrowd, all_superposed, cluster, crowd
+from replnet.ages.clusters.sampled_paths import RESOLVED
 from replnet.ages.information_age import best_of, direct, pull, quadrature
-from replnet.ages.sampled_paths import RESOLVED
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Hyperexponential, Pareto, Uniform, Weibull
 
 ONE = Exponential(rate=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from replnet.ages.renewal_limit import marched, poisson_limit
+from replnet.ages.clusters.renewal_limit import marched, poisson_limit
 from replnet.laws import Constant, Exponential, Lattice, Pareto
 
 ONE = Exponential(rate=1)

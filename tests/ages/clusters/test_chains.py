@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.ages.chains import Chain, DownloadChain, birth_rates
-from replnet.ages.cluster import cluster, crowd
+from replnet.ages.clusters.chains import Chain, DownloadChain, birth_rates
+from replnet.ages.clusters.cluster import cluster, crowd
 from replnet.ages.information_age import quadrature
 from replnet.laws import Constant, Exponential, Pareto
 

@@ -7,10 +7,10 @@ import pytest
 from all_sets import RATES, by_all_sets, contact_networks, kinds
 from hypothesis import given, settings
 
-from replnet.ages.contacts import Contact, kinds_of
 from replnet.ages.information_age import delayed, direct, pull
+from replnet.ages.overlays.contacts import Contact, kinds_of
+from replnet.ages.overlays.spreading import MOST_MESSAGES, near_ages
 from replnet.ages.prediction import NoFormulaError
-from replnet.ages.spreading import MOST_MESSAGES, near_ages
 from replnet.laws import law
 
 

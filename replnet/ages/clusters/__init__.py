@@ -1,0 +1,9 @@
+"""Replicas that pull from the source and from one another (P2P VI), as information ages.
+
+In it:
+
+    cluster        which formula stands behind one, and what lies between few replicas and very many
+    chains         Poisson polls: exact, for any number of replicas
+    sampled_paths  few replicas with any laws, by sampled paths of their polls
+    renewal_limit  very many replicas, with any laws
+"""
