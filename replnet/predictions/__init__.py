@@ -2,7 +2,8 @@
 
 In it:
 
-    formulas      the information age of every node, composed along the graph of a network
+    formulas      what is predicted for every group and metric, or why nothing is
+    source_ages   how old the copies of one source are, node by node, composed along the graph of a network
     pull_graph    who asks whom in a network, as formulas read it
     overlay       copies that come by Poisson pulls alone, along whatever links
     many_sources  the copies of many sources at once, and all of them together
