@@ -25,8 +25,8 @@ import numpy as np
 
 import replnet as rn
 from replnet.engines.array import runner
+from replnet.engines.path import Task
 from replnet.engines.plan import plan
-from replnet.engines.tally import Task
 from replnet.measure.estimate import Estimate, ratio
 from replnet.predictions.formulas import formulas
 from replnet.study.caveats import behind, heavy

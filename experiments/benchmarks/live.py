@@ -22,8 +22,8 @@ from typing import Any
 import ray
 
 import replnet as rn
+from replnet.engines.path import Task
 from replnet.engines.plan import plan
-from replnet.engines.tally import Task
 from replnet.live import Live, ray_cluster, run_live
 
 PEERS = 8

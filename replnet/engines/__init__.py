@@ -6,6 +6,7 @@ What all of them share:
     start      where a path begins so that its state at time zero is stationary, and how that is proven
     outages    who is down when, which ways are cut, and which messages are lost
     lines      bandwidth: what nodes spend it on, and the lines that form where it is limited
+    path       what is asked of all replications alike, and what comes of one, by group and metric
     tally      what a path amounts to: stretches of copies and answers, added up by group and source
     log        what happened on a path, in columns
 

@@ -30,9 +30,10 @@ from replnet.engines.passes import (
     plain_pass,
     whole_pass,
 )
+from replnet.engines.path import Path, Task, download_rates, joined
 from replnet.engines.pulls import SLICE, Askers, Pulls, runs
 from replnet.engines.start import depths, further
-from replnet.engines.tally import JUST_NOW, UNKNOWN, Path, Tally, Task, download_rates, joined
+from replnet.engines.tally import JUST_NOW, UNKNOWN, Tally
 from replnet.engines.tree_pass import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork

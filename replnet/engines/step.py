@@ -13,10 +13,11 @@ import numpy as np
 
 from replnet.engines.lines import load, settling
 from replnet.engines.outages import Hazards
+from replnet.engines.path import Path, Task, rates, shares
 from replnet.engines.plan import Plan
 from replnet.engines.runner import Agenda, Instants, Parcel, Runner, clockwork, phases
 from replnet.engines.start import depths, further
-from replnet.engines.tally import JUST_NOW, UNKNOWN, Path, Task, rates, shares
+from replnet.engines.tally import JUST_NOW, UNKNOWN
 from replnet.engines.watcher import Watcher
 from replnet.laws.law import Floats, Law
 from replnet.laws.processes.streams import seed_words

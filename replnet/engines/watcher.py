@@ -13,8 +13,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from replnet.engines.log import ANSWER, FAILED, NO_ONE, OFFER, REPLY, START, Keep, Scribe, undecided
+from replnet.engines.path import Shares, Sums, Task
 from replnet.engines.runner import Parcel, clockwork
-from replnet.engines.tally import UNKNOWN, Shares, Sums, Tally, Task
+from replnet.engines.tally import UNKNOWN, Tally
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import Words
 from replnet.measure.stretches import Updates

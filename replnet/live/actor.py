@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, final
 
+from replnet.engines.path import Task
 from replnet.engines.step import run_path
-from replnet.engines.tally import Task
 from replnet.live.clocks import Heartbeat, machine
 from replnet.live.host import Assignment, Host, Logged, Report
 from replnet.live.time_scale import GAP, Echo, Echoed, shortest

@@ -14,9 +14,9 @@ from typing import Any, Literal, final
 import numpy as np
 
 from replnet.engines.outages import DOWN, Outages
+from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan
 from replnet.engines.step import Walk, to_zero
-from replnet.engines.tally import Path, Task
 from replnet.laws.law import Floats
 from replnet.laws.processes.streams import seed_words
 from replnet.live import ray_cluster

@@ -19,8 +19,8 @@ import numpy as np
 from replnet.engines.lines import load
 from replnet.engines.log import Columns
 from replnet.engines.outages import Hazards
+from replnet.engines.path import Shares, Sums, Task, rates, shares
 from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Present, Runner
-from replnet.engines.tally import Shares, Sums, Task, rates, shares
 from replnet.engines.watcher import NodeStates, Watcher
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import seed_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from replnet.engines.tally import Path
+from replnet.engines.path import Path
 from replnet.engines.watcher import NodeStates
 from replnet.laws.law import Floats
 from replnet.live.clocks import Offset, Standstill

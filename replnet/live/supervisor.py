@@ -21,8 +21,8 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
+from replnet.engines.path import Task
 from replnet.engines.step import longest
-from replnet.engines.tally import Task
 from replnet.engines.watcher import NodeStates
 from replnet.live import ray_cluster
 from replnet.live.actor import Status

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from replnet.engines.path import Path, Task
 from replnet.engines.plan import MOST_CHOICES, Plan, plan
 from replnet.engines.start import require_order
-from replnet.engines.tally import Path, Task
 from replnet.laws.guarded import Guarded
 from replnet.measure.estimate import FEWEST
 from replnet.measure.metrics import Metric, metrics

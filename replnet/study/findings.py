@@ -12,8 +12,8 @@ import numpy as np
 
 from replnet.ages.prediction import Prediction
 from replnet.engines.lines import settling
+from replnet.engines.path import Path
 from replnet.engines.plan import Plan
-from replnet.engines.tally import Path
 from replnet.laws.law import Floats, Ints
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.metrics import Metric

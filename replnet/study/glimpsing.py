@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replnet.engines.tally import Path
+from replnet.engines.path import Path
 from replnet.live import Glimpse, Watch
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import Any, final
 
 import numpy as np
 
+from replnet.engines.path import Path
 from replnet.engines.plan import plan
-from replnet.engines.tally import Path
 from replnet.laws.law import Floats
 from replnet.measure.estimate import Estimate
 from replnet.measure.metrics import metrics

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Any, Literal
 
 from replnet.ages.prediction import Prediction
+from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan, plan
 from replnet.engines.step import Lateness, run_path
-from replnet.engines.tally import Path, Task
 from replnet.laws.law import Law
 from replnet.live import Glimpse, Live, LiveLost, Log, Outage, Unreachable, Watch, ray_meanwhile, run_live
 from replnet.live.placement import work_of

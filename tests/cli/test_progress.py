@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from replnet.cli import main, progress
-from replnet.live import Outage
-from replnet.live import SweepGlimpse as LiveGlimpse
+from replnet.live import Glimpse, Outage
 from replnet.live.clocks import Standstill
 from replnet.network import network as networks
 from replnet.report import section as sections
@@ -178,9 +177,9 @@ def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
 # ---- A live run
 
 
-def glimpse(now: float = 5.0, messages: int = 100, lost: tuple[Outage, ...] = ()) -> LiveGlimpse:
+def glimpse(now: float = 5.0, messages: int = 100, lost: tuple[Outage, ...] = ()) -> Glimpse:
     shares = np.array([0.5, np.nan])
-    return LiveGlimpse(now, 20.0, ("level 1", "clients"), shares, (1, 10, 0, 5), messages, 0.002, lost)
+    return Glimpse(now, 20.0, ("level 1", "clients"), shares, (1, 10, 0, 5), messages, 0.002, lost)
 
 
 def test_words_say_how_far_how_fast_how_late_and_what_failed():

@@ -12,8 +12,8 @@ from paths import assert_close, task
 import replnet as rn
 from replnet.engines import array, start
 from replnet.engines.layout import Layout
+from replnet.engines.path import Path, Task
 from replnet.engines.plan import plan
-from replnet.engines.tally import Path, Task
 from replnet.network.network import Network
 from replnet.network.topology import REPLICA
 from replnet.study.emulate import emulate

@@ -13,9 +13,9 @@ from paths import ABSENT, assert_agree, rows, task
 import replnet as rn
 from replnet.engines import array, step
 from replnet.engines.log import EVENTS, FAILED, START, Columns
+from replnet.engines.path import Path
 from replnet.engines.plan import plan
 from replnet.engines.start import further
-from replnet.engines.tally import Path
 
 TREE = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="pareto(alpha=3, rate=2)", delay=0.05)
 CLUSTER = rn.cooperative(

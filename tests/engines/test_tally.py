@@ -14,7 +14,7 @@ from replay import NAMES, Replay
 
 from replnet.engines import array, step
 from replnet.engines.log import Columns
-from replnet.engines.tally import Task
+from replnet.engines.path import Task
 
 LINES = ("service_rate", "queueing_delay", "rejected")  # of which logs say nothing
 

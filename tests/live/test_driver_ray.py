@@ -19,8 +19,8 @@ from networks import NAMED
 
 import replnet as rn
 from replnet.engines import step
+from replnet.engines.path import Task
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan, plan
-from replnet.engines.tally import Task
 from replnet.live import LiveLost, Unreachable, actor, driver, ray_cluster, run_live, supervisor
 from replnet.live.clocks import Offset
 
@@ -321,7 +321,7 @@ ALONE = """
 import replnet as rn
 from replnet.live import run_live
 from replnet.engines.plan import plan
-from replnet.engines.tally import Task
+from replnet.engines.path import Task
 network = rn.cascade(depth=2, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)")
 live = run_live(Task(plan(network), 1, 1e4), hosts=2, time_scale=0.2, watch=lambda glimpse: print("up", flush=True))
 print(live.cut_short)
@@ -363,7 +363,7 @@ from ray.cluster_utils import Cluster
 import replnet as rn
 from replnet.live import LiveLost, ray_cluster, run_live
 from replnet.engines.plan import plan
-from replnet.engines.tally import Task
+from replnet.engines.path import Task
 
 compiled = plan(rn.cooperative(replicas=10, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)",
                                polls="exponential(rate=4)"))

@@ -9,7 +9,7 @@ import pytest
 
 import replnet as rn
 from replnet.ages.prediction import Prediction
-from replnet.engines.tally import Path
+from replnet.engines.path import Path
 from replnet.measure.estimate import Estimate
 from replnet.measure.row import Row, judged
 from replnet.measure.verdict import Comparison

@@ -12,8 +12,8 @@ from command_line import started
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
 from replnet.engines import step
+from replnet.engines.path import Task
 from replnet.engines.plan import plan
-from replnet.engines.tally import Task
 from replnet.live import Live, Outage
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.outcome import HostSummary, Summary

@@ -12,9 +12,9 @@ from networks import NAMED
 import replnet as rn
 from replnet.engines import step
 from replnet.engines.log import EVENTS, Columns
+from replnet.engines.path import Shares, Task
 from replnet.engines.plan import Plan
 from replnet.engines.runner import Instants
-from replnet.engines.tally import Shares, Task
 from replnet.laws.processes.streams import seed_words
 from replnet.live.host import Assignment, Host, Logged, Report, amounts, assignments
 from replnet.live.placement import place

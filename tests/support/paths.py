@@ -11,9 +11,9 @@ import pytest
 import replnet as rn
 from replnet.engines import array, step
 from replnet.engines.log import Columns
+from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan, plan
 from replnet.engines.start import MOST_DATED
-from replnet.engines.tally import Path, Task
 from replnet.measure.metrics import metrics
 from replnet.network.topology import REPLICA, Topology
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from replnet.engines.log import EVENTS, Columns
 from replnet.engines.outages import DOWN, Outages
+from replnet.engines.path import Shares, Task
 from replnet.engines.runner import clockwork
-from replnet.engines.tally import Shares, Task
 from replnet.laws.processes.streams import seed_words
 from replnet.network.topology import REPLICA
 

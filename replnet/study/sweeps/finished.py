@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path as File
 from typing import Any, final
 
-from replnet.engines.tally import Path
+from replnet.engines.path import Path
 from replnet.measure.verdict import overall
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment
