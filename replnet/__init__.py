@@ -69,12 +69,13 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.network.network import (
         Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
     )  # fmt: skip
-    from replnet.report.section import open, sweep
-    from replnet.study.sweeps.finished import compare
+    from replnet.study.sweeps.finished import compare, open
     from replnet.study.sweeps.sizing import size
+    from replnet.study.sweeps.sweep import sweep
+    from replnet.report.reproduction import reproduce
     from replnet.histories.audit import audit
     from replnet.histories.change_rate import change_rate
-    from replnet.histories.trace_fit import fit_trace
+    from replnet.histories.trace_fit import fit
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
@@ -85,12 +86,13 @@ _HOMES = {
     "replnet.study.predict": ("formula", "predict"),
     "replnet.papers.formula": ("formulas",),
     "replnet.study.emulate": ("emulate",),
-    "replnet.report.section": ("open", "sweep"),
-    "replnet.study.sweeps.finished": ("compare",),
+    "replnet.study.sweeps.finished": ("compare", "open"),
     "replnet.study.sweeps.sizing": ("size",),
+    "replnet.study.sweeps.sweep": ("sweep",),
+    "replnet.report.reproduction": ("reproduce",),
     "replnet.histories.audit": ("audit",),
     "replnet.histories.change_rate": ("change_rate",),
-    "replnet.histories.trace_fit": ("fit_trace",),
+    "replnet.histories.trace_fit": ("fit",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
@@ -119,7 +121,7 @@ __all__ = [  # written out, as type checkers read it
     "emulate",
     "erlang",
     "exponential",
-    "fit_trace",
+    "fit",
     "formula",
     "formulas",
     "gamma",
@@ -135,6 +137,7 @@ __all__ = [  # written out, as type checkers read it
     "pareto",
     "predict",
     "redundant",
+    "reproduce",
     "scipy",
     "shuffled",
     "single",
@@ -149,6 +152,8 @@ __all__ = [  # written out, as type checkers read it
 
 
 def __getattr__(name: str) -> Any:
+    if name == "network":  # a part whose functions are for users too: rn.network.draw
+        return import_module("replnet.network")
     if name not in _HOME:
         raise AttributeError(f"module 'replnet' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

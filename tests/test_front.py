@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import replnet as rn
@@ -55,7 +56,7 @@ def test_histories_are_files_or_times():
     rng = np.random.default_rng(1)
     updates, downloads = (np.cumsum(rng.exponential(1, 400)) for _ in range(2))
     assert rn.audit(updates, downloads).updates > 300
-    assert rn.fit_trace(updates).fits
+    assert rn.fit(updates).fits
 
 
 def test_what_only_live_runs_take_is_refused_by_name():
@@ -67,6 +68,33 @@ def test_what_only_live_runs_take_is_refused_by_name():
         rn.emulate("cascade", engine="live", workers=2)
 
 
+def test_results_are_drawn_and_written(tmp_path):
+    found = rn.emulate("cascade", horizon=2000, measure=["lag", "freshness at 0:2:3"], workers=0)
+    assert found.plot().axes[0].get_xlabel() == "time"
+    assert found.plot("lag").axes[0].get_ylabel() == "lag"
+    with pytest.raises(ValueError, match="metric: 'leg' has no row"):
+        found.plot("leg")
+    assert rn.predict("cascade").plot().axes[0].get_xlabel() == "group"
+    found.to_parquet(tmp_path / "x.parquet")
+    assert pd.read_parquet(tmp_path / "x.parquet").equals(found.table)
+
+
+def test_experiments_of_the_papers_are_reproduced(tmp_path):
+    ended = []
+    found = rn.reproduce(
+        "p2p/fig3", "p2p/table1", quick=True, out=tmp_path, workers=0, ended=lambda one, seconds: ended.append(one)
+    )
+    assert found.table["experiment"].tolist() == ["p2p/fig3", "p2p/table1"]
+    assert (found.verdict, found.incomplete) == ("agree", False)
+    assert tuple(ended) == found.sweeps
+    assert found.page == tmp_path / "report.html"
+    assert rn.open(tmp_path / "p2p" / "fig3").hash == found.sweeps[0].hash
+    with pytest.raises(ValueError, match="there is no 'p2p/fig33'"):
+        rn.reproduce("p2p/fig33")
+
+
 def test_a_network_is_drawn(tmp_path):
+    rn.network.draw("cascade", tmp_path / "by_name.svg")
+    assert "<svg" in (tmp_path / "by_name.svg").read_text()
     rn.load("cascade").draw(tmp_path / "tree.svg")
     assert "<svg" in (tmp_path / "tree.svg").read_text()

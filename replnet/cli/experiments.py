@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,14 @@ from replnet.cli.explanation import explain_sweep
 from replnet.cli.main import DIFFERS, EXPLAIN, FINE, INCOMPLETE, STRICT, code_of, commands, formats, overriding, workers
 from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
-from replnet.text.numbers import number, plain, span
+from replnet.text.numbers import number, plain, span, text
 
 if TYPE_CHECKING:
     from replnet.study.experiment.experiment import Experiment
-    from replnet.study.sweeps.sweep import Sweep
+    from replnet.study.sweeps.sweep import Sweep, SweepProgress
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FORMAT = formats("markdown")
-REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
 
 
 @commands.command()
@@ -90,12 +89,21 @@ def _asked(
 
 def _run(asked: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
     """The cells that are not finished, in sight of the user."""
-    from replnet.study.sweeps import sweep as sweeps
+    from replnet.study.sweeps.sweep import sweep
+
+    with _watched(title) as look:
+        return sweep(asked, folder, progress=look, **pool)
+
+
+@contextmanager
+def _watched(title: str) -> Iterator[SweepProgress | None]:
+    """In sight of the user, who is told what to do where Ray is lost."""
+    from replnet.study.sweeps.sweep import RayLost
 
     with watched(title) as look:
         try:
-            return sweeps.sweep(asked, folder, progress=look, **pool)
-        except sweeps.RayLost as error:
+            yield look
+        except RayLost as error:
             error.add_note("what is finished is kept; the same command carries on")
             raise
 
@@ -147,13 +155,13 @@ def status(folder: Path) -> int:
                    "[default: FOLDER/report]")  # fmt: skip
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep or run in FOLDER, finished or not: one HTML page, figures as SVG, data as CSV."""
-    from replnet.report import section as reports
     from replnet.report import write as write_report
-    from replnet.report.section import section
+    from replnet.report.section import section_of
+    from replnet.study.sweeps.finished import Sweep
 
     with working("reading the run, and drawing its figures"):
-        found = reports.open(folder)
-        page = write_report(output or folder / "report", [section(found)], found.experiment.title, found.provenance)
+        found = Sweep.read(folder)
+        page = write_report(output or folder / "report", [section_of(found)], found.experiment.title, found.provenance)
     echo(page)
     if found.incomplete:
         echo(f"incomplete: {found.incomplete}", err=True)
@@ -193,64 +201,27 @@ def compare(first: Path, second: Path, form: str) -> int:
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
-    from replnet.report import write as write_report
-    from replnet.report.page import in_words
-    from replnet.report.section import section
-    from replnet.study.experiment.experiment import load_experiment
+    from replnet.report.reproduction import COLUMNS, reproduce
     from replnet.text.extras import require_extra
 
     require_extra("matplotlib", "reproduce")  # before it has run for minutes
     folder = output or Path("reproduced-quick" if quick else "reproduced")
-    found: list[Sweep] = []
-    chosen = _chosen(names)
-    for at, name in enumerate(chosen, 1):
-        asked = load_experiment(name)
-        begun = time.perf_counter()
-        one = _run(asked.quick() if quick else asked, folder / name, f"{name} ({at} of {len(chosen)})", **pool)
-        found.append(one)
-        echo(f"{name}: {one.verdict or 'done'} in {span(time.perf_counter() - begun)}", err=True)
-        if one.stopped:
-            break
+
+    def ended(one: Sweep, seconds: float) -> None:
+        echo(f"{one.experiment.name}: {one.verdict or 'done'} in {span(seconds)}", err=True)
+
+    found = reproduce(*names, quick=quick, out=folder, watch=_watched, ended=ended, **pool)
     if form == "json":
-        print_json([sweep_data(one) for one in found])
+        print_json([sweep_data(one) for one in found.sweeps])
     elif form == "csv":
-        for one in found:
+        for one in found.sweeps:
             write_sweep(one, form)
     else:
-        print_table(REPRODUCED, [_reproduced(one) for one in found], form)
-    for one in found:
+        print_table(COLUMNS, [[text(row[name]) for name in COLUMNS] for row in found.rows], form)
+    for one in found.sweeps:
         say(one)
-    parts = [section(one) for one in found]
-    echo(f"in all: {in_words(parts)}", err=True)
-    origin = {name: value for name, value in found[0].provenance.items() if name != "specification"} if found else {}
-    echo(f"report: {write_report(folder, parts, 'The papers, reproduced', origin)}", err=True)
-    if any(one.incomplete for one in found):
+    echo(f"in all: {found.words}", err=True)
+    echo(f"report: {found.page}", err=True)
+    if found.incomplete:
         echo("carry on with: the same command", err=True)
-    return code_of(*found)
-
-
-def _chosen(names: Sequence[str]) -> list[str]:
-    """Experiments by name, or by the folder they are in; all of them if there is no name."""
-    from replnet.text.documents import shipped_names
-    from replnet.text.errors import suggestion
-
-    known = shipped_names("experiments")
-    found = dict[str, None]()
-    for name in names:
-        wanted = name.removeprefix("experiments/").removesuffix(".yaml").strip("/")
-        mine = [one for one in known if one == wanted or one.startswith(f"{wanted}/")]
-        if not mine:
-            papers = {one.partition("/")[0] for one in known}
-            raise ValueError(f"reproduce: there is no {name!r} ({suggestion(wanted, [*papers, *known])})")
-        found |= dict.fromkeys(mine)
-    return list(found) if names else known
-
-
-def _reproduced(one: Sweep) -> list[str]:
-    """A line about an experiment of a paper."""
-    holding = [not claim.fails for claim in one.claims]
-    claims = f"{sum(holding)} of {len(holding)}" if holding else ""
-    words = [row["printed_verdict"] for row in one.rows if row["printed_verdict"]]
-    printed = f"{words.count('agree')} of {len(words)} agree" if words else ""
-    errata = str(len(one.errata)) if one.errata else ""
-    return [one.experiment.name, f"{one.done:,}", claims, printed, errata, one.verdict, one.incomplete[:60]]
+    return code_of(*found.sweeps)

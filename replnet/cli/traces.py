@@ -84,11 +84,11 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, form: str) -> int:
     """Laws of the intervals in FILE, their tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
-    from replnet.histories.trace_fit import TARGETS, fit_trace
+    from replnet.histories.trace_fit import TARGETS, fit
 
     with progress() as report:
         report(0.5, "fitting laws, and replaying the record under downloads of many rates")
-        found = fit_trace(file, targets or TARGETS, seed)
+        found = fit(file, targets or TARGETS, seed)
     write_fit(found, form)
     if output is not None:
         from replnet.report.trace_plots import draw

@@ -61,11 +61,11 @@ class TraceFit:
     needs: list[Row]
 
 
-def fit_trace(history: Recorded, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
+def fit(history: Recorded, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
     """The laws of the intervals of a history, a file or times, and what they leave out.
 
     >>> import numpy as np
-    >>> found = rn.fit_trace(np.random.default_rng(1).exponential(2.0, 1000).cumsum())
+    >>> found = rn.fit(np.random.default_rng(1).exponential(2.0, 1000).cumsum())
     >>> found.history.times.size, len(found.fits) > 5
     (1000, True)
     """

@@ -21,7 +21,18 @@ What it means:
     pictures       networks as text and as pictures
 """
 
-from replnet.network.network import Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single
+from replnet.network.network import (
+    Network,
+    aggregate,
+    cascade,
+    compose,
+    cooperative,
+    draw,
+    graph,
+    load,
+    redundant,
+    single,
+)
 from replnet.text.documents import shipped, shipped_names
 from replnet.text.errors import InputError, Problem
 
@@ -33,6 +44,7 @@ __all__ = [
     "cascade",
     "compose",
     "cooperative",
+    "draw",
     "graph",
     "load",
     "redundant",

@@ -140,6 +140,14 @@ class Network:
         return text + svg(self)
 
 
+def draw(network: Given, path: str | Path) -> None:
+    """A picture of the network as a PNG, SVG or PDF, by the name of the file.
+
+    >>> rn.network.draw("cascade", "tree.svg")
+    """
+    network_of(network).draw(path)
+
+
 Given = Any
 """A network as users give it: made, the name of one that comes with replnet, a file, or a NetworkX graph."""
 

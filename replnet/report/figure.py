@@ -27,7 +27,7 @@ LONGEST = 30  # letters of a label
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": SIZE - 1, "borderaxespad": 0.3}
 
 
-def plot(section: Section) -> Any:
+def figure_of(section: Section) -> Any:
     """A matplotlib Figure of the section."""
     plan = arrange(section)
     if plan is None:

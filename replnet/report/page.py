@@ -106,7 +106,7 @@ def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any])
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
-def notebook(section: Section) -> str:
+def in_notebook(section: Section) -> str:
     """The section as a piece of HTML that brings its style along."""
     (name,) = _named([section])
     body = _section(section, name)

@@ -1,27 +1,21 @@
-"""What a report is made of: one section per experiment, as plain as the figure and the page need it.
-
-A sweep, or its directory, becomes a section here; and sweeps draw themselves as their sections.
-"""
+"""What a report is made of: sections, as plain as the figure and the page need them; of a sweep, or of one result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, wraps
-from pathlib import Path
-from typing import Any, ParamSpec, final
+from functools import cached_property
+from typing import Any, final
 
-from replnet.measure.row import TIME
+from replnet.measure.row import AT, TIME
 from replnet.study.experiment.axes import Axis
 from replnet.study.experiment.experiment import Experiment
 from replnet.study.experiment.sections import GROUP, SUBJECTS
-from replnet.study.sweeps import sweep as sweeps
+from replnet.study.result import Result
+from replnet.study.sweeps.finished import Sweep
 from replnet.study.sweeps.judged_table import frame
 from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
-from replnet.study.sweeps.sweep import Sweep
 from replnet.text.errors import InputError
-
-P = ParamSpec("P")
 
 LOGS = frozenset({"x", "y"})
 FINEST, BUDGET = 60, 150  # points of a predicted curve, and of all curves of a figure
@@ -105,8 +99,26 @@ def holds(claim: Checked) -> bool:
     return not claim.fails and True in (claim.measured, claim.predicted)
 
 
-def section(sweep: Sweep) -> Section:
-    """All that a report says of a sweep."""
+def section_of(of: Sweep | Result, metric: str | None = None) -> Section:
+    """All that a report says of a sweep, or of a network that was predicted or emulated; with a figure of this metric
+    if it is named."""
+    made = _of_sweep(of) if isinstance(of, Sweep) else _of_result(of)
+    known = dict.fromkeys(name for row in made.rows for name in (row["metric"], row["metric"].partition(AT)[0]))
+    if metric is None:
+        return made
+    if metric not in known:
+        raise ValueError(f"metric: {metric!r} has no row ({', '.join(filter(None, known))})")
+    x = made.figure.x if made.figure and made.figure.x != TIME else GROUP
+    timed = not any(row["metric"] == metric for row in made.rows)
+    return replace(made, figure=FigureSpec(TIME if timed else x, metric))
+
+
+def _of_result(result: Result) -> Section:
+    figure = _usual_figure([row.metric for row in result.rows], [], many=True)
+    return Section(result.title, result.title, result.table, (), result.verdict, figure=figure)
+
+
+def _of_sweep(sweep: Sweep) -> Section:
     e = sweep.experiment
     told = ("values", "vary", "zip", *SUBJECTS, "set", "measure", "groups")
     run = {name: value for name, value in asdict(e.settings).items() if value is not None}
@@ -135,12 +147,21 @@ def _figure(sweep: Sweep) -> FigureSpec | None:
         asked = FigureSpec(e.figure.x, e.figure.y, e.figure.series, e.figure.panel, e.figure.log)
     else:
         wide = [axis.name for axis in e.axes if len(axis.values) > 1]
-        metrics = [row["metric"] for row in sweep.rows if row["metric"]]
-        many = len({row["group"] for row in sweep.rows}) > 1
-        if not metrics or not (wide or many):
+        metrics = [*e.measure, *(row["metric"] for row in sweep.rows if row["metric"])]
+        usual = _usual_figure(metrics, wide, len({row["group"] for row in sweep.rows}) > 1)
+        if usual is None:
             return None
-        asked = FigureSpec(wide[-1] if wide else GROUP, e.measure[0] if e.measure else metrics[0])
+        asked = usual
     return replace(asked, curve=_curve(e, asked))
+
+
+def _usual_figure(metrics: Sequence[str], wide: Sequence[str], many: bool) -> FigureSpec | None:
+    """The first metric over the last axis; else one over time, if any is looked at at times; else over many groups."""
+    if metrics and wide:
+        return FigureSpec(wide[-1], metrics[0])
+    if timed := next((metric for metric in metrics if AT in metric), None):
+        return FigureSpec(TIME, timed.partition(AT)[0])
+    return FigureSpec(GROUP, metrics[0]) if metrics and many else None
 
 
 def _curve(experiment: Experiment, figure: FigureSpec) -> Any:
@@ -180,44 +201,3 @@ def _between(axis: Axis, most: int, logarithmic: bool) -> list[int | float]:
         found = [low + (high - low) * step for step in steps]
     whole = all(isinstance(value, int) for value in values)
     return sorted({*values, *(round(x) if whole else float(f"{x:.6g}") for x in found)})
-
-
-# Sweeps that draw themselves
-
-
-@final
-class Drawn:
-    """How a sweep shows itself."""
-
-    def plot(self, sweep: Sweep) -> Any:
-        from replnet.report.figure import plot
-
-        return plot(section(sweep))
-
-    def html(self, sweep: Sweep) -> str:
-        from replnet.report.page import notebook
-
-        return notebook(section(sweep))
-
-
-def _drawn(run: Callable[P, Sweep]) -> Callable[P, Sweep]:
-    """The same, whose sweep draws itself."""
-
-    @wraps(run)
-    def with_view(*given: P.args, **options: P.kwargs) -> Sweep:
-        return replace(run(*given, **options), view=Drawn())
-
-    return with_view
-
-
-sweep = _drawn(sweeps.sweep)
-
-
-def open(folder: str | Path) -> Sweep:
-    """The sweep of a run directory, finished or not.
-
-    >>> _ = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
-    >>> rn.open("runs/fig3").experiment.title
-    'Freshness of a single replica by the rate of its downloads'
-    """
-    return replace(Sweep.read(folder), view=Drawn())

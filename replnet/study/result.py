@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from html import escape
-from importlib import metadata
+from importlib import import_module, metadata
+from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
@@ -74,8 +75,27 @@ def commit() -> str | None:
         return None
 
 
+class Tabled:
+    """What has a table, to be drawn and to be written."""
+
+    table: Any
+
+    def plot(self, metric: str | None = None) -> Any:
+        """A matplotlib Figure of one metric, the first if none is named."""
+        return pictured(self, "plot", metric)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """The table as a file."""
+        self.table.to_parquet(path, index=False)
+
+
+def pictured(what: Tabled, how: str, *more: Any) -> Any:
+    """By the report, which stands above this part and is looked up only when somebody wants to see something."""
+    return getattr(import_module("replnet.report"), how)(what, *more)
+
+
 @dataclass(frozen=True)
-class Result:
+class Result(Tabled):
     """Rows in the order of the network's groups."""
 
     network: Mapping[str, Any]
@@ -117,8 +137,17 @@ class Result:
     def to_json(self) -> str:
         return json.dumps(self.data(), indent=2, allow_nan=False, default=str)
 
+    @property
+    def title(self) -> str:
+        return str(self.network.get("name") or self.network.get("kind"))
+
+    @property
+    def verdict(self) -> str:
+        """`agree`, `differ` or `unresolved` over all rows; empty where nothing was measured."""
+        return overall([row.verdict for row in self.rows])
+
     def _repr_html_(self) -> str:
-        title = escape(str(self.network.get("name") or self.network.get("kind")))
+        title = escape(self.title)
         return (
             f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
         )
@@ -164,11 +193,6 @@ class Emulated(Result):
     def estimates(self) -> tuple[Estimate, ...]:
         """Behind the rows that were measured, which come first."""
         return tuple(row.estimate for row in self.rows if row.estimate)
-
-    @property
-    def verdict(self) -> str:
-        """`agree`, `differ` or `unresolved` over all rows."""
-        return overall([row.verdict for row in self.rows])
 
     @cached_property
     def visible(self) -> dict[tuple[str, str], float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replnet.report.arrange import Arrangement, arrange
-from replnet.report.section import holds, open, section
+from replnet.report.section import holds, section_of
 from replnet.study.sweeps.finished import Sweep
 from replnet.web.series import by_axis, cells
 
@@ -26,10 +26,10 @@ def stamp(folder: Path) -> list[tuple[str, int, int]]:
 def sweep_view(folder: Path) -> dict[str, Any]:
     """The table, the curves and the words about a sweep; `error` where it cannot be read."""
     try:
-        sweep = open(folder)
+        sweep = Sweep.read(folder)
     except (ValueError, OSError) as error:
         return {"error": str(error)}
-    plan = arrange(section(sweep))
+    plan = arrange(section_of(sweep))
     axes, note = [axis.name for axis in sweep.experiment.axes], sweep.about["note"]
     said = [note, sweep.incomplete]  # one of which mostly has the other in it
     words = [one for one, other in zip(said, reversed(said), strict=True) if one not in other] or said[:1]
@@ -53,7 +53,7 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
     """One cell of a sweep: its values, its rows, and what was run."""
     folder, key = place
     try:
-        sweep = open(folder)
+        sweep = Sweep.read(folder)
     except (ValueError, OSError) as error:
         return {"error": str(error)}
     cell = next((one for one in sweep.cells if one.key == key), None)

@@ -14,6 +14,7 @@ from command_line import SMALL, replnet, started
 from replnet.cli import output
 from replnet.cli.main import RAY_LOST
 from replnet.live.pool import PoolLost
+from replnet.report import reproduction
 from replnet.study.sweeps import sweep as sweeps
 
 
@@ -154,6 +155,7 @@ def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, monkeypatch):
         raise PoolLost("no worker starts: why")
 
     monkeypatch.setattr(sweeps, "sweep", lost)
+    monkeypatch.setattr(reproduction, "sweep", lost)
     for command in (["sweep", file], ["reproduce", "p2p/fig3"]):
         run = replnet(*command)
         assert (run.returncode, run.stdout) == (RAY_LOST, "")

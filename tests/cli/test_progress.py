@@ -16,10 +16,10 @@ from replnet.cli import main, progress
 from replnet.live import Glimpse, Outage
 from replnet.live.clocks import Standstill
 from replnet.network import network as networks
-from replnet.report import section as sections
 from replnet.study.experiment import experiment, subjects
 from replnet.study.experiment.cells import Cell, Settings
 from replnet.study.sweeps import forecast as outlooks
+from replnet.study.sweeps.finished import Sweep
 from replnet.study.sweeps.sweep import SweepGlimpse
 
 LOST = Outage(1, ("a", "b"), "died", 2.0)
@@ -68,7 +68,7 @@ def picture(drawn) -> str:
         (["sweep", "p2p/fig3"], experiment, "load_experiment"),
         (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulated"),
         (["sweep", "p2p/fig3", "--dry-run"], outlooks, "_look"),
-        (["report", "nowhere"], sections, "open"),
+        (["report", "nowhere"], Sweep, "read"),
     ],
 )
 def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):

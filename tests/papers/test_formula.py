@@ -15,7 +15,7 @@ from replnet.cli.main import commands
 from replnet.papers.crawl import Pages, fixed_freshness, random_freshness
 from replnet.papers.formula import Positive, compute, formulas
 from replnet.papers.formula import arguments as checked
-from replnet.report.section import section
+from replnet.report.section import section_of
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import experiment_schema
 from replnet.study.sweeps.forecast import outlook
@@ -116,7 +116,7 @@ def test_fields_may_be_axes_and_overridden(load):
 
 def test_the_report_draws_predicted_curves(load):
     text = TEXT + "figure: {x: spread, y: freshness, series: s}\ngroups: [uniform]\n"
-    found = section(rn.sweep(load(text), workers=0))
+    found = section_of(rn.sweep(load(text), workers=0))
     curve = found.figure.curve
     assert len(curve) > 60
     assert set(curve["group"]) == {"uniform"}

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from report_sections import NOTHING, Parsed, cells, grid, row, section
 
-from replnet.report import FigureSpec, page, plot, write
+from replnet.report import FigureSpec, page, write
 from replnet.report.arrange import arrange
-from replnet.report.figure import drawn
+from replnet.report.figure import drawn, figure_of
 from replnet.report.markup import svg
 
 NAMED = "{http://www.w3.org/2000/svg}"
@@ -34,7 +34,7 @@ def test_a_section_without_numbers_has_a_table_and_no_figure(rows, figure, tmp_p
     write(tmp_path, [empty], "Report", {})
     assert not (tmp_path / "figures").exists()
     with pytest.raises(ValueError, match="p2p/fig11b: nothing to draw"):
-        plot(empty)
+        figure_of(empty)
 
 
 def shapes():
@@ -72,7 +72,7 @@ def test_every_kind_of_figure_is_drawn_without_a_warning(name):
 def test_labels_are_text_as_they_stand():
     rows = [row(k=k, s=s) for k in (1, 2) for s in ("$x^2$ & <b>", "_hidden", "a\nb")]
     root = ElementTree.fromstring(
-        svg(plot(section(rows, ("k", "s"), figure=FigureSpec("k", "freshness", "s"))), "f-", "")
+        svg(figure_of(section(rows, ("k", "s"), figure=FigureSpec("k", "freshness", "s"))), "f-", "")
     )
     words = [node.text for node in root.iter(f"{NAMED}text")]
     assert {"$x^2$ & <b>", "\N{HAIR SPACE}_hidden", "a b", "measured, 95 %", "predicted", "k", "freshness"} <= set(
@@ -81,7 +81,7 @@ def test_labels_are_text_as_they_stand():
 
 
 def titles(section):
-    root = ElementTree.fromstring(svg(plot(section), "f-", ""))
+    root = ElementTree.fromstring(svg(figure_of(section), "f-", ""))
     return [node.text.split("\n") for node in root.iter(f"{NAMED}title")]
 
 

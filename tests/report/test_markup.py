@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from report_sections import grid, section
 
-from replnet.report import FigureSpec, plot
+from replnet.report import FigureSpec
+from replnet.report.figure import figure_of
 from replnet.report.markup import NAMES, ORDERED, SERIES, THEME, Html, element, standalone, svg
 
 
@@ -19,7 +20,7 @@ def test_elements_escape_what_is_not_markup():
 @pytest.mark.parametrize("log", ["", "xy"])
 def test_pictures_follow_the_page_and_stand_alone(log):
     spec = FigureSpec("k", "freshness", "select", log=log)
-    picture = svg(plot(section(grid().table, ("k", "select"), figure=spec)), "f-", "label")
+    picture = svg(figure_of(section(grid().table, ("k", "select"), figure=spec)), "f-", "label")
     root = ElementTree.fromstring(picture)
     for node in root.iter():
         classes = node.get("class", "").split()

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from report_sections import Parsed, grid, row, section
 
-from replnet.report import FigureSpec, notebook, page, write
-from replnet.report.page import file_names
+from replnet.report import FigureSpec, page, write
+from replnet.report.page import file_names, in_notebook
 from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
 
 NASTY = """<script>alert("1")</script> & 'x' $a$ </title></style>\x00\x1b ]]> --> _é 漢"""
@@ -64,7 +64,7 @@ def nasty():
     )
 
 
-@pytest.mark.parametrize("show", [lambda s: page([s], NASTY, {NASTY: {NASTY: NASTY}}), notebook])
+@pytest.mark.parametrize("show", [lambda s: page([s], NASTY, {NASTY: {NASTY: NASTY}}), in_notebook])
 def test_text_is_never_markup(show):
     shown = show(nasty())
     errata = (ShownErratum("x", "prose", "x", ("x",)),)
@@ -118,7 +118,7 @@ def test_every_section_has_its_line_and_its_anchor():
 def test_claims_and_errata_are_told():
     claims = (Checked("Peak at 1", True, None, "0.70 at k = 1"), Checked("Falls", False, True, ""))
     met = Expectation("by our reckoning", 1, 2, ("k = 3: 0.7 is expected",))
-    parsed = Parsed(notebook(grid(claims=claims, errata=ERRATA, expectations=(met,))))
+    parsed = Parsed(in_notebook(grid(claims=claims, errata=ERRATA, expectations=(met,))))
     words = {"✓ holds", "✗ fails", "not checked", " measured", " predicted"}
     told = [one for one in parsed.words if one in words]
     assert told == [
@@ -210,7 +210,7 @@ def test_an_unfinished_experiment_is_shown():
 
 
 def test_a_notebook_gets_style_and_section():
-    parsed = Parsed(notebook(grid()))
+    parsed = Parsed(in_notebook(grid()))
     assert parsed.elements[0] == ("div", {"class": "rn"})
     assert [tag for tag, _ in parsed.elements].count("style") == 1
     assert not {"html", "head", "body"} & {tag for tag, _ in parsed.elements}

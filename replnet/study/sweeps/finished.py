@@ -14,11 +14,21 @@ from replnet.measure.verdict import overall
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment
 from replnet.study.kept_run import draws_of, paths_of, so_far
-from replnet.study.result import provenance, samples
+from replnet.study.result import Tabled, pictured, provenance, samples
 from replnet.study.store.durable import canonical, digest, read_plain, unsealed
 from replnet.study.store.store import RefusedError, read
 from replnet.study.sweeps import statements
 from replnet.study.sweeps.judged_table import DIFFERENCES, Line, beside, differences, frame, lines
+
+
+def open(folder: str | File) -> Sweep:
+    """The sweep of a run directory, finished or not.
+
+    >>> _ = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
+    >>> rn.open("runs/fig3").experiment.title
+    'Freshness of a single replica by the rate of its downloads'
+    """
+    return Sweep.read(folder)
 
 
 def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
@@ -43,7 +53,7 @@ FAILURES = "failures.json"  # in a run directory: cells that failed the last tim
 
 @final
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Tabled):
     """An experiment and the records of its finished cells."""
 
     experiment: Experiment
@@ -53,7 +63,6 @@ class Sweep:
     folder: File | None = None
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
     paths: Sequence[Path] = field(default=(), repr=False)  # the replications of a run that is its only cell
-    view: Any = field(default=None, repr=False)  # what draws it: the report, which stands above this layer
 
     @classmethod
     def read(cls, folder: str | File) -> Sweep:
@@ -192,14 +201,5 @@ class Sweep:
         """Of the table: equal for equal tables."""
         return digest(canonical(self.rows))
 
-    def plot(self) -> Any:
-        """A matplotlib figure."""
-        return self._drawn("plot")
-
     def _repr_html_(self) -> str:
-        return str(self._drawn("html"))
-
-    def _drawn(self, how: str) -> Any:
-        if self.view is None:
-            raise ValueError("view: nothing draws this sweep (that of replnet.sweep is drawn by the report)")
-        return getattr(self.view, how)(self)
+        return str(pictured(self, "notebook"))

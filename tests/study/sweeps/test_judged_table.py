@@ -16,7 +16,6 @@ from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
 from replnet.study.sweeps.judged_table import differences, frame, lines
 from replnet.study.sweeps.statements import contradictions
-from replnet.study.sweeps.sweep import Sweep
 
 
 def words(rows, printed=()):
@@ -112,8 +111,3 @@ def test_what_was_chosen_and_not_measured_has_a_difference_and_no_interval():
     assert {name: line.row.record()[name] for name in chosen} == chosen
     _, (one,), word = differences(Run([chosen], "a"), Run([chosen], "b"))
     assert (one["difference"], one["ci_low"], one["z"], word) == (0.0, None, None, "unresolved")
-
-
-def test_a_sweep_without_a_view_says_so():
-    with pytest.raises(ValueError, match="nothing draws this sweep"):
-        Sweep(None, {}).plot()

@@ -18,7 +18,7 @@ import pytest
 
 import replnet as rn
 from replnet.network.network import Network
-from replnet.report.section import section
+from replnet.report.section import section_of
 from replnet.study.experiment.cells import key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.result import provenance
@@ -272,12 +272,12 @@ def test_what_is_not_kept_is_as_if_it_were_not_there(monkeypatch):
 
 def test_the_predicted_curve_is_finer_than_the_cells():
     """Between rates there is something, and predicted there; between whole numbers of peers there is nothing."""
-    rates = section(rn.sweep("p2p/fig4a", quick=True, overrides=["run.precision=0.02"], workers=0)).figure
+    rates = section_of(rn.sweep("p2p/fig4a", quick=True, overrides=["run.precision=0.02"], workers=0)).figure
     assert len(rates.curve) > 3 * 9
     at = {(row["downloads"], row["rate"]): row["predicted"] for row in rates.curve.to_dict("records")}
     assert at["exponential", 2.0] == pytest.approx(0.5)
     assert all(rate / (rate + 2) == pytest.approx(p) for (law, rate), p in at.items() if law == "exponential")
-    assert section(rn.sweep(small(), workers=0)).figure.curve is None
+    assert section_of(rn.sweep(small(), workers=0)).figure.curve is None
 
 
 def test_precision_is_reached_by_a_short_run():
