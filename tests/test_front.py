@@ -52,6 +52,16 @@ def test_runs_are_opened_and_compared(tmp_path):
     assert len(found) == len(rn.open(tmp_path / "1").rows)
 
 
+def test_runs_of_equal_seeds_are_compared_replication_by_replication(tmp_path):
+    for name, seed, rate in (("a", 1, 4.0), ("b", 1, 4.8), ("c", 2, 4.8), ("d", 1, 4.0)):
+        net = rn.load("cooperative", [f"polls.rate={rate}"])
+        rn.emulate(net, seed=seed, horizon=2000, out=tmp_path / name, workers=0)
+    paired, apart, same = (rn.compare(tmp_path / "a", tmp_path / name).iloc[0] for name in "bcd")
+    assert paired["ci_high"] - paired["ci_low"] < (apart["ci_high"] - apart["ci_low"]) / 3
+    assert paired["verdict"] == "differ"
+    assert (same["difference"], same["verdict"]) == (0.0, "agree")
+
+
 def test_histories_are_files_or_times():
     rng = np.random.default_rng(1)
     updates, downloads = (np.cumsum(rng.exponential(1, 400)) for _ in range(2))

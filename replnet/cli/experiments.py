@@ -175,7 +175,7 @@ def report(folder: Path, output: Path | None) -> int:
 def compare(first: Path, second: Path, form: str) -> int:
     """The difference FIRST - SECOND of two runs, cell by cell, with its interval.
 
-    The interval is that of independent runs: with equal seeds it is wider than it need be.
+    Runs of equal seeds share their random numbers, and are compared replication by replication.
     """
     from replnet.study.sweeps.judged_table import DIFFERENCES, differences
     from replnet.study.sweeps.sweep import Sweep

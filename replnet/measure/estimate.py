@@ -21,19 +21,26 @@ Where two engines walk the same paths, (1) is taken of the differences of
     v + (y_r - v w_r) / mean(w),                                                  (3)
 
 whose mean is v and whose scatter is that of (1): an interval for v - v', and a
-narrow one however much the paths themselves scatter.
+narrow one however much the paths themselves scatter. Where only their deviations
+d_r = (y_r - v w_r) / mean(w) are kept, and replications are n and n',
+
+    se^2(v - v') = se^2 + se'^2 - 2 rho se se' min(n, n') / sqrt(n n'),   rho of the d_r and d'_r,   (4)
+
+which is the same where n = n' and none is left out.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from replnet.laws.law import Floats
 
 NOTHING_SEEN = "nothing to measure: no answer and no copy when it was looked at"
+KEPT = 64  # deviations; what two runs have in common shows in as many
 FEWEST = 30  # replications under an interval; fewer leave Student's law too sensitive to skewness
 
 
@@ -42,7 +49,7 @@ class Estimate:
     """A measured value; `error` is its standard error, NaN where `doubt` says why there is none.
 
     What was chosen because of measurements rather than measured itself has no replications either.
-    `skew` is the skewness of what replications add to it.
+    `skew` is the skewness of what replications add to it, and `deviations` what the first ones do.
     """
 
     value: float
@@ -51,6 +58,7 @@ class Estimate:
     confidence: float = 0.95
     doubt: str = ""
     skew: float = 0.0
+    deviations: Sequence[float] = field(default=(), repr=False, compare=False)
 
     @property
     def half_width(self) -> float:
@@ -105,13 +113,33 @@ def ratio(amounts: Floats, wholes: Floats, confidence: float = 0.95, doubt: str 
     spread = math.sqrt(float(residual @ residual) / (n - 1))
     skew = float((residual**3).mean()) / spread**3 * n**2 / ((n - 1) * (n - 2)) if spread > 0 else 0.0
     error = spread / math.sqrt(n) / (whole / n)
-    return Estimate(value, math.nan if doubt else error, n, confidence, doubt, skew)
+    deviations = () if doubt else tuple((residual[:KEPT] / (whole / n)).tolist())
+    return Estimate(value, math.nan if doubt else error, n, confidence, doubt, skew, deviations)
 
 
 def difference(ours: tuple[Floats, Floats], theirs: tuple[Floats, Floats], doubt: str = "") -> Estimate:
     """By how much the ratio of ours, amounts and wholes, is above theirs over the same replications."""
-    apart = _linear(*ours) - _linear(*theirs)
-    return ratio(apart, np.ones(apart.size), doubt=doubt)
+    gaps = _linear(*ours) - _linear(*theirs)
+    return ratio(gaps, np.ones(gaps.size), doubt=doubt)
+
+
+def apart(ours: Estimate, theirs: Estimate, paired: bool) -> Estimate:
+    """By how much ours is above theirs; by (4) where they are of `paired` replications, which share random numbers."""
+    common = min(ours.replications, theirs.replications)
+    squared = ours.error**2 + theirs.error**2
+    if paired and ours.deviations and theirs.deviations:
+        weight = common / math.sqrt(ours.replications * theirs.replications)
+        squared -= 2 * weight * _correlation(ours.deviations, theirs.deviations) * ours.error * theirs.error
+    error = math.sqrt(max(squared, 0.0)) if not math.isnan(squared) else math.nan
+    return Estimate(ours.value - theirs.value, error, common, doubt=ours.doubt or theirs.doubt)
+
+
+def _correlation(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Of as many as both have, whose mean is nothing."""
+    n = min(len(ours), len(theirs))
+    a, b = np.array(ours[:n]), np.array(theirs[:n])
+    norm = math.sqrt(float(a @ a) * float(b @ b))
+    return min(max(float(a @ b) / norm, -1.0), 1.0) if norm else 0.0
 
 
 def _linear(amounts: Floats, wholes: Floats) -> Floats:

@@ -81,6 +81,7 @@ def is_share(metric: str) -> bool:
     return name in SHARES or (name not in METRICS and name in on_request() and name in SHARES)
 
 
+DIGITS = 4  # of what a single replication adds
 NOTHING = Prediction(math.nan)
 PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
 COMPARED = (
@@ -161,10 +162,11 @@ class Row:
     def record(self) -> dict[str, Any]:
         """All that it takes to judge the row again, together with those of others, as plain data."""
         estimate = self.estimate
-        numbers = ("measured", "error", "skew", "ci_low", "ci_high")
-        found = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
+        numbers = ("measured", "error", "skew", "ci_low", "ci_high", "deviations")
+        found: dict[str, Any] = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
         if estimate:
             found |= {"error": _finite(estimate.error), "skew": _finite(estimate.skew)}
+            found |= {"deviations": [float(f"{one:.{DIGITS}g}") for one in estimate.deviations]}
         return {
             "group": self.group,
             "metric": self.metric,
@@ -184,7 +186,10 @@ class Row:
         )
         estimate, count, skew = None, record["replications"], record.get("skew") or 0.0
         if count is not None or record["measured"] is not None:
-            estimate = Estimate(number("measured"), number("error"), count or 0, doubt=record["doubt"], skew=skew)
+            deviations = record.get("deviations") or ()
+            estimate = Estimate(
+                number("measured"), number("error"), count or 0, doubt=record["doubt"], skew=skew, deviations=deviations
+            )
         return cls(record["group"], record["metric"], prediction, estimate, record["note"])
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replnet.measure.estimate import FEWEST, Estimate, difference, ratio
+from replnet.measure.estimate import FEWEST, Estimate, apart, difference, ratio
 from replnet.measure.verdict import FAMILY, Comparison, overall, verdicts, visible
 
 
@@ -72,14 +72,14 @@ def test_the_difference_of_ratios_on_the_same_paths_is_narrow():
     wholes = rng.uniform(5, 15, 40)
     theirs = wholes * rng.uniform(0, 1, 40)
     ours = theirs + wholes * (0.01 + 0.001 * rng.standard_normal(40))
-    apart = difference((ours, wholes), (theirs, wholes))
+    gap = difference((ours, wholes), (theirs, wholes))
     one, other = ratio(ours, wholes), ratio(theirs, wholes)
-    assert math.isclose(apart.value, one.value - other.value, rel_tol=1e-9)
-    assert apart.low < 0.01 < apart.high
-    assert apart.half_width < 0.001 < 0.05 < one.half_width
+    assert math.isclose(gap.value, one.value - other.value, rel_tol=1e-9)
+    assert gap.low < 0.01 < gap.high
+    assert gap.half_width < 0.001 < 0.05 < one.half_width
     # Of independent paths, the error is as if nothing were known of how they are alike.
-    apart = difference((ours, wholes), (np.roll(theirs, 1), np.roll(wholes, 1)))
-    assert 0.7 < apart.error / math.hypot(one.error, other.error) < 1.4
+    gap = difference((ours, wholes), (np.roll(theirs, 1), np.roll(wholes, 1)))
+    assert 0.7 < gap.error / math.hypot(one.error, other.error) < 1.4
     same = difference((ours, wholes), (ours, wholes))
     assert (same.value, same.error, same.replications) == (0.0, 0.0, 40)
     assert math.isnan(difference((ours[:9], wholes[:9]), (theirs[:9], wholes[:9])).error)
@@ -180,3 +180,26 @@ def test_what_is_visible_is_seen_in_nine_tables_of_ten():
             visible([Comparison(estimate(0.5, 0.1), None), Comparison(estimate(0.5, math.nan, "heavy"), 0.5)]),
         )
     )
+
+
+def pairs(rng, n, more=0):
+    """Amounts and wholes of two runs whose replications have much in common, the second with more of them."""
+    wholes = rng.uniform(0.5, 1.5, n + more)
+    common = rng.normal(0, 0.1, n + more)
+    both = [wholes * (mean + common + rng.normal(0, 0.03, n + more)) for mean in (0.5, 0.6)]
+    return ratio(both[0][:n], wholes[:n]), ratio(both[1], wholes), (both[0][:n], wholes[:n]), (both[1][:n], wholes[:n])
+
+
+def test_replications_that_share_their_numbers_are_told_apart_by_their_differences():
+    ours, theirs, *raw = pairs(np.random.default_rng(1), 40)
+    assert apart(ours, theirs, paired=True).error == pytest.approx(difference(*raw).error, rel=1e-9)
+    assert apart(ours, theirs, paired=False).error == pytest.approx(math.hypot(ours.error, theirs.error))
+    assert apart(ours, ours, paired=True).error == 0
+
+
+@pytest.mark.parametrize("more", [0, 20, 100])
+def test_their_intervals_cover(more):
+    """Of 2,000 the share of 95 % ones that hold what they are about; some replications have no partner."""
+    rng = np.random.default_rng(2)
+    found = [apart(*pairs(rng, 40, more)[:2], paired=True) for _ in range(2000)]
+    assert sum(one.low < -0.1 < one.high for one in found) / 2000 == pytest.approx(0.95, abs=0.015)

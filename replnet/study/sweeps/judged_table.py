@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from replnet.measure.estimate import Estimate
+from replnet.measure.estimate import apart
 from replnet.measure.row import COMPARED, Row, is_share, judged
 from replnet.measure.verdict import ROUNDING, Comparison, overall, verdicts
 from replnet.study.experiment.axes import Axis, same
@@ -132,13 +132,13 @@ def frame(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
 def differences(first: Any, second: Any) -> tuple[list[str], list[dict[str, Any]], str]:
     """The axes that two sweeps both have, a row per cell that both have, and the verdict over all of them.
 
-    Rows are matched by the values of these axes, group and metric. The interval is that of
-    independent runs: with equal seeds it is wider than it need be.
+    Rows are matched by the values of these axes, group and metric, and their replications one by one where both
+    have the same seed: these share their random numbers, which makes the interval narrower.
     """
     names = {axis.name for axis in second.experiment.axes}
     axes = [axis.name for axis in first.experiment.axes if axis.name in names]
     theirs = _by_place(second, axes)
-    pairs = [(line.row, theirs[key].row, key) for key, line in _by_place(first, axes).items() if key in theirs]
+    pairs = [(line, theirs[key], key) for key, line in _by_place(first, axes).items() if key in theirs]
     if not pairs:
         raise ValueError(
             f"{first.folder} and {second.folder}: have no measured row in common "
@@ -150,7 +150,7 @@ def differences(first: Any, second: Any) -> tuple[list[str], list[dict[str, Any]
     for (a, b, key), one, word in zip(pairs, compared, words, strict=True):
         known = not math.isnan(one.estimate.error)
         limits = (one.estimate.low, one.estimate.high, one.z) if known else (None, None, None)
-        values = (*key, a.measured, b.measured, one.estimate.value, *limits, word)
+        values = (*key, a.row.measured, b.row.measured, one.estimate.value, *limits, word)
         rows.append(dict(zip((*axes, *DIFFERENCES), values, strict=True)))
     return axes, rows, overall(words)
 
@@ -171,11 +171,10 @@ def _by_place(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
     return found
 
 
-def _difference(a: Row, b: Row) -> Comparison:
-    ours, theirs, compared = a.estimate, b.estimate, a.comparison
+def _difference(a: Line, b: Line) -> Comparison:
+    ours, theirs, compared = a.row.estimate, b.row.estimate, a.row.comparison
     assert ours is not None
     assert theirs is not None
     assert compared is not None
-    error, doubt = math.hypot(ours.error, theirs.error), ours.doubt or theirs.doubt
-    fewest = min(ours.replications, theirs.replications)
-    return Comparison(Estimate(ours.value - theirs.value, error, fewest, doubt=doubt), 0.0, scale=compared.scale)
+    paired = a.cell.settings.seed == b.cell.settings.seed
+    return Comparison(apart(ours, theirs, paired), 0.0, scale=compared.scale)
