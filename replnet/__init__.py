@@ -70,6 +70,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
         Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
     )  # fmt: skip
     from replnet.study.sweeps.finished import compare, open
+    from replnet.study.sweeps.designing import design
     from replnet.study.sweeps.sizing import size
     from replnet.study.sweeps.sweep import sweep
     from replnet.report.reproduction import reproduce
@@ -87,6 +88,7 @@ _HOMES = {
     "replnet.papers.formula": ("formulas",),
     "replnet.study.emulate": ("emulate",),
     "replnet.study.sweeps.finished": ("compare", "open"),
+    "replnet.study.sweeps.designing": ("design",),
     "replnet.study.sweeps.sizing": ("size",),
     "replnet.study.sweeps.sweep": ("sweep",),
     "replnet.report.reproduction": ("reproduce",),
@@ -116,6 +118,7 @@ __all__ = [  # written out, as type checkers read it
     "constant",
     "cooperative",
     "correlated",
+    "design",
     "diurnal",
     "empirical",
     "emulate",

@@ -4,6 +4,7 @@ Commands:
 
     main           the command `replnet`: options that several share, exit codes, what becomes of errors
     networks       predict, run, network, size, formula
+    design         design: from a target to a network
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, audit, and what they print
@@ -19,7 +20,7 @@ What they write:
     progress       what is shown while something takes long
 """
 
-from replnet.cli import doctor, experiments, networks, starting, traces, ui
+from replnet.cli import design, doctor, experiments, networks, starting, traces, ui
 from replnet.cli.main import main
 
-__all__ = ["doctor", "experiments", "main", "networks", "starting", "traces", "ui"]
+__all__ = ["design", "doctor", "experiments", "main", "networks", "starting", "traces", "ui"]
