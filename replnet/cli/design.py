@@ -79,7 +79,7 @@ def _table(rows: list[dict[str, Any]], limited: bool) -> None:
     for row in rows:
         known = {"group": "", "metric": "", "z": None, "kind": "", "source": "", "accuracy": None} | row
         line = cells(known | {"verdict": row["verdict"] or ""}) | {name: str(row[name]) for name in HEADS[:3]}
-        line |= {name: f"{row[name]:,.1f}" for name in ("messages", "at source", "busiest")}
+        line |= {name: f"{float(f'{row[name]:.4g}'):,.10g}" for name in ("messages", "at source", "busiest")}
         lines.append(line | {"fits": "yes" if row["fits"] else "no"})
     print_table(heads, [[line[head] for head in heads] for line in lines])
     echo(

@@ -33,7 +33,7 @@ import numpy as np
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import missing_updates, source_penalty, staleness
 from replnet.histories.fitting import FEWEST as FEWEST_TO_FIT
-from replnet.histories.fitting import Sample, Tail, fit, p_value, tail_index
+from replnet.histories.fitting import Sample, Tail, fit_family, p_value, tail_index
 from replnet.histories.history import History, beat, correlated, correlation, drift, resolution, rhythm, tied
 from replnet.histories.replay import Statistic, conditional, dependence, empty, not_asta, replay, turned, waits
 from replnet.histories.trace_import import Recorded, recorded
@@ -265,7 +265,7 @@ def _memoryless(times: Floats, rng: np.random.Generator) -> Check:
     if gaps.size < FEWEST_TO_FIT or not np.any(tied(gaps, step)):
         return Check(POISSON, False if gaps.size >= FEWEST_TO_FIT else None, math.nan, "no spread to test")
     sample = Sample.of(gaps, step)
-    found = fit("exponential", sample)
+    found = fit_family("exponential", sample)
     chance = p_value(found, sample, rng)
     words = f"intervals off exponential by {found.distance:.3f}, deviation {gaps.std() / gaps.mean():.2f} of the mean"
     return Check(POISSON, chance > LEVEL, chance, words)

@@ -147,13 +147,13 @@ def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
     sample, fits, left_out = Sample.of(intervals), [], {}
     for family in FAMILIES:
         try:
-            fits.append(fit(family, sample))
+            fits.append(fit_family(family, sample))
         except NoFitError as error:
             left_out[family] = str(error)
     return sorted(fits, key=lambda one: one.aic), left_out
 
 
-def fit(family: str, sample: Sample) -> Fit:
+def fit_family(family: str, sample: Sample) -> Fit:
     """The likeliest law of `family`; NoFitError where there is none."""
     estimate, parameters = FAMILIES[family]
     law = estimate(sample)
@@ -185,10 +185,10 @@ def p_value(found: Fit, sample: Sample, rng: np.random.Generator) -> float:
     for drawn in range(1, SAMPLES + 1):
         again = sample.like(found.law, rng)
         try:
-            other = fit(found.family, again)
+            other = fit_family(found.family, again)
         except NoFitError:
             # At the edge of its family; the nearest law there is the exponential.
-            other = fit("exponential", again)
+            other = fit_family("exponential", again)
         further += other.distance >= found.distance
         if further == 10:
             return further / drawn

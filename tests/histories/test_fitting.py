@@ -15,7 +15,7 @@ from replnet.histories.fitting import (
     NoFitError,
     Sample,
     distance,
-    fit,
+    fit_family,
     fit_laws,
     log_density,
     p_value,
@@ -88,7 +88,7 @@ def test_the_true_family_is_as_likely_as_the_truth(law):
     """
     x = drawn(law, 2000)
     name = type(law).__name__.lower() + (" 2" if isinstance(law, Hyperexponential) else "")
-    found = fit(name, Sample.of(x))
+    found = fit_family(name, Sample.of(x))
     gain = found.log_likelihood - float(log_density(law, x).sum())
     assert -1e-3 <= gain < 18
     best = fit_laws(x)[0][0]
@@ -119,7 +119,7 @@ def test_any_record_can_be_fitted_in_any_unit(values, unit):
 
 def test_a_light_tail_is_no_pareto():
     with pytest.raises(NoFitError, match="no heavier than exponential"):
-        fit("pareto", Sample.of(drawn(Gamma(5.0, rate=2), 500)))
+        fit_family("pareto", Sample.of(drawn(Gamma(5.0, rate=2), 500)))
     _, left_out = fit_laws(drawn(Gamma(5.0, rate=2), 500))
     assert set(left_out) == {"pareto", "hyperexponential 2", "hyperexponential 3"}
 
@@ -144,7 +144,7 @@ def test_distances_of_the_true_family_are_no_surprise():
     chances = []
     for seed in range(60):
         sample = Sample.of(drawn(Weibull(0.6, rate=2), 150, seed))
-        chances.append(p_value(fit("weibull", sample), sample, np.random.default_rng(seed)))
+        chances.append(p_value(fit_family("weibull", sample), sample, np.random.default_rng(seed)))
     assert sum(p < 0.1 for p in chances) <= binom.isf(FALSE_ALARM, 60, 0.1)
     assert sum(p > 0.4 for p in chances) >= binom.ppf(FALSE_ALARM, 60, 0.5)
 
@@ -157,7 +157,7 @@ def test_decimals_of_a_record_are_no_surprise(mean):
         rng = np.random.default_rng(seed)
         times = np.unique(np.round(np.cumsum(rng.exponential(mean, 800)), 1))
         sample = Sample.of(np.diff(times), 0.1)
-        chances.append(p_value(fit("exponential", sample), sample, rng))
+        chances.append(p_value(fit_family("exponential", sample), sample, rng))
     assert sum(p < 0.1 for p in chances) <= binom.isf(FALSE_ALARM, 60, 0.1)
     assert sum(p > 0.4 for p in chances) >= binom.ppf(FALSE_ALARM, 60, 0.5)
 
@@ -165,7 +165,7 @@ def test_decimals_of_a_record_are_no_surprise(mean):
 def test_the_wrong_family_is_a_surprise():
     """300 Pareto(1.4) intervals are no exponential ones: the distance is 0.25 where 0.07 is usual."""
     sample = Sample.of(drawn(Pareto(1.4, rate=1), 300))
-    assert p_value(fit("exponential", sample), sample, np.random.default_rng(1)) == 0.01
+    assert p_value(fit_family("exponential", sample), sample, np.random.default_rng(1)) == 0.01
 
 
 @pytest.mark.parametrize("alpha", [0.8, 2.5])
