@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr_
     from replnet.report.reproduction import reproduce
     from replnet.histories.audit import audit
     from replnet.histories.change_rate import change_rate
+    from replnet.histories.observing import observe
     from replnet.histories.trace_fit import fit
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
@@ -94,6 +95,7 @@ _HOMES = {
     "replnet.report.reproduction": ("reproduce",),
     "replnet.histories.audit": ("audit",),
     "replnet.histories.change_rate": ("change_rate",),
+    "replnet.histories.observing": ("observe",),
     "replnet.histories.trace_fit": ("fit",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
@@ -136,6 +138,7 @@ __all__ = [  # written out, as type checkers read it
     "lognormal",
     "longrange",
     "modulated",
+    "observe",
     "open",
     "pareto",
     "predict",

@@ -24,6 +24,8 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, period in (("updates.csv", 100_000), ("downloads.csv", 60_000)):
         Path(name).write_text("time\n" + "".join(f"{period * i + 2000 * (i % 7)}\n" for i in range(300)))
+    visits = (f"{t},source,{t // 10}\n{t},mirror,{(t - t % 4) // 10}\n" for t in range(600))
+    Path("visits.csv").write_text("time,node,version\n" + "".join(visits))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,7 +49,7 @@ def blocks(fence: str = "") -> list[str]:
 # What the words in capitals stand for here.
 MEANT = {
     "NETWORK": "cascade", "EXPERIMENT": "p2p/fig3 --quick", "DIR": "runs/fig3", "KIND": "laws",
-    "UPDATES": "updates.csv", "LAW": "'constant(period=86400)'", "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
+    "UPDATES": "updates.csv", "FILE": "visits.csv", "LAW": "'constant(period=86400)'", "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
 }  # fmt: skip
 LONG = {"reproduce", "demo", "ui"}  # minutes, Ray, or until Ctrl-C
 

@@ -8,6 +8,7 @@ Commands:
     thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
     traces         trace import, trace fit, audit, and what they print
+    observe        observe: a source and its replicas as they were seen from outside
     completion     names that a shell completes
     starting       init, check, schema, list, demo
     doctor         doctor: does this installation work
@@ -20,7 +21,7 @@ What they write:
     progress       what is shown while something takes long
 """
 
-from replnet.cli import design, doctor, experiments, networks, starting, traces, ui
+from replnet.cli import design, doctor, experiments, networks, observe, starting, traces, ui
 from replnet.cli.main import main
 
-__all__ = ["design", "doctor", "experiments", "main", "networks", "starting", "traces", "ui"]
+__all__ = ["design", "doctor", "experiments", "main", "networks", "observe", "starting", "traces", "ui"]

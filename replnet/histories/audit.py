@@ -116,7 +116,7 @@ def audit(
         end=end,
         updates=inside[0].size,
         downloads=inside[1].size,
-        measured=measures(u, d, start, end, _doubt(inside, tails)),
+        measured=measures(u, d, start, end, doubt_of(inside, tails)),
         predicted=predictions(u, d, start, end),
         checks=checks,
         notes=(*_notes(updates, downloads, start, end), *_heavy(tails)),
@@ -143,7 +143,11 @@ def measures(u: Floats, d: Floats, start: float, end: float, doubt: str) -> dict
     """What the replica had, by metric; `doubt` says why there are no intervals, or nothing."""
     cuts = np.linspace(start, end, BATCHES + 1).tolist()
     stale, ages, missing = np.array([replay(u, d, low, high) for low, high in pairwise(cuts)]).T
-    lengths = np.diff(cuts)
+    return estimates(stale, ages, missing, np.diff(cuts), doubt)
+
+
+def estimates(stale: Floats, ages: Floats, missing: Floats, lengths: Floats, doubt: str) -> dict[str, Estimate]:
+    """By metric, from the sums over batches of these lengths."""
     amounts = {"staleness": (stale, lengths), "staleness_age": (ages, lengths), "lag": (ages, stale),
                "missing_updates": (missing, lengths)}  # fmt: skip
     found = {}
@@ -160,7 +164,7 @@ def _linked(residual: Floats) -> str:
     return f"no interval: batches are correlated by {rho:.2f}, the record is short for its drift" if rho > far else ""
 
 
-def _doubt(inside: list[Floats], tails: list[Tail | None]) -> str:
+def doubt_of(inside: list[Floats], tails: list[Tail | None]) -> str:
     """Why an interval over batches of one path cannot be trusted, or nothing."""
     for what, times, tail in zip(BOTH, inside, tails, strict=True):
         if times.size < PER_BATCH * BATCHES:
@@ -175,7 +179,7 @@ def predictions(u: Floats, d: Floats, start: float, end: float) -> dict[str, dic
     own, polls = (Empirical(np.diff(times[(times >= start) & (times <= end)])) for times in (u, d))
     models = {
         "renewal laws": _by_laws(own, polls),
-        "unseen polls": _by_waits(own, waits(u, d, start, end)),
+        "unseen polls": by_waits(own, waits(u, d, start, end)),
         "Poisson": _by_laws(Exponential(rate=own.rate), polls),
     }
     for said in models.values():
@@ -193,7 +197,7 @@ def _by_laws(updates: Law, downloads: Law) -> dict[str, float]:
     }
 
 
-def _by_waits(updates: Law, waited: Floats) -> dict[str, float]:
+def by_waits(updates: Law, waited: Floats) -> dict[str, float]:
     """(3)."""
     age = updates.age
     return {

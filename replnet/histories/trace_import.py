@@ -149,7 +149,7 @@ def import_trace(
         raise FieldError(str(source), "is not text", f"one of the kinds {', '.join(KINDS)}") from None
     except OSError as error:
         raise FieldError(str(source), f"cannot be read: {error.strerror or error}", "a readable file") from None
-    return _ordered(str(source), *_numbers(str(source), entries, unit))
+    return _ordered(str(source), *numbers(str(source), entries, unit))
 
 
 def write_times(times: Floats, to: TextIO) -> None:
@@ -179,22 +179,22 @@ def _kind(source: Path) -> str:
     return ENDINGS.get(endings[-1] if endings else "", "csv")
 
 
-def _numbers(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
+def numbers(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
     """All entries as numbers of one unit."""
     if not entries:
         raise FieldError(source, "has no events", "2 or more")
-    numbers, zones, dates = [], dict[bool, str](), 0
+    values, zones, dates = [], dict[bool, str](), 0
     for place, written in entries:
         time, zoned = read_time(place, written)
         if zoned is not None:
             dates += 1
             zones.setdefault(zoned, place)
-        numbers.append(time)
+        values.append(time)
     if len(zones) == 2:
         raise FieldError(zones[False], "a date without a zone", f"an offset or Z, as at {zones[True]}")
     if dates and dates < len(entries):
         raise FieldError(source, f"{dates} dates among {len(entries) - dates} numbers", "one or the other")
-    times = np.array(numbers)
+    times = np.array(values)
     if dates:
         return times, ["dates have no zone: taken as UTC"] if False in zones else []
     if unit is not None:
