@@ -49,7 +49,8 @@ def blocks(fence: str = "") -> list[str]:
 # What the words in capitals stand for here.
 MEANT = {
     "NETWORK": "cascade", "EXPERIMENT": "p2p/fig3 --quick", "DIR": "runs/fig3", "KIND": "laws",
-    "UPDATES": "updates.csv", "FILE": "visits.csv", "LAW": "'constant(period=86400)'", "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
+    "UPDATES": "updates.csv", "FILE": "visits.csv", "LAW": "'constant(period=86400)'",
+    "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
 }  # fmt: skip
 LONG = {"reproduce", "demo", "ui"}  # minutes, Ray, or until Ctrl-C
 

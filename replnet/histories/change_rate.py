@@ -142,7 +142,8 @@ def change_rate(updates: Recorded, visits: Recorded | Law, window: int = WINDOW,
 
 def _instants(visits: Recorded | Law, history: History, seed: int) -> Floats:
     """Of the visits, in ascending order."""
-    given = law(visits) if isinstance(visits, str) and "(" in visits and not Path(visits).is_file() else visits
+    named = isinstance(visits, str) and "(" in visits and not Path(visits).is_file()
+    given = law(visits) if named or hasattr(visits, "ppf") else visits  # SciPy's distributions are laws
     if not isinstance(given, Law):
         return np.unique(recorded(given).times)
     drawn, rng, length = independent("visits", given), np.random.default_rng(seed), history.end - history.start

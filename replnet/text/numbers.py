@@ -1,7 +1,8 @@
 """Numbers and other values as text, alike in every table, page and picture; tables as CSV.
 
-A terminal gets plain characters: five decimals below 10, six figures from there on. A page gets as many digits
-as are known: an interval of half-width h supports those of h's first two figures; with h = 0.0029, four decimals.
+A terminal gets plain characters: three figures below a thousandth, five decimals below 10, six figures from there on.
+A page gets as many digits as are known: an interval of half-width h supports those of h's first two figures; with
+h = 0.0029, four decimals.
 
 A spreadsheet calculates, and may run, what begins like a formula. Names, titles and notes come from files
 of others, so in CSV a text that begins so gets an apostrophe before it, as spreadsheets themselves write text;
@@ -19,6 +20,7 @@ from typing import Any, TextIO
 
 from replnet.text.errors import escaped
 
+NOTHING, SMALL = 1e-12, 1e-3  # between which five decimals would show too little; below there is only rounding
 DIGITS = 5  # of a number that has no interval
 MOST_PLACES = 9
 SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -45,6 +47,8 @@ def number(value: float | None) -> str:
     """A measured or predicted value; nothing for None."""
     if value is None:
         return ""
+    if NOTHING < abs(value) < SMALL:
+        return f"{value:.3g}"
     return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
 
 

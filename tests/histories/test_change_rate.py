@@ -122,3 +122,10 @@ def test_a_record_is_seen_by_visits_within_it():
 def test_what_cannot_be_estimated_is_refused(visits, window, said):
     with pytest.raises(FieldError, match=said):
         change_rate(np.arange(100.0), visits, window)
+
+
+def test_scipy_gives_the_times_between_visits():
+    stats = pytest.importorskip("scipy.stats")
+    updates = np.random.default_rng(1).exponential(2.0, 1000).cumsum()
+    by_law, by_scipy = (change_rate(updates, visits) for visits in ("exponential(mean=3)", stats.expon(scale=3)))
+    assert by_scipy.visits == pytest.approx(by_law.visits, rel=0.2)
