@@ -57,6 +57,7 @@ from replnet.network.nodes import (
 from replnet.network.topology import CLIENT, SOURCE
 
 TURN, UPDATE, REPLY, PULL, WAKE = range(5)
+WAKES, PARCELS = frozenset({UPDATE, WAKE}), frozenset({REPLY, PULL})
 NAMES = tuple(PURPOSES)[:4]
 
 Event: TypeAlias = tuple[float, int, int, int, int, int, Any]
@@ -90,7 +91,7 @@ class Agenda:
         self.wakes = 0  # that are to come
 
     def add(self, at: float, rank: int, replication: int, process: int, node: int, what: Any) -> None:
-        if rank == WAKE or rank == UPDATE:
+        if rank in WAKES:
             self.wakes += 1
         heapq.heappush(self._heap, (at, rank, replication, process, next(self._serial), node, what))
 
@@ -100,31 +101,30 @@ class Agenda:
 
     def pop(self) -> Event:
         event = heapq.heappop(self._heap)
-        if event[1] == WAKE or event[1] == UPDATE:
+        if event[1] in WAKES:
             self.wakes -= 1
         return event
 
     def cut(self, end: float) -> None:
         """No wake, and nobody going down, from `end` on."""
-        self._keep([e for e in self._heap if e[1] in (REPLY, PULL) or e[0] < end])
+        self._keep([e for e in self._heap if e[1] in PARCELS or e[0] < end])
 
     def forget(self, senders: Collection[int]) -> None:
         """What these nodes have said does not arrive any more."""
-        self._keep([e for e in self._heap if e[1] not in (REPLY, PULL) or e[6].sender not in senders])
+        self._keep([e for e in self._heap if e[1] not in PARCELS or e[6].sender not in senders])
 
     def parcels(self) -> list[Parcel]:
         """What is on its way."""
-        return [e[6] for e in sorted(self._heap) if e[1] in (REPLY, PULL)]
+        return [e[6] for e in sorted(self._heap) if e[1] in PARCELS]
 
     def change(self, replication: int, parcel: Callable[[Parcel], Parcel]) -> None:
         """What is on its way in a replication is to be something else."""
-        change = {REPLY, PULL}
-        self._keep([(*e[:6], parcel(e[6])) if e[1] in change and e[2] == replication else e for e in self._heap])
+        self._keep([(*e[:6], parcel(e[6])) if e[1] in PARCELS and e[2] == replication else e for e in self._heap])
 
     def _keep(self, events: list[Event]) -> None:
         self._heap = events
         heapq.heapify(self._heap)
-        self.wakes = sum(e[1] in (UPDATE, WAKE) for e in events)
+        self.wakes = sum(e[1] in WAKES for e in events)
 
 
 class Observer(Protocol):
@@ -341,7 +341,7 @@ class Runner:
     def happen(self, now: float, event: Event) -> None:
         """An event of the agenda, which may be late."""
         at, rank, _, process, _, i, what = event
-        if rank == WAKE or rank == UPDATE:
+        if rank in WAKES:
             self._wake(now, at, i, process, what)
         elif rank == TURN:
             self._turn(now, i, *what)
