@@ -57,6 +57,7 @@ from replnet.network.nodes import (
 from replnet.network.topology import CLIENT, SOURCE
 
 TURN, UPDATE, REPLY, PULL, WAKE = range(5)
+WAKES, PARCELS = frozenset({UPDATE, WAKE}), frozenset({REPLY, PULL})
 NAMES = tuple(PURPOSES)[:4]
 
 Event: TypeAlias = tuple[float, int, int, int, int, int, Any]
@@ -90,7 +91,8 @@ class Agenda:
         self.wakes = 0  # that are to come
 
     def add(self, at: float, rank: int, replication: int, process: int, node: int, what: Any) -> None:
-        self.wakes += rank in (UPDATE, WAKE)
+        if rank in WAKES:
+            self.wakes += 1
         heapq.heappush(self._heap, (at, rank, replication, process, next(self._serial), node, what))
 
     @property
@@ -99,30 +101,30 @@ class Agenda:
 
     def pop(self) -> Event:
         event = heapq.heappop(self._heap)
-        self.wakes -= event[1] in (UPDATE, WAKE)
+        if event[1] in WAKES:
+            self.wakes -= 1
         return event
 
     def cut(self, end: float) -> None:
         """No wake, and nobody going down, from `end` on."""
-        self._keep([e for e in self._heap if e[1] in (REPLY, PULL) or e[0] < end])
+        self._keep([e for e in self._heap if e[1] in PARCELS or e[0] < end])
 
     def forget(self, senders: Collection[int]) -> None:
         """What these nodes have said does not arrive any more."""
-        self._keep([e for e in self._heap if e[1] not in (REPLY, PULL) or e[6].sender not in senders])
+        self._keep([e for e in self._heap if e[1] not in PARCELS or e[6].sender not in senders])
 
     def parcels(self) -> list[Parcel]:
         """What is on its way."""
-        return [e[6] for e in sorted(self._heap) if e[1] in (REPLY, PULL)]
+        return [e[6] for e in sorted(self._heap) if e[1] in PARCELS]
 
     def change(self, replication: int, parcel: Callable[[Parcel], Parcel]) -> None:
         """What is on its way in a replication is to be something else."""
-        change = {REPLY, PULL}
-        self._keep([(*e[:6], parcel(e[6])) if e[1] in change and e[2] == replication else e for e in self._heap])
+        self._keep([(*e[:6], parcel(e[6])) if e[1] in PARCELS and e[2] == replication else e for e in self._heap])
 
     def _keep(self, events: list[Event]) -> None:
         self._heap = events
         heapq.heapify(self._heap)
-        self.wakes = sum(e[1] in (UPDATE, WAKE) for e in events)
+        self.wakes = sum(e[1] in WAKES for e in events)
 
 
 class Observer(Protocol):
@@ -189,10 +191,12 @@ class Instants:
     def of(self, process: int) -> Iterator[float]:
         row = self._row[process]
         coming, plain = self._coming[row], self._turns[row] == 1
+        while self._silent[row]:
+            yield np.inf
         while True:
-            if self._silent[row]:
-                yield np.inf
-            elif not coming and plain and self._next[row] < np.inf:
+            if coming:
+                yield coming.popleft()
+            elif plain and self._next[row] < np.inf:
                 # It may lie far off: the others' instants up to it are made once it is over, if ever.
                 yield float(self._next[row])
                 while not coming:
@@ -201,7 +205,6 @@ class Instants:
             else:
                 while not coming:
                     self._more()
-                yield coming.popleft()
 
     def _more(self) -> None:
         window = self.clocks.window()
@@ -272,9 +275,12 @@ class Runner:
         self._due: dict[tuple[int, int], float] = {}  # open queries
         self._lists: dict[int, list[NodeId]] = {}  # of candidates
         self._wakes: dict[int, int] = {}  # the number of the next one among those of its clock, by process
-        self._turns, self._phase = plan.processes.turns, phases(plan, run, np.arange(plan.processes.node.size))
-        clock = plan.processes.clock  # all streams at once: one by one, first wakes would cost more than all else
-        self._keys, self._gammas = streams(run, plan.clocks.word[clock], plan.clocks.purpose[clock], CHOICES)
+        # Plain numbers, which are looked up several times as fast as an array's.
+        p, self._phase = plan.processes, phases(plan, run, np.arange(plan.processes.node.size))
+        self._turns, self._ask, purposes = p.turns.tolist(), p.ask.tolist(), p.purpose.tolist()
+        self._rank = [UPDATE if purpose == UPDATES else WAKE for purpose in purposes]
+        # All streams at once: one by one, first wakes would cost more than all else.
+        self._keys, self._gammas = streams(run, plan.clocks.word[p.clock], plan.clocks.purpose[p.clock], CHOICES)
         self._process: dict[tuple[int, str], int] = {}  # by node and the name of a habit
         self.nodes: dict[int, Node] = {i: self._made(i, instants) for i in own.tolist()}
 
@@ -285,7 +291,7 @@ class Runner:
             name = purpose if purpose not in habits else f"{purpose} {q}"
             coming, before = instants(q)
             self._process[i, name] = q
-            self._wakes[q] = int(self._phase[q]) - before * int(self._turns[q])
+            self._wakes[q] = int(self._phase[q]) - before * self._turns[q]
             two_way = bool(self._plan.processes.two_way[q])
             habits[name] = Habit(coming, self._choices(q, self._wakes[q]), self._question(q), two_way)
         if self._plan.topology.role[i] == SOURCE:
@@ -302,7 +308,7 @@ class Runner:
         # Its own place is skipped, not cut out: members of a pool share one list, which may be long.
         own = int(plan.standing[q])
         n, mixed = len(others) - (own < len(others)), plan.bandwidth is not None
-        for wake in count(first, int(self._turns[q])):
+        for wake in count(first, self._turns[q]):
             yield [others[c + (c >= own)] for c in distinct(key, gamma, wake, k, n, mixed)]
 
     def _listed(self, q: int) -> list[NodeId]:
@@ -334,13 +340,13 @@ class Runner:
 
     def happen(self, now: float, event: Event) -> None:
         """An event of the agenda, which may be late."""
-        at, rank, _, _, _, i, what = event
-        if rank == TURN:
+        at, rank, _, process, _, i, what = event
+        if rank in WAKES:
+            self._wake(now, at, i, process, what)
+        elif rank == TURN:
             self._turn(now, i, *what)
-        elif rank in (REPLY, PULL):
-            self.deliver(now, what)
         else:
-            self._wake(now, at, i, what)
+            self.deliver(now, what)
 
     def _turn(self, now: float, i: int, turn: int, empties: bool) -> None:
         """A node goes down, or comes back."""
@@ -353,11 +359,11 @@ class Runner:
                 node.lose()
             self._observer.holds(now, i, node.copies if turn == UP else {})
 
-    def _wake(self, now: float, planned: float, i: int, name: str) -> None:
-        q, node = self._process[i, name], self.nodes[i]
-        number, self._wakes[q] = self._wakes[q], self._wakes[q] + int(self._turns[q])
+    def _wake(self, now: float, planned: float, i: int, q: int, name: str) -> None:
+        node, number = self.nodes[i], self._wakes[q]
+        self._wakes[q] = number + self._turns[q]
         commands = node.on_wake(planned, name)
-        if type(node) is Replica and self.hazards and self.hazards.outages.down(i, planned):
+        if self.hazards and type(node) is Replica and self.hazards.outages.down(i, planned):
             self._do(i, now, [command for command in commands if type(command) is Wake])
             return
         self._observer.woke(now, planned, i, q)
@@ -365,23 +371,22 @@ class Runner:
             self._observer.updated(planned, i)
         elif type(node) is Client:  # all pulls of a query carry its number
             self._due.update(((i, c.message.query), planned) for c in commands if type(c) is Send)
-        self._do(i, now, commands, q, number, planned)
+        self._do(i, now, commands, q, number * self._ask[q], planned)
 
-    def _do(self, i: int, now: float, commands: list[Command], q: int = 0, wake: int = 0, planned: float = 0.0) -> None:
-        """`commands` of a node; pulls among them come from this wake of this process."""
-        pull = wake * int(self._plan.processes.ask[q])
+    def _do(self, i: int, now: float, commands: list[Command], q: int = 0, pull: int = 0, planned: float = 0.0) -> None:
+        """`commands` of a node; pulls among them are those of a process, numbered from `pull` on."""
         for command in commands:
             if type(command) is Send:
-                assert isinstance(command.to, int)
-                assert isinstance(command.message, Pull)
-                self._pull(now, planned, i, command.to, command.message, q, pull)
+                self._pull(now, planned, i, command, q, pull)
                 pull += 1
             elif type(command) is Wake and command.at < self.horizon:
                 process = self._process[i, command.purpose]
-                rank = UPDATE if self._plan.processes.purpose[process] == UPDATES else WAKE
-                self._agenda.add(command.at, rank, self._replication, process, i, command.purpose)
+                self._agenda.add(command.at, self._rank[process], self._replication, process, i, command.purpose)
 
-    def _pull(self, now: float, planned: float, asker: int, asked: int, message: Pull, q: int, number: int) -> None:
+    def _pull(self, now: float, planned: float, asker: int, command: Send, q: int, number: int) -> None:
+        asked, message = command
+        assert isinstance(asked, int)
+        assert isinstance(message, Pull)
         goes, mute = self.hazards.goes(q, number, asker, asked, now) if self.hazards else (True, False)
         delay = self.delays.of(asker, asked) + (self.late[asker][0] if self.late else 0.0)
         self._observer.pulled(planned, q, asker, asked, goes)
@@ -443,12 +448,15 @@ class Runner:
             return
         if isinstance(message, Reply):
             self._observer.replied(now, parcel, message.copies)
-        commands = node.on_message(now, parcel.sender, message)
         if isinstance(node, Replica):
-            self._observer.holds(now, i, node.copies)
+            had = node.copies
+            node.on_message(now, parcel.sender, message)
+            if node.copies is not had:
+                self._observer.holds(now, i, node.copies)
             if self.told and isinstance(message, Reply) and message.contacts is not None:
                 self.told(now, i)
-        for command in commands:
+            return
+        for command in node.on_message(now, parcel.sender, message):
             assert isinstance(command, Answer)
             assert isinstance(message, Reply | Silence)
             due = self._due.pop((i, message.query), None)

@@ -60,9 +60,8 @@ class Watcher:
         self._fetches = {q: rows[c] for q, c in enumerate(self._plan.processes.clock.tolist()) if c in rows}
         self.downloads = np.zeros(self._plan.sources.size)  # by source, of those that have rows of their own
         self._scribe: Scribe | None = None
-        self._undecided = undecided(self._plan)
-        sources = self._plan.sources.tolist()
-        self._sources = dict(enumerate(sources))
+        self._undecided, self._purpose = undecided(self._plan), self._plan.processes.purpose.tolist()
+        self._sources: list[int] = self._plan.sources.tolist()
         self._rows = {i: self._plan.heard.of(i).tolist() for i in own.tolist() if not self._plan.clients[i]}
         self._counts_for = {i: self._plan.counted.of(i).tolist() for i in own.tolist()}
         self._looked: dict[
@@ -75,8 +74,8 @@ class Watcher:
                     self._looked.setdefault(i, []).append((choice, nodes.tolist()))
         groups = [self._plan.groups.index(view.group) for view, _, n in self._plan.views for _ in range(n)]
         self._group = np.concatenate([self._plan.group, np.array(groups, np.int64)])
-        self._left: dict[int, dict[int, float]] = {i: dict.fromkeys(rows, math.nan) for i, rows in self._rows.items()}
-        self._begun = {i: dict.fromkeys(rows, since) for i, rows in self._rows.items()}
+        # By node and row, when what it holds left the source, and since when it holds that.
+        self._held = {i: dict.fromkeys(rows, (math.nan, since)) for i, rows in self._rows.items()}
         self._stretches: list[tuple[int, int, float, float, float]] = []  # row, node, begin, end, left
         self._absent: list[tuple[int, int, float]] = []  # row, node, time
         self._answers: list[tuple[int, int, float, float]] = []  # row, node, at, left
@@ -87,7 +86,7 @@ class Watcher:
             return
         self._scribe = Scribe(self._keep)
         self._updates_since = at
-        for row, source in self._sources.items():
+        for row, source in enumerate(self._sources):
             if source in self._counts_for or not self._by_due:
                 self._scribe.note(at, START, source, left=-float(self.ages[row]), source=source)
         for i, copies in held.items():
@@ -95,10 +94,9 @@ class Watcher:
 
     def woke(self, now: float, planned: float, node: int, process: int) -> None:
         if planned >= 0:
-            self.counts[self._plan.processes.purpose[process]] += 1
-            row = self._fetches.get(process)
-            if row is not None:
-                self.downloads[row] += 1
+            self.counts[self._purpose[process]] += 1
+            if process in self._fetches:
+                self.downloads[self._fetches[process]] += 1
 
     def updated(self, now: float, source: int) -> None:
         if self._scribe:
@@ -106,7 +104,7 @@ class Watcher:
 
     def pulled(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
         if self._scribe and goes:
-            self._scribe.note(planned, int(self._plan.processes.purpose[process]), node, peer)
+            self._scribe.note(planned, self._purpose[process], node, peer)
         elif self._scribe and not self._undecided[process]:
             self._scribe.note(planned, FAILED, node)
 
@@ -118,12 +116,14 @@ class Watcher:
 
     def holds(self, now: float, node: int, copies: Copies) -> None:
         """What comes after the horizon counts no more."""
-        held, begun = self._left[node], self._begun[node]
-        for row in self._rows[node] if now < self.horizon else ():
+        if now >= self.horizon:
+            return
+        held = self._held[node]
+        for row, (had, since) in held.items():
             left = copies.get(self._sources[row], math.nan)
-            if left != held[row] and not (left != left and held[row] != held[row]):
-                self._close(row, node, held[row], begun[row], now)
-                held[row], begun[row] = left, now
+            if left != had and not (left != left and had != had):
+                self._close(row, node, had, since, now)
+                held[row] = left, now
                 for choice, others in self._looked.get(node, ()):
                     self._look(now, choice, row, others)
         if len(self._stretches) >= BATCH:
@@ -131,11 +131,12 @@ class Watcher:
 
     def _look(self, now: float, choice: int, row: int, nodes: list[int]) -> None:
         """What one has who looks at all of these."""
-        there = [left for i in nodes if (left := self._left[i].get(row, math.nan)) == left]
-        best, held = max(there, default=math.nan), self._left[choice]
-        if best != held[row]:
-            self._close(row, choice, held[row], self._begun[choice][row], now)
-            held[row], self._begun[choice][row] = best, now
+        there = [self._held[i][row][0] for i in nodes if row in self._held[i]]
+        best = max((left for left in there if left == left), default=math.nan)
+        had, since = self._held[choice][row]
+        if best != had:
+            self._close(row, choice, had, since, now)
+            self._held[choice][row] = best, now
 
     def _close(self, row: int, node: int, left: float, begin: float, end: float) -> None:
         begin = max(begin, 0.0)
@@ -198,9 +199,9 @@ class Watcher:
         self.settle(until)
         so_far, spans = self._tally.sums, len(self._tally.spans or ())
         self._tally.sums = so_far.plus(Sums.zero(so_far.fresh.size - 1, self._task.questions))
-        for i, rows in self._rows.items():
-            for row in rows:
-                self._close(row, i, self._left[i][row], self._begun[i][row], until)
+        for i, held in self._held.items():
+            for row, (left, begun) in held.items():
+                self._close(row, i, left, begun, until)
         self.settle(until)
         found, self._tally.sums = self._tally.sums, so_far
         own = np.zeros(self._plan.everyone, np.bool_)
@@ -221,13 +222,13 @@ class Watcher:
     def states(self, now: float, own: Ints) -> tuple[Ints, Ints]:
         """How many copies each of these nodes holds, and how many of them are fresh."""
         self._know(now)
-        there = [[(row, at) for row, at in self._left.get(i, {}).items() if at == at] for i in own.tolist()]
+        there = [[(row, at) for row, (at, _) in self._held.get(i, {}).items() if at == at] for i in own.tolist()]
         fresh = [sum(at >= self._changed[row] for row, at in copies) for copies in there]
         return np.array([len(copies) for copies in there], np.int32), np.array(fresh, np.int32)
 
     def left(self) -> list[tuple[int, int, float]]:
         """(row, node, when it left) of every copy that is held."""
-        held = [(row, i, left) for i, rows in self._left.items() for row, left in rows.items()]
+        held = [(row, i, left) for i, rows in self._held.items() for row, (left, _) in rows.items()]
         return [one for one in held if one[1] < self._plan.size and one[2] == one[2]]
 
     @property

@@ -121,10 +121,13 @@ class _Replication:
     def __init__(
         self, task: Task, given: Assignment, r: int, agenda: Agenda, found: Statistics, put: Callable[[Parcel], None]
     ) -> None:
-        self._given, self._plan, self._found, self._rows = given, task.plan, found, list[Logged]()
+        self._task, self._given, self._found, self._rows = task, given, found, list[Logged]()
+        self._group: list[int] = task.plan.group.tolist()
         plan, own, since, run = task.plan, given.own, given.since, seed_words(task.seed, r)
         keep = (lambda rows: self._rows.append((r, rows))) if given.logged else None
         self.watcher = Watcher(task, run, own, since, given.unknown[r], by_due=True, keep=keep)
+        self.updated, self.pulled = self.watcher.updated, self.watcher.pulled
+        self.offered, self.holds = self.watcher.offered, self.watcher.holds
         processes = np.flatnonzero(np.isin(plan.processes.node, own))
         # An instant at time zero itself is the last of the past, and yet to come.
         instants = Instants(plan, run, processes, 0.0)
@@ -145,24 +148,12 @@ class _Replication:
         self._found.slip.add(now - planned)
         self.watcher.woke(now, planned, node, process)
 
-    def updated(self, now: float, source: int) -> None:
-        self.watcher.updated(now, source)
-
-    def pulled(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
-        self.watcher.pulled(planned, process, node, peer, goes)
-
     def replied(self, now: float, parcel: Parcel, copies: Copies) -> None:
         if parcel.pulled >= 0:  # what time zero finds under way does not count
-            group = self._plan.group[parcel.to]
+            group = self._group[parcel.to]
             self._found.delays[group].add(now - parcel.sent)
             self._found.late[group].add(now - parcel.due)
         self.watcher.replied(now, parcel, copies)
-
-    def offered(self, now: float, node: int, peer: int, copies: Copies) -> None:
-        self.watcher.offered(now, node, peer, copies)
-
-    def holds(self, now: float, node: int, copies: Copies) -> None:
-        self.watcher.holds(now, node, copies)
 
     def answered(self, now: float, due: float, client: int, copies: Copies) -> None:
         if due >= self._given.since:
@@ -177,7 +168,7 @@ class _Replication:
         sums, together = watcher.sums(until)
         lines = self.runner.hazards.lines if self.runner.hazards else None
         own = np.array(self._given.at) == self._given.me
-        spent = load(self._plan, lines.totals(until), lasted, own) if lines else {}
+        spent = load(self._task.plan, lines.totals(until), lasted, own) if lines else {}
         held = watcher.copies * lasted - sums.absent[:-1]
         return Tallied(tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open, spent | together)
 
@@ -218,13 +209,14 @@ class Host:
                 self._agenda.add(parcel.due, rank, parcel.replication, 0, parcel.to, parcel)
             else:
                 self._paths[parcel.replication].runner.deliver(self._now, parcel)
-        self._now = self._clock()
+        now, agenda = self._clock(), self._agenda
         for _ in range(BURST):
-            if self.caught_up:
+            if agenda.next_at > now:
                 break
-            event = self._agenda.pop()
-            self._paths[event[2]].runner.happen(self._now, event)
-            self._now = self._clock()
+            event = agenda.pop()
+            self._paths[event[2]].runner.happen(now, event)
+            now = self._clock()
+        self._now = now
         self.mailbox.flush(self._now)
         return min(self._agenda.next_at, self.mailbox.next_at())
 

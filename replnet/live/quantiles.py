@@ -8,51 +8,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import final
 
+import numpy as np
+
+BATCH = 1024  # values in hand before they are counted
 PER_E = 50.0  # buckets per factor e: each is 2 % wide, and its middle within 1 % of all in it
 
 
 @final
-@dataclass
 class Spread:
-    count: int = 0
-    total: float = 0.0
-    largest: float = 0.0
-    _buckets: dict[int, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._count, self._total, self._largest, self._buckets = 0, 0.0, 0.0, dict[int, int]()
+        self._new: list[float] = []
 
     def add(self, value: float) -> None:
-        self.count += 1
-        if value <= 0.0:
-            return  # clocks of two machines may disagree about what came first
-        self.total += value
-        if value > self.largest:
-            self.largest = value
-        bucket = math.floor(math.log(value) * PER_E)
-        self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
+        self._new.append(value)
+        if len(self._new) >= BATCH:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Count what is in hand."""
+        new = np.array(self._new)
+        self._count += new.size
+        self._new.clear()
+        above = new[new > 0.0]  # clocks of two machines may disagree about what came first
+        self._total += float(above.sum())
+        self._largest = max(self._largest, float(above.max(initial=0.0)))
+        buckets, numbers = np.unique(np.floor(np.log(above) * PER_E).astype(np.int64), return_counts=True)
+        self._add(dict(zip(buckets.tolist(), numbers.tolist(), strict=True)))
+
+    def _add(self, buckets: dict[int, int]) -> None:
+        for bucket, n in buckets.items():
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 
     def merge(self, other: Spread) -> None:
-        self.count += other.count
-        self.total += other.total
-        self.largest = max(self.largest, other.largest)
-        for bucket, n in other._buckets.items():
-            self._buckets[bucket] = self._buckets.get(bucket, 0) + n
+        self._settle()
+        other._settle()
+        self._count += other._count
+        self._total += other._total
+        self._largest = max(self._largest, other._largest)
+        self._add(other._buckets)
+
+    @property
+    def count(self) -> int:
+        return self._count + len(self._new)
+
+    @property
+    def largest(self) -> float:
+        self._settle()
+        return self._largest
 
     @property
     def mean(self) -> float:
-        return self.total / self.count if self.count else 0.0
+        self._settle()
+        return self._total / self._count if self._count else 0.0
 
     def quantile(self, p: float) -> float:
         """Not below a share p of the values."""
-        rank = p * self.count - (self.count - sum(self._buckets.values()))
+        self._settle()
+        rank = p * self._count - (self._count - sum(self._buckets.values()))
         if rank <= 0:
             return 0.0
         for bucket in sorted(self._buckets):
             rank -= self._buckets[bucket]
             if rank <= 0:
-                return min(math.exp((bucket + 0.5) / PER_E), self.largest)
-        return self.largest
+                return min(math.exp((bucket + 0.5) / PER_E), self._largest)
+        return self._largest
 
 
 def merged(spreads: Iterable[Spread]) -> Spread:

@@ -8,8 +8,8 @@ commands what they ask of whoever runs them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, final
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias, final
 
 NodeId: TypeAlias = str | int
 """A name, or a number: whoever runs nodes decides."""
@@ -17,8 +17,7 @@ Copies: TypeAlias = Mapping[NodeId, float]
 """Per source, the instant at which what is held left it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(NamedTuple):
     """Send me what you have. With `contacts`, also that many of your latest other contacts in my pool.
 
     With `offered`, take what I have.
@@ -30,8 +29,7 @@ class Pull:
     offered: Copies | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What I had when your pull came, and whom I last heard from."""
 
     copies: Copies
@@ -39,8 +37,7 @@ class Reply:
     contacts: tuple[NodeId, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(NamedTuple):
     """To a pull of this query there will be no reply."""
 
     query: int
@@ -49,22 +46,19 @@ class Silence:
 Message: TypeAlias = Pull | Reply | Silence
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     to: NodeId
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(NamedTuple):
     """Call me at this planned instant, for this purpose."""
 
     at: float
     purpose: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A client's query came to its end with these copies, of which there may be none."""
 
     copies: Copies
@@ -74,12 +68,14 @@ Command: TypeAlias = Send | Wake | Answer
 
 
 def freshest(mine: Copies, theirs: Copies) -> Copies:
-    """Per source, whichever copy left it later."""
-    best = dict(mine)
+    """Per source, whichever copy left it later; `mine` itself if it has all of these."""
+    best = None
     for source, left in theirs.items():
-        if source not in best or left > best[source]:
+        if source not in mine or left > mine[source]:
+            if best is None:
+                best = dict(mine)
             best[source] = left
-    return best
+    return mine if best is None else best
 
 
 @final
@@ -101,7 +97,7 @@ class Contacts:
         return others
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Habit:
     """When a node wakes for a purpose, and whom it then asks; `two_way` if it offers them what it has."""
 
@@ -114,6 +110,8 @@ class Habit:
 @final
 class Source:
     """Changes at every wake, and serves what it has."""
+
+    __slots__ = ("_contacts", "_name", "_updates")
 
     def __init__(self, name: NodeId, updates: Iterator[float]) -> None:
         self._name, self._updates, self._contacts = name, updates, Contacts()
@@ -133,6 +131,8 @@ class Source:
 class Replica:
     """Pulls from its upstreams and its peers, keeps the freshest, and serves what it has."""
 
+    __slots__ = ("_habits", "_recent", "_served", "contacts", "copies")
+
     def __init__(self, habits: Mapping[str, Habit], recent: bool = False) -> None:
         """With `recent`, polls go to the contacts that the upstream last handed over."""
         self.copies: Copies = {}
@@ -149,21 +149,22 @@ class Replica:
     def on_wake(self, now: float, purpose: str) -> list[Command]:
         habit = self._habits[purpose]
         asked = self.contacts if self._recent and purpose == "polls" else next(habit.choices)
-        pull = replace(habit.pull, offered=self.copies) if habit.two_way else habit.pull
-        return [*(Send(peer, pull) for peer in asked), Wake(next(habit.instants), purpose)]
+        pull = habit.pull._replace(offered=self.copies) if habit.two_way else habit.pull
+        commands: list[Command] = [Send(peer, pull) for peer in asked]
+        commands.append(Wake(next(habit.instants), purpose))
+        return commands
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        match message:
-            case Pull(query, offered=offered):
-                reply = Reply(self.copies, query, self._served.hand_over(sender, message))
-                if offered is not None:
-                    self.copies = freshest(self.copies, offered)
-                return [Send(sender, reply)]
-            case Reply(copies, _, contacts):
-                # Replies can overtake one another; a replica never goes back in time.
-                self.copies = freshest(self.copies, copies)
-                if contacts is not None:
-                    self.contacts = contacts
+        if isinstance(message, Pull):
+            reply = Reply(self.copies, message.query, self._served.hand_over(sender, message) if message.pool else None)
+            if message.offered is not None:
+                self.copies = freshest(self.copies, message.offered)
+            return [Send(sender, reply)]
+        if isinstance(message, Reply):
+            # Replies can overtake one another; a replica never goes back in time.
+            self.copies = freshest(self.copies, message.copies)
+            if message.contacts is not None:
+                self.contacts = message.contacts
         return []
 
 
@@ -176,6 +177,8 @@ class _Query:
 @final
 class Client:
     """Asks some replicas at every wake and takes the freshest of their answers."""
+
+    __slots__ = ("_asked", "_habit", "_open")
 
     def __init__(self, queries: Habit) -> None:
         self._habit, self._asked, self._open = queries, 0, dict[int, _Query]()
@@ -213,10 +216,11 @@ _BORN_WITH = {"_name", "_updates", "_habits", "_habit", "_recent"}
 
 def memory(node: Node) -> Memory:
     """All that a node holds but what it was made with."""
-    return {name: value for name, value in vars(node).items() if name not in _BORN_WITH}
+    return {name: getattr(node, name) for name in node.__slots__ if name not in _BORN_WITH}
 
 
 def remember(node: Node, of: Memory) -> None:
     """Go on with the memory of a node of the same kind."""
-    assert of.keys() <= vars(node).keys(), of.keys()
-    vars(node).update(of)
+    assert of.keys() <= {*node.__slots__}, of.keys()
+    for name, value in of.items():
+        setattr(node, name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from replnet.network.nodes import Answer, Client, Pull, Replica, Reply, Send, Source, Wake
+from replnet.network.nodes import Answer, Client, Pull, Replica, Reply, Send, Source, Wake, freshest
 from replnet.testing import scripted_habit
 
 
@@ -89,3 +89,11 @@ def test_answers_to_different_queries_do_not_mix():
     assert client.on_message(2.1, "b", Reply({"s": 2.0}, 2)) == [Answer({"s": 2.0})]
     assert client.on_message(2.2, "a", Reply({"s": 1.0}, 1)) == [Answer({"s": 1.0})]
     assert client.on_message(2.3, "a", Reply({"s": 1.0}, 1)) == []  # a duplicate
+
+
+def test_what_brings_nothing_new_leaves_what_is_held_as_it_is():
+    """Whoever runs nodes sees by it that nothing has changed."""
+    mine = {"s": 2.0, "t": 1.0}
+    assert freshest(mine, {"s": 1.0}) is freshest(mine, {"s": 2.0}) is freshest(mine, {}) is mine
+    assert freshest(mine, {"s": 3.0, "u": 0.5}) == {"s": 3.0, "t": 1.0, "u": 0.5}
+    assert mine == {"s": 2.0, "t": 1.0}  # others may have been handed it

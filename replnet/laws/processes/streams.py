@@ -27,6 +27,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
+MASK, FACTORS = (1 << 64) - 1, (int(FIRST), int(SECOND))  # as plain integers
 
 # What a node draws for, and which part of it. The start is (age, residual) at
 # time zero; the past runs backwards from there, the future forwards. Choices are
@@ -109,10 +110,9 @@ def exponentials(of: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
 
 def word(key: int, gamma: int, n: int) -> int:
     """(1) for one stream in plain integers; n may be negative."""
-    mask = (1 << 64) - 1
-    z = (key + (n + 1) * gamma) & mask
-    z = ((z ^ (z >> 30)) * int(FIRST)) & mask
-    z = ((z ^ (z >> 27)) * int(SECOND)) & mask
+    z = (key + (n + 1) * gamma) & MASK
+    z = ((z ^ (z >> 30)) * FACTORS[0]) & MASK
+    z = ((z ^ (z >> 27)) * FACTORS[1]) & MASK
     return z ^ (z >> 31)
 
 
