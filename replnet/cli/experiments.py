@@ -11,9 +11,22 @@ import click
 
 from replnet.cli.completion import completing
 from replnet.cli.explanation import explain_sweep
-from replnet.cli.main import DIFFERS, EXPLAIN, FINE, INCOMPLETE, STRICT, code_of, commands, formats, overriding, workers
+from replnet.cli.main import (
+    BUDGET,
+    DIFFERS,
+    EXPLAIN,
+    FINE,
+    INCOMPLETE,
+    STRICT,
+    code_of,
+    commands,
+    formats,
+    overriding,
+    workers,
+)
 from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
 from replnet.cli.progress import progress, watched, working
+from replnet.deadline import within
 from replnet.text.numbers import number, plain, span
 
 if TYPE_CHECKING:
@@ -38,6 +51,7 @@ REPRODUCED = ("experiment", "cells", "claims hold", "against print", "errata", "
 @click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
 @click.option("--resume", type=FOLDER, help="Carry on with this run directory, which says itself what was asked.")
 @workers
+@BUDGET
 @STRICT
 @EXPLAIN
 @FORMAT
@@ -49,7 +63,7 @@ def sweep(
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
     the same command carries on.
     """
-    pool = {name: options.pop(name) for name in ("workers", "address")}
+    pool = {name: options.pop(name) for name in ("workers", "address", "budget")}
     with working("reading the experiment"):
         asked = _asked(resume, **options)
         asked.cells()
@@ -190,8 +204,11 @@ def compare(first: Path, second: Path, form: str) -> int:
 @click.option("--quick", is_flag=True, help="In minutes, with wider intervals.")
 @click.option("-o", "--output", type=FOLDER, help="Where runs and the report go.  [default: reproduced]")
 @workers
+@BUDGET
 @FORMAT
-def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
+def reproduce(
+    names: tuple[str, ...], quick: bool, output: Path | None, budget: float | None, form: str, **pool: Any
+) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
     from replnet.report import write as write_report
     from replnet.report.page import in_words
@@ -203,14 +220,15 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     folder = output or Path("reproduced-quick" if quick else "reproduced")
     found: list[Sweep] = []
     chosen = _chosen(names)
-    for at, name in enumerate(chosen, 1):
-        asked = load_experiment(name)
-        begun = time.perf_counter()
-        one = _run(asked.quick() if quick else asked, folder / name, f"{name} ({at} of {len(chosen)})", **pool)
-        found.append(one)
-        echo(f"{name}: {one.verdict or 'done'} in {span(time.perf_counter() - begun)}", err=True)
-        if one.stopped:
-            break
+    with within(budget):
+        for at, name in enumerate(chosen, 1):
+            asked = load_experiment(name)
+            begun = time.perf_counter()
+            one = _run(asked.quick() if quick else asked, folder / name, f"{name} ({at} of {len(chosen)})", **pool)
+            found.append(one)
+            echo(f"{name}: {one.verdict or 'done'} in {span(time.perf_counter() - begun)}", err=True)
+            if one.stopped:
+                break
     if form == "json":
         print_json([sweep_data(one) for one in found])
     elif form == "csv":

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, final
 
+from replnet.deadline import LATE, OutOfTime
 from replnet.engines.plan import plan
 from replnet.measure.estimate import FEWEST
 from replnet.measure.row import Row
@@ -228,8 +229,9 @@ def emulated(
     if settings.horizon is None and settings.precision is not None:
         how["horizon"] = pilot(network, settings)
     result = emulate(network, **how, confirm=longer, workers=workers, address=address)
-    if result.incomplete.startswith(INTERRUPTED):
-        raise KeyboardInterrupt
+    for why, error in ((INTERRUPTED, KeyboardInterrupt), (LATE, OutOfTime)):
+        if result.incomplete.startswith(why):
+            raise error
     return result
 
 
