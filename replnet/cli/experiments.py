@@ -24,7 +24,7 @@ from replnet.cli.main import (
     overriding,
     workers,
 )
-from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
+from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_outlook, write_sweep
 from replnet.cli.progress import progress, watched, working
 from replnet.deadline import within
 from replnet.text.numbers import number, plain, span
@@ -128,13 +128,7 @@ def _plan(asked: Experiment, folder: Path | None, workers: int | None) -> int:
         few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
         echo(f"{axis.name}: {', '.join(few)} ({len(some)})")
     echo(f"cells: {found.cells:,}" + (f", of which {found.finished:,} are finished" if found.finished else ""))
-    echo(f"events: about {found.events:.2g}")
-    share = f", about {span(found.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
-    echo(f"time: about {span(found.seconds)} on one CPU{share}")
-    echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
-    echo(f"estimated from a glance at {found.sampled} of the cells; precision costs with its square", err=True)
-    if found.failed:
-        echo(f"failed: {found.failed}", err=True)
+    write_outlook(found, f"a glance at {found.sampled} of the cells", workers)
     return INCOMPLETE if found.failed else FINE
 
 

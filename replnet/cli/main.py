@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import click
 
 from replnet.cli.output import echo
-from replnet.deadline import seconds
+from replnet.deadline import OutOfTime, seconds
 from replnet.version import __version__
 
 # Exit codes that scripts rely on.
@@ -77,7 +77,8 @@ def main() -> None:
     try:
         code = commands.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as why:
-        echo(why.args[0] if why.args else "interrupted", err=True)
+        over = why.__cause__ if isinstance(why.__cause__, OutOfTime) else why  # of which Click makes an Abort
+        echo(over.args[0] if over.args else "interrupted", err=True)
         code = INCOMPLETE
     except click.ClickException as error:
         words = io.StringIO()

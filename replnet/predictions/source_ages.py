@@ -20,6 +20,7 @@ from replnet.ages.choices import NetworkPart, chosen, parts_of
 from replnet.ages.clusters.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, best_of, delayed, direct, never, pull
 from replnet.ages.prediction import NoFormulaError, Prediction, mean
+from replnet.deadline import require_time
 from replnet.laws.families import Exponential
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
@@ -147,6 +148,7 @@ class SourceAges:
         """Upstreams first, without recursion: chains may be longer than Python's stack."""
         waiting = [node]
         while node not in self._known:
+            require_time()
             i = waiting[-1]
             missing = [u for u in self._needs(i) if u not in self._known]
             if not missing:

@@ -118,6 +118,7 @@ class Replications(Generic[P]):
         """The first ones, and more where that takes it: `confirm` runs longer always, never, or if a row differs."""
         self.progress = progress
         try:
+            require_time()
             whole = self.first * self.length
             self._require_reason("horizon", whole, self.first)
             if self.first > FEWEST and self.first * self.events > LONG * self.plenty:

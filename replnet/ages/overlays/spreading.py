@@ -37,6 +37,7 @@ from replnet.ages.information_age import InformationAge, never
 from replnet.ages.overlays.contacts import Hits, Kinds
 from replnet.ages.panels import Scales, thinned
 from replnet.ages.prediction import Basis, NoFormulaError
+from replnet.deadline import require_time
 from replnet.laws.law import Array, Flags, Floats, Ints
 
 PAIRS, ASSUMES = "pairs of neighbours", "Poisson downloads and polls"
@@ -219,6 +220,7 @@ class _Trees:
 
         They are more if it takes more to get to a node that meets the source.
         """
+        require_time()
         first, used, left = len(self.hits), [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
         waiting = [Branch(0.0, 0.0, root, -1, 0, 0.0, 0.0, 1) for root in sorted(roots)]
         met = False
@@ -303,6 +305,7 @@ class _Solution:
         narrowest = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
         width, stops, left = narrowest, self._breaks(), MOST_LOOKS
         while faintest > FAINT:
+            require_time()
             begin, left = edges[-1], left - f.size
             if left < 0:
                 raise NoFormulaError("so many contacts, one after another, that to follow them takes minutes")

@@ -224,15 +224,22 @@ class NetworkSubject(Subject):
 def emulated(
     network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
 ) -> Emulated:
-    """By the settings of a cell; never longer of its own accord, as cells are judged together."""
-    how = {**asdict(settings), "engine": settings.engine or suited(network)}
-    if settings.horizon is None and settings.precision is not None:
-        how["horizon"] = pilot(network, settings)
-    result = emulate(network, **how, confirm=longer, workers=workers, address=address)
+    """By the settings of a cell; never longer of its own accord, as cells are judged together, and never less."""
+    result = so_far(network, settings, longer, workers, address)
     for why, error in ((INTERRUPTED, KeyboardInterrupt), (LATE, OutOfTime)):
         if result.incomplete.startswith(why):
             raise error
     return result
+
+
+def so_far(
+    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
+) -> Emulated:
+    """The same, which may have been interrupted."""
+    how = {**asdict(settings), "engine": settings.engine or suited(network)}
+    if settings.horizon is None and settings.precision is not None:
+        how["horizon"] = pilot(network, settings)
+    return emulate(network, **how, confirm=longer, workers=workers, address=address)
 
 
 def pilot(network: Network, settings: Settings) -> float:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from replnet.deadline import OutOfTime, UnreasonableError, left, within
+from replnet.deadline import OutOfTime, UnreasonableError, left, require_time, within
 from replnet.live import LiveLost, Unreachable, pool
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
@@ -81,7 +81,9 @@ def _job(given: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError
     cell, budget = given
     try:
         with within(budget):
-            return run(cell)
+            found = run(cell)
+            require_time()  # or what is missing in it would depend on how fast this machine is
+        return found
     except OutOfTime as why:
         return why
     except UnreasonableError as why:
