@@ -24,6 +24,7 @@ more slowly, it is no fresher than to ask j of them alone, each at the rate of t
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,6 +53,7 @@ MOST_MESSAGES = 60_000
 TOO_MANY = f"more than {MOST_MESSAGES:,} contacts of nodes that are unlike one another"
 FEWEST, MOST, NODES_OF_ALL = 4, 64, 30_000  # nodes of a tree, and of all
 MOST_BRANCHES = FEWEST * MOST_MESSAGES  # of all trees
+BATCH = 3_000  # nodes of trees that are solved together: what one panel costs beside its nodes is shared
 MOST_LOOKS = 4_000_000  # at a message in a panel: half a minute
 LOOKED_AT = 1_000_000  # contacts for all trees
 
@@ -67,6 +69,7 @@ class Message(NamedTuple):
     back: Ints  # the message the other way: this one's number plus those of it, -1 if there is none
 
 
+Together = tuple[int, ...]  # the kinds of nodes that are looked at together
 Pairs = dict[tuple[int, int], tuple[float, float, int]]  # by who asks whom the rate, the delay, and of how many
 
 
@@ -110,19 +113,36 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     trees = _Trees(kinds, set(reached))
     most = max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count))
     roots = [root for kind in reached for root in trees.grow([kind], most)]
-    latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
-    return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, latest, strict=True)}
+    return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, trees.solved(roots), strict=True)}
 
 
-def near_together(kinds: Kinds, ages: Mapping[int, NearAge], asked: Sequence[int]) -> list[NearAge]:
-    """Of nodes of these kinds, to be taken as independent of one another: by (3) they are too fresh together as well.
+def near_together(
+    kinds: Kinds, ages: Mapping[int, NearAge], sets: Iterable[Together]
+) -> dict[Together, list[NearAge] | NoFormulaError]:
+    """By set, of nodes of these kinds, to be taken as independent: by (3) they are too fresh together as well.
 
     They are independent if each has a tree of its own, and no fresher than what is left of them in that.
     """
-    trees = _Trees(kinds, kinds.reached())
-    roots = trees.grow(asked, len(asked) + NODES_OF_ALL // FEWEST)
-    latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
-    return [NearAge(ages[kind].curve, late) for kind, late in zip(asked, latest, strict=True)]
+    trees, found, waiting = (
+        _Trees(kinds, kinds.reached()),
+        dict[Together, list[NearAge] | NoFormulaError](),
+        deque(sets),
+    )
+    while waiting:
+        trees.clear()
+        batch = dict[Together, list[int]]()
+        while waiting and len(trees.hits) < BATCH:
+            asked = waiting.popleft()
+            try:
+                batch[asked] = trees.grow(asked, len(asked) + NODES_OF_ALL // FEWEST)
+            except NoFormulaError as why:
+                found[asked] = why
+        try:
+            latest = iter(trees.solved([root for roots in batch.values() for root in roots]))
+            found |= {asked: [NearAge(ages[kind].curve, next(latest)) for kind in asked] for asked in batch}
+        except NoFormulaError as why:
+            found |= dict.fromkeys(batch, why)
+    return found
 
 
 # ---- The network, and trees in it
@@ -184,8 +204,7 @@ class _Trees:
         self._kinds = kinds
         self._contacts = [list(self._usable(kind, reached)) for kind in range(len(kinds.sizes))]
         self._from_source = self._distances()
-        self.hits: list[Hits] = []
-        self._pairs: Pairs = {}
+        self.clear()
 
     def _usable(self, kind: int, reached: set[int]) -> Iterator[tuple[float, float, int, list[int]]]:
         """By contact its rate per node asked, its delay, how many of them are asked at most by (4), and the kinds."""
@@ -221,22 +240,23 @@ class _Trees:
         They are more if it takes more to get to a node that meets the source.
         """
         require_time()
-        first, used, left = len(self.hits), [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
+        hits, pairs, first = list[Hits](), Pairs(), len(self.hits)
+        used, left = [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
         waiting = [Branch(0.0, 0.0, root, -1, 0, 0.0, 0.0, 1) for root in sorted(roots)]
         met = False
-        while waiting and (len(self.hits) < first + most or not met):
+        while waiting and (len(hits) < most or not met):
             branch = heapq.heappop(waiting)
             kind, way = branch.kind, (branch.parent, branch.contact)
             if used[kind] == self._kinds.sizes[kind] or left.get(way) == 0:
                 continue
-            here = len(self.hits)
+            here = first + len(hits)
             used[kind] += 1
-            self.hits.append(self._kinds.hits[kind])
+            hits.append(self._kinds.hits[kind])
             met = met or bool(self._kinds.hits[kind])
             if here > MOST_BRANCHES:
                 raise NoFormulaError(f"ways from a source of more than {MOST_BRANCHES:,} contacts in all")
             if branch.parent >= 0:
-                self._pairs[branch.parent, here] = branch.rate, branch.delay, 1
+                pairs[branch.parent, here] = branch.rate, branch.delay, 1
                 left[way] -= 1
             if branch.many > 1:
                 heapq.heappush(waiting, branch._replace(many=branch.many - 1))
@@ -249,11 +269,17 @@ class _Trees:
         places = dict(
             zip(sorted(range(len(roots)), key=roots.__getitem__), range(first, first + len(roots)), strict=True)
         )
+        self.hits += hits
+        self._pairs |= pairs
         return [places[at] for at in range(len(roots))]
 
-    @property
-    def message(self) -> Message:
-        return _columns(self._pairs)
+    def solved(self, roots: Sequence[int]) -> list[Curve]:
+        """(3) for these roots."""
+        return _solved(self.hits, _columns(self._pairs), roots, len(self.hits)) if roots else []
+
+    def clear(self) -> None:
+        """None are grown yet."""
+        self.hits, self._pairs = [], {}
 
 
 # ---- The solution
