@@ -12,13 +12,13 @@ from replnet.predictions.overlay import Overlay, _kinds
 from replnet.predictions.pull_graph import PullGraph
 
 
-def path(**more):
+def path(faults=(), **more):
     nodes = {"source": {"role": "source", "updates": "exponential(rate=1)"}, **{f"r{i}": more for i in range(4)}}
     links = [{"from": "source", "to": "r0"}, *(
         {"from": f"r{i}", "to": f"r{j}", "kind": "peer"} for i in range(4) for j in (i - 1, i + 1) if 0 <= j < 4
     )]  # fmt: skip
     nodes["r0"] = {**more, "downloads": "exponential(rate=2)"}
-    return rn.graph(nodes=nodes, links=links)
+    return rn.graph(nodes=nodes, links=links, faults=list(faults))
 
 
 def test_a_path_is_exact_and_measured():
@@ -122,6 +122,10 @@ def cluster_with_guests():
         (cluster_with_guests, 1),
         (lambda: rn.load("cooperative"), 1),
         (lambda: rn.load("overlay", ["polls=constant(rate=2)"]), 0),
+        (lambda: rn.load("overlay", ["faults=[{lose: 0.1}]", "bandwidth=1000"]), 2),
+        (lambda: path([{"lose": 0.1}], polls="exponential(rate=3)", peers=1), 3),
+        (lambda: path([{"lose": 0.1, "between": ["r1", "r2"]}], polls="exponential(rate=3)", peers=1), 0),
+        (lambda: path([{"cut": ["r1", "r2"], "at": 1}], polls="exponential(rate=3)", peers=1), 0),
     ],
 )
 def test_contacts_are_at_least_as_many_as_are_counted_beforehand(network, least):
