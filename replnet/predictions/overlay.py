@@ -16,7 +16,7 @@ from replnet.ages.information_age import InformationAge, never
 from replnet.ages.overlays.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.overlays.informed_sets import TooManySetsError, choices, set_ages, single
 from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, NearAge, Together, near_ages, near_together
-from replnet.ages.prediction import NoFormulaError
+from replnet.ages.prediction import NoFormulaError, TooLongError
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import both_ways, require_steady, successful
@@ -119,7 +119,7 @@ class Overlay:
     def _near(self) -> tuple[Kinds, dict[int, NearAge]] | NoFormulaError:
         """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
         if self._graph.unlike(self._row) > MOST_MESSAGES:
-            return NoFormulaError(TOO_MANY)
+            return TooLongError(TOO_MANY)
         found, failing = dict[int, Does](), list[int]()
         for i in range(self._graph.topology.size):
             try:

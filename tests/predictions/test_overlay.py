@@ -150,9 +150,26 @@ def test_too_many_contacts_are_told_without_a_look_at_each(monkeypatch):
 
 
 def test_ways_of_too_many_contacts_have_no_formula(monkeypatch):
-    for name, why in (("MOST_BRANCHES", "ways from a source of more than"), ("MOST_LOOKS", "one after another")):
-        with monkeypatch.context() as few:
-            few.setattr(spreading, name, 3)
-            few.setattr(overlay, "MOST_LISTS", 1)
-            (row,) = rn.predict("overlay").rows
-            assert why in row.note
+    monkeypatch.setattr(spreading, "MOST_LOOKS", 3)
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    (row,) = rn.predict("overlay").rows
+    assert "one after another" in row.note
+
+
+def test_what_takes_too_long_is_the_reason_where_nodes_have_nobody_to_download_from(monkeypatch):
+    monkeypatch.setattr(spreading, "MOST_LOOKS", 3)
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    rows = rn.predict(path(polls="exponential(rate=3)", peers=1)).rows
+    assert all("one after another" in row.note for row in rows)
+
+
+def test_where_trees_are_too_large_ways_bound_the_ages(monkeypatch):
+    """The bounds are wider, and hold."""
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    (by_trees,) = rn.predict("overlay").rows
+    monkeypatch.setattr(spreading, "MOST_BRANCHES", 3)
+    (by_ways,) = rn.predict("overlay").rows
+    assert by_ways.predicted == pytest.approx(by_trees.predicted, rel=1e-12)
+    assert by_trees.accuracy < by_ways.accuracy < by_ways.predicted
+    measured = rn.emulate("overlay", horizon=1e4).rows[0].measured
+    assert by_ways.predicted - by_ways.accuracy < measured < by_ways.predicted

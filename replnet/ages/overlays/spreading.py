@@ -14,7 +14,8 @@ recovery (Karrer and Newman 2010). Elsewhere what comes to i by several ways is 
 positively associated, so P(X_i > x) is no less than (3): copies are no fresher.
 
 They are no staler than with contacts left out, and so not staler than (3) says of a tree that is cut out of the
-network for that node: of those who are nearest to it, each with the one contact by which it is.
+network for that node: of those who are nearest to it, each with the one contact by which it is. Where the source is far
+from most nodes, that tree is the shortest way from it, and all of these are one tree.
 
 A contact that asks k of n does not ask each independently. That is fresher than it is if k are asked one by one, each
 at that rate, which again is to the fresh side; and since the chance to meet one of j that have it rises with j ever
@@ -37,7 +38,7 @@ from replnet.ages.curve import NODES, Curve, panel_points, to_powers, unresolved
 from replnet.ages.information_age import InformationAge, never
 from replnet.ages.overlays.contacts import Hits, Kinds
 from replnet.ages.panels import Scales, thinned
-from replnet.ages.prediction import Basis, NoFormulaError
+from replnet.ages.prediction import Basis, NoFormulaError, TooLongError
 from replnet.deadline import require_time
 from replnet.laws.law import Array, Flags, Floats, Ints
 
@@ -69,6 +70,7 @@ class Message(NamedTuple):
     back: Ints  # the message the other way: this one's number plus those of it, -1 if there is none
 
 
+Step = tuple[()] | tuple[float, float, int]  # the rate, the delay and whom; nothing where the source is asked
 Together = tuple[int, ...]  # the kinds of nodes that are looked at together
 Pairs = dict[tuple[int, int], tuple[float, float, int]]  # by who asks whom the rate, the delay, and of how many
 
@@ -105,15 +107,24 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     size, reached = len(kinds.sizes), sorted(kinds.reached())
     count = sum(len(one.kinds) for every in kinds.asking for one in every)
     if count > MOST_MESSAGES:
-        raise NoFormulaError(TOO_MANY)
+        raise TooLongError(TOO_MANY)
     message, exactly = _messages(kinds, set(reached))
     curves = _solved(kinds.hits, message, reached, size)
     if exactly:
         return {kind: NearAge(curve, None) for kind, curve in zip(reached, curves, strict=True)}
+    latest = _latest(kinds, reached, count, max(curve.edges.size for curve in curves))
+    return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, latest, strict=True)}
+
+
+def _latest(kinds: Kinds, reached: Sequence[int], count: int, panels: int) -> list[Curve]:
+    """Of each by a tree of its own; by the shortest way, if trees would take too long in about so many panels."""
     trees = _Trees(kinds, set(reached))
     most = max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count))
-    roots = [root for kind in reached for root in trees.grow([kind], most)]
-    return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, trees.solved(roots), strict=True)}
+    try:
+        room = min(MOST_BRANCHES, MOST_LOOKS // panels)
+        return trees.solved([root for kind in reached for root in trees.grow([kind], most, room)])
+    except TooLongError:
+        return trees.solved(trees.grow_ways(reached))
 
 
 def near_together(
@@ -203,7 +214,7 @@ class _Trees:
     def __init__(self, kinds: Kinds, reached: set[int]) -> None:
         self._kinds = kinds
         self._contacts = [list(self._usable(kind, reached)) for kind in range(len(kinds.sizes))]
-        self._from_source = self._distances()
+        self._from_source, self._next = self._distances()
         self.clear()
 
     def _usable(self, kind: int, reached: set[int]) -> Iterator[tuple[float, float, int, list[int]]]:
@@ -214,27 +225,39 @@ class _Trees:
             chance = 1 - comb(one.others - most, one.ask) / comb(one.others, one.ask)
             yield one.rate * chance / most, one.delay, one.others if one.ask == 1 else most, others
 
-    def _distances(self) -> dict[int, float]:
-        """About how long it takes from the source to each kind."""
-        askers: dict[int, list[tuple[float, int]]] = {}
+    def _distances(self) -> tuple[dict[int, float], dict[int, Step]]:
+        """About how long it takes from the source to each kind, and the last contact of the way by which it does."""
+        askers: dict[int, list[tuple[float, int, Step]]] = {}
         for kind, every in enumerate(self._contacts):
             for rate, delay, _, others in every:
                 for other in others:
-                    askers.setdefault(other, []).append((1 / rate + delay, kind))
-        waiting = [
-            (min(1 / rate + delay for rate, delay in hits), i) for i, hits in enumerate(self._kinds.hits) if hits
-        ]
+                    askers.setdefault(other, []).append((1 / rate + delay, kind, (rate, delay, other)))
+        waiting = list[tuple[float, int, Step]]()
+        for kind, hits in enumerate(self._kinds.hits):
+            if hits:
+                waiting.append((min(1 / rate + delay for rate, delay in hits), kind, ()))
         heapq.heapify(waiting)
-        found: dict[int, float] = {}
+        found, steps = dict[int, float](), dict[int, Step]()
         while waiting:
-            far, kind = heapq.heappop(waiting)
+            far, kind, step = heapq.heappop(waiting)
             if kind not in found:
-                found[kind] = far
-                for further, asker in askers.get(kind, ()):
-                    heapq.heappush(waiting, (far + further, asker))
-        return found
+                found[kind], steps[kind] = far, step
+                for further, asker, by in askers.get(kind, ()):
+                    heapq.heappush(waiting, (far + further, asker, by))
+        return found, steps
 
-    def grow(self, roots: Sequence[int], most: int) -> list[int]:
+    def grow_ways(self, roots: Sequence[int]) -> list[int]:
+        """The numbers of these in one tree of the shortest ways from the source to all kinds."""
+        self.clear()
+        places = {kind: place for place, kind in enumerate(self._next)}
+        self.hits = [self._kinds.hits[kind] for kind in places]
+        for kind, step in self._next.items():
+            if step:
+                rate, delay, other = step
+                self._pairs[places[kind], places[other]] = rate, delay, 1
+        return [places[kind] for kind in roots]
+
+    def grow(self, roots: Sequence[int], most: int, room: int = MOST_BRANCHES) -> list[int]:
         """The numbers of the roots of new trees, which have no node in common, and so many in all.
 
         They are more if it takes more to get to a node that meets the source.
@@ -253,8 +276,8 @@ class _Trees:
             used[kind] += 1
             hits.append(self._kinds.hits[kind])
             met = met or bool(self._kinds.hits[kind])
-            if here > MOST_BRANCHES:
-                raise NoFormulaError(f"ways from a source of more than {MOST_BRANCHES:,} contacts in all")
+            if here > room:
+                raise TooLongError(f"ways from a source of more than {room:,} contacts in all")
             if branch.parent >= 0:
                 pairs[branch.parent, here] = branch.rate, branch.delay, 1
                 left[way] -= 1
@@ -334,7 +357,7 @@ class _Solution:
             require_time()
             begin, left = edges[-1], left - f.size
             if left < 0:
-                raise NoFormulaError("so many contacts, one after another, that to follow them takes minutes")
+                raise TooLongError("so many contacts, one after another, that to follow them takes minutes")
             stop = min((x for x in stops if x > begin * (1 + 1e-12)), default=np.inf)
             wide = min(width, stop - begin)
             s, z, after, resolved = self._across(begin, wide, f)
