@@ -211,6 +211,9 @@ class Branch(NamedTuple):
 class _Trees:
     """Trees of contacts, each of the nodes from which something comes to its root soonest."""
 
+    hits: list[Hits]
+    _pairs: Pairs
+
     def __init__(self, kinds: Kinds, reached: set[int]) -> None:
         self._kinds = kinds
         self._contacts = [list(self._usable(kind, reached)) for kind in range(len(kinds.sizes))]
