@@ -29,6 +29,7 @@ Beside them:
 
     testing      what tests of networks need: a clock, scripted chance, a transport in memory
     compiler     Numba, with a cache that no change of replnet can mislead
+    deadline     until when something may take, and what ends at that
     version      which version this is
 
 Every folder says in its `__init__` what is where in it. What becomes of a user's words:

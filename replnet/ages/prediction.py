@@ -57,6 +57,10 @@ class NoFormulaError(ValueError):
     """Says why there is no prediction."""
 
 
+class TooLongError(NoFormulaError):
+    """There is a formula, which would take minutes."""
+
+
 def unknown(why: object) -> Prediction:
     return Prediction(math.nan, note=f"no formula: {why}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from replnet.cli.main import DIFFERS, FINE, commands, formats, seeded, workers
+from replnet.cli.main import BUDGET, DIFFERS, FINE, INCOMPLETE, commands, formats, seeded, workers
 from replnet.cli.output import cells, echo, print_table, write
 from replnet.cli.progress import progress
 
@@ -37,6 +37,7 @@ HEADS = (
 @seeded()
 @click.option("--precision", type=float, default=0.005, show_default=True, help="Half-width of what is emulated.")
 @workers
+@BUDGET
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The best one, as YAML.")
 @formats(words=None)
 def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Path | None, form: str, **how: Any) -> int:
@@ -70,7 +71,9 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
         echo(f"the best one is in {output}: replnet run {output}", err=True)
     if not found.best.fits:
         echo(f"nothing keeps to the limit: some node answers {found.best.built.busiest:,.4g} at least", err=True)
-    return FINE if found.best.fits else DIFFERS
+    if found.incomplete:
+        echo(found.incomplete, err=True)
+    return DIFFERS if not found.best.fits else INCOMPLETE if found.incomplete else FINE
 
 
 def _table(rows: list[dict[str, Any]], limited: bool) -> None:

@@ -11,8 +11,20 @@ import click
 
 from replnet.cli.completion import completing
 from replnet.cli.explanation import explain_sweep
-from replnet.cli.main import DIFFERS, EXPLAIN, FINE, INCOMPLETE, STRICT, code_of, commands, formats, overriding, workers
-from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_sweep
+from replnet.cli.main import (
+    BUDGET,
+    DIFFERS,
+    EXPLAIN,
+    FINE,
+    INCOMPLETE,
+    STRICT,
+    code_of,
+    commands,
+    formats,
+    overriding,
+    workers,
+)
+from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_outlook, write_sweep
 from replnet.cli.progress import progress, watched, working
 from replnet.text.numbers import number, plain, span, text
 
@@ -37,6 +49,7 @@ FORMAT = formats("markdown")
 @click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
 @click.option("--resume", type=FOLDER, help="Carry on with this run directory, which says itself what was asked.")
 @workers
+@BUDGET
 @STRICT
 @EXPLAIN
 @FORMAT
@@ -48,7 +61,7 @@ def sweep(
     Every cell is run once, and its table compared with the formulas. Ctrl-C or a crash loses the cells in flight;
     the same command carries on.
     """
-    pool = {name: options.pop(name) for name in ("workers", "address")}
+    pool = {name: options.pop(name) for name in ("workers", "address", "budget")}
     with working("reading the experiment"):
         asked = _asked(resume, **options)
         asked.cells()
@@ -122,13 +135,7 @@ def _plan(asked: Experiment, folder: Path | None, workers: int | None) -> int:
         few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
         echo(f"{axis.name}: {', '.join(few)} ({len(some)})")
     echo(f"cells: {found.cells:,}" + (f", of which {found.finished:,} are finished" if found.finished else ""))
-    echo(f"events: about {found.events:.2g}")
-    share = f", about {span(found.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
-    echo(f"time: about {span(found.seconds)} on one CPU{share}")
-    echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
-    echo(f"estimated from a glance at {found.sampled} of the cells; precision costs with its square", err=True)
-    if found.failed:
-        echo(f"failed: {found.failed}", err=True)
+    write_outlook(found, f"a glance at {found.sampled} of the cells", workers)
     return INCOMPLETE if found.failed else FINE
 
 
@@ -198,6 +205,7 @@ def compare(first: Path, second: Path, form: str) -> int:
 @click.option("--quick", is_flag=True, help="In minutes, with wider intervals.")
 @click.option("-o", "--output", type=FOLDER, help="Where runs and the report go.  [default: reproduced]")
 @workers
+@BUDGET
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""

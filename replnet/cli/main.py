@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import math
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 import click
 
 from replnet.cli.output import echo
+from replnet.deadline import OutOfTime, seconds
 from replnet.version import __version__
 
 # Exit codes that scripts rely on.
@@ -60,22 +60,8 @@ def workers(command: Callable[..., int]) -> Callable[..., int]:
     return number(address(command))
 
 
-class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """Seconds, from 90, 90s, 10m or 2h."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value)
-        units = {"s": 1, "m": 60, "h": 3600}
-        try:
-            seconds = float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
-        except ValueError:
-            seconds = 0.0
-        return seconds if 0 < seconds < math.inf else self.fail(f"{text!r} is no time (such as 90s, 10m or 2h)")
-
-
-BUDGET = click.option("--budget", type=Duration(), help="End after this time, such as 10m, with what there is then.")
+BUDGET = click.option("--budget", metavar="TIME", callback=lambda _, __, text: text and seconds(text),
+                      help="End after this time, such as 90s, 10m or 2h, with what there is then.")  # fmt: skip
 EXPLAIN = click.option("--explain", is_flag=True, help="Say what the words of the table mean, and how it came about.")
 STRICT = click.option("--strict", is_flag=True, help="An exit code of its own for what is unresolved.")
 
@@ -90,8 +76,9 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is there is kept and said
     try:
         code = commands.main(standalone_mode=False)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        echo("interrupted", err=True)
+    except (click.exceptions.Abort, KeyboardInterrupt) as why:
+        over = why.__cause__ if isinstance(why.__cause__, OutOfTime) else why  # of which Click makes an Abort
+        echo(over.args[0] if over.args else "interrupted", err=True)
         code = INCOMPLETE
     except click.ClickException as error:
         words = io.StringIO()

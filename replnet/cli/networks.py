@@ -23,7 +23,7 @@ from replnet.cli.main import (
     seeded,
     workers,
 )
-from replnet.cli.output import cells, echo, print_json, print_table, write, write_result
+from replnet.cli.output import cells, echo, print_json, print_table, write, write_outlook, write_result
 from replnet.cli.progress import progress, watching, working
 
 if TYPE_CHECKING:
@@ -49,11 +49,13 @@ BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups th
 @OVERRIDES
 @MEASURE
 @BY
+@BUDGET
 @EXPLAIN
 @formats()
 def predict(
-    network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, explain: bool, form: str
-) -> int:
+    network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, budget: float | None,
+    explain: bool, form: str,
+) -> int:  # fmt: skip
     """What the formulas say of NETWORK."""
     from replnet.network.build import takes
     from replnet.network.network import load
@@ -63,11 +65,13 @@ def predict(
         loaded = load(network, overrides)
         if said := takes(loaded):
             echo(said, err=True)
-        result = formulas(loaded, measure, by)
+        result = formulas(loaded, measure, by, budget=budget)
     write_result(result, form)
     if explain:
         explain_result(result)
-    return FINE
+    if result.incomplete:
+        echo(result.incomplete, err=True)
+    return INCOMPLETE if result.incomplete else FINE
 
 
 @commands.command(epilog=EPILOG)
@@ -95,6 +99,7 @@ def predict(
               help="Keep the run in this directory, for report, status and compare; the same command carries on "
                    "with one that was interrupted there.")  # fmt: skip
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
+@click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
 @click.option("--ui", "show", is_flag=True, help="Show the run in the browser while it happens.")
 @MEASURE
 @BY
@@ -103,8 +108,8 @@ def predict(
 @EXPLAIN
 @formats()
 def run(
-    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], show: bool, strict: bool,
-    explain: bool, form: str, **options: Any,
+    network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], dry_run: bool,
+    show: bool, strict: bool, explain: bool, form: str, **options: Any,
 ) -> int:  # fmt: skip
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge
@@ -127,6 +132,8 @@ def run(
             echo(said, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
     engine = engine or suited(loaded)
+    if dry_run:
+        return _plan(loaded, engine, **options)
     with watched_run(loaded, engine, options["seed"], show) as watch:
         result = _ran(loaded, engine, watch=watch, **options)
         write_result(result, form)
@@ -141,6 +148,33 @@ def run(
     if False in answers:
         return DIFFERS
     return code_of(result, strict=strict) or (INCOMPLETE if None in answers else FINE)
+
+
+def _plan(network: Network, engine: str, workers: int | None, **options: Any) -> int:
+    """Of a dry run, on stdout."""
+    from dataclasses import fields
+
+    from replnet.engines.plan import plan
+    from replnet.live.pool import cores
+    from replnet.study.emulate import default_horizon
+    from replnet.study.experiment.cells import Cell
+    from replnet.study.experiment.subjects import NetworkSubject, Settings
+    from replnet.study.replications import EVENTS
+    from replnet.study.sweeps.forecast import outlook
+
+    if engine == "live":
+        raise ValueError("--dry-run: is not of live runs (which take --horizon times --time-scale seconds)")
+    given = {"engine": engine, **options, "measure": ()}  # which may need more time than a glance takes
+    if options["horizon"] is None and options["precision"] is not None:
+        given["horizon"] = default_horizon(plan(network), EVENTS[engine])
+    settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
+    cell = Cell("", {}, NetworkSubject(network.data()), settings)
+    with progress() as report:
+        found = outlook([cell], (), report)
+    count = cores() if workers is None else max(workers, 1)
+    write_outlook(found, "a glance", count)
+    echo(f"workers: {count}")
+    return INCOMPLETE if found.failed else FINE
 
 
 def _ran(network: Network, engine: str, **options: Any) -> Any:
@@ -225,6 +259,7 @@ AROUND = ("group", "metric", "predicted", "measured", "95 % interval", "meets") 
 @seeded()
 @click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
 @workers
+@BUDGET
 @EXPLAIN
 @formats(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, form: str, **how: Any) -> int:
@@ -251,7 +286,9 @@ def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, f
         write_result(found.result, form)
     if explain:
         explain_size(found)
-    return code_of(found.result)
+    if found.incomplete:
+        echo(found.incomplete, err=True)
+    return code_of(found.result) or (INCOMPLETE if found.incomplete else FINE)
 
 
 COLUMNS = ("formula", "equation", "what it says")

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from replnet.text.errors import escaped
-from replnet.text.numbers import number, plain, signed, write_csv
+from replnet.text.numbers import number, plain, signed, span, write_csv
 from replnet.text.units import named
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
+    from replnet.study.sweeps.forecast import Outlook
     from replnet.study.sweeps.sweep import Sweep
 
 COLOURS = {"agree": "green", "differ": "red", "failed": "red", "unresolved": "yellow", "contradicts": "yellow"}
@@ -227,6 +228,17 @@ def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
     print_table(heads, [[line[head] for head in heads] for line in lines], form)
     if shown is not rows:
         echo(f"the {WORST} rows farthest from their prediction, of {len(rows):,} (--format csv prints all)", err=True)
+
+
+def write_outlook(found: Outlook, looked: str, workers: int | None) -> None:
+    """What a run or a sweep will take, on stdout."""
+    echo(f"events: about {found.events:.2g}")
+    share = f", about {span(found.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
+    echo(f"time: about {span(found.seconds)} on one CPU{share}")
+    echo(f"memory: about {found.memory / 1e6:.0f} MB per worker")
+    echo(f"estimated from {looked}; precision costs with its square", err=True)
+    if found.failed:
+        echo(f"failed: {found.failed}", err=True)
 
 
 def sweep_data(sweep: Sweep) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, final
 
+from replnet.deadline import require_time
 from replnet.live import processes
 from replnet.live.cluster_nodes import cause
 from replnet.live.ray_cluster import cpus, free_cpus, joined
@@ -60,11 +61,13 @@ def run(
     to read together but, for different signatures of one function, not to fill together. Of many short jobs
     this process does some itself, if it may: `here`.
 
-    Close the generator (contextlib.closing) where it may be left early: that ends the workers.
+    Past a deadline it ends with what is done. Close the generator (contextlib.closing) where it may be left early:
+    that ends the workers.
     """
     order = sorted(range(len(jobs)), key=lambda i: (-sizes[i], i))
     if workers == 0 or not jobs or ((cores() if workers is None else workers) == 1 and not on_ray(address)):
         for i in order:
+            require_time()
             yield i, attempt(work, jobs[i])
         return
     if not on_ray(address):
@@ -100,6 +103,7 @@ def _by_processes(
             with suppress(processes.Died):  # which is seen again where it has work
                 team[0].answer()
         while duties.left or busy:
+            require_time()
             for worker in team:
                 if worker not in busy and (job := duties.next()) is not None:
                     busy[worker] = job
@@ -213,6 +217,7 @@ class _Team:
             while self._idle and (job := duties.next()) is not None:
                 actor = self._idle.pop()
                 self._call(actor, "work", job, actor.do.remote(jobs[job]))
+            require_time()
             ready, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=LOOK)
             for ref in ready:
                 yield from self._settle(ref, self._calls.pop(ref), duties)

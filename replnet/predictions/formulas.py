@@ -15,6 +15,7 @@ import numpy as np
 from replnet.ages.information_age import InformationAge, Never
 from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
 from replnet.ages.transient import SINCE
+from replnet.deadline import OutOfTime
 from replnet.laws.law import Law
 from replnet.network.topology import Topology
 from replnet.predictions.capacity import OVERFLOWS, Capacity
@@ -36,7 +37,8 @@ def formulas(
 ) -> dict[tuple[str, str], Prediction]:
     """By (group, metric), in the order of the groups of a network, and then what else is asked for.
 
-    With `by_source` the parts of groups that can hear of several sources follow the groups.
+    With `by_source` the parts of groups that can hear of several sources follow the groups. Past a deadline there is
+    nothing of those groups that were not worked out by then.
     """
     graph, asked = PullGraph(topology), tuple(asked)
     many = topology.many
@@ -107,7 +109,7 @@ def _of_group(graph: PullGraph, ages: list[SourceAges], g: int, source: int) -> 
         for i, row, count in graph.held(graph.counted, g, source):
             prediction = ages[row].freshness(i)
             parts[prediction] = parts.get(prediction, 0) + count * ages[row].share(i)
-    except NoFormulaError as why:
+    except (NoFormulaError, OutOfTime) as why:
         return unknown(why)
     return mean(parts)
 
@@ -137,7 +139,7 @@ def _beyond(
         if not parts:
             raise NoFormulaError("there are no copies")
         return _bounded(metric, parts)
-    except NoFormulaError as why:
+    except (NoFormulaError, OutOfTime) as why:
         return unknown(why)
 
 

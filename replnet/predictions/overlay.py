@@ -15,8 +15,8 @@ from replnet.ages.choices import NetworkPart, chosen
 from replnet.ages.information_age import InformationAge, never
 from replnet.ages.overlays.contacts import Contact, Hits, Kinds, kinds_of
 from replnet.ages.overlays.informed_sets import TooManySetsError, choices, set_ages, single
-from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, NearAge, near_ages, near_together
-from replnet.ages.prediction import NoFormulaError
+from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, NearAge, Together, near_ages, near_together
+from replnet.ages.prediction import NoFormulaError, TooLongError
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import both_ways, require_steady, successful
@@ -37,6 +37,7 @@ class Overlay:
         self._lists: dict[int, tuple[frozenset[int], bool]] = {}
         self._exact: dict[int, InformationAge] = {}
         self._offered: dict[int, list[tuple[float, frozenset[int]]]] = {}
+        self._joint: dict[Together, list[NearAge] | NoFormulaError] = {}
         self._crowded = set[int]()  # nodes for which there are too many sets
 
     def age(self, asked: Sequence[int], ask: int = 1) -> InformationAge:
@@ -55,8 +56,29 @@ class Overlay:
             raise NoFormulaError("polls along links, of which some come at intervals that are not exponential")
         if len(asked) == 1:
             return ages[kinds.of[asked[0]]]
-        together = [*near_together(kinds, ages, [kinds.of[i] for i in there]), *[never()] * (len(asked) - len(there))]
-        return chosen([NetworkPart(1, (((1, age),),)) for age in together], ask)
+        together = self._jointly(kinds, ages, tuple(kinds.of[i] for i in there))
+        every = [*together, *[never()] * (len(asked) - len(there))]
+        return chosen([NetworkPart(1, (((1, age),),)) for age in every], ask)
+
+    def _jointly(self, kinds: Kinds, ages: Mapping[int, NearAge], asked: Together) -> list[NearAge]:
+        """Of nodes of these kinds; with those of all who ask several, as many are solved for in hardly more time."""
+        if asked not in self._joint:
+            self._joint |= near_together(kinds, ages, dict.fromkeys([asked, *self._asked_together(kinds, ages)]))
+        found = self._joint[asked]
+        if isinstance(found, NoFormulaError):
+            raise found
+        return found
+
+    def _asked_together(self, kinds: Kinds, ages: Mapping[int, NearAge]) -> Iterator[Together]:
+        """The kinds of those who are asked for the freshest of several copies, download by download."""
+        if self._joint:
+            return
+        there = self._graph.reached[self._row]
+        for asker in self._graph.askers:
+            if asker.purpose == DOWNLOADS and asker.ask == asker.candidates.size > 1 and there[asker.node]:
+                known = [kinds.of.get(i, -1) for i in asker.candidates[there[asker.candidates]].tolist()]
+                if known and all(kind in ages for kind in known):
+                    yield tuple(known)
 
     def _by_sets(self, asked: Sequence[int], ask: int) -> InformationAge:
         found = self._ancestors(asked)
@@ -97,7 +119,7 @@ class Overlay:
     def _near(self) -> tuple[Kinds, dict[int, NearAge]] | NoFormulaError:
         """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
         if self._graph.unlike(self._row) > MOST_MESSAGES:
-            return NoFormulaError(TOO_MANY)
+            return TooLongError(TOO_MANY)
         found, failing = dict[int, Does](), list[int]()
         for i in range(self._graph.topology.size):
             try:

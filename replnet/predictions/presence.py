@@ -89,7 +89,7 @@ def presence(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
             continue
         parts: dict[Prediction, float] = {}
         try:
-            for i, row, _ in graph.held(graph.counted, g, -1):
+            for i, row, count in graph.held(graph.counted, g, -1):
                 queries = graph.one(i, QUERIES)
                 if about == "answered":
                     assert queries
@@ -97,7 +97,7 @@ def presence(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
                     one, share = _answered(graph, queries, row), queries.law.rate
                 else:
                     one, share = available(graph, i), 1.0
-                parts[one] = parts.get(one, 0) + share
+                parts[one] = parts.get(one, 0) + count * share
             if parts:
                 found[group, about] = mean(parts)
         except NoFormulaError as why:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from replnet.ages.prediction import NoFormulaError
 from replnet.laws import Constant, Exponential, Law
-from replnet.laws.law import Flags, Ints
+from replnet.laws.law import Array, Flags, Ints
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Lists, Topology
@@ -197,10 +197,10 @@ class PullGraph:
         """A number for every node; those of one number have the same formulas.
 
         They have one upstream each, and do the same below nodes of one kind, or they are a cluster of nodes that are
-        alike. Whoever asks several others, and whoever something of its own may befall, is a kind by itself.
+        alike; and the same may befall them. Whoever asks several others is a kind by itself.
         """
         n, kind = self.topology.size, np.arange(self.topology.size)
-        if self.strict or self.topology.delays or self.topology.weights is not None:
+        if self.topology.delays or self.topology.weights is not None:
             return kind
         p, lists, pulls = self.topology.processes, self.topology.lists, self._rows(DOWNLOADS)
         others, polls = (self._rows(QUERIES) != -1) | (self.topology.role != REPLICA), self._rows(POLLS)
@@ -211,7 +211,7 @@ class PullGraph:
         upstream = np.full(n, -1)
         upstream[plain] = lists.members[lists.begin[p.candidates[pulls[plain]]]]
         own = np.zeros(n, np.int64)
-        own[plain] = alike(*self._how(pulls[plain]), pooled[plain])
+        own[plain] = alike(*self._how(pulls[plain]), pooled[plain], *(column[plain] for column in self._fates))
         order = plain[np.argsort(upstream[plain], kind="stable")]
         first, last = (np.searchsorted(upstream[order], np.arange(n), side=side) for side in ("left", "right"))
         level = np.flatnonzero((upstream < 0) & (last > first))
@@ -222,6 +222,17 @@ class PullGraph:
             kind[level] = level[np.unique(same, return_index=True)[1]][same]
             level = level[last[level] > first[level]]
         return kind
+
+    @property
+    def _fates(self) -> Iterator[Array]:
+        """What may befall nodes, column by column: crashes, what is cut off or lost on their ways, and limits."""
+        for crash in self.faults.crashes:
+            struck = np.zeros(self.topology.size, np.bool_)
+            struck[list(crash.nodes)] = True
+            yield struck
+        yield from (way.side for way in (*self.faults.cuts, *self.faults.losses))
+        if self.limits is not None:
+            yield self.limits
 
     @cached_property
     def _ways(self) -> Lists:
@@ -284,11 +295,18 @@ class PullGraph:
 
         Nodes that are alike ask on the same lists, or on lists that are the same but for who asks.
         """
-        p, lists = self.topology.processes, self.topology.lists
-        if self.strict:
+        p, lists, faults = self.topology.processes, self.topology.lists, self.faults
+        if faults.cuts or (faults and self.offering):
             return 0
         poisson, clocks = np.array([isinstance(law, Exponential) for law in self.topology.laws]), self.topology.clocks
         odd = p.recent | (p.turns > 1) | (clocks.schedule[p.clock] >= 0) | ~poisson[clocks.law[p.clock]]
+        for crash in faults.crashes:
+            odd |= np.isin(p.node, crash.nodes) | (self.sources[row] in crash.nodes)
+        of = np.repeat(np.arange(lists.sizes.size), lists.sizes)
+        for way in faults.losses:  # it depends on whom they ask
+            first = way.side[lists.members[np.minimum(lists.begin[:-1], lists.members.size - 1)]]
+            mixed = np.bincount(of, way.side[lists.members] != first[of], first.size) > 0
+            odd |= (p.ask > 1) | mixed[p.candidates]
         pulls = (p.ask > 0) & self.reached[row][p.node]
         there = pulls & ~odd & ~self.below(np.unique(p.node[pulls & odd]).tolist())[p.node]
         # What is added up is a number per node that no other has: sums of lists are as good as the lists.

@@ -19,7 +19,8 @@ import numpy as np
 from replnet.ages.choices import NetworkPart, chosen, parts_of
 from replnet.ages.clusters.cluster import NO_RECENT, cluster
 from replnet.ages.information_age import InformationAge, best_of, delayed, direct, never, pull
-from replnet.ages.prediction import NoFormulaError, Prediction, mean
+from replnet.ages.prediction import NoFormulaError, Prediction, TooLongError, mean
+from replnet.deadline import require_time
 from replnet.laws.families import Exponential
 from replnet.laws.law import Law
 from replnet.laws.processes.order import Ordered, shuffled
@@ -61,7 +62,7 @@ class SourceAges:
         try:
             return self._overlay.age(nodes, ask)
         except NoFormulaError as other:
-            raise (other if str(why) == LINKS else why) from None
+            raise (other if str(why) == LINKS or isinstance(other, TooLongError) else why) from None
 
     def freshness(self, node: int) -> Prediction:
         ages = self._several(node)
@@ -147,6 +148,7 @@ class SourceAges:
         """Upstreams first, without recursion: chains may be longer than Python's stack."""
         waiting = [node]
         while node not in self._known:
+            require_time()
             i = waiting[-1]
             missing = [u for u in self._needs(i) if u not in self._known]
             if not missing:

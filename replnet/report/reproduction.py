@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
+from replnet.deadline import within
 from replnet.measure.verdict import overall
 from replnet.report.page import in_words, write
 from replnet.report.section import section_of
@@ -70,13 +71,14 @@ def reproduce(
     out: str | Path | None = None,
     workers: int | None = None,
     address: str | None = None,
+    budget: float | str | None = None,
     watch: Watched | None = None,
     ended: Callable[[Sweep, float], None] | None = None,
 ) -> Reproduction:
     """Run the experiments of these names, `p2p/fig3` or all of `p2p`, or of all papers where none is named.
 
     `quick` takes minutes, with wider intervals. With `out` into that directory, where an earlier call is carried on
-    with, and with a report; else in memory. `workers` and `address` are as of `sweep`. `watch` gives, for
+    with, and with a report; else in memory. `workers`, `address` and `budget` are as of `sweep`. `watch` gives, for
     the title of an experiment, a context with what is told how far it is, and `ended` is told each with its seconds.
 
     >>> rn.reproduce("p2p/fig3", quick=True, workers=0).table[["experiment", "verdict"]]
@@ -86,17 +88,18 @@ def reproduce(
     found: list[Sweep] = []
     chosen = experiments(names)
     folder = None if out is None else Path(out)
-    for at, name in enumerate(chosen, 1):
-        begun = time.perf_counter()
-        with watch(f"{name} ({at} of {len(chosen)})") if watch else nullcontext() as look:
-            asked = load_experiment(name)
-            place = folder and folder / name
-            one = sweep(asked, place, workers=workers, address=address, quick=quick, progress=look)
-        found.append(one)
-        if ended:
-            ended(one, time.perf_counter() - begun)
-        if one.stopped:
-            break
+    with within(budget):
+        for at, name in enumerate(chosen, 1):
+            begun = time.perf_counter()
+            with watch(f"{name} ({at} of {len(chosen)})") if watch else nullcontext() as look:
+                asked = load_experiment(name)
+                place = folder and folder / name
+                one = sweep(asked, place, workers=workers, address=address, quick=quick, progress=look)
+            found.append(one)
+            if ended:
+                ended(one, time.perf_counter() - begun)
+            if one.stopped:
+                break
     page = None
     if folder is not None:
         origin = {name: value for name, value in found[0].provenance.items() if name != "specification"}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from replnet.deadline import within
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import MOST_CHOICES, Plan, plan
 from replnet.engines.start import require_order
@@ -61,7 +62,7 @@ def emulate(
     by: str | None = None,
     workers: int | None = None,
     address: str | None = None,
-    budget: float | None = None,
+    budget: float | str | None = None,
     out: File | None = None,
     watch: Watch | None = None,
     **live: Any,
@@ -73,7 +74,8 @@ def emulate(
     32 of them or more if they would take long. With `precision`, replications are added until every interval of
     freshness has a half-width of at most that, and a smaller one where freshness is near 0 or 1 (replications.py).
     Rows that differ from their prediction are run four times longer before they are called so, or always or never if
-    `confirm` says so. Ctrl-C ends the run with what there is, and so does a `budget` of seconds.
+    `confirm` says so. Ctrl-C ends the run with what there is, and so does a `budget` of seconds, or such as 10m;
+    without one, nothing is begun that would take a night.
     `trace` names a Parquet file for all that happens, `measure` metrics besides freshness (metrics.py), which take the
     estimator `sampled`. With `by="source"` groups that can hear of several sources have a row of each.
     `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
@@ -101,13 +103,13 @@ def emulate(
     given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": length, "replications": replications, "by": by}
     given |= {"resolution": resolution, "estimator": estimator}
     how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
-    with event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
+    with within(budget), event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
         made = replicated(plan(network), **given, asked=asked, log=log)
         _accompany(made, keeper, watch)
         if log is None and workers != 0:
             same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
             made.spread = partial(_spread, network, same, made.run, workers, address)
-        made.deadline = math.inf if budget is None else time.monotonic() + budget
+            made.workers = partial(_sharing, workers)
         made.all(precision, confirm, progress)
         result = _emulated(network, made, engine, estimator, seed, time.perf_counter() - begun)
         if keeper is not None:
@@ -325,6 +327,13 @@ def _spread(
             if isinstance(found, pool.Failure):
                 raise RuntimeError(f"{found.reason}\n{found.trace}".rstrip())
             yield place, found
+
+
+def _sharing(workers: int | None) -> int:
+    """How many share the work; of a cluster whose size nobody has said, as many as here."""
+    from replnet.live import pool
+
+    return max(pool.cores() if workers is None else workers, 1)
 
 
 def paths_of(job: tuple[Same, Sequence[tuple[int, int]]]) -> list[Path]:

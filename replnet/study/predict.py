@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from replnet.deadline import within
 from replnet.measure.row import Row
 from replnet.network.network import Given, Network, network_of
 from replnet.papers.formula import arguments, compute
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
 
-def predict(network: Given, measure: Iterable[str] = (), by: str | None = None) -> Predicted:
+def predict(
+    network: Given, measure: Iterable[str] = (), by: str | None = None, *, budget: float | str | None = None
+) -> Predicted:
     """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`.
+
+    Past a `budget` of seconds, or such as 10m, rows that are not worked out yet say so (`.incomplete`).
 
     >>> rn.predict("cascade").table[["group", "metric", "predicted", "source"]]
          group     metric  predicted      source
@@ -30,8 +35,9 @@ def predict(network: Given, measure: Iterable[str] = (), by: str | None = None) 
     0.5
     """
     require_by(by)
-    network = network_of(network)
-    found = formulas(network.topology, metrics_of(network, measure), by == "source")
+    with within(budget):
+        network = network_of(network)
+        found = formulas(network.topology, metrics_of(network, measure), by == "source")
     rows = tuple(Row.of(key, formula) for key, formula in found.items())
     data = network.data()
     return Predicted(data, rows, provenance(data))

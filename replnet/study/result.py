@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
+from replnet.deadline import LATE
 from replnet.measure.estimate import Estimate
 from replnet.measure.row import COMPARED, METRICS, PREDICTED, Row, on_request
 from replnet.measure.verdict import overall, visible
@@ -164,6 +165,11 @@ class Result(Tabled):
 @dataclass(frozen=True)
 class Predicted(Result):
     """What the formulas say."""
+
+    @property
+    def incomplete(self) -> str:
+        """Why something that has a formula is not there, if that is so."""
+        return LATE if any(row.note.endswith(LATE) for row in self.rows) else ""
 
 
 @final

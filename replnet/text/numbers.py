@@ -73,7 +73,10 @@ def span(seconds: float) -> str:
     """A time to wait."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    size, unit = SPANS[2] if seconds < 2 * SPANS[1][0] else SPANS[1] if seconds < 2 * SPANS[0][0] else SPANS[0]
+    return f"{seconds / size:,.{0 if seconds / size >= 100 else 1}f} {unit}"
 
 
 def counted(count: int, word: str) -> str:

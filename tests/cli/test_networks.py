@@ -9,7 +9,7 @@ import json
 import pytest
 from command_line import replnet, started
 
-from replnet.cli.main import BAD_INPUT, FINE
+from replnet.cli.main import BAD_INPUT, FINE, INCOMPLETE
 
 
 def test_predict_prints_a_table_and_nothing_else():
@@ -118,3 +118,41 @@ def test_a_run_is_kept_reported_and_compared(tmp_path):
     assert (other.returncode, "run.horizon: 2000.0 -> 3000.0" in other.stderr) == (BAD_INPUT, True)
     resumed = replnet("sweep", "--resume", folder)
     assert (resumed.returncode, "the directory of one run" in resumed.stderr) == (BAD_INPUT, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("predict", "cascade"),
+        ("run", "cascade", "--workers", "0"),
+        ("size", "cascade", "--target", "freshness >= 0.5"),
+        ("size", "cooperative-recent", "--target", "lag <= 0.5"),
+    ],
+)
+def test_a_budget_ends_every_command_with_what_there_is(command):
+    done = replnet(*command, "--budget", "0.000001s")
+    assert (done.returncode, done.stderr.strip().splitlines()[-1][:11]) == (INCOMPLETE, "out of time")
+
+
+def test_what_would_take_years_is_refused_unless_there_is_a_budget(tmp_path):
+    command = ("run", "cascade", "--precision", "1e-12", "--workers", "0")
+    for more in ((), ("-o", tmp_path / "run")):
+        done = replnet(*command, *more)
+        assert (done.returncode, done.stdout) == (BAD_INPUT, "")
+        assert "precision: 1e-12 takes about" in done.stderr
+        assert not (tmp_path / "run").exists()
+    assert replnet(*command, "--budget", "1e-9").returncode == INCOMPLETE
+    wrong = replnet(*command, "--budget", "soon")
+    assert (wrong.returncode, wrong.stderr) == (BAD_INPUT, "budget: 'soon' is no time (such as 90s, 10m or 2h)\n")
+
+
+def test_a_dry_run_says_what_a_run_would_take(tmp_path):
+    done = replnet("run", "single", "--dry-run", "--precision", "1e-9", "--workers", "3", "-o", tmp_path / "run")
+    assert done.returncode == FINE, done.stderr
+    said = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert list(said) == ["events", "time", "memory", "workers"]
+    assert float(said["events"].removeprefix("about ")) > 1e15
+    assert "years on one CPU" in said["time"]
+    assert said["workers"] == "3"
+    assert not (tmp_path / "run").exists()
+    assert replnet("run", "single", "--dry-run", "--engine", "live").returncode == BAD_INPUT

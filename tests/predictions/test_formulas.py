@@ -187,6 +187,29 @@ def test_nodes_of_one_kind_have_the_same_formulas(number, monkeypatch):
     assert formulas.formulas(net.topology) == by_kind
 
 
+@pytest.mark.parametrize(
+    ("trouble", "kinds"),
+    [
+        ({"faults": [{"lose": 0.1}]}, 3),
+        ({"bandwidth": 40}, 3),
+        ({"faults": [{"lose": 0.1, "between": ["1", "level 2"]}]}, 2 + 2 + 2),
+        ({"faults": [{"crash": "level 3", "up": E1, "down": E2}]}, 3),
+        ({"faults": [{"crash": "2", "up": E1, "down": E2}]}, 2 + 2 + 2),
+        ({"faults": [{"cut": ["1.1", "level 3"], "at": 5, "lasts": 1}]}, 1 + 2 + 2),
+    ],
+)
+def test_whom_the_same_may_befall_are_of_one_kind(trouble, kinds, monkeypatch):
+    tree = rn.cascade(depth=3, branching=3, updates=E1, downloads=E2, **trouble)
+    assert np.unique(PullGraph(tree.topology).kinds).size == 1 + kinds
+    by_kind = formulas.formulas(tree.topology)
+    monkeypatch.setattr(formulas, "PullGraph", OneByOne)
+    one_by_one = formulas.formulas(tree.topology)
+    assert by_kind.keys() == one_by_one.keys()
+    for key, found in by_kind.items():
+        assert found.value == pytest.approx(one_by_one[key].value, rel=1e-12, nan_ok=True)
+        assert found.note == one_by_one[key].note
+
+
 def test_there_are_few_kinds_in_large_trees_and_clusters():
     tree = rn.cascade(depth=3, branching=5, updates="exponential(rate=1)", downloads="exponential(rate=2)")
     assert np.unique(PullGraph(tree.topology).kinds).size == 1 + 3

@@ -12,13 +12,13 @@ from replnet.predictions.overlay import Overlay, _kinds
 from replnet.predictions.pull_graph import PullGraph
 
 
-def path(**more):
+def path(faults=(), **more):
     nodes = {"source": {"role": "source", "updates": "exponential(rate=1)"}, **{f"r{i}": more for i in range(4)}}
     links = [{"from": "source", "to": "r0"}, *(
         {"from": f"r{i}", "to": f"r{j}", "kind": "peer"} for i in range(4) for j in (i - 1, i + 1) if 0 <= j < 4
     )]  # fmt: skip
     nodes["r0"] = {**more, "downloads": "exponential(rate=2)"}
-    return rn.graph(nodes=nodes, links=links)
+    return rn.graph(nodes=nodes, links=links, faults=list(faults))
 
 
 def test_a_path_is_exact_and_measured():
@@ -122,6 +122,10 @@ def cluster_with_guests():
         (cluster_with_guests, 1),
         (lambda: rn.load("cooperative"), 1),
         (lambda: rn.load("overlay", ["polls=constant(rate=2)"]), 0),
+        (lambda: rn.load("overlay", ["faults=[{lose: 0.1}]", "bandwidth=1000"]), 2),
+        (lambda: path([{"lose": 0.1}], polls="exponential(rate=3)", peers=1), 3),
+        (lambda: path([{"lose": 0.1, "between": ["r1", "r2"]}], polls="exponential(rate=3)", peers=1), 0),
+        (lambda: path([{"cut": ["r1", "r2"], "at": 1}], polls="exponential(rate=3)", peers=1), 0),
     ],
 )
 def test_contacts_are_at_least_as_many_as_are_counted_beforehand(network, least):
@@ -146,9 +150,26 @@ def test_too_many_contacts_are_told_without_a_look_at_each(monkeypatch):
 
 
 def test_ways_of_too_many_contacts_have_no_formula(monkeypatch):
-    for name, why in (("MOST_BRANCHES", "ways from a source of more than"), ("MOST_LOOKS", "one after another")):
-        with monkeypatch.context() as few:
-            few.setattr(spreading, name, 3)
-            few.setattr(overlay, "MOST_LISTS", 1)
-            (row,) = rn.predict("overlay").rows
-            assert why in row.note
+    monkeypatch.setattr(spreading, "MOST_LOOKS", 3)
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    (row,) = rn.predict("overlay").rows
+    assert "one after another" in row.note
+
+
+def test_what_takes_too_long_is_the_reason_where_nodes_have_nobody_to_download_from(monkeypatch):
+    monkeypatch.setattr(spreading, "MOST_LOOKS", 3)
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    rows = rn.predict(path(polls="exponential(rate=3)", peers=1)).rows
+    assert all("one after another" in row.note for row in rows)
+
+
+def test_where_trees_are_too_large_ways_bound_the_ages(monkeypatch):
+    """The bounds are wider, and hold."""
+    monkeypatch.setattr(overlay, "MOST_LISTS", 1)
+    (by_trees,) = rn.predict("overlay").rows
+    monkeypatch.setattr(spreading, "MOST_BRANCHES", 3)
+    (by_ways,) = rn.predict("overlay").rows
+    assert by_ways.predicted == pytest.approx(by_trees.predicted, rel=1e-12)
+    assert by_trees.accuracy < by_ways.accuracy < by_ways.predicted
+    measured = rn.emulate("overlay", horizon=1e4).rows[0].measured
+    assert by_ways.predicted - by_ways.accuracy < measured < by_ways.predicted

@@ -14,7 +14,8 @@ recovery (Karrer and Newman 2010). Elsewhere what comes to i by several ways is 
 positively associated, so P(X_i > x) is no less than (3): copies are no fresher.
 
 They are no staler than with contacts left out, and so not staler than (3) says of a tree that is cut out of the
-network for that node: of those who are nearest to it, each with the one contact by which it is.
+network for that node: of those who are nearest to it, each with the one contact by which it is. Where the source is far
+from most nodes, that tree is the shortest way from it, and all of these are one tree.
 
 A contact that asks k of n does not ask each independently. That is fresher than it is if k are asked one by one, each
 at that rate, which again is to the fresh side; and since the chance to meet one of j that have it rises with j ever
@@ -24,6 +25,7 @@ more slowly, it is no fresher than to ask j of them alone, each at the rate of t
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +38,8 @@ from replnet.ages.curve import NODES, Curve, panel_points, to_powers, unresolved
 from replnet.ages.information_age import InformationAge, never
 from replnet.ages.overlays.contacts import Hits, Kinds
 from replnet.ages.panels import Scales, thinned
-from replnet.ages.prediction import Basis, NoFormulaError
+from replnet.ages.prediction import Basis, NoFormulaError, TooLongError
+from replnet.deadline import require_time
 from replnet.laws.law import Array, Flags, Floats, Ints
 
 PAIRS, ASSUMES = "pairs of neighbours", "Poisson downloads and polls"
@@ -51,6 +54,7 @@ MOST_MESSAGES = 60_000
 TOO_MANY = f"more than {MOST_MESSAGES:,} contacts of nodes that are unlike one another"
 FEWEST, MOST, NODES_OF_ALL = 4, 64, 30_000  # nodes of a tree, and of all
 MOST_BRANCHES = FEWEST * MOST_MESSAGES  # of all trees
+BATCH = 3_000  # nodes of trees that are solved together: what one panel costs beside its nodes is shared
 MOST_LOOKS = 4_000_000  # at a message in a panel: half a minute
 LOOKED_AT = 1_000_000  # contacts for all trees
 
@@ -66,6 +70,8 @@ class Message(NamedTuple):
     back: Ints  # the message the other way: this one's number plus those of it, -1 if there is none
 
 
+Step = tuple[()] | tuple[float, float, int]  # the rate, the delay and whom; nothing where the source is asked
+Together = tuple[int, ...]  # the kinds of nodes that are looked at together
 Pairs = dict[tuple[int, int], tuple[float, float, int]]  # by who asks whom the rate, the delay, and of how many
 
 
@@ -101,27 +107,53 @@ def near_ages(kinds: Kinds) -> dict[int, NearAge]:
     size, reached = len(kinds.sizes), sorted(kinds.reached())
     count = sum(len(one.kinds) for every in kinds.asking for one in every)
     if count > MOST_MESSAGES:
-        raise NoFormulaError(TOO_MANY)
+        raise TooLongError(TOO_MANY)
     message, exactly = _messages(kinds, set(reached))
     curves = _solved(kinds.hits, message, reached, size)
     if exactly:
         return {kind: NearAge(curve, None) for kind, curve in zip(reached, curves, strict=True)}
-    trees = _Trees(kinds, set(reached))
-    most = max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count))
-    roots = [root for kind in reached for root in trees.grow([kind], most)]
-    latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
+    latest = _latest(kinds, reached, count, max(curve.edges.size for curve in curves))
     return {kind: NearAge(curve, late) for kind, curve, late in zip(reached, curves, latest, strict=True)}
 
 
-def near_together(kinds: Kinds, ages: Mapping[int, NearAge], asked: Sequence[int]) -> list[NearAge]:
-    """Of nodes of these kinds, to be taken as independent of one another: by (3) they are too fresh together as well.
+def _latest(kinds: Kinds, reached: Sequence[int], count: int, panels: int) -> list[Curve]:
+    """Of each by a tree of its own; by the shortest way, if trees would take too long in about so many panels."""
+    trees = _Trees(kinds, set(reached))
+    most = max(FEWEST, min(MOST, NODES_OF_ALL // len(reached), LOOKED_AT // count))
+    try:
+        room = min(MOST_BRANCHES, MOST_LOOKS // panels)
+        return trees.solved([root for kind in reached for root in trees.grow([kind], most, room)])
+    except TooLongError:
+        return trees.solved(trees.grow_ways(reached))
+
+
+def near_together(
+    kinds: Kinds, ages: Mapping[int, NearAge], sets: Iterable[Together]
+) -> dict[Together, list[NearAge] | NoFormulaError]:
+    """By set, of nodes of these kinds, to be taken as independent: by (3) they are too fresh together as well.
 
     They are independent if each has a tree of its own, and no fresher than what is left of them in that.
     """
-    trees = _Trees(kinds, kinds.reached())
-    roots = trees.grow(asked, len(asked) + NODES_OF_ALL // FEWEST)
-    latest = _solved(trees.hits, trees.message, roots, len(trees.hits))
-    return [NearAge(ages[kind].curve, late) for kind, late in zip(asked, latest, strict=True)]
+    trees, found, waiting = (
+        _Trees(kinds, kinds.reached()),
+        dict[Together, list[NearAge] | NoFormulaError](),
+        deque(sets),
+    )
+    while waiting:
+        trees.clear()
+        batch = dict[Together, list[int]]()
+        while waiting and len(trees.hits) < BATCH:
+            asked = waiting.popleft()
+            try:
+                batch[asked] = trees.grow(asked, len(asked) + NODES_OF_ALL // FEWEST)
+            except NoFormulaError as why:
+                found[asked] = why
+        try:
+            latest = iter(trees.solved([root for roots in batch.values() for root in roots]))
+            found |= {asked: [NearAge(ages[kind].curve, next(latest)) for kind in asked] for asked in batch}
+        except NoFormulaError as why:
+            found |= dict.fromkeys(batch, why)
+    return found
 
 
 # ---- The network, and trees in it
@@ -179,12 +211,14 @@ class Branch(NamedTuple):
 class _Trees:
     """Trees of contacts, each of the nodes from which something comes to its root soonest."""
 
+    hits: list[Hits]
+    _pairs: Pairs
+
     def __init__(self, kinds: Kinds, reached: set[int]) -> None:
         self._kinds = kinds
         self._contacts = [list(self._usable(kind, reached)) for kind in range(len(kinds.sizes))]
-        self._from_source = self._distances()
-        self.hits: list[Hits] = []
-        self._pairs: Pairs = {}
+        self._from_source, self._next = self._distances()
+        self.clear()
 
     def _usable(self, kind: int, reached: set[int]) -> Iterator[tuple[float, float, int, list[int]]]:
         """By contact its rate per node asked, its delay, how many of them are asked at most by (4), and the kinds."""
@@ -194,47 +228,61 @@ class _Trees:
             chance = 1 - comb(one.others - most, one.ask) / comb(one.others, one.ask)
             yield one.rate * chance / most, one.delay, one.others if one.ask == 1 else most, others
 
-    def _distances(self) -> dict[int, float]:
-        """About how long it takes from the source to each kind."""
-        askers: dict[int, list[tuple[float, int]]] = {}
+    def _distances(self) -> tuple[dict[int, float], dict[int, Step]]:
+        """About how long it takes from the source to each kind, and the last contact of the way by which it does."""
+        askers: dict[int, list[tuple[float, int, Step]]] = {}
         for kind, every in enumerate(self._contacts):
             for rate, delay, _, others in every:
                 for other in others:
-                    askers.setdefault(other, []).append((1 / rate + delay, kind))
-        waiting = [
-            (min(1 / rate + delay for rate, delay in hits), i) for i, hits in enumerate(self._kinds.hits) if hits
-        ]
+                    askers.setdefault(other, []).append((1 / rate + delay, kind, (rate, delay, other)))
+        waiting = list[tuple[float, int, Step]]()
+        for kind, hits in enumerate(self._kinds.hits):
+            if hits:
+                waiting.append((min(1 / rate + delay for rate, delay in hits), kind, ()))
         heapq.heapify(waiting)
-        found: dict[int, float] = {}
+        found, steps = dict[int, float](), dict[int, Step]()
         while waiting:
-            far, kind = heapq.heappop(waiting)
+            far, kind, step = heapq.heappop(waiting)
             if kind not in found:
-                found[kind] = far
-                for further, asker in askers.get(kind, ()):
-                    heapq.heappush(waiting, (far + further, asker))
-        return found
+                found[kind], steps[kind] = far, step
+                for further, asker, by in askers.get(kind, ()):
+                    heapq.heappush(waiting, (far + further, asker, by))
+        return found, steps
 
-    def grow(self, roots: Sequence[int], most: int) -> list[int]:
+    def grow_ways(self, roots: Sequence[int]) -> list[int]:
+        """The numbers of these in one tree of the shortest ways from the source to all kinds."""
+        self.clear()
+        places = {kind: place for place, kind in enumerate(self._next)}
+        self.hits = [self._kinds.hits[kind] for kind in places]
+        for kind, step in self._next.items():
+            if step:
+                rate, delay, other = step
+                self._pairs[places[kind], places[other]] = rate, delay, 1
+        return [places[kind] for kind in roots]
+
+    def grow(self, roots: Sequence[int], most: int, room: int = MOST_BRANCHES) -> list[int]:
         """The numbers of the roots of new trees, which have no node in common, and so many in all.
 
         They are more if it takes more to get to a node that meets the source.
         """
-        first, used, left = len(self.hits), [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
+        require_time()
+        hits, pairs, first = list[Hits](), Pairs(), len(self.hits)
+        used, left = [0] * len(self._kinds.sizes), dict[tuple[int, int], int]()
         waiting = [Branch(0.0, 0.0, root, -1, 0, 0.0, 0.0, 1) for root in sorted(roots)]
         met = False
-        while waiting and (len(self.hits) < first + most or not met):
+        while waiting and (len(hits) < most or not met):
             branch = heapq.heappop(waiting)
             kind, way = branch.kind, (branch.parent, branch.contact)
             if used[kind] == self._kinds.sizes[kind] or left.get(way) == 0:
                 continue
-            here = len(self.hits)
+            here = first + len(hits)
             used[kind] += 1
-            self.hits.append(self._kinds.hits[kind])
+            hits.append(self._kinds.hits[kind])
             met = met or bool(self._kinds.hits[kind])
-            if here > MOST_BRANCHES:
-                raise NoFormulaError(f"ways from a source of more than {MOST_BRANCHES:,} contacts in all")
+            if here > room:
+                raise TooLongError(f"ways from a source of more than {room:,} contacts in all")
             if branch.parent >= 0:
-                self._pairs[branch.parent, here] = branch.rate, branch.delay, 1
+                pairs[branch.parent, here] = branch.rate, branch.delay, 1
                 left[way] -= 1
             if branch.many > 1:
                 heapq.heappush(waiting, branch._replace(many=branch.many - 1))
@@ -247,11 +295,17 @@ class _Trees:
         places = dict(
             zip(sorted(range(len(roots)), key=roots.__getitem__), range(first, first + len(roots)), strict=True)
         )
+        self.hits += hits
+        self._pairs |= pairs
         return [places[at] for at in range(len(roots))]
 
-    @property
-    def message(self) -> Message:
-        return _columns(self._pairs)
+    def solved(self, roots: Sequence[int]) -> list[Curve]:
+        """(3) for these roots."""
+        return _solved(self.hits, _columns(self._pairs), roots, len(self.hits)) if roots else []
+
+    def clear(self) -> None:
+        """None are grown yet."""
+        self.hits, self._pairs = [], {}
 
 
 # ---- The solution
@@ -303,9 +357,10 @@ class _Solution:
         narrowest = 1 / max(float(self._message.rate.max(initial=0.0)), float(self._hit.max()))
         width, stops, left = narrowest, self._breaks(), MOST_LOOKS
         while faintest > FAINT:
+            require_time()
             begin, left = edges[-1], left - f.size
             if left < 0:
-                raise NoFormulaError("so many contacts, one after another, that to follow them takes minutes")
+                raise TooLongError("so many contacts, one after another, that to follow them takes minutes")
             stop = min((x for x in stops if x > begin * (1 + 1e-12)), default=np.inf)
             wide = min(width, stop - begin)
             s, z, after, resolved = self._across(begin, wide, f)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, final
 
+from replnet.deadline import LATE, OutOfTime
 from replnet.engines.plan import plan
 from replnet.measure.estimate import FEWEST
 from replnet.measure.row import Row
@@ -223,14 +224,22 @@ class NetworkSubject(Subject):
 def emulated(
     network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
 ) -> Emulated:
-    """By the settings of a cell; never longer of its own accord, as cells are judged together."""
+    """By the settings of a cell; never longer of its own accord, as cells are judged together, and never less."""
+    result = so_far(network, settings, longer, workers, address)
+    for why, error in ((INTERRUPTED, KeyboardInterrupt), (LATE, OutOfTime)):
+        if result.incomplete.startswith(why):
+            raise error
+    return result
+
+
+def so_far(
+    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
+) -> Emulated:
+    """The same, which may have been interrupted."""
     how = {**asdict(settings), "engine": settings.engine or suited(network)}
     if settings.horizon is None and settings.precision is not None:
         how["horizon"] = pilot(network, settings)
-    result = emulate(network, **how, confirm=longer, workers=workers, address=address)
-    if result.incomplete.startswith(INTERRUPTED):
-        raise KeyboardInterrupt
-    return result
+    return emulate(network, **how, confirm=longer, workers=workers, address=address)
 
 
 def pilot(network: Network, settings: Settings) -> float:

@@ -22,8 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, final
 
+from replnet.deadline import UnreasonableError
 from replnet.study.store import durable
 from replnet.study.store.durable import LOCK, PARTIAL, DiskError, RefusedError
 from replnet.study.store.journal import Journal, scan
@@ -66,9 +68,11 @@ class Store:
         """Begin a run, or carry on with it.
 
         `header` is what every record depends on: it may never change. `about` may, and `cells` may
-        become more. Nobody else writes in the folder meanwhile.
+        become more. Nobody else writes in the folder meanwhile. What is refused for the time that it would take leaves
+        no folder, so that it may be asked for in another way.
         """
         folder = Path(folder)
+        new = not folder.exists()
         content = _content(header, about or {}, cells)
         with durable.only_writer(folder):
             old = _header(folder, new=True)
@@ -81,6 +85,10 @@ class Store:
                 store = cls(folder, frozenset(cells), journal)
                 store._begin(old or content, content)
                 yield store
+            except UnreasonableError:
+                if new and store.finished.keys().isdisjoint(cells):
+                    rmtree(folder)
+                raise
             finally:
                 journal.close()
 

@@ -16,12 +16,13 @@ from functools import cached_property, partial
 from typing import Any, final
 
 from replnet.ages.roots import narrowed
+from replnet.deadline import require_time, within
 from replnet.laws import Law, law
 from replnet.laws.text import at_rate
 from replnet.measure.metrics import is_beyond
 from replnet.network.network import Network
 from replnet.study.demand import Demand, demand
-from replnet.study.experiment.subjects import Settings, emulated
+from replnet.study.experiment.subjects import Settings, so_far
 from replnet.study.predict import predict
 from replnet.study.replications import Progress
 from replnet.study.result import Emulated, Tabled
@@ -153,7 +154,8 @@ class Candidate:
 
     def row(self, metric: str) -> dict[str, Any]:
         """By COLUMNS; without what was not measured."""
-        measured = self.result.about(metric, self.built.group)[0].data() if self.result else {}
+        rows = self.result.about(metric, self.built.group) if self.result else []
+        measured = rows[0].data() if rows else {}
         rates = ", ".join(f"{name} {rate:.4g}" for name, rate in self.built.rates.items())
         own = (
             self.architecture, self.pulls, rates, self.built.messages, self.built.answers["source"],
@@ -177,6 +179,11 @@ class Design(Tabled):
     @property
     def best(self) -> Candidate:
         return self.candidates[0]
+
+    @property
+    def incomplete(self) -> str:
+        """Why the best ones were not emulated as was asked for, if that is so."""
+        return next((one.result.incomplete for one in self.candidates if one.result and one.result.incomplete), "")
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -206,12 +213,14 @@ def design(
     progress: Progress | None = None,
     workers: int | None = None,
     address: str | None = None,
+    budget: float | str | None = None,
 ) -> Design:
     """Architectures, laws of pulls and rates with which so many replicas meet the target, the fewest messages first.
 
     A target is a freshness, or a demand on any metric, of what clients get: `lag <= 3`. No node is to answer more than
     `limit` requests per unit of time; `queries` are those of all clients together, and let these ask several replicas.
     `pulls` are laws whose rates are left open. The best few are emulated, to half-widths of `precision`.
+    A `budget` of seconds, or such as 10m, ends it as Ctrl-C does.
 
     >>> found = rn.design("exponential(rate=1)", 20, "freshness >= 0.9", limit=60, workers=0)
     >>> found.best.architecture, found.best.fits, found.best.result.verdict
@@ -225,12 +234,26 @@ def design(
         )
     needs = _checked(Needs(str(_law("updates", updates)), replicas, queries, limit))
     shapes = [_law("pulls", one) for one in pulls]
+    measure = (asked.metric,) if is_beyond(asked.metric) else ()
+    settings = Settings(None, "sampled", seed, None, precision, None, 0.02, measure)
     tell = progress or (lambda share, words: None)
-    found: list[Candidate] = []
-    left_out: dict[str, str] = {}
+    with within(budget):
+        found, left_out = _candidates(needs, shapes, asked, tell)
+        for at, one in enumerate(found[:VERIFIED]):
+            tell(0.7 + 0.3 * at / VERIFIED, f"{one.architecture}, emulated")
+            found[at] = replace(one, result=so_far(one.network, settings, False, workers, address))
+    return Design(asked, tuple(found), left_out)
+
+
+def _candidates(
+    needs: Needs, shapes: Sequence[Law], asked: Demand, tell: Progress
+) -> tuple[list[Candidate], dict[str, str]]:
+    """By formula, the best first, and why the others are left out."""
+    found, left_out = list[Candidate](), dict[str, str]()
     everyone = architectures(needs)
     for at, (name, (build, ratios)) in enumerate(everyone.items()):
         tell(0.7 * at / len(everyone), f"{name}, by formula")
+        require_time()
         try:
             found += _of_one(name, build, ratios, needs, shapes, asked)
         except FieldError as error:
@@ -238,12 +261,7 @@ def design(
     if not found:
         raise FieldError("target", next(iter(left_out.values())), SUCH_AS)
     found.sort(key=lambda one: (not one.fits, one.built.messages if one.fits else one.built.busiest))
-    measure = (asked.metric,) if is_beyond(asked.metric) else ()
-    settings = Settings(None, "sampled", seed, None, precision, None, 0.02, measure)
-    for at, one in enumerate(found[:VERIFIED]):
-        tell(0.7 + 0.3 * at / VERIFIED, f"{one.architecture}, emulated")
-        found[at] = replace(one, result=emulated(one.network, settings, False, workers, address))
-    return Design(asked, tuple(found), left_out)
+    return found, left_out
 
 
 def _checked(needs: Needs) -> Needs:

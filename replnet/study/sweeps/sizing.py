@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, final
 
 from replnet.ages.roots import narrowed
+from replnet.deadline import OutOfTime, require_time, within
 from replnet.laws import law
 from replnet.measure.metrics import is_beyond
 from replnet.measure.row import Row
 from replnet.network.network import Given, Network, network_of
 from replnet.study.demand import Demand, demand
-from replnet.study.experiment.subjects import Settings, emulated
+from replnet.study.experiment.subjects import Settings, emulated, so_far
 from replnet.study.predict import predict
 from replnet.study.replications import Progress
 from replnet.study.result import Emulated, Result
@@ -58,11 +59,18 @@ class Sized:
     result: Emulated
     near: dict[Number, Emulated]
 
+    @property
+    def incomplete(self) -> str:
+        """Why the value, or what is next to it, was not emulated as was asked for, if that is so."""
+        return next((one.incomplete for one in (self.result, *self.near.values()) if one.incomplete), "")
+
     @cached_property
     def around(self) -> list[dict[str, Any]]:
         """By value, the answer between its neighbours: whether the target is met, and the row of who is worst off."""
         found = []
         for value, result in sorted({**self.near, self.value: self.result}.items()):
+            if not result.rows:  # there was no time left for it
+                continue
             margins = {self._margin(row): row for row in _about(result, self.target)}
             found.append({"value": value, "meets": min(margins) >= 0, **margins[min(margins)].data()})
         return found
@@ -95,12 +103,14 @@ def size(
     progress: Progress | None = None,
     workers: int | None = None,
     address: str | None = None,
+    budget: float | str | None = None,
 ) -> Sized:
     """The smallest value of the field `vary` at which every group meets the target, or the largest one.
 
     A target is a freshness, or a demand on any metric, of all groups or of one: `lag <= 3`,
     `level 2: currency(2) >= 0.95`. Of many sources it is about their mean, unless the group is one of them. It is
-    the largest value that is sought where larger ones are worse.
+    the largest value that is sought where larger ones are worse. A `budget` of seconds, or such as 10m, ends it as
+    Ctrl-C does: with the value if that is found, and otherwise with OutOfTime, which says what was seen by then.
 
     >>> found = rn.size("single", "freshness >= 0.9", precision=0.01)
     >>> found.key, round(found.value, 3), found.extreme
@@ -121,19 +131,24 @@ def size(
     settings = Settings(None, "conditional" if averaged else "sampled", seed, None, precision, None, 0.02, measure)
     tell = progress or (lambda share, words: None)
 
-    def run(value: Number, share: float) -> Emulated:
+    def run(value: Number, share: float, runner: Callable[..., Emulated] = so_far) -> Emulated:
         tell(share, f"{key} = {value:.6g}, emulated")
-        return emulated(_at(network, key, value), settings, False, workers, address)
+        return runner(_at(network, key, value), settings, False, workers, address)
 
-    found = _by_formula(network, key, start, asked)
-    how = BY_FORMULA
-    if found is None:
-        how = "by emulation with common random numbers"
-        found = _edge(key, start, asked, lambda value: _worst(run(value, 0.5), asked), _allowed(network, key), COARSE)
-    value, extreme = found
-    result = run(value, 0.7)
-    near = {one: run(one, 0.8) for one in _next(value) if _allowed(network, key)(one)}
-    return Sized(key, value, asked, extreme, _predicted(network, key, value, asked), how, result, near)
+    def measured(value: Number) -> float:
+        return _worst(run(value, 0.5, emulated), asked)
+
+    with within(budget):
+        found = _by_formula(network, key, start, asked)
+        how = BY_FORMULA
+        if found is None:
+            how = "by emulation with common random numbers"
+            found = _edge(key, start, asked, measured, _allowed(network, key), COARSE)
+        value, extreme = found
+        predicted = _predicted(network, key, value, asked)
+        result = run(value, 0.7)
+        near = {one: run(one, 0.8) for one in _next(value) if _allowed(network, key)(one)}
+    return Sized(key, value, asked, extreme, predicted, how, result, near)
 
 
 def predicted_size(network: Given, target: float | str) -> tuple[str, Number | None]:
@@ -200,6 +215,7 @@ def _predicted(network: Network, key: str, value: Number, asked: Demand) -> floa
     """What is predicted of the group that is worst off; None where one has no formula."""
     measure = (asked.metric,) if is_beyond(asked.metric) else ()
     found = [row.predicted for row in _about(predict(_at(network, key, value), measure), asked)]
+    require_time()  # what was not worked out in time may have a formula
     return None if None in found else min((one for one in found if one is not None), key=asked.margin)
 
 
@@ -220,10 +236,22 @@ def _edge(
     key: str, start: Number, asked: Demand, margin: Margin, allowed: Callable[[Number], bool], close: float
 ) -> tuple[Number, str]:
     """The value at the edge of those that meet the target, and whether it is the smallest of them or the largest."""
-    margin = cache(margin)
-    least = _improves(start, margin, allowed)
-    met, missed = _bracket(key, start, asked, margin, allowed, STEP if least else 1 / STEP)
-    return narrowed(met, missed, lambda value: margin(value) >= 0, close), "smallest" if least else "largest"
+    seen = dict[Number, float]()
+
+    def known(value: Number) -> float:
+        if value not in seen:
+            seen[value] = margin(value)
+        return seen[value]
+
+    try:
+        least = _improves(start, known, allowed)
+        met, missed = _bracket(key, start, asked, known, allowed, STEP if least else 1 / STEP)
+        return narrowed(met, missed, lambda value: known(value) >= 0, close), "smallest" if least else "largest"
+    except OutOfTime as why:
+        words = [
+            f"{key} = {value:.6g} {'meets' if found >= 0 else 'misses'} it" for value, found in sorted(seen.items())
+        ]
+        raise OutOfTime(f"{why}: {', '.join(words) or f'no {key} was looked at'}") from None
 
 
 def _improves(start: Number, margin: Margin, allowed: Callable[[Number], bool]) -> bool:

@@ -19,11 +19,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
+from replnet.deadline import OutOfTime, UnreasonableError, left, require_time, within
 from replnet.live import LiveLost, Unreachable, pool
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import SUBJECTS
 from replnet.study.kept_run import record_of
+from replnet.study.replications import INTERRUPTED
 from replnet.study.result import commit, instructions
 from replnet.study.store.durable import DiskError, canonical, sealed, write_whole
 from replnet.study.store.store import Contents, RefusedError, Store, differences, read
@@ -74,6 +76,20 @@ def run(cell: Cell) -> dict[str, Any]:
     return record_of(rows, events, incomplete)
 
 
+def _job(given: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError | OutOfTime:
+    """The record of a cell that has so many seconds, or any number of them; or why it ends the sweep."""
+    cell, budget = given
+    try:
+        with within(budget):
+            found = run(cell)
+            require_time()  # or what is missing in it would depend on how fast this machine is
+        return found
+    except OutOfTime as why:
+        return why
+    except UnreasonableError as why:
+        return UnreasonableError(f"{why}{f', where {cell.words}' if cell.values else ''}")
+
+
 def cost(cell: Cell) -> float:
     """Roughly what a cell costs beside other cells."""
     return cell.subject.cost(cell.settings)
@@ -90,14 +106,15 @@ def sweep(
     quick: bool = False,
     progress: SweepProgress | None = None,
     order: Callable[[Cell], float] = cost,
+    budget: float | str | None = None,
 ) -> Sweep:
     """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
 
     With `out` into that directory, where an earlier run of the same is carried on with; else in memory.
     `workers` of 0 run it in this process, without Ray; if not said, Ray is started on all CPUs for what is
     left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run the
-    largest by `order` first, and share their random numbers. Ctrl-C ends it with what there is. The result
-    has `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`.
+    largest by `order` first, and share their random numbers. Ctrl-C ends it with what there is, and so does a `budget`
+    of seconds, or such as 10m. The result has `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`.
 
     >>> found = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
     >>> found.verdict, found.done == len(found.cells)
@@ -113,7 +130,8 @@ def sweep(
         complete = there and there.provenance and all(cell.key in there.records for cell in asked.cells())
         about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
     begun = _SweepRun(asked, folder, about, progress, order, workers, address)
-    return begun.whole(there.records if there else ())
+    with within(budget):
+        return begun.whole(there.records if there else ())
 
 
 def _experiment(given: Given, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
@@ -179,8 +197,8 @@ class _SweepRun:
         stopped = ""
         try:
             self._rounds({cell.key: cell for cell in self.experiment.cells()}, known)
-        except KeyboardInterrupt:
-            stopped = "interrupted"
+        except KeyboardInterrupt as why:
+            stopped = why.args[0] if why.args else INTERRUPTED
         if self.folder and self.failures:
             write_whole(self.folder / FAILURES, sealed({"failures": self.failures}, "failures"))
         elif self.folder:
@@ -214,12 +232,12 @@ class _SweepRun:
         kept: dict[str, Any] = {} if store else dict(self.finished)
         self.finished = store.finished if store else kept
         keep = store.append if store else kept.__setitem__
-        left = [cell for cell in cells if cell.record not in self.finished]
-        there = len(cells) - len(left)
+        missing = [cell for cell in cells if cell.record not in self.finished]
+        there = len(cells) - len(missing)
         now = SweepGlimpse(there, len(cells), there, 0.0, any(cell.longer for cell in cells))
         self._tell(now)
         begun = time.perf_counter()
-        for cell, result in self._results(left):
+        for cell, result in self._results(missing):
             now = replace(now, seconds=time.perf_counter() - begun, cell=cell)
             if isinstance(result, pool.Failure):
                 self.failures[cell.key] = result.reason
@@ -235,22 +253,24 @@ class _SweepRun:
 
     def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Result]]:
         """As they are done, the largest first."""
-        left = {cell.record: cell for cell in cells}
+        missing = {cell.record: cell for cell in cells}
         if self.workers is None and self.address is None:
             until = time.perf_counter() + PATIENCE
             for cell, result in self._by(list(cells), 0):
-                del left[cell.record]
+                del missing[cell.record]
                 yield cell, result
                 if time.perf_counter() > until:
                     break
-        if left:
-            yield from self._by(list(left.values()), self.workers)
+        if missing:
+            yield from self._by(list(missing.values()), self.workers)
 
     def _by(self, cells: Sequence[Cell], workers: int | None) -> Iterator[tuple[Cell, Result]]:
-        warm = [] if workers == 0 else _samples(cells)
-        costs = [self.order(cell) for cell in cells]
-        with closing(pool.run(run, cells, costs, workers, self.address, warm)) as results:
+        warm = [] if workers == 0 else [(cell, None) for cell in _samples(cells)]
+        jobs, costs = [(cell, left()) for cell in cells], [self.order(cell) for cell in cells]
+        with closing(pool.run(_job, jobs, costs, workers, self.address, warm)) as results:
             for i, result in results:
+                if isinstance(result, UnreasonableError | OutOfTime):
+                    raise result
                 yield cells[i], result
 
 

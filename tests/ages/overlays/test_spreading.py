@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from all_sets import RATES, by_all_sets, contact_networks, kinds
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 
 from replnet.ages.information_age import delayed, direct, pull
 from replnet.ages.overlays.contacts import Contact, kinds_of
-from replnet.ages.overlays.spreading import MOST_MESSAGES, near_ages
+from replnet.ages.overlays.spreading import MOST_MESSAGES, NearAge, _Trees, near_ages, near_together
 from replnet.ages.prediction import NoFormulaError
 from replnet.laws import law
 
@@ -27,6 +29,31 @@ def test_bounds_hold_on_any_graph(network, mu):
             assert truth <= age.laplace(mu) + 1e-7
             if age.latest is age:
                 assert age.laplace(mu) == pytest.approx(truth, abs=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(contact_networks(), RATES)
+def test_the_shortest_ways_bound_ages_on_any_graph(network, mu):
+    hit, contacts = network
+    known, found = by_all_sets(hit, contacts, mu), kinds(hit, contacts)
+    reached = sorted(found.reached())
+    trees = _Trees(found, set(reached))
+    for kind, late in zip(reached, trees.solved(trees.grow_ways(reached)), strict=True):
+        truth = known[frozenset({next(i for i in range(hit.size) if found.of[i] == kind)})]
+        assert NearAge(late, None).laplace(mu) <= truth + 1e-7
+
+
+@settings(max_examples=20, deadline=None)
+@given(contact_networks(), RATES)
+def test_sets_that_are_solved_together_are_what_each_is_alone(network, mu):
+    found = kinds(*network)
+    ages = near_ages(found) if network[0].any() else {}
+    sets = list(combinations(ages, 2))
+    together = near_together(found, ages, sets)
+    for pair in sets:
+        alone = near_together(found, ages, [pair])[pair]
+        for one, other in zip(together[pair], alone, strict=True):
+            assert one.latest.laplace(mu) == pytest.approx(other.latest.laplace(mu), abs=1e-9)
 
 
 @pytest.mark.parametrize("fast", [1.0, 1e3])

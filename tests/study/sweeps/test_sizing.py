@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 import replnet as rn
+from replnet.deadline import OutOfTime
+from replnet.study.sweeps import sizing
 from replnet.study.sweeps.sizing import predicted_size, size
 from replnet.text.errors import FieldError
 
@@ -106,3 +109,26 @@ def test_without_a_formula_it_is_emulated():
 def test_errors_name_what_is_wrong(target, vary, message):
     with pytest.raises(FieldError, match=f"^{message}"):
         size(hop(), target, vary=vary)
+
+
+def test_a_budget_ends_it_with_the_value_if_that_is_found():
+    """By formula, before anything is emulated; or not even that."""
+    found = size(hop(), 0.9, **COARSE)
+    late = replace(found.result, rows=(), incomplete="out of time after 0 replications")
+    cut = replace(found, near=dict.fromkeys(found.near, late))
+    assert cut.incomplete == late.incomplete
+    assert [row["value"] for row in cut.around] == [found.value]
+    with pytest.raises(OutOfTime, match=r"^out of time"):
+        size(hop(), 0.9, **COARSE, budget=1e-9)
+
+
+def test_a_search_that_has_no_more_time_says_what_it_saw(monkeypatch):
+    def emulated(network, *_):
+        if network.data()["polls"] != "exponential(rate=4)":
+            raise OutOfTime
+        return measured
+
+    measured = rn.emulate("cooperative-recent", horizon=1000, measure="lag")
+    monkeypatch.setattr(sizing, "emulated", emulated)
+    with pytest.raises(OutOfTime, match=r"^out of time: polls.rate = 4 (meets|misses) it$"):
+        size("cooperative-recent", "lag <= 0.5", workers=0)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import replnet as rn
+from replnet.deadline import UnreasonableError
 from replnet.network.network import Network
 from replnet.report.section import section_of
 from replnet.study.experiment.cells import key_of_longer
@@ -62,6 +63,25 @@ def test_a_sweep(tmp_path):
     again = Sweep.read(tmp_path)
     assert again.rows == found.rows
     assert again.provenance["seed"] == 3
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_would_take_years_is_refused_and_leaves_no_directory(tmp_path, workers):
+    endless = small(run={"precision": 1e-12, "horizon": 200})
+    with pytest.raises(UnreasonableError, match=r"^precision: 1e-12 takes about .* on 1 CPU .* where k = 3, select"):
+        rn.sweep(endless, tmp_path / "run", workers=workers)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_budget_ends_a_sweep_with_what_there_is(tmp_path):
+    """That of one cell is over while it is run."""
+    there = rn.sweep(small(vary={"k": [1], "select": ["random"]}, claims=[], figure=None), tmp_path, workers=0)
+    for workers in (0, 2):
+        found = rn.sweep(small(run={**SMALL["run"], "precision": 1e-12}), workers=workers, budget=0.5)
+        assert found.incomplete == "out of time; 0 of 6 cells are finished"
+    found = rn.sweep(small(), tmp_path, workers=0, budget=1e-9)
+    assert (found.stopped, found.done) == ("out of time", 1)
+    assert found.records == there.records
 
 
 def test_a_run_on_two_kinds_of_cpu_says_so(tmp_path, monkeypatch):
