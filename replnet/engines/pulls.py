@@ -292,7 +292,7 @@ class Pulls:
         fine = int(self._new.max()) <= SLICE
         own = window.points, window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
         # Who asks nobody wakes in a bucket as well.
-        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 2, 1)
+        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 4, 1)
         bucket = np.concatenate([[0], np.cumsum(number)])
         length = window.end - window.start
         # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.

@@ -109,6 +109,25 @@ def spend(until, offset, head, tail, points, ends):
 
 
 @njit(cache=True)
+def descend(intervals, since, last, times, counts):
+    """The instants that lie so far apart before last[q], latest first, down to `since`; returns how many in all.
+
+    counts[q] of them are of row q, and last[q] becomes the last of its row that was looked at.
+    """
+    at = 0
+    for q in range(last.size):
+        t, begun = last[q], at
+        for j in range(intervals.shape[1]):
+            t -= intervals[q, j]
+            if t < since:
+                break
+            times[at] = t
+            at += 1
+        counts[q], last[q] = at - begun, t
+    return at
+
+
+@njit(cache=True)
 def turn(times, rows, counts, place, points):
     """The instants of each row, so many that descend, in ascending order up to place[p], which goes down."""
     at = 0
