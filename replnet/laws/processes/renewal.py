@@ -134,8 +134,6 @@ class Renewals:
         self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
-        start = self._chance.streams(START)
-        first, second = exponentials(start, 0), exponentials(start, 1)
         self.age, self.residual = np.empty(which.size), np.empty(which.size)
         # What draws the intervals of processes if they depend on one another.
         self._flows = [
@@ -145,12 +143,13 @@ class Renewals:
         for law, rows, flow in zip(self._laws, self._members, self._flows, strict=True):
             if flow is not None:
                 self.age[rows], self.residual[rows] = flow.age, flow.residual
-            else:
-                age, interval = law.around_zero(first[rows], second[rows])
-                self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
-                if self._stretch is not None:
-                    self.age[rows] *= self._stretch[rows]
-                    self.residual[rows] *= self._stretch[rows]
+                continue
+            for lot in range(0, rows.size, CHUNK):
+                some = rows[lot : lot + CHUNK]
+                start = self._chance.of(some).streams(START)
+                age, interval = law.around_zero(exponentials(start, 0), exponentials(start, 1))
+                stretch = 1.0 if self._stretch is None else self._stretch[some]
+                self.age[some], self.residual[some] = age * stretch, np.maximum(interval - age, 0.0) * stretch
 
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
