@@ -96,13 +96,17 @@ class Replications(Generic[P]):
     deadline: float = math.inf  # of time.monotonic(), after which no more are begun
     _each: float = math.inf  # seconds that a range takes here
     _first: bool = True  # whether none was made here
+    _found: tuple[int, Judged] | None = None  # what so many paths amount to
     paths: list[P] = field(default_factory=list)
     incomplete: str = ""
     progress: Progress | None = None
 
     @property
     def found(self) -> Judged:
-        return self.judge(self.paths)
+        """Of all paths so far; of large networks that takes seconds, so it is kept until there are more."""
+        if self._found is None or self._found[0] != len(self.paths):
+            self._found = len(self.paths), self.judge(self.paths)
+        return self._found[1]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -137,13 +141,14 @@ class Replications(Generic[P]):
             # What the first one takes may be to compile, and says nothing.
             if self.spread and self._each < math.inf and self._each * (len(ranges) - at) > WORTH:
                 self._elsewhere(self.spread, ranges[at:])
-                return
+                break
             self._look_at_the_clock()
             self._tell(replications)
             begun = time.perf_counter()
             self._add(self.run(some))
             self._each = math.inf if self._first else min(self._each, time.perf_counter() - begun)
             self._first = False
+        self._tell(replications)
 
     def _add(self, paths: Sequence[P]) -> None:
         self.paths += paths
@@ -157,6 +162,8 @@ class Replications(Generic[P]):
     def _tell(self, replications: int) -> None:
         if self.progress:
             words = f"replication {len(self.paths) + 1} of {replications}"
+            if len(self.paths) >= replications:
+                words = "what they amount to"
             first = "" if self.paths else " (the very first run compiles the kernels)"
             self.progress(len(self.paths) / replications, words + first)
 
