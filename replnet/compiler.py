@@ -23,6 +23,8 @@ from numba.extending import intrinsic
 
 __all__ = ["njit", "prefetch"]
 
+_tools: Any = cgutils  # which says nothing of its types
+
 PACKAGE = Path(__file__).parent
 PARTS = ("laws", "measure", "engines")  # where kernels are, and the types that they are called with
 
@@ -87,9 +89,9 @@ def prefetch(context: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
         made = context.make_array(kind)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, kind, made, [arguments[1]], wraparound=False)
-        byte, word = cgutils.voidptr_t, cgutils.int32_t
-        function = cgutils.get_or_insert_function(
+        place = _tools.get_item_pointer(context, builder, kind, made, [arguments[1]], wraparound=False)
+        byte, word = _tools.voidptr_t, _tools.int32_t
+        function = _tools.get_or_insert_function(
             builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), "llvm.prefetch.p0"
         )
         # To read, and to keep, as data.
