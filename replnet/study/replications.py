@@ -141,14 +141,13 @@ class Replications(Generic[P]):
             # What the first one takes may be to compile, and says nothing.
             if self.spread and self._each < math.inf and self._each * (len(ranges) - at) > WORTH:
                 self._elsewhere(self.spread, ranges[at:])
-                break
+                return
             self._look_at_the_clock()
             self._tell(replications)
             begun = time.perf_counter()
             self._add(self.run(some))
             self._each = math.inf if self._first else min(self._each, time.perf_counter() - begun)
             self._first = False
-        self._tell(replications)
 
     def _add(self, paths: Sequence[P]) -> None:
         self.paths += paths
