@@ -16,10 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, final
 
-from numba import njit
-from numba.core import caching
+from llvmlite import ir
+from numba import njit, types
+from numba.core import caching, cgutils
+from numba.extending import intrinsic
 
-__all__ = ["njit"]
+__all__ = ["njit", "prefetch"]
+
+_tools: Any = cgutils  # which says nothing of its types
 
 PACKAGE = Path(__file__).parent
 PARTS = ("laws", "measure", "engines")  # where kernels are, and the types that they are called with
@@ -73,3 +77,25 @@ _LOCATORS: list[Any] = getattr(
 )
 _USUAL = tuple(_LOCATORS)
 _LOCATORS.insert(0, _Kept)
+
+
+@intrinsic  # type: ignore[misc]
+def prefetch(context: Any, array: Any, index: Any) -> Any:
+    """Have array[index] of a one-dimensional array brought into the cache, for a loop that comes to it soon.
+
+    It changes nothing, and an index beyond the array does no harm.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        made = context.make_array(kind)(context, builder, arguments[0])
+        place = _tools.get_item_pointer(context, builder, kind, made, [arguments[1]], wraparound=False)
+        byte, word = _tools.voidptr_t, _tools.int32_t
+        function = _tools.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), "llvm.prefetch.p0"
+        )
+        # To read, and to keep, as data.
+        builder.call(function, [builder.bitcast(place, byte), word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate

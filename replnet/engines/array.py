@@ -44,7 +44,7 @@ from replnet.network.topology import INDEX
 
 WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhead, few enough for the cache
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
-MOST_PULLS = 1 << 25  # that are in hand at once: a gigabyte
+MOST_PULLS = 1 << 24  # that are in hand at once: half a gigabyte
 KEPT = 24  # parts of a network that are laid out once for all replications
 FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 

@@ -310,10 +310,12 @@ class Layout:
         apart[process] = True
         whole = np.flatnonzero(~apart).astype(INDEX)
         listed = np.concatenate([places.only[lists.members], places.only[lists.members[at]], np.zeros(1, INDEX)])
-        listed = listed.astype(np.int64)  # with room for the bit beside the number
+        listed = listed.astype(np.uint32)  # with room for the bit beside the number
         numbers = np.concatenate([np.zeros(lists.members.size, INDEX), at - lists.begin[p.candidates[process]]])
         if not self.single:
-            listed[:-1] |= np.where(self.plan.topology.role[places.node[listed[:-1]]] == 0, DIRECT, 0)
+            listed[:-1] |= np.where(
+                self.plan.topology.role[places.node[listed[:-1]]] == 0, np.uint32(DIRECT), np.uint32(0)
+            )
         number = np.diff(first, append=process.size).astype(INDEX)
         own = np.concatenate([whole, process[first]])
         order = np.argsort(own, kind="stable") if process.size else slice(None)

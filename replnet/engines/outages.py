@@ -222,14 +222,14 @@ class OutageArrays:
         spans = [down.get(i, none) for i in p.node[asking].tolist()] if down else []
         self._first = np.cumsum([0, *map(len, spans)])
         self._spans = np.concatenate(spans) if spans else none
-        self._row = np.searchsorted(layout.clocks[1], p.clock[asking])
 
     def count_absent(self, window: Window, rows: slice, phase: Ints, counts: Ints) -> None:
         """Counts wakes of nodes that are down, by process that asks; `phase` is that of each."""
         if self._spans.size:
             p, asking = self._plan.processes, self._plan.asking
             own = window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
-            by = (self._row, p.turns[asking], phase)
+            row = np.searchsorted(self._layout.clocks[1], p.clock[asking])
+            by = (row, p.turns[asking], phase)
             absent(window.points, *own, *by, self._spans, self._first, counts)
 
     def trouble(self) -> Trouble:

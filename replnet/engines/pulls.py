@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from replnet.compiler import njit
+from replnet.compiler import njit, prefetch
 from replnet.engines.passes import GONE, MUTE, NODE, RECENT, Pulled
 from replnet.laws.law import Ints
-from replnet.laws.processes.kernels import ONE, natural, word
+from replnet.laws.processes.kernels import AHEAD, LINE, ONE, fetch, natural, word
 from replnet.laws.processes.renewal import Scratch, Window
 from replnet.laws.processes.streams import Streams
 
@@ -92,7 +92,7 @@ def lost(losses, p, pull, i, j):
 @njit(cache=True, inline="always")
 def start(serial, turns, phase):
     """The first wake from number `serial` on that has this rest."""
-    return (phase - serial) % turns
+    return (phase - serial) % turns if turns > 1 else 0  # a division takes as long as all else of a process
 
 
 @njit(cache=True)
@@ -127,6 +127,9 @@ def buckets(begins, window, askers, bucket, scale, begin, kept, head):
     points, offset, first, last, serial = window
     head[:] = 0
     for p in range(askers.row.size):
+        if p + AHEAD < askers.row.size:
+            w = askers.row[p + AHEAD]
+            fetch(points, offset[w] + first[w])
         w, c, m = askers.row[p], askers.component[p], askers.turns[p]
         o, base, per, k = offset[w], natural(bucket[c]), scale[c], askers.pulls[p]
         for j in range(o + first[w] + start(serial[w], m, askers.phase[p]), o + last[w], m):
@@ -148,6 +151,9 @@ def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, he
     lossy, listed = losses.share.size > 0, askers.listed
     points, offset, first, last, serial = window
     for p in range(askers.row.size):
+        if p + AHEAD < askers.row.size:
+            w = askers.row[p + AHEAD]
+            fetch(points, offset[w] + first[w])
         w, n, me, begin = askers.row[p], askers.size[p], askers.own[p], askers.begin[p]
         pulls, back = askers.pulls[p], askers.two_way[p]
         k = pulls // 2 if back else pulls
@@ -165,6 +171,8 @@ def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, he
                 b = natural((t - begins) * per) + base
                 z = natural(head[b])
                 head[b] = z + ONE
+                prefetch(times, z + LINE)
+                prefetch(pairs, z + LINE)
                 times[z], pairs[z] = t, who | (listed[natural(begin + c + (c >= me))] + shift)
             continue
         for j in range(begun, ended, m):
@@ -284,7 +292,7 @@ class Pulls:
         fine = int(self._new.max()) <= SLICE
         own = window.points, window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
         # Who asks nobody wakes in a bucket as well.
-        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 2, 1)
+        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 4, 1)
         bucket = np.concatenate([[0], np.cumsum(number)])
         length = window.end - window.start
         # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.

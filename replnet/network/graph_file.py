@@ -6,11 +6,13 @@ nodes have coordinates these are kept for pictures: x and y, pos, or a longitude
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -346,6 +348,19 @@ def _slip(key: str, keys: frozenset[str]) -> str:
     return hint if near else ""
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without a search for garbage: it would go through millions of nodes and links again and again, and find none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@_uncollected()
 def with_file(document: Document) -> Spec:
     """The specification with what its file holds written out, so that it stands on its own."""
     # The fields themselves are checked first, the path among them.

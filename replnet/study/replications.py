@@ -100,13 +100,17 @@ class Replications(Generic[P]):
     workers: Callable[[], int] = lambda: 1  # that share them if they take long
     _each: float = math.inf  # seconds that one takes here
     _first: bool = True  # whether none was made here
+    _found: tuple[int, Judged] | None = None  # what so many paths amount to
     paths: list[P] = field(default_factory=list)
     incomplete: str = ""
     progress: Progress | None = None
 
     @property
     def found(self) -> Judged:
-        return self.judge(self.paths)
+        """Of all paths so far; of large networks that takes seconds, so it is kept until there are more."""
+        if self._found is None or self._found[0] != len(self.paths):
+            self._found = len(self.paths), self.judge(self.paths)
+        return self._found[1]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -167,6 +171,8 @@ class Replications(Generic[P]):
     def _tell(self, replications: int) -> None:
         if self.progress:
             words = f"replication {len(self.paths) + 1} of {replications}"
+            if len(self.paths) >= replications:
+                words = "what they amount to"
             first = "" if self.paths else " (the very first run compiles the kernels)"
             self.progress(len(self.paths) / replications, words + first)
 

@@ -6,12 +6,23 @@ import math
 
 import numpy as np
 
-from replnet.compiler import njit
+from replnet.compiler import njit, prefetch
 
 # What loops that do little else take for indices: of a signed one Numba asks at every use whether it counts from the
 # end, which takes up to a third of their time. A sum with a signed number would be a float.
 natural = np.uint64
 ONE = natural(1)
+# Rows lie far apart, so that the memory cannot tell which is next: some rows before it is come to, one is asked for.
+AHEAD, LINE = 8, natural(8)  # rows, and numbers that come at once
+
+
+@njit(cache=True, inline="always")
+def fetch(points, begin):
+    """Ask for what is at points[begin], as much as is read before more comes by itself."""
+    at = natural(begin)
+    prefetch(points, at)
+    prefetch(points, at + LINE)
+    prefetch(points, at + LINE + LINE)
 
 
 @njit(cache=True, inline="always")
@@ -45,6 +56,9 @@ def short_of(until, rows, offset, tail, points, out):
     """The rows whose last instant is before `until`."""
     n = 0
     for q in range(rows.size):
+        if q + AHEAD < rows.size:
+            p = rows[q + AHEAD]
+            prefetch(points, natural(offset[p] + tail[p] - 1))
         p = rows[q]
         if points[offset[p] + tail[p] - 1] < until:
             out[n] = p
@@ -56,6 +70,9 @@ def short_of(until, rows, offset, tail, points, out):
 def append(intervals, rows, offset, head, tail, points):
     """Move what is left of each row to its front and add a block of instants behind."""
     for q in range(rows.size):
+        if q + AHEAD < rows.size:
+            p = rows[q + AHEAD]
+            fetch(points, offset[p] + head[p])
         p = rows[q]
         o, h = offset[p], head[p]
         n = tail[p] - h
@@ -75,6 +92,8 @@ def spend(until, offset, head, tail, points, ends):
     """ends[p]: where the instants before `until` end in row p."""
     total = 0
     for p in range(head.size):
+        if p + AHEAD < head.size:
+            fetch(points, offset[p + AHEAD] + ((head[p + AHEAD] + tail[p + AHEAD]) >> 1) - 8)
         o, h, e = offset[p], head[p], tail[p]
         # Galloping is not worth it: a row's window is short or its scan is cheap beside its use.
         lo, hi = h, e
@@ -87,6 +106,25 @@ def spend(until, offset, head, tail, points, ends):
         ends[p] = lo
         total += lo - h
     return total
+
+
+@njit(cache=True)
+def descend(intervals, since, last, times, counts):
+    """The instants that lie so far apart before last[q], latest first, down to `since`; returns how many in all.
+
+    counts[q] of them are of row q, and last[q] becomes the last of its row that was looked at.
+    """
+    at = 0
+    for q in range(last.size):
+        t, begun = last[q], at
+        for j in range(intervals.shape[1]):
+            t -= intervals[q, j]
+            if t < since:
+                break
+            times[at] = t
+            at += 1
+        counts[q], last[q] = at - begun, t
+    return at
 
 
 @njit(cache=True)

@@ -29,7 +29,7 @@ import numpy as np
 
 from replnet.laws.families import Constant
 from replnet.laws.law import Floats, Ints, Law
-from replnet.laws.processes.kernels import append, fill, short_of, spend, turn
+from replnet.laws.processes.kernels import append, descend, fill, short_of, spend, turn
 from replnet.laws.processes.order import Ordered, Walk, kernel_walk
 from replnet.laws.processes.streams import FUTURE, PAST, START, Chance, Streams, Words, exponentials
 from replnet.text.errors import FieldError
@@ -41,7 +41,8 @@ MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and ab
 BURST = 100  # times as many events as expected
 PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
 PAST_OF_ROW = 32  # instants that every row may have in the past, however many rows there are
-LOT = 1 << 20  # rows that are looked up at once, and from which on memory is had for a horizon and not for a window
+MANY = 1 << 20  # rows from which on memory is had for a horizon and not for a window
+LOT = 1 << 11  # rows that are looked up at once, as few as CHUNK would have it
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Renewals:
         # A row refill costs some nanoseconds and a law's draw some microseconds, whatever they bring.
         self.length = max(events, PER_ROW * which.size, 2048 * len(laws)) / total if total else math.inf
         self._start(which)
-        expected = (self.length if which.size < LOT else min(self.length, horizon)) * self._rate
+        expected = (self.length if which.size < MANY else min(self.length, horizon)) * self._rate
         self._blocks = np.minimum(np.ceil(expected + 1), CHUNK).astype(np.int64)
         # Little more than is likely needed: with many rows, it is their memory that costs.
         room = (np.ceil(expected + 5 * np.sqrt(expected) + 4).astype(np.int64) + self._blocks)[which]
@@ -133,8 +134,6 @@ class Renewals:
         self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
-        start = self._chance.streams(START)
-        first, second = exponentials(start, 0), exponentials(start, 1)
         self.age, self.residual = np.empty(which.size), np.empty(which.size)
         # What draws the intervals of processes if they depend on one another.
         self._flows = [
@@ -144,12 +143,13 @@ class Renewals:
         for law, rows, flow in zip(self._laws, self._members, self._flows, strict=True):
             if flow is not None:
                 self.age[rows], self.residual[rows] = flow.age, flow.residual
-            else:
-                age, interval = law.around_zero(first[rows], second[rows])
-                self.age[rows], self.residual[rows] = age, np.maximum(interval - age, 0.0)
-                if self._stretch is not None:
-                    self.age[rows] *= self._stretch[rows]
-                    self.residual[rows] *= self._stretch[rows]
+                continue
+            for lot in range(0, rows.size, CHUNK):
+                some = rows[lot : lot + CHUNK]
+                start = self._chance.of(some).streams(START)
+                age, interval = law.around_zero(exponentials(start, 0), exponentials(start, 1))
+                stretch = 1.0 if self._stretch is None else self._stretch[some]
+                self.age[some], self.residual[some] = age * stretch, np.maximum(interval - age, 0.0) * stretch
 
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
@@ -252,14 +252,12 @@ class Renewals:
         walk, most = self._behind(g), most_past(self.age.size)
         for lot in range(0, members.size, LOT):
             short = np.arange(lot, min(lot + LOT, members.size))
-            last = -self.age[members[short]]
-            times, each = last[:, None].copy(), 1  # instants so far of a row that is still short
-            while short.size:
-                needed = times >= -depth
-                there = needed.sum(axis=1)
-                yield times[needed], members[short], there
+            last, intervals, each = np.zeros(short.size), self.age[members[short]][:, None], 1
+            while True:
+                times, there = np.empty(intervals.size), np.empty(short.size, np.int64)
+                found = descend(intervals, -depth, last, times, there)
+                yield times[:found].copy(), members[short], there
                 counts[members[short]] += there
-                last = times[:, -1]
                 going = last >= -depth
                 short, last = short[going], last[going]
                 if not short.size:
@@ -270,10 +268,7 @@ class Renewals:
                 each, drawn = each + block, drawn + block * short.size
                 if drawn > most:
                     self._refuse(depth, drawn)
-                times = self._stretched(walk(short, block), members[short])
-                times[:, 0] = last - times[:, 0]
-                times[:, 1:] *= -1
-                times = np.cumsum(times, axis=1)
+                intervals = self._stretched(walk(short, block), members[short])
 
     def _refuse(self, stretch: float, events: float) -> None:
         laws = " and ".join(map(str, self._laws))

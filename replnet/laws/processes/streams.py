@@ -34,6 +34,7 @@ MASK, FACTORS = (1 << 64) - 1, (int(FIRST), int(SECOND))  # as plain integers
 # numbered by the wakes of a process: 0, 1, ... after time zero, -1, -2, ... before.
 PURPOSES = {"updates": 0, "downloads": 1, "polls": 2, "queries": 3, "delays": 4, "faults": 5}
 START, FUTURE, PAST, CHOICES, LOSSES = range(5)
+LOT = 1 << 13  # streams that are named at once: fresh memory for the steps of millions would take longer than these
 
 
 class Streams(NamedTuple):
@@ -66,8 +67,18 @@ def seed_words(seed: int, replication: int) -> Words:
 
 def streams(run: Words, names: Words, purpose: Numbers, part: int) -> Streams:
     """The streams of many (node, purpose) pairs in one part of one run."""
+    names, purpose = np.broadcast_arrays(run + names, purpose)
+    made = Streams(np.empty(names.size, np.uint64), np.empty(names.size, np.uint64))
+    for at in range(0, names.size, LOT):
+        some = slice(at, at + LOT)
+        made.key[some], made.gamma[some] = _streams(names[some], purpose[some], part)
+    return made
+
+
+def _streams(names: Words, purpose: Numbers, part: int) -> Streams:
+    """Of few, by names that have the word of the run in them."""
     label = (purpose * 8 + part + 1).astype(np.uint64)
-    key = mix(mix(run + names) + label * GOLDEN)
+    key = mix(mix(names) + label * GOLDEN)
     gamma = mix(key + GOLDEN) | np.uint64(1)
     # A gamma of long equal bit runs mixes badly; the paper's remedy flips every second bit.
     flips = np.bitwise_count(gamma ^ (gamma >> np.uint64(1)))
