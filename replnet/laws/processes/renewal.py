@@ -41,6 +41,7 @@ MOST = 50_000_000  # instants to look up at once, and of a burst: 400 MB, and ab
 BURST = 100  # times as many events as expected
 PER_ROW = 16  # instants that a row should bring to a window, to be worth its visit
 PAST_OF_ROW = 32  # instants that every row may have in the past, however many rows there are
+SPARE = 1 << 20  # numbers at most that memory has room for beyond what was asked for
 MANY = 1 << 20  # rows from which on memory is had for a horizon and not for a window
 LOT = 1 << 11  # rows that are looked up at once, as few as CHUNK would have it
 
@@ -313,5 +314,5 @@ class Scratch:
 
     def _array(self, name: str, size: int, kind: type) -> Any:
         if (name, kind) not in self._arrays or self._arrays[name, kind].size < size:
-            self._arrays[name, kind] = np.empty(size + size // 4, kind)
+            self._arrays[name, kind] = np.empty(size + min(size // 4, SPARE), kind)
         return self._arrays[name, kind][:size]
