@@ -77,13 +77,9 @@ def commit() -> str | None:
 
 
 class Tabled:
-    """What has a table, to be drawn and to be written."""
+    """What has a table, which may be written."""
 
     table: Any
-
-    def plot(self, metric: str | None = None) -> Any:
-        """A matplotlib Figure of one metric, the first if none is named."""
-        return pictured(self, "plot", metric)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """The table as a file."""
@@ -103,6 +99,10 @@ class Result(Tabled):
     rows: tuple[Row, ...]
     provenance: Mapping[str, Any]
     columns: Sequence[str] = PREDICTED
+
+    def plot(self, metric: str | None = None) -> Any:
+        """A matplotlib Figure of one metric, the first if none is named."""
+        return pictured(self, "plot", metric)
 
     @property
     def unit(self) -> str | None:

@@ -201,5 +201,9 @@ class Sweep(Tabled):
         """Of the table: equal for equal tables."""
         return digest(canonical(self.rows))
 
+    def plot(self, metric: str | None = None) -> Any:
+        """A matplotlib Figure of one metric, the first if none is named."""
+        return pictured(self, "plot", metric)
+
     def _repr_html_(self) -> str:
         return str(pictured(self, "notebook"))

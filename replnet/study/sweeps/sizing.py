@@ -24,7 +24,7 @@ from replnet.study.demand import Demand, demand
 from replnet.study.experiment.subjects import Settings, emulated, so_far
 from replnet.study.predict import predict
 from replnet.study.replications import Progress
-from replnet.study.result import Emulated, Result
+from replnet.study.result import Emulated, Result, Tabled
 from replnet.text.errors import FieldError, InputError
 
 BY_FORMULA = "by formula"
@@ -44,7 +44,7 @@ Margin = Callable[[Number], float]  # how far the worst group is on the right si
 
 @final
 @dataclass(frozen=True)
-class Sized:
+class Sized(Tabled):
     """The value found, by `how`, the network emulated there, and next to it by value.
 
     `extreme` is whether it is the smallest or the largest that meets the `target`.
