@@ -21,7 +21,7 @@ import numpy as np
 from replnet.engines.passes import DIRECT, NODES, SourceColumns, Trees
 from replnet.engines.plan import QUERIES, Plan
 from replnet.engines.pulls import Askers
-from replnet.laws.law import Flags, Ints
+from replnet.laws.law import Flags, Ints, distinct
 from replnet.laws.processes.renewal import Scratch, used
 from replnet.network.build import memory
 from replnet.network.topology import INDEX, REPLICA, Lists, View
@@ -139,10 +139,10 @@ class Layout:
         keys = np.concatenate([self._component[rest], component]) * width + np.concatenate([rest, node])
         looking = []
         for view, first, count in self.plan.views:  # a place for every choice wherever a node that it looks at is
-            homes = np.unique(keys[np.isin(keys % width, view.nodes)] // width)
+            homes = distinct(keys[np.isin(keys % width, view.nodes)] // width)
             looking.append((homes[:, None] * width + first + np.arange(count)).ravel())
         keys = np.concatenate([keys, *looking])
-        component, node = np.divmod(keys if (keys[1:] > keys[:-1]).all() else np.unique(keys), width)
+        component, node = np.divmod(keys if (keys[1:] > keys[:-1]).all() else distinct(keys), width)
         only = np.empty(width, INDEX)
         only[node[::-1]] = np.arange(node.size, dtype=INDEX)[::-1]
         return Places(node.astype(INDEX), component, only)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from replnet.laws.law import Flags, Floats, Ints, Law
+from replnet.laws.law import Flags, Floats, Ints, Law, distinct
 from replnet.laws.processes.streams import PAST, Words, streams, uniforms
 from replnet.network.faults import Faults, faults
 from replnet.network.sources import part
@@ -290,7 +290,7 @@ class Plan:
         for view, *_ in self.views:
             rows = np.concatenate([self.heard.of(i) for i in view.nodes.tolist()])
             keys.append(rows * width + self.groups.index(view.group))
-        return np.divmod(np.unique(np.concatenate(keys)), width)
+        return np.divmod(distinct(np.concatenate(keys)), width)
 
     @property
     def _group_of_counted(self) -> Ints:
@@ -425,7 +425,7 @@ class Plan:
         if self.two_way and (self.delay or self.recent or self.strict):
             return "two_way: the array engine takes no delay, limits, faults or recent contacts with it"
         p = self.processes
-        if self.two_way and np.isin(self.sources, self.lists.some(np.unique(p.candidates[p.two_way]))).any():
+        if self.two_way and np.isin(self.sources, self.lists.some(distinct(p.candidates[p.two_way]))).any():
             return "two_way: the array engine takes no polls of sources with it"
         return ""
 
@@ -476,7 +476,7 @@ class Plan:
         plain &= (p.ask[asking] == lists.sizes[p.candidates[asking]]) & (p.purpose[asking] == DOWNLOADS)
         other = np.zeros(self.size, np.bool_)
         other[p.node[asking[~plain]]] = True
-        other[lists.some(np.unique(p.candidates[p.two_way]))] = True
+        other[lists.some(distinct(p.candidates[p.two_way]))] = True
         some = asking[plain & ~other[p.node[asking]]]
         sizes = lists.sizes[p.candidates[some]]
         at = np.arange(int(sizes.sum())) + np.repeat(lists.begin[p.candidates[some]] - np.cumsum(sizes) + sizes, sizes)

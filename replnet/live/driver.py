@@ -17,7 +17,7 @@ from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan
 from replnet.engines.step import Walk, to_zero
-from replnet.laws.law import Floats
+from replnet.laws.law import Floats, distinct
 from replnet.laws.processes.streams import seed_words
 from replnet.live import ray_cluster
 from replnet.live.clocks import Offset, Standstill, machine
@@ -97,7 +97,7 @@ def run_live(
 def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
     """The groups of which there is something to be seen: who looks at several nodes at once sees those of one host."""
     hosts = np.array(at)
-    split = {view.group for view in plan.topology.views if np.unique(hosts[view.nodes]).size > 1}
+    split = {view.group for view in plan.topology.views if distinct(hosts[view.nodes]).size > 1}
     return {name: where for name, where in plan.own_rows.items() if plan.groups[where[0]] not in split}
 
 

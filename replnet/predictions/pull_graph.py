@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from replnet.ages.prediction import NoFormulaError
 from replnet.laws import Constant, Exponential, Law
-from replnet.laws.law import Array, Flags, Ints
+from replnet.laws.law import Array, Flags, Ints, distinct
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Lists, Topology
@@ -270,7 +270,7 @@ class PullGraph:
         while new.size:
             sizes = first[new + 1] - first[new]
             found = ends[np.repeat(first[new] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
-            new = np.unique(found[~there[found]])
+            new = distinct(found[~there[found]])
             there[new] = True
         return there[: self.topology.size]
 
@@ -309,7 +309,7 @@ class PullGraph:
             mixed = np.bincount(of, way.side[lists.members] != first[of], first.size) > 0
             odd |= (p.ask > 1) | mixed[p.candidates]
         pulls = (p.ask > 0) & self.reached[row][p.node]
-        there = pulls & ~odd & ~self.below(np.unique(p.node[pulls & odd]).tolist())[p.node]
+        there = pulls & ~odd & ~self.below(distinct(p.node[pulls & odd]).tolist())[p.node]
         # What is added up is a number per node that no other has: sums of lists are as good as the lists.
         own = np.random.default_rng(0).integers(2**63, size=self.topology.size, dtype=np.uint64)
         own[self.sources[row]] = 0
@@ -317,7 +317,7 @@ class PullGraph:
         among = (sums[lists.begin[1:]] - sums[lists.begin[:-1]])[p.candidates[there]]
         others = among > 0
         whole = among + own[p.node[there]]
-        return int(np.unique(among[others]).size + np.unique(whole[others]).size - np.count_nonzero(others))
+        return int(distinct(among[others]).size + distinct(whole[others]).size - np.count_nonzero(others))
 
     def held(self, of: list[Flags], group: int, row: int) -> Iterator[tuple[int, int, int]]:
         """Nodes of a group, each with the sources that `of` has for it: all of them (-1), or that in this row.
