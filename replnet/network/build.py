@@ -159,7 +159,7 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
 KNOWN, EMULATED, LONG, COPIES = 450, 1_400, 3.2, 850
 DOZEN = 12
 GRAPH = 1_100  # bytes per node of a NetworkX graph
-SECONDS = 3e-6, 7e-6  # per node, of CPU time until it is predicted, and until its first event
+SECONDS = 2e-6, 5e-6  # per node, of CPU time until it is predicted, and until its first event
 # The same of graphs by names, with two links a node, measured on files of 1,000,000 nodes.
 NAMED, READ = 2_000, 24e-6
 MANY = 100_000  # nodes from which on it is worth saying

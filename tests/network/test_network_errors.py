@@ -93,7 +93,7 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
         with pytest.raises(ValueError, match=right):
             _ = network.graph
     assert build.takes(cooperative(replicas=99_999, updates=LAW, downloads=LAW, polls=LAW)) == (
-        "memory: about 0.045 GB, 0.14 GB to emulate a dozen events of each node; time: about 0.3 s of CPU time, 0.7 s until its first event"
+        "memory: about 0.045 GB, 0.14 GB to emulate a dozen events of each node; time: about 0.2 s of CPU time, 0.5 s until its first event"
     )
 
 

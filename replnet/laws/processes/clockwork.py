@@ -43,7 +43,10 @@ class Clockwork:
         free = rates > 0
         for _, rows, _ in schedules:
             free[rows] = False
-        mine = self._own = np.flatnonzero(free)
+        mine = np.flatnonzero(free)
+        # Mostly these are all, of whom a list would be one of the longest there are.
+        self._plain, self._moving = mine.size == rates.size, mine.size > 0
+        self._own = slice(None) if self._plain else mine
         kinds, which = used(which[mine])
         laws = [laws[g] for g in kinds.tolist()]
         stretch = np.array([law.rate for law in laws])[which] / rates[mine] if mine.size else np.empty(0)
@@ -53,7 +56,6 @@ class Clockwork:
         )  # fmt: skip
         moving = [schedule for schedule in schedules if rates[schedule[1]].any()]
         self._tables = [(of.timetable(own, run + names[rows] - own), rows) for of, rows, own in moving]
-        self._plain = mine.size == rates.size
         self._length = events / float(rates.sum()) if rates.any() else math.inf
         self.now, self._serial = 0.0, np.zeros(rates.size, np.int64)
         self.age = self._of_all(self._renewals.age)
@@ -62,13 +64,15 @@ class Clockwork:
 
     def _of_all(self, of_renewals: Floats) -> Floats:
         """With infinity for all others."""
+        if self._plain:
+            return of_renewals
         found = np.full(self._serial.size, np.inf)
         found[self._own] = of_renewals
         return found
 
     def window(self, horizon: float = math.inf) -> Window:
         """The next stretch of time, at most up to `horizon`."""
-        begin, horizon = self.now, horizon if self._own.size else min(horizon, self.now + self._length)
+        begin, horizon = self.now, horizon if self._moving else min(horizon, self.now + self._length)
         made = self._renewals.window(horizon)
         self.now = made.end
         if self._plain:

@@ -129,9 +129,9 @@ class Renewals:
         self._points = room_for(int(room.sum()))
         self._points[self._offset] = self.residual
         self._head, self._tail = np.zeros(which.size, np.int64), np.ones(which.size, np.int64)
-        self._room = room
+        self._room = room.astype(np.int32)
         self._uniforms = kernel_walk(fill, self._chance.streams(FUTURE))
-        self._serial, self._short = np.zeros(which.size, np.int64), np.empty(which.size, np.int64)
+        self._serial, self._short = np.zeros(which.size, np.int64), np.empty(which.size, np.int32)
         self.now, self._given = 0.0, 0
 
     def _start(self, which: Ints) -> None:
