@@ -218,7 +218,7 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     def ended(one: Sweep, seconds: float) -> None:
         echo(f"{one.experiment.name}: {one.verdict or 'done'} in {span(seconds)}", err=True)
 
-    found = reproduce(*names, quick=quick, out=folder, watch=_watched, ended=ended, **pool)
+    found = reproduce(*names, quick=quick, out=folder, watching=_watched, ended=ended, **pool)
     if form == "json":
         print_json([sweep_data(one) for one in found.sweeps])
     elif form == "csv":

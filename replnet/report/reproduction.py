@@ -72,13 +72,13 @@ def reproduce(
     workers: int | None = None,
     address: str | None = None,
     budget: float | str | None = None,
-    watch: Watched | None = None,
+    watching: Watched | None = None,
     ended: Callable[[Sweep, float], None] | None = None,
 ) -> Reproduction:
     """Run the experiments of these names, `p2p/fig3` or all of `p2p`, or of all papers where none is named.
 
     `quick` takes minutes, with wider intervals. With `out` into that directory, where an earlier call is carried on
-    with, and with a report; else in memory. `workers`, `address` and `budget` are as of `sweep`. `watch` gives, for
+    with, and with a report; else in memory. `workers`, `address` and `budget` are as of `sweep`. `watching` gives, for
     the title of an experiment, a context with what is told how far it is, and `ended` is told each with its seconds.
 
     >>> rn.reproduce("p2p/fig3", quick=True, workers=0).table[["experiment", "verdict"]]
@@ -91,7 +91,7 @@ def reproduce(
     with within(budget):
         for at, name in enumerate(chosen, 1):
             begun = time.perf_counter()
-            with watch(f"{name} ({at} of {len(chosen)})") if watch else nullcontext() as look:
+            with watching(f"{name} ({at} of {len(chosen)})") if watching else nullcontext() as look:
                 asked = load_experiment(name)
                 place = folder and folder / name
                 one = sweep(asked, place, workers=workers, address=address, quick=quick, progress=look)
