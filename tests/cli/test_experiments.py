@@ -150,13 +150,13 @@ def test_reproduce_writes_one_report(tmp_path):
     assert "Freshness in a cascade by level" in page
 
 
-def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, monkeypatch):
+def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, tmp_path, monkeypatch):
     def lost(*_, **__):
         raise PoolLost("no worker starts: why")
 
     monkeypatch.setattr(sweeps, "sweep", lost)
     monkeypatch.setattr(reproduction, "sweep", lost)
-    for command in (["sweep", file], ["reproduce", "p2p/fig3"]):
+    for command in (["sweep", file], ["reproduce", "p2p/fig3", "-o", tmp_path]):
         run = replnet(*command)
         assert (run.returncode, run.stdout) == (RAY_LOST, "")
         assert run.stderr == "no worker starts: why\nwhat is finished is kept; the same command carries on\n"
