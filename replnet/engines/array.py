@@ -7,7 +7,7 @@ component (layout.py). Memory is that of a window and of the network, whatever t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import final
@@ -37,7 +37,7 @@ from replnet.engines.tally import JUST_NOW, UNKNOWN, Tally
 from replnet.engines.tree_pass import tree_pass
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.clockwork import Clockwork
-from replnet.laws.processes.renewal import PER_ROW, Scratch, Window, used
+from replnet.laws.processes.renewal import AT_ONCE, PER_ROW, Scratch, Window, used
 from replnet.laws.processes.streams import CHOICES, Words, seed_words, streams, uniforms
 from replnet.measure.stretches import Updates
 from replnet.network.topology import INDEX
@@ -46,6 +46,7 @@ WINDOW = 1 << 16  # pulls that a window aims at: many enough to share its overhe
 MOST = 4 * WINDOW  # events of a window, where updates come much more often than pulls
 MOST_PULLS = 1 << 24  # that are in hand at once: half a gigabyte
 KEPT = 24  # parts of a network that are laid out once for all replications
+LOT = 1 << 13  # rows of a large network that are drawn at once, few enough for the cache
 FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
@@ -133,8 +134,8 @@ class _Run:
         asking = float(rate[self._asking].sum())
         layers = 1 if layout.plain else int(layout.layers.max())
         each = max(int(layout.askers.pulls.max(initial=1)), 1) * layers  # what a wake brings with it
-        wakes = max(WINDOW // each, PER_ROW * (rows.size - self._asking.start))
-        events = min(wakes * rate.sum() / asking, max(MOST, PER_ROW * rows.size)) if asking else WINDOW
+        wakes = max(WINDOW // each, min(PER_ROW * (rows.size - self._asking.start), AT_ONCE // each))
+        events = min(wakes * rate.sum() / asking, max(MOST, min(PER_ROW * rows.size, AT_ONCE))) if asking else WINDOW
         orders = clocks.schedule[rows]
         scheduled = [
             (plan.topology.each[order].schedule, np.flatnonzero(orders == order), self._run[:1])
@@ -179,7 +180,7 @@ class _Run:
                     break
         self._open()
         while self._clocks.now < self._horizon:
-            self._walk(self._clocks.window(self._horizon))
+            self._walk(self._lots(self._clocks.window, self._clocks.lots, self._horizon))
         return self._finish(depth, unproven)
 
     @property
@@ -203,7 +204,7 @@ class _Run:
             self._recorder.phase = self._askers.phase
             self._recorder.begin(depth)
         known = self._know(depth)
-        self._walk(self._clocks.past(depth))
+        self._walk(self._lots(self._clocks.past, self._clocks.past_lots, depth))
         self._unproven_copies = self._old(depth) & ~known
         unproven = self._unproven_copies.copy()
         if self._task.sampled and plan.forgetful:
@@ -220,17 +221,16 @@ class _Run:
         copy = np.where(np.tile(layout.reached, layout.count), -depth, -np.inf)
         cell = layout.tiled(layout.cell, cells)
         cell[np.tile(layout.cell == cells, layout.count)] = cells * layout.count
-        base, none = layout.tiled(layout.base, layout.slots), np.full(slots, -np.inf)
+        kept = np.full(slots if self._plan.faults.crashes else 0, -np.inf)
         sums = np.zeros(cells * layout.count + 1, SUMS)
-        return HeldCopies(base, copy, none, np.zeros(slots), cell, np.zeros(sums.size), sums)
+        base, since = layout.tiled(layout.base, layout.slots), np.zeros(slots)
+        return HeldCopies(base, copy, kept, since, cell, np.zeros(sums.size), sums)
 
     def _know(self, depth: float) -> Flags:
         """Copies whose age is plain: their replica's last download before the start came straight from the source."""
         layout, copies, count = self._layout, self._copies, self._layout.count
         known, (process, node, row) = np.zeros(copies.copy.size, np.bool_), self._plan.direct
-        at = self._asking.start + layout.tiled(
-            np.searchsorted(layout.clocks[1], self._plan.processes.clock[process]), layout.clocks[1].size
-        )
+        at = self._asking.start + layout.tiled(layout.row[self._plan.processes.clock[process]], layout.clocks[1].size)
         turns = np.tile(self._plan.processes.turns[process], count)
         age = self._clocks.age[at]
         if (turns > 1).any():
@@ -318,8 +318,10 @@ class _Run:
         held = np.tile(layout.reached, layout.count)
         if self._plan.topology.fresh_start:
             copies.copy[held & (copies.copy > -np.inf)] = JUST_NOW
-        copies.since[:], copies.fresh[:] = 0.0, 0.0
-        if layout.sampled:
+        copies.fresh[:] = 0.0
+        if not layout.sampled:
+            copies.since[:] = 0.0
+        else:
             copies.fresh[:] = np.bincount(copies.cell[held], np.maximum(copies.copy[held], 0.0), copies.fresh.size)
         missing = held & (copies.copy == -np.inf)
         copies.sums["absent"] = self._horizon * np.bincount(copies.cell[missing], minlength=copies.fresh.size)
@@ -331,8 +333,27 @@ class _Run:
         if self._recorder:
             self._recorder.start(ages, self.held)
 
-    def _walk(self, window: Window) -> None:
+    def _lots(
+        self, whole: Callable[[float], Window], lots: Callable[[float, Sequence[int]], Iterator[Window]], until: float
+    ) -> Iterator[Window]:
+        """A window, in one or in lots, of which the first has the rows of sources alone."""
+        return lots(until, self._edges) if self._edges else iter([whole(until)])
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        """Where lots of rows begin; none where all fit the cache, or what happens is not plain."""
+        layout, rows = self._layout, self._clocks.age.size
+        plain = layout.plain and layout.trees is None and layout.components * layout.count == 1
+        if not plain or rows * PER_ROW <= SLICE or not self._clocks.parted or (np.diff(layout.askers.row) < 0).any():
+            return []
+        return [0, *range(self._asking.start, rows, LOT), rows]
+
+    def _walk(self, lots: Iterator[Window]) -> None:
         """What a window does to the copies; what makes very many pulls in parts, as they are to fit the memory."""
+        window = next(lots)
+        if self._edges:
+            self._pass_lots(replace(window, points=window.points.copy()), lots)
+            return
         if self._layout.trees is not None:
             self._climb(window, self._layout.trees)
             return
@@ -369,6 +390,23 @@ class _Run:
         if not layout.sampled:
             self._take(window, out, *done)
 
+    def _pass_lots(self, sources: Window, lots: Iterator[Window]) -> None:
+        """Passes over slices of a window that comes in lots of rows."""
+        if sources.start == sources.end:
+            return
+        layout, copies = self._layout, self._copies
+        coming, length = (sources.offset + sources.first)[layout.sources.row], sources.end - sources.start
+        one_pass = plain_pass(layout.sampled, layout.single, bool(self._plan.topology.views))
+        if self._tally is not None and self._task.sampled and not layout.sampled:
+            self._tally.changed(self._updates(sources), sources.end, self._since)
+        for pulled in self._pulls.slices(sources.start, sources.end, self._plan.pulls * length, lots):
+            out = self._room(pulled.times.size)
+            n = one_pass(self._horizon, layout.sources, pulled, sources.points, coming, copies, self._views, out)
+            if self._tally is not None and not layout.sampled:
+                self._stretches(out.begin[:n], out.end[:n], out.who[:n], out.left[:n])
+        if self._tally is not None and self._task.sampled and not layout.sampled:
+            self._since = self._oldest()
+
     def _climb(self, window: Window, trees: Trees) -> None:
         """The same in a tree, replica by replica."""
         layout, of, copies = self._layout, self._layout.scratch, self._copies
@@ -384,15 +422,19 @@ class _Run:
     def _room(self, pulls: int) -> Yield:
         """For all that a pass may yield: a stretch for every copy that a pull changes, and of all who look at it."""
         layout, of = self._layout, self._layout.scratch
-        layers = int(layout.layers.max(initial=1))
-        watching = 1 + int(np.diff(self._views.first).max(initial=0))
+        layers, watching = int(layout.layers.max(initial=1)), self._watching
         turns = self._trouble.turns.size + (layout.slots if self._plan.recent else 0)
-        n = 0 if layout.sampled else (pulls + turns) * layers * watching
+        n = 0 if layout.sampled else (pulls + turns) * layers * (1 + watching)
         answers = 0 if layout.plain else n
         return Yield(
             of.floats("begin of", n), of.floats("end of", n), of.ints("who of", n), of.floats("left of", n),
             of.floats("answered", answers), of.ints("client", answers), of.floats("brought", answers),
         )  # fmt: skip
+
+    @cached_property
+    def _watching(self) -> int:
+        """How many look at one place at most."""
+        return int(np.diff(self._views.first).max(initial=0))
 
     def _take(self, window: Window, out: Yield, stretches: int, answers: int) -> None:
         """What a pass has yielded; of the past nothing counts but what is answered later."""
@@ -480,8 +522,9 @@ class _Run:
         updates, asks = np.split(self._clocks.spent, [self._asking.start])
         spent = np.concatenate([part.reshape(layout.count, -1)[r] for part in (updates, asks)])
         clocks = np.concatenate(layout.clocks)
-        absent = np.bincount(plan.processes.clock[plan.asking], self._absent, plan.clocks.rate.size)
-        spent = spent - absent[clocks].astype(np.int64)
+        if plan.faults.crashes:
+            absent = np.bincount(plan.processes.clock[plan.asking], self._absent, plan.clocks.rate.size)
+            spent = spent - absent[clocks].astype(np.int64)
         counts = np.bincount(plan.clocks.purpose[clocks], spent, 4).astype(np.int64)
         shares |= download_rates(plan, clocks, spent, self._horizon)
         updates, downloads, polls, queries = counts.tolist()

@@ -113,7 +113,7 @@ class Layout:
         found = connected_components(coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n)), directed=False)[1]
         whole = np.flatnonzero(~self.splits)
         _, first, which = np.unique(found[whole], return_index=True, return_inverse=True)
-        component = np.full(n, -1)
+        component = np.full(n, -1, INDEX)
         component[whole] = np.argsort(np.argsort(first))[which]
         return component
 
@@ -136,7 +136,8 @@ class Layout:
         whole[node] = False
         rest = np.flatnonzero(whole)
         width = self.plan.everyone
-        keys = np.concatenate([self._component[rest], component]) * width + np.concatenate([rest, node])
+        keys = np.concatenate([self._component[rest], component], dtype=np.int64) * width
+        keys += np.concatenate([rest, node])
         looking = []
         for view, first, count in self.plan.views:  # a place for every choice wherever a node that it looks at is
             homes = distinct(keys[np.isin(keys % width, view.nodes)] // width)
@@ -145,7 +146,7 @@ class Layout:
         component, node = np.divmod(keys if (keys[1:] > keys[:-1]).all() else distinct(keys), width)
         only = np.empty(width, INDEX)
         only[node[::-1]] = np.arange(node.size, dtype=INDEX)[::-1]
-        return Places(node.astype(INDEX), component, only)
+        return Places(node.astype(INDEX), component.astype(INDEX), only)
 
     @cached_property
     def of_node(self) -> Lists:
@@ -159,7 +160,7 @@ class Layout:
         places, width = self.places, self.plan.everyone
         if places.node.size == width:
             return places.only[node]
-        keys = places.component * width + places.node
+        keys = places.component.astype(np.int64) * width + places.node
         found = np.minimum(np.searchsorted(keys, component * width + node), keys.size - 1)
         there = (places.node[found] == node) & (places.component[found] == component)
         return np.where(there, found, places.only[node])
@@ -212,7 +213,7 @@ class Layout:
     def row_of(self) -> Ints:
         """The source of every slot, 0 where there is none."""
         first = np.cumsum(self.layers) - self.layers
-        rows = np.zeros(int(self.layers.sum()), np.int64)
+        rows = np.zeros(int(self.layers.sum()), INDEX)
         rows[first[self.home] + self.layer] = np.arange(self.home.size)
         component = self.places.component[self.place_of]
         return np.asarray(rows[first[component] + np.arange(self.slots) - self.base[self.place_of]])
@@ -259,7 +260,7 @@ class Layout:
         both = []
         for begin, end in ((by, look), (look, by)):
             order = np.argsort(begin, kind="stable")
-            both.append(Lists(np.searchsorted(begin[order], np.arange(n + 1)), end[order]))
+            both.append(Lists(np.searchsorted(begin[order], np.arange(n + 1)).astype(INDEX), end[order]))
         return both[0], both[1]
 
     @cached_property
@@ -267,7 +268,7 @@ class Layout:
         """Of every slot; one past all where it counts for nothing."""
         plan, cells = self.plan, self.plan.cells[0].size
         node, row = self._pairs(plan.counted)
-        found, deaf = np.full(self.slots, cells), plan.heard.sizes[node] == 0
+        found, deaf = np.full(self.slots, cells, INDEX), plan.heard.sizes[node] == 0
         slot = np.where(deaf, self.base[self.places.only[node]], self.slot(node, row))
         found[slot] = plan.cell(row, plan.group[node])
         for view, node, row in self._views:
@@ -283,7 +284,7 @@ class Layout:
         """Of all replications, component by component."""
         order, s, n = np.argsort(self.home, kind="stable"), self.home.size, self.places.node.size
         begin = np.searchsorted(self.home[order], np.arange(self.components + 1))
-        which = np.full(n * self.count + 1, -1)
+        which = np.full(n * self.count + 1, -1, INDEX)
         place = self.tiled(self.places.only[self.plan.sources[order]], n)
         which[place] = np.arange(place.size)
         return SourceColumns(
@@ -296,9 +297,17 @@ class Layout:
 
     @cached_property
     def clocks(self) -> tuple[Ints, Ints]:
-        """Of one replication: those of updates, and those of who asks."""
+        """Of one replication: those of updates, and those of who asks, in order of processes if no two share one."""
         clock, s = self.plan.processes.clock, self.plan.sources.size
-        return clock[:s], used(clock[s:])[0]
+        once = np.bincount(clock[s:]).max(initial=0) <= 1
+        return clock[:s], clock[s:] if once else used(clock[s:])[0]
+
+    @property
+    def row(self) -> Ints:
+        """Of every clock of who asks, where it is among these."""
+        row = np.zeros(self.plan.clocks.rate.size, INDEX)
+        row[self.clocks[1]] = np.arange(self.clocks[1].size, dtype=INDEX)
+        return row
 
     @cached_property
     def askers(self) -> Askers:
@@ -317,10 +326,9 @@ class Layout:
                 self.plan.topology.role[places.node[listed[:-1]]] == 0, np.uint32(DIRECT), np.uint32(0)
             )
         number = np.diff(first, append=process.size).astype(INDEX)
-        own = np.concatenate([whole, process[first]])
+        own = np.concatenate([whole, process[first]], dtype=INDEX, casting="same_kind")
         order = np.argsort(own, kind="stable") if process.size else slice(None)
-        own, n, row = own[order], places.node.size, np.zeros(self.plan.clocks.rate.size, INDEX)
-        row[self.clocks[1]] = np.arange(self.clocks[1].size)
+        own, n = own[order], places.node.size
 
         def both(of_whole: Ints, of_parted: Ints) -> Ints:
             return np.concatenate([of_whole, of_parted], dtype=INDEX, casting="same_kind")[order]
@@ -330,7 +338,7 @@ class Layout:
 
         home = both(places.component[places.only[p.node[whole]]], component[first])
         return Askers(
-            row=self.tiled(row[p.clock[own]], self.clocks[1].size),
+            row=self.tiled(self.row[p.clock[own]], self.clocks[1].size),
             process=alike(own),
             place=self.tiled(self.place(p.node[own], home), n),
             component=self.tiled(home, self.components),

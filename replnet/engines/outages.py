@@ -228,7 +228,7 @@ class OutageArrays:
         if self._spans.size:
             p, asking = self._plan.processes, self._plan.asking
             own = window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
-            row = np.searchsorted(self._layout.clocks[1], p.clock[asking])
+            row = self._layout.row[p.clock[asking]]
             by = (row, p.turns[asking], phase)
             absent(window.points, *own, *by, self._spans, self._first, counts)
 

@@ -474,6 +474,8 @@ def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
                             n += 1
                         if watched:
                             n = look(i, k - first, t, horizon, sampled, False, copies, views, out, n)
+            if single:
+                coming[s] = x
         if sampled and not watched:
             fresh[now] = total
         return n

@@ -110,7 +110,7 @@ class Plan:
         """The processes that are no updates, which come behind these."""
         return np.arange(self.sources.size, self.processes.node.size)
 
-    @cached_property
+    @property
     def rates(self) -> Floats:
         """Wakes of every process per unit of time."""
         return np.asarray(self.clocks.rate[self.processes.clock] / self.processes.turns)
@@ -182,7 +182,7 @@ class Plan:
         else:
             node, row = self._closure()
         order = np.lexsort((row, node))
-        return Lists(np.searchsorted(node[order], np.arange(self.size + 1)), row[order])
+        return Lists(np.searchsorted(node[order], np.arange(self.size + 1)).astype(INDEX), row[order])
 
     @property
     def _ways(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -277,6 +277,8 @@ class Plan:
         One that hears of none counts for the first, and is never fresh.
         """
         deaf = (self.heard.sizes == 0) & (self.group >= 0)
+        if not deaf.any():
+            return self.heard
         begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.heard.sizes + deaf)])
         rows = np.zeros(begin[-1], np.int64)
         rows[np.repeat(~deaf, np.diff(begin))] = self.heard.members

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -14,6 +15,8 @@ from replnet.laws.processes.renewal import Scratch, Window
 from replnet.laws.processes.streams import Streams
 
 SLICE = 1 << 17  # pulls sorted at once: writing all over more memory than the cache holds costs several times the sort
+PART = 1 << 15  # pulls that are sorted by themselves where there are more
+GROUP = 4  # of these parts, for a pass over them that is worth its call
 
 
 class Losses(NamedTuple):
@@ -44,6 +47,12 @@ class Askers(NamedTuple):
     shift: Any
     listed: Any
     numbers: Any  # of these candidates, among all of the process
+
+    def of_rows(self, low: int, high: int) -> tuple[Askers, slice]:
+        """Those who wake by rows from `low` to `high`, as of a window that begins there, where they are in order."""
+        some = slice(*np.searchsorted(self.row, np.array([low, high], self.row.dtype)).tolist())
+        each = (column if column is self.listed or column is self.numbers else column[some] for column in self)
+        return Askers(*each)._replace(row=self.row[some] - low), some
 
 
 @njit(cache=True, inline="always")
@@ -200,28 +209,32 @@ def scatter(begins, window, askers, key, gamma, losses, mixed, bucket, scale, he
 
 
 @njit(cache=True)
-def refine(start, length, bucket, ends, begin, kept, loose_times, loose_pairs, head, times, pairs):
-    """Sort each bucket of a coarse sort, of which bucket b ends at ends[b], by buckets of its own."""
-    for c in range(kept.size):
-        low, width = start, length / ((bucket[c + 1] - bucket[c]) * (1 - 1e-12))
-        first = begin[c] + kept[c]
-        for s in range(bucket[c], bucket[c + 1]):
-            n = ends[s] - first
-            low, scale = start + (s - bucket[c]) * width, n / width
-            head[: n + 1] = 0
-            for q in range(first, ends[s]):
+def refine(start, width, begins, ends, loose_times, loose_pairs, head, first, times, pairs):
+    """Sort slices of a coarse sort, one after another, to `first` and on; each by buckets of its own.
+
+    Slice s is loose from begins[s, z] to ends[s, z], all of it from start + s * width to start + (s + 1) * width.
+    """
+    for s in range(begins.shape[0]):
+        n = 0
+        for z in range(begins.shape[1]):
+            n += ends[s, z] - begins[s, z]
+        low, scale = start + s * width, n / width
+        head[: n + 1] = 0
+        for z in range(begins.shape[1]):
+            for q in range(begins[s, z], ends[s, z]):
                 head[natural(min(max(np.int64((loose_times[q] - low) * scale), 0), n - 1)) + ONE] += 1
-            head[0] = first
-            for b in range(n):
-                head[b + 1] += head[b]
-            for q in range(first, ends[s]):
+        head[0] = first
+        for b in range(n):
+            head[b + 1] += head[b]
+        for z in range(begins.shape[1]):
+            for q in range(begins[s, z], ends[s, z]):
                 t = loose_times[q]
                 at = natural(min(max(np.int64((t - low) * scale), 0), n - 1))
-                z = natural(head[at])
-                head[at] = z + ONE
-                times[z] = t
-                pairs[z] = loose_pairs[q]
-            first = ends[s]
+                y = natural(head[at])
+                head[at] = y + ONE
+                times[y] = t
+                pairs[y] = loose_pairs[q]
+        first += n
 
 
 @njit(cache=True)
@@ -292,7 +305,7 @@ class Pulls:
         fine = int(self._new.max()) <= SLICE
         own = window.points, window.offset[rows], window.first[rows], window.last[rows], window.serial[rows]
         # Who asks nobody wakes in a bucket as well.
-        number = np.maximum(self._new if fine else -(-self._new // SLICE) * 4, 1)
+        number = np.maximum(self._new if fine else -(-self._new // PART), 1)
         bucket = np.concatenate([[0], np.cumsum(number)])
         length = window.end - window.start
         # A hair under buckets / length, so that rounding never sends the last instant past the last bucket.
@@ -306,8 +319,54 @@ class Pulls:
         scatter(window.start, own, *by, bucket, scale, head, *into, room)
         if not fine:
             room = self._scratch.ints("fine", int(np.diff(head, prepend=0).max()) + 1)
-            refine(window.start, length, bucket, head, begin, kept, *into, room, times, pairs)
+            for c in np.flatnonzero(self._new).tolist():
+                ends, first = head[bucket[c] : bucket[c + 1]], int(begin[c] + kept[c])
+                begins = np.append(first, ends[:-1])
+                refine(window.start, 1 / scale[c], begins[:, None], ends[:, None], *into, room, first, times, pairs)
         settle(begin, kept, times, pairs)
+
+    def slices(self, start: float, end: float, expected: float, lots: Iterator[Window]) -> Iterator[Pulled]:
+        """The pulls of a window of about so many, that comes in lots of rows, by slices of time.
+
+        Of one component, where nothing is on its way.
+        """
+        count, none, row = max(round(expected / PART), 1), np.zeros(1, np.int64), 0
+        bucket, scale = np.array([0, count]), np.array([count * (1 - 1e-12) / (end - start)])
+        begins, ends, at = list[Ints](), list[Ints](), none.copy()
+        times, pairs = self._loose(0, round(expected))
+        for window in lots:
+            own = window.points, window.offset, window.first, window.last, window.serial
+            askers, some = self._askers.of_rows(row, row + window.first.size)
+            row += window.first.size
+            sizes(*own[2:], askers, self._new)
+            times, pairs = self._loose(int(at[0]), int(at[0] + self._new[0]))
+            head = np.empty(count, np.int64)
+            buckets(start, own, askers, bucket, scale, at, none, head)
+            begins.append(head.copy())
+            by = (askers, *(words[some] for words in self._choices), self._losses, self._mixed)
+            room = self._scratch.ints("chosen", max(int((own[3] - own[2]).max(initial=0)), self._most))
+            scatter(start, own, *by, bucket, scale, head, times, pairs, room)
+            ends.append(head)
+            at += self._new
+        low, high = np.array(begins).T.copy(), np.array(ends).T.copy()
+        number, width = (high - low).sum(axis=1), 1 / scale[0]
+        room = self._scratch.ints("fine", int(number.max()) + 1)
+        for s in range(0, count, GROUP):
+            some, n = slice(s, s + GROUP), int(number[s : s + GROUP].sum())
+            into = self._scratch.floats("pull times", n), self._scratch.ints("pull pairs", n)
+            refine(start + s * width, width, low[some], high[some], times, pairs, room, 0, *into)
+            begin = np.array([0, n])
+            settle(begin, none, *into)
+            yield Pulled(begin, none, none, *into, none, none)
+
+    def _loose(self, kept: int, size: int) -> tuple[Any, Any]:
+        """Room for pulls in no order, with those that are there already."""
+        before = self._scratch.floats("loose times", kept), self._scratch.ints("loose pairs", kept)
+        after = self._scratch.floats("loose times", size), self._scratch.ints("loose pairs", size)
+        for old, new in zip(before, after, strict=True):
+            if kept and not np.shares_memory(old, new, max_work=1):
+                new[:kept] = old
+        return after
 
 
 def runs(begin: Ints, length: Ints) -> Ints:

@@ -9,12 +9,25 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import NAMED, aggregate_tiers, aggregates, clusters, forests, graphs, networks, tiers, troubled, two_way
+from networks import (
+    NAMED,
+    aggregate_tiers,
+    aggregates,
+    clusters,
+    forests,
+    graphs,
+    networks,
+    plain_clusters,
+    tiers,
+    troubled,
+    two_way,
+)
 from paths import assert_agree, assert_same, both, task, walks
 
 import replnet as rn
-from replnet.engines import array, start, step
+from replnet.engines import array, pulls, start, step
 from replnet.engines.plan import plan
+from replnet.laws.processes import renewal
 from replnet.laws.processes.renewal import Renewals
 
 E1 = "exponential(rate=1)"
@@ -114,6 +127,37 @@ def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
     whole = array.run_path(of)
     monkeypatch.setattr(array, "WINDOW", 32)
     assert_same(of, whole, array.run_path(of))
+
+
+TINY = {"SLICE": 0, "LOT": 3}, {"PART": 4, "GROUP": 2}, {"PER_LOT_ROW": 5}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(network=plain_clusters() | two_way(plain_clusters(), plain=True) | networks(), **ANY)
+def test_they_agree_where_rows_come_in_lots(network, seed, sampled, asked):
+    """As they do in large networks."""
+    sizes, cut, often = TINY
+    with patch.multiple(array, **sizes), patch.multiple(pulls, **cut), patch.multiple(renewal, **often):
+        check(network, seed, sampled, asked)
+
+
+def test_a_path_in_lots_is_the_same_to_the_last_bit(monkeypatch):
+    """Many slices of many lots, some of which are drawn again for bursts."""
+    network = rn.cooperative(
+        replicas=40, peers=2, updates=E1, downloads="hyperexponential(weights=[0.98, 0.02], rates=[60, 0.03])",
+        polls="pareto(alpha=1.2, rate=2)",
+    )  # fmt: skip
+    lots, seen = array._Run._pass_lots, []
+    monkeypatch.setattr(array._Run, "_pass_lots", lambda run, *asked: seen.append(1) or lots(run, *asked))
+    for of in (task(network, 5, 200.0, sampled, asked) for sampled, asked in ((True, ()), (False, ()), (True, ASKED))):
+        whole = array.run_path(of)
+        assert not seen
+        with patch.multiple(array, SLICE=0, LOT=7, WINDOW=64), patch.multiple(pulls, PART=32, GROUP=3):
+            parts = array.run_path(of)
+        assert_same(of, whole, parts)
+        assert of.questions or whole.shares == parts.shares
+        assert len(seen) > 3
+        seen.clear()
 
 
 def test_an_instant_far_off_is_not_waited_for(monkeypatch):

@@ -87,6 +87,14 @@ def clusters(draw: st.DrawFn) -> rn.Network:
 
 
 @st.composite
+def plain_clusters(draw: st.DrawFn) -> rn.Network:
+    """Everyone asks by name and is answered at once, so that lots of rows can come one after another."""
+    m = draw(st.integers(2, 9))
+    processes = {name: draw(laws()) for name in ("updates", "downloads", "polls")}
+    return rn.cooperative(replicas=m, peers=draw(st.integers(1, m - 1)), **processes)
+
+
+@st.composite
 def redundant(draw: st.DrawFn) -> rn.Network:
     m = draw(st.integers(1, 5))
     return rn.redundant(

@@ -7,7 +7,7 @@ of the scheduled processes are put behind theirs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import final
 
 import numpy as np
@@ -81,6 +81,12 @@ class Clockwork:
         self._serial = made.serial + made.last - made.first
         return made
 
+    def lots(self, horizon: float, edges: Sequence[int]) -> Iterator[Window]:
+        """The same in lots of rows, as renewals have it, where there are renewals alone."""
+        assert self._plain
+        yield from self._renewals.lots(horizon, edges)
+        self.now = self._renewals.now
+
     def _with_others(self, made: Window, events: list[Events], serial: Ints | None) -> Window:
         """The window of the renewals with the instants of the others; a silent process has its next one at infinity."""
         points, total = [made.points, np.full(1, np.inf)], made.total
@@ -104,6 +110,16 @@ class Clockwork:
         if self._plain:
             return made
         return self._with_others(made, [table.between(-depth, 0.0) for table, _ in self._tables], None)
+
+    def past_lots(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
+        """The same in lots of rows."""
+        assert self._plain
+        return self._renewals.past_lots(depth, edges)
+
+    @property
+    def parted(self) -> bool:
+        """Whether windows can be had in lots of rows."""
+        return self._plain and not self._renewals.joint
 
     @property
     def spent(self) -> Ints:

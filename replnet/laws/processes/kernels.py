@@ -52,18 +52,22 @@ def fill(key, gamma, used, rows, out):
 
 
 @njit(cache=True)
-def short_of(until, rows, offset, tail, points, out):
-    """The rows whose last instant is before `until`."""
-    n = 0
+def short_of(until, block, rows, offset, head, tail, room, points, out):
+    """How many rows have their last instant before `until`, which are put into `out`, and how far all of these come
+    that have no room for a block more."""
+    n, reached = 0, np.inf
     for q in range(rows.size):
         if q + AHEAD < rows.size:
             p = rows[q + AHEAD]
             prefetch(points, natural(offset[p] + tail[p] - 1))
         p = rows[q]
-        if points[offset[p] + tail[p] - 1] < until:
+        last = points[offset[p] + tail[p] - 1]
+        if last < until:
             out[n] = p
             n += 1
-    return n
+            if tail[p] - head[p] + block > room[p]:
+                reached = min(reached, last)
+    return n, reached
 
 
 @njit(cache=True)

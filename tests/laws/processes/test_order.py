@@ -348,7 +348,7 @@ def test_age_and_residual_are_stationary_together(text: str) -> None:
     """(1) of order.py; sees an error of 0.035."""
     of, one = processes(text, MANY), law(text)
     for a, b in [(0.1, 0.0), (0.0, 0.1), (0.3, 0.3), (1.0, 0.5)]:
-        hits = ((of.age > a) & (of.residual > b)).astype(float)
+        hits = ((of.age > a) & (of.next_instants() > b)).astype(float)
         assert_mean(hits, float(one.age.tail(a + b)), resolution=0.07)
 
 

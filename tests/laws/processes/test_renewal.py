@@ -71,6 +71,30 @@ def test_the_past_does_not_depend_on_how_many_rows_are_looked_up_at_once(lot, mo
     assert np.array_equal(whole.offset, parts.offset)
 
 
+@pytest.mark.parametrize("length", [1, 64])
+def test_lots_of_rows_have_the_same_instants(length, monkeypatch):
+    """Whether they come in windows or in lots, and where a burst takes more room than was thought."""
+    monkeypatch.setattr(renewal, "PER_LOT_ROW", length)
+    laws = [*LAWS, modulated(rates=[400, 1], means=[0.1, 5]).marginal]
+    expected, past = instants(renewals(laws, each=5, events=64), 40.0, 1e9), renewals(laws, each=5).past(20.0)
+    of, edges = renewals(laws, each=5, events=64), [0, 4, 5, 17, 30]
+    for low, high, lot in zip(edges, edges[1:], of.past_lots(20.0, edges), strict=False):
+        for p in range(low, high):
+            assert np.array_equal(lot.of(p - low), past.of(p))
+            assert lot.serial[p - low] == past.serial[p]
+    found, windows = [[] for _ in expected], 0
+    while of.now < 40.0:
+        begin, windows = of.now, windows + 1
+        for low, lot in zip(edges, of.lots(min(begin + 3, 40), edges), strict=False):
+            assert lot.start == begin
+            for p in range(lot.first.size):
+                assert lot.serial[p] == sum(map(len, found[low + p]))
+                found[low + p].append(lot.of(p).copy())
+    assert windows > 3
+    assert of._ample > 1
+    assert all(np.array_equal(a, np.concatenate(b)) for a, b in zip(expected, found, strict=True))
+
+
 def test_a_burst_of_one_row_shortens_windows_for_all_but_only_as_far_as_it_goes():
     """Rows that have yet to be drawn do not: a window that ends early brings what a row has room for."""
     laws = [modulated(rates=[1e4, 0], means=[0.1, 50]), exponential(rate=1)]
@@ -110,7 +134,7 @@ def test_age_and_residual_are_stationary_together(law):
     """P(A > a, R > b) = tail of the age at a + b (P2P eq. 15); sees an error of 0.02."""
     of = renewals([law], each=30_000)
     for a, b in [(0.1, 0.0), (0.0, 0.1), (0.3, 0.3), (1.0, 0.5)]:
-        hits = ((of.age > a) & (of.residual > b)).astype(float)
+        hits = ((of.age > a) & (of.next_instants() > b)).astype(float)
         assert_mean(hits, float(law.age.tail(a + b)), resolution=0.05)
 
 
