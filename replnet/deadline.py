@@ -59,6 +59,11 @@ def seconds(budget: float | str) -> float:
     return found
 
 
+def unlimited() -> None:
+    """From here on there is no deadline, for a process that works for one that keeps it."""
+    _UNTIL.set(math.inf)
+
+
 def left() -> float | None:
     """The seconds until the deadline, 0 past it; None where there is none."""
     until = _UNTIL.get()

@@ -50,7 +50,7 @@ def lines(words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
         while not over.wait(wait):
             wait = EVERY if speak() else PATIENCE
 
-    threading.Thread(target=keep_on, daemon=True).start()
+    threading.Thread(target=keep_on, name="replnet progress", daemon=True).start()
     try:
         yield speak
     finally:

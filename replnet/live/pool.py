@@ -85,6 +85,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def soon(address: str | None) -> bool:
+    """Whether workers begin at once."""
+    return not on_ray(address) and processes.soon()
+
+
 def on_ray(address: str | None) -> bool:
     """Whether a Ray cluster is meant."""
     if address or os.environ.get("RAY_ADDRESS"):
@@ -96,7 +101,7 @@ def _by_processes(
     work: Work, jobs: Sequence[Any], duties: Duties, count: int, warm: Sequence[Any], here: bool
 ) -> Iterator[tuple[int, Any]]:
     """On this machine; whoever dies is replaced."""
-    team, busy = processes.hired(count), dict[processes.Worker, int]()
+    team, busy = processes.hired(count), dict[processes.Worker, deque[int]]()
     try:
         for job in warm:
             team[0].call(work, job)
@@ -104,21 +109,27 @@ def _by_processes(
                 team[0].answer()
         while duties.left or busy:
             require_time()
-            for worker in team:
-                if worker not in busy and (job := duties.next()) is not None:
-                    busy[worker] = job
-                    worker.call(work, jobs[job])
+            for turn in range(1 + here):  # who works as well cannot tell at once who is done, so each has one more
+                for worker in team if duties.left > turn * len(team) else ():
+                    if len(busy.get(worker, ())) <= turn and (job := duties.next()) is not None:
+                        busy.setdefault(worker, deque()).append(job)
+                        worker.call(work, jobs[job])
             if here and (job := duties.next()) is not None:
                 yield job, attempt(work, jobs[job])
             for worker in processes.wait([*busy], 0.0 if here and duties.left else LOOK):
-                job = busy.pop(worker)
                 try:
-                    yield job, worker.answer()
+                    answer = worker.answer()
                 except processes.Died as death:
                     worker.end()
                     team[team.index(worker)] = processes.Worker()
-                    if failure := duties.died(job, str(death)):
-                        yield job, failure
+                    at_it, *others = busy.pop(worker)
+                    duties.again(others)
+                    if failure := duties.died(at_it, str(death)):
+                        yield at_it, failure
+                    continue
+                yield busy[worker].popleft(), answer
+                if not busy[worker]:
+                    del busy[worker]
     finally:
         processes.dismiss(team, [*busy])
 
@@ -140,11 +151,15 @@ class Duties:
         self._deaths: dict[int, int] = {}
 
     @property
-    def left(self) -> bool:
-        return bool(self._waiting)
+    def left(self) -> int:
+        return len(self._waiting)
 
     def next(self) -> int | None:
         return self._waiting.popleft() if self._waiting else None
+
+    def again(self, jobs: Sequence[int]) -> None:
+        """These come next."""
+        self._waiting.extendleft(reversed(jobs))
 
     def died(self, job: int, why: str) -> Failure | None:
         """None if the job is to be done again, which is then next."""

@@ -1,8 +1,9 @@
 """Processes of this machine that do jobs, one at a time each; what `pool` has where nobody asks for a cluster.
 
-A worker is this Python once more, which hears over a pipe what to call with what. So a program that uses replnet needs
-no guard around its main part, and a worker ends when its pipe does, whatever becomes of who started it. Workers that
-have nothing to do wait for the next call, for a while.
+A worker hears over a pipe what to call with what. It is a copy of this process, which has loaded all that is needed and
+so begins at once; where such a copy could miss something, as threads are not copied, it is this Python once more, which
+takes a second. A program that uses replnet needs no guard around its main part either way, and a worker ends when its
+pipe does, whatever becomes of who started it. Workers that have nothing to do wait for the next call, for a while.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any, final
+from weakref import WeakSet
+
+from replnet.deadline import unlimited
 
 LENGTH = struct.Struct("<q")  # before every message
 START = "from replnet.live.processes import main; main()"
 END = 5.0  # seconds for a worker to end by itself
 PATIENCE = 60.0  # seconds that a worker waits for work: what it has loaded takes memory
 
+SHOWING = "replnet progress"  # the name of a thread
+
 _waiting: list[Worker] = []
+_known: WeakSet[Worker] = WeakSet()
 
 
 @final
@@ -39,15 +46,14 @@ class Worker:
     """From its parent's side."""
 
     def __init__(self) -> None:
-        places = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert self._process.stdin
-        assert self._process.stdout
-        self._to, self._from = self._process.stdin, self._process.stdout
+        (hears, to), (comes, answers) = os.pipe(), os.pipe()
+        # Nothing is read ahead: whether there is an answer is asked of the pipe.
+        self._to, self._from = os.fdopen(to, "wb"), os.fdopen(comes, "rb", buffering=0)
         self.jobs: Sequence[int] = ()  # what it is busy with
+        _known.add(self)
+        self._process = (_copied if copies() else _started)(hears, answers)
+        os.close(hears)
+        os.close(answers)
 
     def fileno(self) -> int:
         return self._from.fileno()
@@ -71,11 +77,82 @@ class Worker:
         return self._process.poll() is None
 
     def end(self) -> None:
-        with suppress(OSError):
-            self._to.close()
+        self.leave()
         self._process.kill()
         self._process.wait(END)
-        self._from.close()
+
+    def leave(self) -> None:
+        """Close the pipes."""
+        for end in (self._to, self._from):
+            with suppress(OSError):
+                end.close()
+
+
+def copies() -> bool:
+    """Whether workers are copies of this process. Ray's threads, and a program's own, would be missing in them."""
+    others = [one for one in threading.enumerate() if one is not threading.current_thread()]
+    # Of these a copy has no need: they show how far all is, replnet's own or those of Rich.
+    shown = all(one.name == SHOWING or type(one).__name__ == "_RefreshThread" for one in others)
+    return sys.platform == "linux" and shown and "ray" not in sys.modules
+
+
+def soon() -> bool:
+    """Whether a worker is there as soon as it is wanted."""
+    return bool(_waiting) or copies()
+
+
+@final
+class _Copy:
+    """A process that is a copy of this one, with what is used of subprocess.Popen."""
+
+    def __init__(self, serve: Callable[[], None]) -> None:
+        from multiprocessing import get_context
+
+        self._process = get_context("fork").Process(target=serve, daemon=True)
+        self._process.start()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, seconds: float | None = None) -> int:
+        self._process.join(seconds)
+        if (code := self._process.exitcode) is None:
+            raise subprocess.TimeoutExpired("worker", seconds or 0.0)
+        return code
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def _copied(hears: int, answers: int) -> _Copy:
+    def serve() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # A pipe ends when the last of its copies is closed, so those of others are not kept.
+        for worker in [*_known]:
+            worker.leave()
+        unlimited()
+        _serve(os.fdopen(hears, "rb"), os.fdopen(answers, "wb"))
+
+    # Until it knows what to do about them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        return _Copy(serve)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _started(hears: int, answers: int) -> subprocess.Popen[bytes]:
+    places = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-c", START], stdin=hears, stdout=answers,
+        env={**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
 
 
 def hired(count: int) -> list[Worker]:
@@ -122,28 +199,38 @@ def _write(to: IO[bytes], message: Any) -> None:
 
 def _read(source: IO[bytes]) -> bytes | None:
     """None at the end."""
-    head = source.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        return None
-    size = LENGTH.unpack(head)[0]
-    data = source.read(size)
-    return data if len(data) == size else None
+    head = _exactly(source, LENGTH.size)
+    return head and _exactly(source, LENGTH.unpack(head)[0])
+
+
+def _exactly(source: IO[bytes], size: int) -> bytes | None:
+    """So many bytes, however few come at a time."""
+    found = bytearray()
+    while len(found) < size:
+        if not (more := source.read(size - len(found))):
+            return None
+        found += more
+    return bytes(found)
 
 
 # ---- From the worker's side
 
 
 def main() -> None:
+    """Of this Python once more."""
+    _serve(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
+
+
+def _serve(orders: IO[bytes], answers: IO[bytes]) -> None:
     """Do what comes in, and end when nothing more can."""
     from replnet.live.pool import Failure, attempt
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it
-    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what jobs print is no answer
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
-        while (data := _read(sys.stdin.buffer)) is not None:
+        while (data := _read(orders)) is not None:
             jobs.put(data)
         os._exit(0)  # in the midst of a job, too: nobody waits for it
 

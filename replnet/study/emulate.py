@@ -109,7 +109,7 @@ def emulate(
         if log is None and workers != 0:
             same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
             made.spread = partial(_spread, network, same, made.run, workers, address)
-            made.workers = partial(_sharing, workers)
+            made.workers, made.soon = partial(_sharing, workers), partial(_soon, address)
         made.all(precision, confirm, progress)
         result = _emulated(network, made, engine, estimator, seed, time.perf_counter() - begun)
         if keeper is not None:
@@ -334,6 +334,12 @@ def _sharing(workers: int | None) -> int:
     from replnet.live import pool
 
     return max(pool.cores() if workers is None else workers, 1)
+
+
+def _soon(address: str | None) -> bool:
+    from replnet.live import pool
+
+    return pool.soon(address)
 
 
 def paths_of(job: tuple[Same, Sequence[tuple[int, int]]]) -> list[Path]:

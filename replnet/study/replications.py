@@ -35,9 +35,10 @@ BRIEF = 600.0  # seconds of what is offered in its place
 QUICKEST = 0.02  # seconds that as many events take at least as make a long run
 LONG = 1000  # times a long run, from where on the first replications are looked at before the others are begun
 STAGE = 100_000  # ranges that are planned at a time, as a list of all may take more memory than there is
-WORTH = 1.0  # seconds of work from which on it is spread, as workers take about as long to start
+WORTH = 1.0  # seconds of work from which on it is spread, as workers take about as long to start,
+SOON = 0.1  # or this part of it
 GROUP = 0.2  # seconds of work for a worker at a time,
-SHARES = 16  # and so many of these at least, so that all end at about the same time
+SHARES = 32  # and so many of these at least, so that all end at about the same time
 
 Progress = Callable[[float, str], None]
 """Called with the share that is done and a word about it."""
@@ -97,7 +98,8 @@ class Replications(Generic[P]):
     spread: Spread[P] | None = None
     known: Sequence[P] = ()
     keep: list[Callable[[Sequence[P]], None]] = field(default_factory=list)
-    workers: Callable[[], int] = lambda: 1  # that share them if they take long
+    workers: Callable[[], int] = lambda: 1  # that share them if they take long,
+    soon: Callable[[], bool] = lambda: False  # and whether these begin at once
     _each: float = math.inf  # seconds that one takes here
     _first: bool = True  # whether none was made here
     _found: tuple[int, Judged] | None = None  # what so many paths amount to
@@ -151,9 +153,11 @@ class Replications(Generic[P]):
         ranges = [range(begin, min(begin + self.room, replications)) for begin in done]
         for at, some in enumerate(ranges):
             # What the first one takes may be to compile, and says nothing.
-            if self.spread and self._each < math.inf and self._each * (replications - some.start) > WORTH:
-                self._elsewhere(self.spread, ranges[at:])
-                return
+            if self.spread and self._each < math.inf:
+                work = self._each * (replications - some.start)
+                if work > WORTH or (work > SOON * WORTH and self.soon()):
+                    self._elsewhere(self.spread, ranges[at:])
+                    return
             if self.paths:
                 require_time()
             self._tell(replications)

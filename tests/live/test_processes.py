@@ -10,8 +10,20 @@ import sys
 import time
 from contextlib import closing
 
+import pytest
+
+from replnet.deadline import left, within
 from replnet.live import processes
 from replnet.live.pool import Failure, run
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["copies", "started"])
+def kind(request, monkeypatch) -> bool:
+    """Workers are copies of this process, or not."""
+    monkeypatch.setattr(processes, "copies", lambda: request.param)
+    processes.dismiss(waiting := [*processes._waiting], waiting)
+    processes._waiting.clear()
+    return bool(request.param)
 
 
 def test_the_results_are_those_of_this_process():
@@ -73,18 +85,53 @@ def test_who_leaves_early_leaves_no_worker_behind_that_is_busy():
     processes.dismiss(team, team)
 
 
-def test_workers_end_with_who_started_them():
-    program = "from replnet.live import processes as p; w, = p.hired(1); w.call(__import__('os').getpid, 0) or 1; " \
-              "w2 = w._process.pid; print(w2, flush=True); import os; os.kill(os.getpid(), 9)"  # fmt: skip
+def test_workers_end_with_who_started_them(kind):
+    program = f"""
+import os, signal, time
+from replnet.live import processes
+processes.copies = lambda: {kind}
+team = processes.hired(3)
+for worker in team:
+    worker.call(abs, -1)
+assert [worker.answer() for worker in team] == [1, 1, 1]
+team[0].call(time.sleep, 60)
+print(*(worker._process.pid for worker in team), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    pid = int(done.stdout)
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            with open(f"/proc/{pid}/stat") as stat:
-                if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    return
-        except (FileNotFoundError, ProcessLookupError):
-            return
+    end, pids = time.monotonic() + 30, [int(pid) for pid in done.stdout.split()]
+    assert len(pids) == 3
+    while time.monotonic() < end and any(lives(pid) for pid in pids):
         time.sleep(0.05)
-    raise AssertionError("it lives on")
+    assert not any(lives(pid) for pid in pids)
+
+
+def lives(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_process_with_threads_of_its_own_is_not_copied():
+    program = """
+import sys, threading
+from replnet.live import processes
+found, over = [processes.copies()], threading.Event()
+for name in (processes.SHOWING, "another"):
+    threading.Thread(target=over.wait, name=name, daemon=True).start()
+    found.append(processes.copies())
+print(*found)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == [str(sys.platform == "linux")] * 2 + ["False"]
+
+
+def test_a_deadline_is_kept_by_who_asks_and_not_by_workers():
+    with within(60.0):
+        assert dict(run(left_of, [1, 2], [1, 1], 2)) == {0: None, 1: None}
+
+
+def left_of(job: int) -> float | None:
+    return left()
