@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -47,6 +47,7 @@ MOST = 4 * WINDOW  # events of a window, where updates come much more often than
 MOST_PULLS = 1 << 24  # that are in hand at once: half a gigabyte
 KEPT = 24  # parts of a network that are laid out once for all replications
 LOT = 1 << 13  # rows of a large network that are drawn at once, few enough for the cache
+FAR = 1 << 16  # copies that do not fit the cache beside all else
 FEW = 1 << 16  # sources times nodes, of a path that hands over its copies one by one
 
 
@@ -372,9 +373,8 @@ class _Run:
         n = pulled.times.size
         out = self._room(n)
         if layout.plain:
-            one_pass = plain_pass(layout.sampled, layout.single, bool(self._plan.topology.views))
             done = (
-                one_pass(self._horizon, layout.sources, pulled, window.points, coming, copies, self._views, out),
+                self._one_pass(self._horizon, layout.sources, pulled, window.points, coming, copies, self._views, out),
                 0,
             )
             pulled.reached[:] = pulled.arrived[:] = np.diff(pulled.begin)
@@ -390,18 +390,23 @@ class _Run:
         if not layout.sampled:
             self._take(window, out, *done)
 
+    @cached_property
+    def _one_pass(self) -> Any:
+        layout = self._layout
+        far = layout.single and self._copies.copy.size > FAR
+        return plain_pass(layout.sampled, layout.single, bool(self._plan.topology.views), far)
+
     def _pass_lots(self, sources: Window, lots: Iterator[Window]) -> None:
         """Passes over slices of a window that comes in lots of rows."""
         if sources.start == sources.end:
             return
         layout, copies = self._layout, self._copies
         coming, length = (sources.offset + sources.first)[layout.sources.row], sources.end - sources.start
-        one_pass = plain_pass(layout.sampled, layout.single, bool(self._plan.topology.views))
         if self._tally is not None and self._task.sampled and not layout.sampled:
             self._tally.changed(self._updates(sources), sources.end, self._since)
         for pulled in self._pulls.slices(sources.start, sources.end, self._plan.pulls * length, lots):
             out = self._room(pulled.times.size)
-            n = one_pass(self._horizon, layout.sources, pulled, sources.points, coming, copies, self._views, out)
+            n = self._one_pass(self._horizon, layout.sources, pulled, sources.points, coming, copies, self._views, out)
             if self._tally is not None and not layout.sampled:
                 self._stretches(out.begin[:n], out.end[:n], out.who[:n], out.left[:n])
         if self._tally is not None and self._task.sampled and not layout.sampled:

@@ -35,7 +35,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replnet.compiler import njit
+from replnet.compiler import njit, prefetch
+from replnet.laws.processes.kernels import natural
 
 # What goes with the number of who is asked, in the lower half of a pair.
 NODE = (1 << 28) - 1
@@ -44,6 +45,8 @@ MUTE = 1 << 28  # the reply gets lost
 GONE = 1 << 29  # the pull itself does
 RECENT = 1 << 30  # "the n-th of the list that my upstream handed me"
 DIRECT = 1 << 31  # a source is asked, one of several of its component
+
+SOON = 16  # pulls, for what is asked for to be there
 
 NEVER = -np.finfo(float).max  # in the place of the instant at which a copy left its source: it never came
 
@@ -412,10 +415,11 @@ def upto(s, t, points, coming):
 
 
 @cache
-def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
+def plain_pass(sampled: bool, single: bool, watched: bool, far: bool) -> Any:
     """The pass over networks where everyone asks by name, is answered at once and keeps what it gets.
 
     In `single` ones no component has several sources, so that a place is a slot; in `watched` ones there are views.
+    What is `far` does not fit the cache, and is asked for before it is come to.
     """
 
     @njit(cache=True)
@@ -434,6 +438,11 @@ def plain_pass(sampled: bool, single: bool, watched: bool) -> Any:
             if single:
                 copy[own] = min(after, horizon)
             for q in range(pulled.begin[c], pulled.begin[c + 1]):
+                if far:
+                    then = pairs[min(q + SOON, pulled.begin[c + 1] - 1)]
+                    prefetch(copy, natural(then >> 32))
+                    prefetch(cell, natural(then >> 32))
+                    prefetch(copy, natural(then & NODE))
                 t, i, j = times[q], pairs[q] >> 32, pairs[q] & NODE
                 if single:
                     if not sampled:

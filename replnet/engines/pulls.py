@@ -16,6 +16,7 @@ from replnet.laws.processes.streams import Streams
 
 SLICE = 1 << 17  # pulls sorted at once: writing all over more memory than the cache holds costs several times the sort
 PART = 1 << 15  # pulls that are sorted by themselves where there are more
+PARTS = 256  # but so many at most, as each is written to on its own
 GROUP = 4  # of these parts, for a pass over them that is worth its call
 
 
@@ -330,7 +331,7 @@ class Pulls:
 
         Of one component, where nothing is on its way.
         """
-        count, none, row = max(round(expected / PART), 1), np.zeros(1, np.int64), 0
+        count, none, row = min(max(round(expected / PART), 1), PARTS), np.zeros(1, np.int64), 0
         bucket, scale = np.array([0, count]), np.array([count * (1 - 1e-12) / (end - start)])
         begins, ends, at = list[Ints](), list[Ints](), none.copy()
         times, pairs = self._loose(0, round(expected))

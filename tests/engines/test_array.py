@@ -129,7 +129,7 @@ def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
     assert_same(of, whole, array.run_path(of))
 
 
-TINY = {"SLICE": 0, "LOT": 3}, {"PART": 4, "GROUP": 2}, {"PER_LOT_ROW": 5}
+TINY = {"SLICE": 0, "LOT": 3, "FAR": 2}, {"PART": 4, "GROUP": 2}, {"PER_LOT_ROW": 5}
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -152,7 +152,7 @@ def test_a_path_in_lots_is_the_same_to_the_last_bit(monkeypatch):
     for of in (task(network, 5, 200.0, sampled, asked) for sampled, asked in ((True, ()), (False, ()), (True, ASKED))):
         whole = array.run_path(of)
         assert not seen
-        with patch.multiple(array, SLICE=0, LOT=7, WINDOW=64), patch.multiple(pulls, PART=32, GROUP=3):
+        with patch.multiple(array, SLICE=0, LOT=7, WINDOW=64, FAR=0), patch.multiple(pulls, PART=32, GROUP=3):
             parts = array.run_path(of)
         assert_same(of, whole, parts)
         assert of.questions or whole.shares == parts.shares
