@@ -153,13 +153,14 @@ def _tiers(made: Topology, spec: Compose) -> list[list[Ints]]:
     return tiers
 
 
-# Bytes per node, measured on clusters of 1,000,000 and 10,000,000 replicas that poll one another: what is known of a
-# network, and what one replication of a dozen events per replica takes (a long one up to so many times as much); and
-# what sources of an aggregate take.
-KNOWN, EMULATED, LONG, COPIES = 450, 1_400, 3.2, 850
+# Bytes per node, measured on networks of 1,000,000 and 10,000,000 replicas: what is known of a network, and what one
+# replication of a dozen events per replica takes (a long one up to so many times as much); the same where messages wait
+# or get lost and where there are clients; and what sources of an aggregate take.
+KNOWN, EMULATED, LONG, COPIES = 450, 900, 1.5, 850
+WAITING, LONG_WAITING = 2_500, 1.8
 DOZEN = 12
 GRAPH = 1_100  # bytes per node of a NetworkX graph
-SECONDS = 2e-6, 5e-6  # per node, of CPU time until it is predicted, and until its first event
+SECONDS = 2e-6, 3e-6  # per node, of CPU time until it is predicted, and until its first event
 # The same of graphs by names, with two links a node, measured on files of 1,000,000 nodes.
 NAMED, READ = 2_000, 24e-6
 MANY = 100_000  # nodes from which on it is worth saying
@@ -182,11 +183,15 @@ def each_emulated(network: Network, length: float | None = None) -> int:
     """Bytes per node of a replication of so many units of time; of a short one if that is not said."""
     if network.kind == "aggregate":
         return COPIES
-    if length is None or network.size < MANY:
+    if network.size < MANY:
         return EMULATED
-    clocks, processes = network.topology.clocks, network.topology.processes
-    events = float(clocks.rate[processes.clock].sum()) * length / network.size
-    return int(EMULATED * min(max(events / DOZEN, 1.0), LONG))
+    topology = network.topology
+    clocks, processes = topology.clocks, topology.processes
+    waits = topology.delay or topology.delays or topology.about.get("faults") or topology.bandwidth is not None
+    plain = not (waits or topology.clients.any() or processes.recent.any())
+    each, most = (EMULATED, LONG) if plain else (WAITING, LONG_WAITING)
+    events = float(clocks.rate[processes.clock].sum()) * (length or 0.0) / network.size
+    return int(each * min(max(events / DOZEN, 1.0), most))
 
 
 def takes(network: Network, length: float | None = None) -> str:

@@ -93,7 +93,7 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
         with pytest.raises(ValueError, match=right):
             _ = network.graph
     assert build.takes(cooperative(replicas=99_999, updates=LAW, downloads=LAW, polls=LAW)) == (
-        "memory: about 0.045 GB, 0.14 GB to emulate a dozen events of each node; time: about 0.2 s of CPU time, 0.5 s until its first event"
+        "memory: about 0.045 GB, 0.09 GB to emulate a dozen events of each node; time: about 0.2 s of CPU time, 0.3 s until its first event"
     )
 
 
@@ -457,8 +457,10 @@ def test_a_section_of_a_file_names_its_fields_from_the_top():
 
 
 def test_a_long_run_takes_more_memory_than_a_short_one():
+    plain = cooperative(replicas=200_000, updates=LAW, downloads=LAW, polls=LAW)
     network = redundant(replicas=200_000, ask=1, updates=LAW, downloads=LAW, queries=LAW)
+    assert [build.each_emulated(plain, length) for length in (None, 1e-3, 1e3)] == [900, 900, 1350]
     short, long = (build.each_emulated(network, length) for length in (1e-3, 1e3))
-    assert short == build.each_emulated(network) == build.EMULATED
-    assert long == int(build.EMULATED * build.LONG)
+    assert short == build.each_emulated(network) == build.WAITING
+    assert long == int(build.WAITING * build.LONG_WAITING)
     assert f"{network.size * long / 1e9:.2g} GB to emulate" in build.takes(network, 1e3)
