@@ -142,7 +142,7 @@ def _known(kind: str) -> Iterator[tuple[str, str]]:
 
 @commands.command(epilog=EPILOG)
 def demo() -> int:
-    """A small network predicted, emulated, and run for real on Ray actors: one table, in some fifteen seconds."""
+    """A small network predicted, emulated, and run for real on Ray actors: one table, in some twelve seconds."""
     from replnet.network.network import load
     from replnet.study.emulate import emulate
     from replnet.study.live_run import ray_meanwhile, run_for_real
@@ -161,7 +161,7 @@ def demo() -> int:
             started()
         with watching() as watch:
             # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
-            live = run_for_real(network, horizon=400.0, resolution=0.03, watch=watch)
+            live = run_for_real(network, horizon=300.0, resolution=0.03, watch=watch)
     _beside(virtual, live)
     if live.incomplete:
         echo(live.incomplete, err=True)
