@@ -365,7 +365,7 @@ class Pulls:
         before = self._scratch.floats("loose times", kept), self._scratch.ints("loose pairs", kept)
         after = self._scratch.floats("loose times", size), self._scratch.ints("loose pairs", size)
         for old, new in zip(before, after, strict=True):
-            if kept and not np.shares_memory(old, new, max_work=1):
+            if kept and not np.may_share_memory(old, new):
                 new[:kept] = old
         return after
 
