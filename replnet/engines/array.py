@@ -400,16 +400,16 @@ class _Run:
         """Passes over slices of a window that comes in lots of rows."""
         if sources.start == sources.end:
             return
-        layout, copies = self._layout, self._copies
+        layout, copies, tally = self._layout, self._copies, None if self._layout.sampled else self._tally
         coming, length = (sources.offset + sources.first)[layout.sources.row], sources.end - sources.start
-        if self._tally is not None and self._task.sampled and not layout.sampled:
-            self._tally.changed(self._updates(sources), sources.end, self._since)
+        if tally and self._task.sampled:
+            tally.changed(self._updates(sources), sources.end, self._since)
         for pulled in self._pulls.slices(sources.start, sources.end, self._plan.pulls * length, lots):
             out = self._room(pulled.times.size)
             n = self._one_pass(self._horizon, layout.sources, pulled, sources.points, coming, copies, self._views, out)
-            if self._tally is not None and not layout.sampled:
+            if tally:
                 self._stretches(out.begin[:n], out.end[:n], out.who[:n], out.left[:n])
-        if self._tally is not None and self._task.sampled and not layout.sampled:
+        if tally and self._task.sampled:
             self._since = self._oldest()
 
     def _climb(self, window: Window, trees: Trees) -> None:

@@ -89,11 +89,24 @@ class Worker:
 
 
 def copies() -> bool:
-    """Whether workers are copies of this process. Ray's threads, and a program's own, would be missing in them."""
+    """Whether workers are copies of this process.
+
+    Ray's threads, and a program's own, would be missing in them, and a connection would not end where this process
+    closes it, but where its last copy does.
+    """
     others = [one for one in threading.enumerate() if one is not threading.current_thread()]
     # Of these a copy has no need: they show how far all is, replnet's own or those of Rich.
     shown = all(one.name == SHOWING or type(one).__name__ == "_RefreshThread" for one in others)
-    return sys.platform == "linux" and shown and "ray" not in sys.modules
+    return sys.platform == "linux" and shown and "ray" not in sys.modules and not _connected()
+
+
+def _connected() -> bool:
+    """Whether there are sockets beside stdin, stdout and stderr."""
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # the one that lists them is gone
+            if int(name) > 2 and os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                return True
+    return False
 
 
 def soon() -> bool:

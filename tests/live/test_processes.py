@@ -114,11 +114,13 @@ def lives(pid: int) -> bool:
         return False
 
 
-def test_a_process_with_threads_of_its_own_is_not_copied():
+def test_a_process_with_threads_or_connections_of_its_own_is_not_copied():
     program = """
-import sys, threading
+import socket, sys, threading
 from replnet.live import processes
 found, over = [processes.copies()], threading.Event()
+with socket.socket():
+    assert not processes.copies()
 for name in (processes.SHOWING, "another"):
     threading.Thread(target=over.wait, name=name, daemon=True).start()
     found.append(processes.copies())

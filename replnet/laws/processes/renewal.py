@@ -383,12 +383,6 @@ class _Stock:
             block = more
 
 
-def runs(begin: Ints, length: Ints) -> Ints:
-    """begin[c], begin[c] + 1, ..., length[c] of them, for one c after the other."""
-    ends = np.cumsum(length)
-    return np.asarray(np.repeat(begin - ends + length, length) + np.arange(ends[-1] if ends.size else 0))
-
-
 def draw(law: Law, uniforms: Floats) -> Floats:
     """Intervals from uniforms, which are overwritten."""
     np.log(uniforms, out=uniforms)
