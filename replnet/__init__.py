@@ -10,40 +10,40 @@ rn.size("cascade", 0.9).value
 
 The parts, each of which imports only from those above it:
 
-    text         what users write: errors with places, one grammar, YAML documents, overrides
-    laws         interval laws, their ages, processes in equilibrium, named random streams
+    text         texts of users: errors with places, one grammar, YAML documents, overrides
+    laws         interval laws, their ages, stationary processes, named random streams
     ages         the algebra of information ages
-    papers       what the papers state, equation by equation, and all of it by name
+    papers       the statements of the papers, equation by equation, each by name
     network      specifications, NetworkX graphs, the nodes as state machines
     measure      estimates with intervals, verdicts, staleness along a path
-    predictions  from a network to what formulas say of it
+    predictions  from a network to the predictions of formulas
     engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
     live         the nodes in Ray actors, on the wall clock; a pool of workers
     histories    recorded processes: read, fitted, replayed, audited
-    study        predict, emulate, compare; experiments and sweeps, and what they leave on the disk
+    study        predict, emulate, compare; experiments and sweeps, and their files on the disk
     report       tables, figures, the HTML report
     web          pages in the browser: explore, watch, read
-    cli          words in, text out
+    cli          the command line
 
 Beside them:
 
-    testing      what tests of networks need: a clock, scripted chance, a transport in memory
+    testing      tools for tests of networks: a clock, scripted chance, a transport in memory
     compiler     Numba, with a cache that no change of replnet can mislead
-    deadline     until when something may take, and what ends at that
-    version      which version this is
+    deadline     deadlines, at which work ends with the results so far
+    version      the version of replnet
 
-Every folder says in its `__init__` what is where in it. What becomes of a user's words:
+Every folder lists its modules in its `__init__`. The way from a user's words to a table:
 
      1. words          `replnet run cascade`, a YAML file, or rn.cascade(...)       cli/networks, text/documents
      2. specification  checked, with every error named at once                      network/specification
      3. topology       its nodes, and whom each asks and when, in columns           network/build, network/topology
-     4. plan           who can hear of which source, and what follows for a run     engines/plan
+     4. plan           which nodes can hear of which source, and what follows       engines/plan
      5. windows        the instants of every process, one window after another      processes/clockwork, engines/array
-     6. pass           what these do to the copies                                  engines/passes, engines/tree_pass
-     7. stretches      from when to when a copy was there, when it left its source  engines/tally, measure/stretches
+     6. pass           what the events do to the copies                             engines/passes, engines/tree_pass
+     7. stretches      when a node held which copy, and when that left its source   engines/tally, measure/stretches
      8. estimates      means over replications, with intervals                      measure/estimate
-     9. rows           these beside the formulas, with a verdict                    study/findings
-    10. table          all rows, and where they come from                           study/result, cli/output
+     9. rows           estimates beside predictions, with a verdict                 study/findings
+    10. table          all rows, and their origin                                   study/result, cli/output
 
 Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/runner), and `live` for real (live/host).
 Formulas (predictions/formulas) leave it at the topology, are composed of ages, and share only laws with 5 to 8.
@@ -52,11 +52,13 @@ Formulas (predictions/formulas) leave it at the topology, are composed of ages, 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from replnet.version import __version__
 
+TYPE_CHECKING = False  # not from typing, which takes ten times as long to load as all of this
 if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
+    from typing import Any
+
     from replnet.study.emulate import emulate
     from replnet.study.predict import predict
     from replnet.papers.formula import formulas

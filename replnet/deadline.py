@@ -1,6 +1,6 @@
-"""Until when something may take: a deadline that ends what happens inside it as Ctrl-C would, with what there is.
+"""Deadlines: at a deadline the work inside ends as at Ctrl-C, with the results so far.
 
-What can take minutes calls `require_time` now and then, whether there is a deadline or not.
+Work that can take minutes calls `require_time` now and then, whether there is a deadline or not.
 """
 
 from __future__ import annotations
@@ -13,33 +13,36 @@ from contextvars import ContextVar
 
 from replnet.text.errors import FieldError
 
-LATE = "out of time"
-REASON = 8 * 3600.0  # seconds, a night: who wants what takes longer is to say when it ends, as nobody waits for it
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+OUT_OF_TIME = "out of time"
+REASONABLE_SECONDS = (
+    8 * 3600.0
+)  # budget_seconds, a night: work that takes longer needs a deadline, as nobody waits for it
+SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _UNTIL: ContextVar[float] = ContextVar("until", default=math.inf)  # of time.monotonic()
+_PARTS: ContextVar[int] = ContextVar("parts", default=1)  # runs that share REASONABLE_SECONDS
 
 
 class OutOfTime(KeyboardInterrupt):
-    """An interrupt that nobody typed: whatever ends in good order at Ctrl-C does so at a deadline."""
+    """An interrupt that nobody typed: work that ends in good order at Ctrl-C also does so at a deadline."""
 
-    def __init__(self, words: str = LATE) -> None:
+    def __init__(self, words: str = OUT_OF_TIME) -> None:
         super().__init__(words)
 
 
 class UnreasonableError(ValueError):
-    """What was asked for would take longer than REASON, and has no deadline."""
+    """The error of work without deadline that would take longer than REASONABLE_SECONDS."""
 
 
 @contextmanager
 def within(budget: float | str | None) -> Iterator[None]:
-    """What happens inside has so many seconds, or those of a text such as 10m; fewer if it is part of what has fewer.
+    """Give the work inside a deadline: `budget` in seconds or as text such as 10m, cut by a deadline around it.
 
     >>> import replnet as rn
     >>> rn.emulate("cascade", precision=1e-9, budget="1s").incomplete.partition(" after")[0]
     'out of time'
     """
-    until = math.inf if budget is None else time.monotonic() + seconds(budget)
+    until = math.inf if budget is None else time.monotonic() + budget_seconds(budget)
     before = _UNTIL.set(min(until, _UNTIL.get()))
     try:
         yield
@@ -47,30 +50,42 @@ def within(budget: float | str | None) -> Iterator[None]:
         _UNTIL.reset(before)
 
 
-def seconds(budget: float | str) -> float:
-    """Of 90, 90s, 10m, 2h or 1d."""
+@contextmanager
+def sharing_reasonable_time(parts: int) -> Iterator[None]:
+    """Let the work inside, which is done about `parts` times, take only its part of REASONABLE_SECONDS each time."""
+    before = _PARTS.set(parts * _PARTS.get())
+    try:
+        yield
+    except UnreasonableError as why:
+        raise UnreasonableError(f"{why}, and about {parts} such runs are wanted") from None
+    finally:
+        _PARTS.reset(before)
+
+
+def reasonable_seconds() -> float:
+    """Return how many seconds work without a deadline may take."""
+    return REASONABLE_SECONDS / _PARTS.get()
+
+
+def budget_seconds(budget: float | str) -> float:
+    """Return the seconds of a budget such as 90, 90s, 10m, 2h or 1d; raise FieldError for anything else."""
     text = str(budget).strip()
     try:
-        found = float(text[:-1]) * UNITS[text[-1]] if text[-1:] in UNITS else float(text)
+        duration = float(text[:-1]) * SECONDS_PER_UNIT[text[-1]] if text[-1:] in SECONDS_PER_UNIT else float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found < math.inf:
+        duration = 0.0
+    if not 0 < duration < math.inf:
         raise FieldError("budget", f"{text!r} is no time", "such as 90s, 10m or 2h")
-    return found
+    return duration
 
 
-def unlimited() -> None:
-    """From here on there is no deadline, for a process that works for one that keeps it."""
-    _UNTIL.set(math.inf)
-
-
-def left() -> float | None:
-    """The seconds until the deadline, 0 past it; None where there is none."""
+def seconds_left() -> float | None:
+    """Return the seconds until the deadline, 0 past it; None if there is none."""
     until = _UNTIL.get()
     return None if until == math.inf else max(until - time.monotonic(), 0.0)
 
 
 def require_time() -> None:
-    """Raises OutOfTime past the deadline."""
+    """Raise OutOfTime past the deadline."""
     if time.monotonic() > _UNTIL.get():
         raise OutOfTime

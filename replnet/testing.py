@@ -1,9 +1,9 @@
-"""What tests of networks need, our own and those of who uses the library: time, chance and messages in their hands.
+"""Tools for tests of networks, our own and those of users: a clock, chance and messages that a test controls.
 
-    VirtualClock         a clock that a test turns, in the place of the module `time`
-    scripted_habit       a node's wakes and the peers that it then asks, as they are listed
-    InMemoryTransport    messages that arrive in order, after the time that they take
-    assert_mean          an assertion about chance that states how often it fails correct code
+    VirtualClock         a clock that a test advances, in place of the module `time`
+    scripted_habit       a node's wakes, and the peers that it asks, as listed by the test
+    InMemoryTransport    messages that arrive in order, after a fixed time
+    assert_mean          an assertion about chance with a stated rate of false alarms
 
 A replica that pulls at t = 1, with messages that take half a unit of time:
 
@@ -25,7 +25,7 @@ A replica that pulls at t = 1, with messages that take half a unit of time:
 >>> clock.now, nodes["a"].copies
 (2.0, {'s': 1.5})
 
-A law, held against its own formula: the share of exponential intervals that are longer than the mean.
+A law, compared with its formula: the share of exponential intervals that are longer than the mean.
 
 >>> import math
 >>> import numpy as np
@@ -44,7 +44,7 @@ from typing import Any, Generic, TypeVar, final
 
 import numpy as np
 
-from replnet.network.nodes import Habit, NodeId, Pull
+from replnet.network.nodes import NodeId, Pull, PullSchedule
 
 FALSE_ALARM = 1e-6  # chance that one assertion fails correct code
 
@@ -54,10 +54,10 @@ Content = TypeVar("Content")
 
 @final
 class VirtualClock:
-    """A clock that stands still until a test turns it; it can stand in the place of the module `time`.
+    """A clock that stands still until a test advances it; it can replace the module `time`.
 
-    `now` is what it shows, and `worked` the CPU time that the process has used by then: a test sets both.
-    `follow` is called at every turn, for what goes on by itself meanwhile.
+    `now` is its time, and `worked` the CPU time that the process has used by then: a test sets both.
+    `follow` is called after every `sleep`, to let other things happen meanwhile.
     """
 
     def __init__(self, now: float = 0.0) -> None:
@@ -65,25 +65,27 @@ class VirtualClock:
         self.follow: Callable[[], None] = lambda: None
 
     def monotonic(self) -> float:
+        """Return the time."""
         return self.now
 
     def process_time(self) -> float:
+        """Return the CPU time."""
         return self.worked
 
     def sleep(self, seconds: float) -> None:
-        """Turns the clock by so much, at once and without work."""
+        """Advance the clock by so many seconds without waiting, then call `follow`."""
         self.now += seconds
         self.follow()
 
 
-def scripted_habit(*asked: Sequence[NodeId], pull: Pull | None = None) -> Habit:
-    """The habit of a node that wakes at 1, 2, 3, ... and asks these in turn; `pull` is what it says."""
-    return Habit((float(i) for i in count(1)), iter(asked), pull or Pull())
+def scripted_habit(*asked: Sequence[NodeId], pull: Pull | None = None) -> PullSchedule:
+    """Return the habit of a node that wakes at 1, 2, 3, ... and asks these nodes in turn, each time with `pull`."""
+    return PullSchedule((float(i) for i in count(1)), iter(asked), pull or Pull())
 
 
 @final
 class InMemoryTransport(Generic[Address, Content]):
-    """Carries messages of any kind, in order: what is sent at t arrives at t + `takes` by the clock, and not before."""
+    """A carrier of messages of any kind, in order: a message sent at t arrives at t + `takes` by the clock."""
 
     def __init__(self, clock: Callable[[], float], takes: float = 0.0) -> None:
         self.takes = takes
@@ -91,22 +93,23 @@ class InMemoryTransport(Generic[Address, Content]):
         self._under_way = deque[tuple[float, Address, Content]]()
 
     def send(self, to: Address, content: Content) -> None:
+        """Send a message to an address."""
         self._under_way.append((self._clock() + self.takes, to, content))
 
     @property
     def due(self) -> float:
-        """When the next message arrives; infinite if none is under way."""
+        """The instant at which the next message arrives; infinite if none is under way."""
         return self._under_way[0][0] if self._under_way else math.inf
 
     def arrived(self) -> Iterator[tuple[Address, Content]]:
-        """What has arrived by now, each message once, and to whom."""
+        """Yield address and content of the messages that have arrived by now, each message once."""
         while self.due <= self._clock():
             _, to, content = self._under_way.popleft()
             yield to, content
 
 
 def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALARM) -> float:
-    """Half-width that the mean of independent samples in [low, high] keeps, whatever their law.
+    """Return the half-width within which the mean of independent samples in [low, high] is right, whatever their law.
 
     Empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), both sides.
     """
@@ -116,9 +119,9 @@ def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALA
 
 
 def assert_mean(samples: Any, expected: float, *, resolution: float, low: float = 0, high: float = 1) -> None:
-    """Fail if the mean is not `expected`, or if this test could not have told by `resolution`.
+    """Fail if the mean is not `expected`, or if there are too few samples to notice an error of `resolution`.
 
-    Samples are independent and in [low, high]. Code that is correct fails one time in a million (`FALSE_ALARM`).
+    Samples are independent and in [low, high]. Correct code fails one time in a million (`FALSE_ALARM`).
     """
     values = np.asarray(samples, dtype=float)
     assert low <= values.min() <= values.max() <= high, f"samples from {values.min():g} to {values.max():g}"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import signal
 
 from hypothesis import HealthCheck, settings
-
-from replnet.study import replications
 
 # Tests press Ctrl-C, which whatever a shell starts in the background is deaf to, and all that this starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -20,6 +17,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # however busy the machine is
 )
 settings.load_profile("same")
-
-# Tests run side by side already; those of workers ask for them.
-replications.WORTH = math.inf

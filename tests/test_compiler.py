@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 import replnet
@@ -20,8 +20,8 @@ from replnet.engines import pulls
 word, out = np.uint64(7), np.empty(3, np.int64)
 pulls.choose(word, word, 0, 3, 1000, False, out)  # calls processes.kernels.word
 none = pulls.NAME(np.empty(0), np.empty((0, 2), np.int8), np.full(1, word), np.full(1, word))
-print(out.tolist(), pulls.lost(none, 0, 0, 0, 1))
-print(sum(pulls.choose.stats.cache_hits.values()), sum(pulls.lost.stats.cache_hits.values()))
+print(out.tolist(), pulls.draw_losses(none, 0, 0, 0, 1))
+print(sum(pulls.choose.stats.cache_hits.values()), sum(pulls.draw_losses.stats.cache_hits.values()))
 """
 
 
@@ -36,7 +36,7 @@ def ran(copy: Path, name: str = "Losses", **more: str) -> list[str]:
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | more
     command = [sys.executable, "-c", PROGRAM.replace("NAME", name)]
     environment["PYTHONPATH"] = str(copy)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=copy, env=environment)
+    done = programs.run(command, cwd=copy, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -1,10 +1,12 @@
-"""Examples do what they show: those of docstrings, and what the README has in its blocks."""
+"""Examples do what they show: those of docstrings, and what the README has in its blocks.
+
+Its commands are run from outside, by tests/acceptance/test_documents.py.
+"""
 
 from __future__ import annotations
 
 import doctest
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -46,15 +48,6 @@ def blocks(fence: str = "") -> list[str]:
     ]
 
 
-# What the words in capitals stand for here.
-MEANT = {
-    "NETWORK": "cascade", "EXPERIMENT": "p2p/fig3 --quick", "DIR": "runs/fig3", "KIND": "laws",
-    "UPDATES": "updates.csv", "FILE": "visits.csv", "LAW": "'constant(period=86400)'",
-    "NAME": "gamma-rates -s ratio=2 -s spread=0.5",
-}  # fmt: skip
-LONG = {"reproduce", "demo", "ui"}  # minutes, Ray, or until Ctrl-C
-
-
 def listed() -> list[str]:
     """The commands that the README lists, with what they are given."""
     (block,) = (one for one in blocks() if one.startswith("replnet predict NETWORK"))
@@ -64,27 +57,6 @@ def listed() -> list[str]:
 def test_all_commands_that_are_listed_are_there():
     named = {word.split()[0] for line in listed() for word in line.split(",")}
     assert {"predict", "size", "schema", "audit"} <= named <= commands.commands.keys()
-
-
-@pytest.mark.parametrize("line", [line for line in listed() if "," not in line and line.split()[0] not in LONG])
-def test_commands_that_are_listed_run(line):
-    for word, meant in MEANT.items():
-        line = re.sub(rf"\[?\b{word}\b\]?", meant, line)
-    done = replnet(*shlex.split(line))
-    assert done.returncode == 0, done.stderr
-
-
-def commands_within() -> list[str]:
-    """What can be typed as it stands."""
-    found = re.findall(r"`(replnet (?:run|predict|network|size|list|formula) [^`]*)`", README)
-    found += re.findall(r"^    .*?((?:replnet) (?:run|predict) .*)$", README, re.MULTILINE)
-    return sorted({one.removeprefix("replnet ") for one in found if not re.search(r"[A-Z]{3}|live", one)})
-
-
-@pytest.mark.parametrize("line", commands_within())
-def test_commands_in_the_text_run(line):
-    done = replnet(*shlex.split(line))
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_first_table_is_what_the_first_command_prints():

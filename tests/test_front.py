@@ -70,7 +70,7 @@ def test_histories_are_files_or_times():
 
 
 def test_what_only_live_runs_take_is_refused_by_name():
-    with pytest.raises(ValueError, match="hosts: is of live runs"):
+    with pytest.raises(ValueError, match="hosts: is for live runs only"):
         rn.emulate("cascade", hosts=2)
     with pytest.raises(TypeError, match="unexpected keyword argument 'host'"):
         rn.emulate("cascade", host=2)
@@ -101,6 +101,14 @@ def test_experiments_of_the_papers_are_reproduced(tmp_path):
     assert rn.open(tmp_path / "p2p" / "fig3").hash == found.sweeps[0].hash
     with pytest.raises(ValueError, match="there is no 'p2p/fig33'"):
         rn.reproduce("p2p/fig33")
+
+
+def test_what_was_interrupted_before_it_began_tests_no_claim():
+    found = rn.reproduce("p2p/fig3", quick=True, workers=0, budget=1e-6)
+    assert found.incomplete
+    assert found.table["claims hold"].tolist() == ["none tested"]
+    assert "not tested" in found.words
+    assert "hold" not in found.words
 
 
 def test_a_network_is_drawn(tmp_path):

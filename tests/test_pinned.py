@@ -20,9 +20,9 @@ import pytest
 
 import replnet as rn
 from replnet.laws.processes.renewal import Renewals
-from replnet.laws.processes.streams import FUTURE, GOLDEN, distinct, name_words, seed_words, streams, word
+from replnet.laws.processes.streams import FUTURE, GOLDEN, draw_distinct, name_words, seed_words, streams, word
 from replnet.laws.text import law
-from replnet.study.emulate import suited
+from replnet.study.emulate import fastest_engine
 from replnet.text.documents import shipped_names
 
 PINS = Path(__file__).with_name("pinned.json")
@@ -63,7 +63,7 @@ def test_streams_are_named_as_ever():
     one = streams(seed_words(1, 0), name_words(["replica"]), np.ones(1, np.int64), FUTURE)
     key, gamma = int(one.key[0]), int(one.gamma[0])
     assert (key, gamma) == (0x24E89E4C304735ED, 0xDF58EB9C4B04FE69)
-    assert distinct(key, gamma, 7, 3, 10) == [0, 3, 7]
+    assert draw_distinct(key, gamma, 7, 3, 10) == [0, 3, 7]
 
 
 @pytest.mark.parametrize("text", LAWS)
@@ -102,7 +102,7 @@ def paths(name: str) -> dict[str, dict[str, float | None]]:
     ways = [("array", "sampled"), ("array", "conditional"), ("step", "sampled"), ("step", "conditional")]
     if network.kind == "aggregate":
         ways = ways[:1]
-    elif suited(network) == "step":
+    elif fastest_engine(network) == "step":
         ways = ways[2:]
     return {f"{engine}, {estimator}": path(network, engine, estimator) for engine, estimator in ways}
 
@@ -119,7 +119,7 @@ def path(network: rn.Network, engine: str, estimator: str) -> dict[str, float | 
 
 
 def per_unit(network: rn.Network) -> float:
-    result = rn.emulate(network, suited(network), seed=2, horizon=1.0, replications=1, confirm=False)
+    result = rn.emulate(network, fastest_engine(network), seed=2, horizon=1.0, replications=1, confirm=False)
     return float(max(result.events + result.queries, 1))
 
 

@@ -38,7 +38,7 @@ def installed(tmp_path, monkeypatch) -> Callable[..., None]:
         row.broken_metrics.cache_clear()
 
     formula.formulas()
-    registries = (formula._KNOWN, row.ON_REQUEST, metrics.PLAIN)
+    registries = (formula._KNOWN, row.ON_REQUEST, metrics.PLAIN_METRICS)
     known, shares = [dict(one) for one in registries], set(row.SHARES)
     yield install
     formula._broken.cache_clear()

@@ -32,9 +32,9 @@ from replnet.papers.crawl import (
     POLICIES,
     Pages,
     fixed_freshness,
-    optimal_discrete,
-    optimal_fixed,
-    optimal_random,
+    optimal_fixed_rates,
+    optimal_random_rates,
+    optimal_shares,
     order_freshness,
     random_freshness,
 )
@@ -81,9 +81,9 @@ def work_on(program: str, pages: Pages) -> Callable[[], object]:
         carousel = Carousel(pages.utilities)
         return lambda: carousel.take(pages.size)
     work = {
-        "Algorithm 2": lambda: optimal_random(pages, budget),
-        "Algorithm 1": lambda: optimal_discrete(pages),
-        "numerical optimum": lambda: optimal_fixed(pages, budget),
+        "Algorithm 2": lambda: optimal_random_rates(pages, budget),
+        "Algorithm 1": lambda: optimal_shares(pages),
+        "numerical optimum": lambda: optimal_fixed_rates(pages, budget),
     }
     return work[program]
 

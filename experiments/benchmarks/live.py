@@ -34,17 +34,17 @@ HOSTS = 2
 
 def main() -> None:
     args = arguments()
-    with ray_cluster.joined():
+    with ray_cluster.join_cluster():
         alone = naive(args.seconds)
         print(f"naive    {alone:10,.0f} pulls/s   an actor per node, a call per pull, {PEERS} replicas, no clock")
         raws = {size: raw(size, args.seconds / 2) for size in SIZES}
         for size, found in raws.items():
             print(f"raw      {found:10,.0f} pulls/s   two actors, batches of {size}")
         carried = fastest(args.replicas, args.seconds)
-        print(f"packed   {pulls(carried):10,.0f} pulls/s   {described(carried)}")
+        print(f"packed   {pulls(carried):10,.0f} pulls/s   {probe_nodes(carried)}")
         print(f"packed = {pulls(carried) / alone:.1f} x naive = {pulls(carried) / max(raws.values()):.2f} x raw")
         many = attempt(args.large, args.seconds, None)
-        print(f"large    {pulls(many):10,.0f} pulls/s   {args.large:,} replicas: {described(many)}")
+        print(f"large    {pulls(many):10,.0f} pulls/s   {args.large:,} replicas: {probe_nodes(many)}")
 
 
 def arguments() -> argparse.Namespace:
@@ -91,13 +91,13 @@ def naive(seconds: float) -> float:
 
 
 def raw(size: int, seconds: float) -> float:
-    with ray_cluster.started(HOSTS) as hosts:
-        hosts.call("hello", patience=ray_cluster.START)
+    with ray_cluster.start_hosts(HOSTS) as hosts:
+        hosts.call("hello", patience=ray_cluster.START_SECONDS)
         hosts.call("meet", [(hosts.peers(),)] * HOSTS)
         hosts.call("echo")
-        hosts.some("measure", {0: (0, 1, size, seconds)})
+        hosts.call_some("measure", {0: (0, 1, size, seconds)})
         time.sleep(seconds + 0.1)
-        (found,) = hosts.some("measured", {0: ()})
+        (found,) = hosts.call_some("measurement", {0: ()})
     return size / float(found.seconds)
 
 
@@ -131,7 +131,7 @@ def pulls(run: Live) -> float:
     return run.messages_per_second / 2
 
 
-def described(run: Live) -> str:
+def probe_nodes(run: Live) -> str:
     busy = ", ".join(f"{host.busy:.0%}" for host in run.hosts)
     faithful = "faithful" if run.faithful else f"not faithful: {run.why}"
     return (

@@ -31,21 +31,21 @@ KEPT = Basis("exact", "Markov chain", "exponential downloads, updates, up and do
 
 
 def share_up(up: Law, down: Law) -> float:
-    """Of the time, whatever the laws."""
+    """Return the share of time in which a replica is up, whatever the laws of its up and down times."""
     return up.mean / (up.mean + down.mean)
 
 
-def availability_lost(downloads: Exponential, up: Exponential, down: Law) -> Prediction:
-    """The share of time with a copy, if a crash loses it."""
+def availability_if_lost(downloads: Exponential, up: Exponential, down: Law) -> Prediction:
+    """Predict the share of time with a copy, if a crash loses it."""
     return Prediction.of(share_up(up, down) * downloads.rate / (downloads.rate + up.rate), LOST)
 
 
-def age_lost(downloads: Exponential, up: Exponential) -> InformationAge:
-    """(1), of a copy that is there."""
+def age_if_lost(downloads: Exponential, up: Exponential) -> InformationAge:
+    """Return the age (1) of a copy while there is one, if a crash loses it."""
     return direct(Exponential(rate=downloads.rate + up.rate))
 
 
-def freshness_kept(updates: Exponential, downloads: Exponential, up: Exponential, down: Exponential) -> Prediction:
-    """(2)."""
+def freshness_if_kept(updates: Exponential, downloads: Exponential, up: Exponential, down: Exponential) -> Prediction:
+    """Predict the freshness p of (2) of a copy that is kept through a crash, while the replica is up."""
     m, d, a, b = updates.rate, downloads.rate, up.rate, down.rate
     return Prediction.of(d / (d + m + a * m / (b + m)), KEPT)

@@ -23,10 +23,10 @@ import numpy as np
 
 from replnet.laws.law import Array
 
-NODES = 14  # per panel, of interpolation
-GAUSS = 12  # per panel, of quadrature: exact up to degree 23
+NODES = 14  # interpolation points per panel
+GAUSS = 12  # quadrature points per panel: exact up to degree 23
 RESOLVED = 1e-11  # size of the last coefficients of a panel that needs no split
-MAX_ROUNDS = 48  # of halving: enough for a power singularity at zero
+MAX_ROUNDS = 48  # of halving panels: enough for a power singularity at zero
 MAX_PANELS = 4000
 BLOCK = 4_000  # panels that a convolution handles at once: keeps arrays in cache
 
@@ -40,18 +40,22 @@ GAUSS_NODES, GAUSS_WEIGHTS = (_nodes + 1) / 2, _weights / 2  # on (0, 1)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Row r of `powers` holds the coefficients of t**r, where t runs from -1 to 1 across each panel."""
+    """A piecewise polynomial on the panels between `edges`.
+
+    Row r of `powers` holds the coefficients of t**r, where t runs from -1 to 1 across each panel.
+    """
 
     edges: Array
     powers: Array
     beyond: float  # the value past the last edge
 
     def __call__(self, x: Array) -> Array:
+        """Return the values at the points x."""
         x = np.asarray(x, dtype=float)
         return self.along(x[..., None], x)[..., 0]
 
     def along(self, points: Array, inside: Array) -> Array:
-        """Values at `points`, all of whose rows lie in the same panel as their `inside`."""
+        """Return the values at `points`, all of whose rows lie in the same panel as their `inside`."""
         panel = np.searchsorted(self.edges, inside, side="right") - 1
         outside = panel >= len(self.edges) - 1
         panel = np.clip(panel, 0, len(self.edges) - 2)
@@ -65,11 +69,12 @@ class Curve:
         return value
 
     def derivative(self) -> Curve:
+        """Return the derivative as a curve."""
         degree = np.arange(1, len(self.powers))[:, None]
         return Curve(self.edges, self.powers[1:] * degree * 2 / np.diff(self.edges), 0.0)
 
     def antiderivative(self) -> Curve:
-        """The integral from the first edge; constant past the last one."""
+        """Return the integral from the first edge as a curve, constant past the last one."""
         degree = np.arange(1, len(self.powers) + 1)[:, None]
         body = self.powers / degree * np.diff(self.edges) / 2
         signs = np.where(degree % 2 == 0, 1.0, -1.0)
@@ -79,9 +84,11 @@ class Curve:
         return Curve(self.edges, np.vstack([start, body]), float(reached[-1]))
 
     def times(self, factor: float) -> Curve:
+        """Return the curve times a factor."""
         return Curve(self.edges, self.powers * factor, self.beyond * factor)
 
     def complement(self) -> Curve:
+        """Return 1 minus the curve."""
         powers = -self.powers
         powers[0] += 1
         return Curve(self.edges, powers, 1 - self.beyond)
@@ -89,14 +96,17 @@ class Curve:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Extended:
-    """A function that is computed as far as it was asked for: the furthest curve so far."""
+class GrowingCurve:
+    """A function of time that is computed as a curve as far as it is needed, and kept.
+
+    `to` computes the curve up to a horizon.
+    """
 
     to: Callable[[float], Curve]
     known: dict[float, Curve] = field(default_factory=dict)
 
-    def upto(self, horizon: float) -> Curve:
-        """A curve on at least [0, horizon], rounded up so that all who ask share it."""
+    def cover(self, horizon: float) -> Curve:
+        """Return a curve on at least [0, horizon], rounded up so that all callers share it."""
         for reached, curve in self.known.items():
             if horizon <= reached <= 8 * horizon:
                 return curve
@@ -105,23 +115,23 @@ class Extended:
 
 
 def panel_points(low: Array, high: Array) -> Array:
-    """Interpolation points of each panel, one row per panel."""
+    """Return the interpolation points of each panel, one row per panel."""
     low, high = np.asarray(low)[..., None], np.asarray(high)[..., None]
     return (low + high) / 2 + (high - low) / 2 * _CHEBYSHEV
 
 
 def to_powers(values: Array) -> Array:
-    """Coefficients of t**r (first axis) from values at `panel_points` (first axis)."""
+    """Return the coefficients of t**r (first axis) from values at `panel_points` (first axis)."""
     return _TO_POWERS @ values
 
 
-def unresolved(values: Array) -> Array:
-    """Size of the last Chebyshev coefficients, of values at `panel_points` (first axis)."""
+def resolution_error(values: Array) -> Array:
+    """Return the size of the last Chebyshev coefficients, from values at `panel_points` (first axis)."""
     return np.abs(_TO_CHEBYSHEV[-3:] @ values).max(axis=0)
 
 
 def clean_edges(points: Array, horizon: float) -> Array:
-    """0, those of `points` that are inside, and `horizon`, without near duplicates."""
+    """Return 0, the points that lie inside, and `horizon`, without near duplicates."""
     points = np.asarray(points, dtype=float)
     inside = np.sort(points[(points > 0) & (points < horizon * (1 - 1e-13))])
     if len(inside):
@@ -138,13 +148,17 @@ def fit(
     beyond: float | None = None,
     most: int = MAX_PANELS,
 ) -> Curve:
-    """`f` as a curve between the first and the last of `edges`, halving panels until resolved or too many."""
+    """Return `f` as a curve between the first and the last of `edges`.
+
+    Panels are halved until their last coefficients are below `tolerance`, or until there are `most`. `beyond` is the
+    value past the last edge, if not the one there.
+    """
     low, high = edges[:-1], edges[1:]
     done: list[tuple[Array, Array, Array]] = []
     count = 0
     for round_ in range(MAX_ROUNDS):
         values = np.asarray(f(panel_points(low, high).ravel())).reshape(len(low), NODES).T
-        bad = unresolved(values) > tolerance
+        bad = resolution_error(values) > tolerance
         if round_ == MAX_ROUNDS - 1 or count + 2 * len(low) > most:
             bad[:] = False
         good = ~bad
@@ -162,7 +176,7 @@ def fit(
 
 
 def panel_integrals(f: Callable[[Array], Array], edges: Array) -> Array:
-    """The integral of f over each of the panels that `edges` bound."""
+    """Return the integral of f over each of the panels that `edges` bound."""
     width = np.diff(edges)
     x = edges[:-1, None] + width[:, None] * GAUSS_NODES
     # Some functions take their points in one row only.
@@ -173,7 +187,7 @@ Along = Callable[[Array, Array], Array]  # points, in rows, and for each row a p
 
 
 def split_points(f_edges: Array, g_edges: Array, x: Array, upto: float = np.inf) -> tuple[Array, Array, Array]:
-    """The panels of (1) for every x, cut off at `upto`: which x, where from, how wide."""
+    """Return the panels of the integrals (1) for every x, cut off at `upto`: the index of x, start, and width."""
     top = np.minimum(x, upto)[:, None]
     cuts = np.concatenate([np.broadcast_to(f_edges, (len(x), len(f_edges))), x[:, None] - g_edges], axis=1)
     cuts = np.sort(np.concatenate([np.clip(cuts, 0, top), np.zeros_like(top), top], axis=1), axis=1)
@@ -184,7 +198,10 @@ def split_points(f_edges: Array, g_edges: Array, x: Array, upto: float = np.inf)
 
 
 def convolve(f: Along, f_edges: Array, g: Along, g_edges: Array, x: Array, upto: float = np.inf) -> Array:
-    """(1) at every point of `x`, over y below `upto` only; f and g are smooth between their edges."""
+    """Return the convolution (1) of f and g at every point of `x`, over y below `upto` only.
+
+    Both must be smooth between their edges.
+    """
     row, start, width = split_points(f_edges, g_edges, x, upto)
     total = np.zeros(len(x))
     for block in range(0, len(row), BLOCK):

@@ -39,14 +39,15 @@ from replnet.ages.panels import resolving_edges
 from replnet.laws.law import Array, Law
 from replnet.text.arithmetic import Function
 
-OCTAVES = 120  # from the mean to the last panel: 36 powers of ten
+OCTAVES = 120  # factors of 2 from the mean to the last panel: 36 powers of ten
 STEP = 4.0  # between panels where a tail is a power
 SMALLEST, LARGEST = 1e-290, 1e290  # sizes whose logarithms are taken
-LIGHT, HEAVY = 1e-13, 1e-6  # tails where the curve ends: if it gets to the first soon, else at the second
-SOON = 64.0  # times as far
-NOTHING = 1e-9  # the tail of what is light, where its curve ends
+LIGHT, HEAVY = 1e-13, 1e-6  # tails where the curve ends: at the first if that is not far, else at the second
+NOT_FAR = 64.0  # the curve goes on to LIGHT if that is at most so many times as far as HEAVY
+NOTHING = 1e-9  # a tail at the end of the curve below which the rest is neglected
 SHORT = 1e-160  # a tail that is above this and nothing an octave later is lighter than exponential
 FLAT = 1e-9  # slopes that are rounding
+ATTRIBUTE = "_half_line"  # where an age keeps its law on the half line
 
 
 @final
@@ -64,34 +65,44 @@ class HalfLine:
 
 
 class Integral(NamedTuple):
+    """The value of an integral, and a bound on its error."""
+
     value: float
     error: float
 
 
-@lru_cache(maxsize=128)
-def half_line(copy: InformationAge) -> HalfLine:
-    if not isinstance(copy, PullAge):
-        return _continued(copy)
+def half_line_law(copy: InformationAge) -> HalfLine:
+    """Return the law of an age on the half line, computed once: an overlay of a thousand nodes needs each often."""
+    attributes = vars(copy)
+    if ATTRIBUTE not in attributes:
+        attributes[ATTRIBUTE] = _law_of_pull(copy) if isinstance(copy, PullAge) else _extrapolate(copy)
+    law: HalfLine = attributes[ATTRIBUTE]
+    return law
+
+
+def _law_of_pull(copy: PullAge) -> HalfLine:
+    """Return the law of a copy pulled from the source, by formulas alone."""
     law = copy.downloads
     return HalfLine(copy.tail, lambda x: law.rate * law.tail(x), law_edges(law), law.mean)
 
 
 @lru_cache(maxsize=128)
 def law_edges(law: Law) -> Array:
-    """Panels on which the law and its age are smooth, up to its longest interval or very far."""
+    """Return panels on which the law and its age are smooth, up to its longest interval or very far."""
     octaves = law.mean * STEP ** np.arange(-4, OCTAVES // 2)
     octaves = octaves[law.rate * law.excess(octaves) > SMALLEST]
     reach = min(float(law.isf(0.0)), float(octaves[-1]) * STEP)
     return clean_edges(np.concatenate([resolving_edges(law, reach), octaves]), reach)
 
 
-def _continued(copy: InformationAge) -> HalfLine:
+def _extrapolate(copy: InformationAge) -> HalfLine:
+    """Return the law of any other age: its curve, and past the end of that (1) or (2)."""
     scale = min(copy.scales.marks)
     octaves = scale * 2.0 ** np.arange(1000)
     with np.errstate(all="ignore"):
         bound = copy.bound(octaves)
     light, heavy = (float(octaves[np.argmax(bound <= level)]) for level in (LIGHT, HEAVY))
-    horizon = light if light <= SOON * heavy else heavy
+    horizon = light if light <= NOT_FAR * heavy else heavy
     curve, slope = copy.tail_curve(horizon), copy.density_curve(horizon)
     horizon = min(horizon, float(curve.edges[-1]))
     height = float(curve(horizon * (1 - 1e-12)))
@@ -114,7 +125,10 @@ def _continued(copy: InformationAge) -> HalfLine:
 
 
 def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float) -> tuple[Function, float]:
-    """The tail past the curve, and by what share it is uncertain there."""
+    """Return the tail past the curve as a function, and by what share it is uncertain there.
+
+    `height` is the curve's value at its end, `horizon`.
+    """
     if height <= NOTHING:
         return np.zeros_like, 0.0
     formula = _formula(copy)
@@ -128,25 +142,25 @@ def _beyond(copy: InformationAge, curve: Function, horizon: float, height: float
 
 
 def _formula(copy: InformationAge) -> Function | None:
-    """(1) and its like, None where (2) must do."""
+    """Return the tail far out up to a factor, by (1) or the like; None if only (2) applies."""
     if isinstance(copy, Sum):
-        leaves = [half_line(leaf) for leaf in copy.summands]
+        leaves = [half_line_law(leaf) for leaf in copy.summands]
         means = [mean_age(leaf) for leaf in copy.summands]
         usual = math.fsum(mean for mean in means if math.isfinite(mean))
         # The others' means shift a long one; heavy ones without a mean do not settle.
         shifts = [usual - mean if math.isfinite(mean) else usual for mean in means]
         return lambda x: sum(leaf.tail(np.maximum(x - shift, 0.0)) for leaf, shift in zip(leaves, shifts, strict=True))
     if isinstance(copy, Best):
-        tails = [half_line(one).tail for one in copy.copies]
+        tails = [half_line_law(rival).tail for rival in copy.copies]
         return lambda x: math.prod(tail(x) for tail in tails)
     if isinstance(copy, Delayed):
-        inner, delay = half_line(copy.copy), copy.delay
+        inner, delay = half_line_law(copy.copy), copy.delay
         return lambda x: inner.tail(np.maximum(x - delay, 0.0))
     return None
 
 
 def _steepness(f: Function, x: Array) -> Array:
-    """-d log f / d log x, 0 where f is."""
+    """Return -d log f / d log x, or 0 where f vanishes."""
     low, high = f(x * (1 - 1e-4)), f(x * (1 + 1e-4))
     with np.errstate(all="ignore"):
         slope = np.log(low / high) / math.log((1 + 1e-4) / (1 - 1e-4))
@@ -154,17 +168,17 @@ def _steepness(f: Function, x: Array) -> Array:
 
 
 def mean_age(copy: InformationAge) -> float:
-    """E[X], infinite where it is."""
+    """Return E[X], which may be infinite."""
     if isinstance(copy, PullAge):
         return copy.downloads.second_moment / (2 * copy.downloads.mean)
-    law = half_line(copy)
-    return integrated(law.tail, law.edges, law).value if exists(law, np.ones_like, 1) else math.inf
+    law = half_line_law(copy)
+    return integral_to_infinity(law.tail, law.edges, law).value if exists(law, np.ones_like, 1) else math.inf
 
 
 def exists(law: HalfLine, w: Function, k: int) -> bool:
-    """(3): whether the integral of x^(k-1) w(x) H(x) is finite."""
-    octaves = law.scale * 2.0 ** np.arange(0, 950)
+    """Whether the integral of x^(k-1) w(x) H(x) is finite, by (3)."""
     with np.errstate(all="ignore"):
+        octaves = law.scale * 2.0 ** np.arange(0, 950)
         heights, weights = law.tail(octaves), w(octaves)
     usable = (heights > SMALLEST) & (weights < LARGEST)
     last = int(np.argmin(usable)) - 1 if not usable.all() else len(octaves) - 1
@@ -183,8 +197,8 @@ def exists(law: HalfLine, w: Function, k: int) -> bool:
     return t * far < -1 - FLAT or far < 0.75 * halfway
 
 
-def integrated(f: Function, edges: Array, law: HalfLine) -> Integral:
-    """The integral of f, a multiple of the law's tail or density, over the panels, and past them (4)."""
+def integral_to_infinity(f: Function, edges: Array, law: HalfLine) -> Integral:
+    """Return the integral of f, a multiple of the law's tail or density: over the panels, and past them by (4)."""
     parts = panel_integrals(f, edges)
     value, uncertain = float(parts.sum()), float(parts[edges[:-1] >= law.far].sum()) * law.off
     points = float(edges[-1]) / STEP ** np.arange(3)

@@ -28,16 +28,16 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import RESOLVED, Curve, Extended, clean_edges, convolve, fit, panel_integrals
-from replnet.ages.panels import Scales, atoms_of, jumps, resolving_edges, thinned
-from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joined
+from replnet.ages.curve import RESOLVED, Curve, GrowingCurve, clean_edges, convolve, fit, panel_integrals
+from replnet.ages.panels import Scales, atoms_of, jumps, resolving_edges, thin_out
+from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joint_basis
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
 
-NEGLIGIBLE = 1e-10  # what the part of (3) beyond the horizon may amount to
-LEFT_OUT = 1e-6  # and what it amounts to where even 900 octaves do not reach it
+NEGLIGIBLE = 1e-10  # size of the part of (3) beyond the horizon
+MOST_LEFT_OUT = 1e-6  # the same, if even 900 octaves do not make it NEGLIGIBLE
 ROUGH = 1e-7  # resolution where a tail has more bends than are worth resolving
-MANY = 800  # panels of such a tail
+MOST_ROUGH_PANELS = 800  # panels of such a tail
 
 DIRECT = Basis("exact", "P2P eq. 8", "updates and downloads independent of one another and stationary")
 CASCADE = Basis("exact", "P2P eq. 28", "levels independent of one another")
@@ -46,59 +46,73 @@ DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")
 
 
 class InformationAge(ABC):
-    """A law on [0, infinity) that knows its tail and what it rests on."""
+    """Abstract: a law of the age of a copy on [0, infinity), with its tail and the basis of its formula."""
 
     @property
     @abstractmethod
-    def basis(self) -> Basis: ...
+    def basis(self) -> Basis:
+        """The basis of the formula of the age."""
 
     @property
     def scales(self) -> Scales:
+        """The points where the tail jumps or bends, and marks of its scale."""
         return Scales()
 
     @property
     def summands(self) -> tuple[InformationAge, ...]:
-        """The independent ages that this is the sum of."""
+        """The independent ages that this age is the sum of."""
         return (self,)
 
     @property
     def latest(self) -> InformationAge:
-        """The longest that the age may be in law, where this is not exact and bounds are known; else itself."""
+        """An upper bound in law of the age, where that is not exact and bounds are known; else the age itself."""
+        return self
+
+    @property
+    def chance_of_copy(self) -> float:
+        """The chance that there is a copy at all; without one, the age is infinite."""
+        return 1.0
+
+    @property
+    def of_copies(self) -> InformationAge:
+        """The law of the age given that there is a copy."""
         return self
 
     def tail(self, x: Array) -> Array:
-        """P(X > x). An age has a formula for this or for `tail_curve`."""
+        """Return P(X > x). An age defines this method or `tail_curve`."""
         return self.tail_curve(float(np.max(x, initial=0.0)) or 1.0)(x)
 
     def bound(self, x: Array) -> Array:
-        """An upper bound of the tail that costs nothing, to find where it is negligible."""
+        """Return an upper bound of the tail that is quick to compute, to find where the tail is negligible."""
         return self.tail(x)
 
     def tail_curve(self, horizon: float) -> Curve:
-        """The tail on [0, horizon]."""
+        """Return the tail on [0, horizon] as a curve."""
         edges = self.scales.edges(horizon)
         return fit(self.tail, edges, tolerance=resolution(edges))
 
     def density_curve(self, horizon: float) -> Curve:
+        """Return the density on [0, horizon] as a curve."""
         return self.tail_curve(horizon).derivative().times(-1)
 
     def laplace(self, rate: float) -> float:
-        """E[exp(-rate X)]: the freshness under exponential updates."""
+        """Return E[exp(-rate X)], the freshness under exponential updates."""
         return quadrature(self, Exponential(rate=rate))
 
     def freshness(self, updates: Law) -> Prediction:
-        """(3), by the shorter way that exponential updates allow where there is one (P2P eq. 29)."""
+        """Predict the freshness (3), by the shorter way for exponential updates if there is one (P2P eq. 29)."""
         updates.require_finite_mean()
         value = self.laplace(updates.rate) if isinstance(updates, Exponential) else quadrature(self, updates)
         return Prediction.of(value, self.basis)
 
 
 def resolution(edges: Array) -> float:
+    """Return the tolerance to which a curve with these edges is fitted: coarser if they are many."""
     return RESOLVED if len(edges) <= 100 else ROUGH
 
 
 def horizon_of(copy: InformationAge, updates: Law) -> float:
-    """Where the rest of (3) is negligible, at the latest the longest update interval."""
+    """Return where the rest of (3) is negligible, at the latest the longest update interval."""
     for octaves in (70, 900):
         x = updates.mean * 2.0 ** np.arange(-30, octaves)
         with np.errstate(all="ignore"):
@@ -106,13 +120,13 @@ def horizon_of(copy: InformationAge, updates: Law) -> float:
         negligible = rest <= NEGLIGIBLE
         if negligible.any():
             return min(float(x[np.argmax(negligible)]), float(updates.isf(0.0)))
-    if rest[-1] > LEFT_OUT:
+    if rest[-1] > MOST_LEFT_OUT:
         raise NoFormulaError(f"ages that may exceed {x[-1]:.0e}, those of {updates} and of its copies")
     return min(float(x[-1]), float(updates.isf(0.0)))
 
 
 def quadrature(copy: InformationAge, updates: Law) -> float:
-    """(3) on the union of the panels of both factors."""
+    """Return the freshness (3), integrated on the union of the panels of both factors."""
     horizon = horizon_of(copy, updates)
     curve = copy.tail_curve(horizon)
     edges, tail = [curve.edges, resolving_edges(updates, horizon)], curve.__call__
@@ -125,7 +139,7 @@ def quadrature(copy: InformationAge, updates: Law) -> float:
 @final
 @dataclass(frozen=True, eq=False)
 class PullAge(InformationAge):
-    """X = A_D: downloads straight from what never ages."""
+    """The age X = A_D of a copy that is pulled from the source itself."""
 
     downloads: Law
 
@@ -151,7 +165,7 @@ class PullAge(InformationAge):
 
 @lru_cache(maxsize=1024)
 def _transform(downloads: Law, rate: float) -> float:
-    """E[exp(-rate A)] of the age of the downloads."""
+    """Return E[exp(-rate A)] of the age of the downloads."""
     if isinstance(downloads, Exponential):
         return downloads.rate / (downloads.rate + rate)
     return quadrature(PullAge(downloads), Exponential(rate=rate))
@@ -160,14 +174,14 @@ def _transform(downloads: Law, rate: float) -> float:
 @final
 @dataclass(frozen=True, eq=False)
 class Sum(InformationAge):
-    """X = own + upstream, independent."""
+    """The age X = own + upstream of a copy of a copy, with independent parts."""
 
     own: InformationAge
     upstream: InformationAge
 
     @property
     def basis(self) -> Basis:
-        return joined([*(leaf.basis for leaf in self.summands), CASCADE])
+        return joint_basis([*(leaf.basis for leaf in self.summands), CASCADE])
 
     @cached_property
     def summands(self) -> tuple[InformationAge, ...]:
@@ -187,45 +201,50 @@ class Sum(InformationAge):
 
     @cached_property
     def scales(self) -> Scales:
-        own, upstream = self.own.scales, self.upstream.scales
-        sums = np.add.outer([0.0, *own.breaks], [0.0, *upstream.breaks])
-        return Scales(thinned(sums.ravel()), (*own.marks, *upstream.marks))
+        own_scales, upstream_scales = self.own.scales, self.upstream.scales
+        sums = np.add.outer([0.0, *own_scales.breaks], [0.0, *upstream_scales.breaks])
+        return Scales(thin_out(sums.ravel()), (*own_scales.marks, *upstream_scales.marks))
 
     def tail_curve(self, horizon: float) -> Curve:
         # Shared by the levels of a cascade, which ask for one another's curves.
-        return self._extended.upto(horizon)
+        return self._growing_curve.cover(horizon)
 
     @cached_property
-    def _extended(self) -> Extended:
-        return Extended(self._curve)
+    def _growing_curve(self) -> GrowingCurve:
+        return GrowingCurve(self._curve)
 
     def _curve(self, horizon: float) -> Curve:
-        """(1), or (2) where the own law has many atoms."""
+        """Return the tail by (1), or by (2) if the own law has many atoms."""
         upstream = self.upstream.tail_curve(horizon)
         edges = self.scales.edges(horizon)
         if isinstance(self.own, PullAge) and (atoms := atoms_of(self.own.downloads)):
-            own, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
-            return fit(lambda x: own.tail(x) + rate * atoms.differences(whole, x), edges, tolerance=ROUGH, most=MANY)
+            own_age, rate, whole = self.own, self.own.downloads.rate, upstream.antiderivative()
+            return fit(
+                lambda x: own_age.tail(x) + rate * atoms.differences(whole, x),
+                edges,
+                tolerance=ROUGH,
+                most=MOST_ROUGH_PANELS,
+            )
         density, tail = self.own.density_curve(horizon), self.own.tail_curve(horizon)
         parts = (density.along, density.edges, upstream.along, upstream.edges)
         return fit(lambda x: tail(x) + convolve(*parts, x), edges, tolerance=resolution(edges))
 
     def laplace(self, rate: float) -> float:
-        """A product over the summands (P2P eq. 29)."""
+        """Return the product of the transforms of the summands (P2P eq. 29)."""
         return math.prod(leaf.laplace(rate) for leaf in self.summands)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Best(InformationAge):
-    """X = the smallest of independent ages."""
+    """The age of the freshest of several copies: the smallest of independent ages."""
 
     copies: tuple[InformationAge, ...]
     rests_on: Basis = REDUNDANT
 
     @property
     def basis(self) -> Basis:
-        return joined([*(copy.basis for copy in self.copies), self.rests_on])
+        return joint_basis([*(copy.basis for copy in self.copies), self.rests_on])
 
     @cached_property
     def latest(self) -> InformationAge:
@@ -234,6 +253,7 @@ class Best(InformationAge):
 
     @cached_property
     def _powers(self) -> dict[InformationAge, int]:
+        """The distinct ages, with the number of copies that have each."""
         # The same copy k times is its tail to the power k.
         return {copy: self.copies.count(copy) for copy in dict.fromkeys(self.copies)}
 
@@ -245,26 +265,36 @@ class Best(InformationAge):
 
     @cached_property
     def scales(self) -> Scales:
-        own = [copy.scales for copy in self._powers]
-        marks = [min(one.marks) / len(self.copies) for one in own] + [point for one in own for point in one.marks]
-        return Scales(thinned(point for one in own for point in one.breaks), tuple(marks))
+        scales = [copy.scales for copy in self._powers]
+        marks = [min(scale.marks) / len(self.copies) for scale in scales] + [
+            point for scale in scales for point in scale.marks
+        ]
+        return Scales(thin_out(point for scale in scales for point in scale.breaks), tuple(marks))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Delayed(InformationAge):
-    """X = age + delay: every reply is `delay` old when it arrives."""
+    """The age X + delay: every reply is `delay` old when it arrives."""
 
     copy: InformationAge
     delay: float
 
     @property
     def basis(self) -> Basis:
-        return joined([self.copy.basis, DELAY])
+        return joint_basis([self.copy.basis, DELAY])
 
     @cached_property
     def latest(self) -> InformationAge:
         return self if self.copy.latest is self.copy else Delayed(self.copy.latest, self.delay)
+
+    @property
+    def chance_of_copy(self) -> float:
+        return self.copy.chance_of_copy
+
+    @cached_property
+    def of_copies(self) -> InformationAge:
+        return self if self.copy.of_copies is self.copy else Delayed(self.copy.of_copies, self.delay)
 
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
@@ -286,9 +316,10 @@ class Delayed(InformationAge):
 @final
 @dataclass(frozen=True, eq=False)
 class Never(InformationAge):
-    """A copy that nothing reaches: infinitely old."""
+    """The age of a copy that nothing reaches, which is infinite."""
 
     basis = Basis("exact", "no path from the source", "")
+    chance_of_copy = 0.0
 
     def tail(self, x: Array) -> Array:
         return np.ones_like(np.asarray(x, dtype=float))
@@ -302,7 +333,7 @@ never = Never
 
 
 def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
-    """The age of a copy pulled from a copy (P2P eq. 28). Exact.
+    """Return the age of a copy pulled from a copy (P2P eq. 28). Exact.
 
     `own` is the law of the downloads, or the age of a cluster's copies relative to its upstream.
     """
@@ -315,18 +346,18 @@ def pull(upstream: InformationAge, own: Law | InformationAge) -> InformationAge:
 
 
 def best_of(copies: Sequence[InformationAge], rests_on: Basis = REDUNDANT) -> InformationAge:
-    """The age of the freshest of independent copies (P2P VII-A). Exact if they are independent.
+    """Return the age of the freshest of independent copies (P2P VII-A). Exact if they are independent.
 
     Copies that share part of their path are not: say so in `rests_on`.
     """
     assert copies, "best of nothing"
-    reached = tuple(copy for copy in copies if not isinstance(copy, Never))
-    if not reached:
+    existing = tuple(copy for copy in copies if not isinstance(copy, Never))
+    if not existing:
         return Never()
-    return reached[0] if len(reached) == 1 else Best(reached, rests_on)
+    return existing[0] if len(existing) == 1 else Best(existing, rests_on)
 
 
-def delayed(copy: InformationAge, delay: float) -> InformationAge:
-    """The age when replies take a constant time (P2P eq. 27 at y = delay). Exact."""
+def with_delay(copy: InformationAge, delay: float) -> InformationAge:
+    """Return the age if replies take a constant time (P2P eq. 27 at y = delay). Exact."""
     assert delay >= 0, delay
     return copy if delay == 0 or isinstance(copy, Never) else Delayed(copy, delay)

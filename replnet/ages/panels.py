@@ -14,61 +14,62 @@ from replnet.laws.families import Constant
 from replnet.laws.law import Array, Law
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
-FEW = 64  # breaks that are all worth a panel of their own in a convolution
-GROUPS = 1024  # atoms that stand for those of a law with more
-COARSE = 48  # atoms where each costs a panel of a slow solution
-STRETCH = 1.5  # marks closer than this factor say the same
+FEW = 64  # at most so many breaks are all worth a panel of their own in a convolution
+GROUPS = 1024  # groups of atoms that stand for those of a law with more atoms
+COARSE = 48  # the same where each atom costs a panel of a slow solution
+STRETCH = 1.5  # of marks closer than this factor one is left out
 
 
-def thinned(points: Iterable[float]) -> tuple[float, ...]:
-    """At most 2 FEW of the points, evenly chosen; neighbours by rounding count once."""
-    kept = np.unique(np.asarray([*points], dtype=float))
-    kept = kept[kept > 0]
-    kept = kept[np.diff(kept, prepend=0.0) > 1e-12 * kept]
-    if len(kept) > 2 * FEW:
-        kept = kept[np.linspace(0, len(kept) - 1, 2 * FEW).round().astype(int)]
-    return tuple(kept.tolist())
+def thin_out(points: Iterable[float]) -> tuple[float, ...]:
+    """Return at most 2 FEW of the points, evenly chosen; points that differ by rounding count once."""
+    result = np.unique(np.asarray([*points], dtype=float))
+    result = result[result > 0]
+    result = result[np.diff(result, prepend=0.0) > 1e-12 * result]
+    if len(result) > 2 * FEW:
+        result = result[np.linspace(0, len(result) - 1, 2 * FEW).round().astype(int)]
+    return tuple(result.tolist())
 
 
 def soft_marks(law: Law) -> tuple[float, ...]:
-    """Some quantiles of the law: its scales."""
+    """Return some quantiles of the law, as marks of its scales."""
     points = np.asarray(law.isf(QUANTILES), dtype=float)
     return tuple(np.unique(points[(points > 0) & np.isfinite(points)]).tolist())
 
 
 def spread_out(marks: Sequence[float], horizon: float) -> list[float]:
-    """Marks at least a factor STRETCH and at most 4 apart, up to the horizon: no scale between them is missed."""
-    kept: list[float] = []
+    """Return marks at least a factor STRETCH and at most 4 apart, up to the horizon, so that no scale is missed."""
+    result: list[float] = []
     for point in [*sorted(marks), horizon]:
-        while kept and kept[-1] * 4 < min(point, horizon):
-            kept.append(kept[-1] * 3)
-        if not kept or point > STRETCH * kept[-1]:
-            kept.append(point)
-    return kept
+        while result and result[-1] * 4 < min(point, horizon):
+            result.append(result[-1] * 3)
+        if not result or point > STRETCH * result[-1]:
+            result.append(point)
+    return result
 
 
 class Scales(NamedTuple):
-    """Where a tail jumps or bends, and points that tell its scales."""
+    """The points where a tail jumps or bends (`breaks`), and points that mark its scales (`marks`)."""
 
     breaks: tuple[float, ...] = ()
     marks: tuple[float, ...] = (1.0,)
 
     @classmethod
     def of(cls, law: Law) -> Scales:
-        return cls(thinned(law.breaks), soft_marks(law))
+        """Return the scales of a law's tail."""
+        return cls(thin_out(law.breaks), soft_marks(law))
 
     def edges(self, horizon: float) -> Array:
-        """Panels from which a fit may start."""
+        """Return edges of the panels from which a fit may start."""
         return clean_edges([*self.breaks, *spread_out(self.marks, horizon)], horizon)
 
 
 def jumps(law: Law) -> Array:
-    """All points where the law's tail jumps or bends, however many."""
+    """Return all points where the law's tail jumps or bends, however many."""
     return law.values if isinstance(law, Discrete) else np.asarray(law.breaks, dtype=float)
 
 
 def resolving_edges(law: Law, horizon: float) -> Array:
-    """Panels on which the law's tail is a polynomial."""
+    """Return edges of panels on each of which the law's tail is a polynomial."""
     points = jumps(law)
     edges = clean_edges([*points, *spread_out(soft_marks(law), horizon)], horizon)
     return edges if isinstance(law, Discrete) or len(points) > FEW else fit(law.tail, edges).edges
@@ -77,23 +78,23 @@ def resolving_edges(law: Law, horizon: float) -> Array:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Atoms:
-    """The values and weights of a law that takes finitely many values."""
+    """The values of a law that takes finitely many, with their weights."""
 
     values: Array
     weights: Array
 
     def differences(self, whole: Callable[[Array], Array], x: Array) -> Array:
-        """Sum over the values d of weight_d (whole(x) - whole(x - d)), `whole` being 0 at 0."""
+        """Return the sum over the values d of weight_d (whole(x) - whole(x - d)), `whole` being 0 at 0."""
         total = whole(x)
         for start in range(0, len(x), 256):
             part = slice(start, start + 256)
             total[part] -= whole(np.maximum(x[part, None] - self.values, 0.0)) @ self.weights
         return total
 
-    def grouped(self, groups: int) -> Atoms:
-        """Neighbours replaced by their mean, which keeps the law's mean.
+    def in_groups(self, groups: int) -> Atoms:
+        """Return at most `groups` atoms, each the mean of neighbouring ones, so that the law's mean stays.
 
-        A group misplaces the integral of the tail by up to weight times width, so those are made alike.
+        A group misplaces the integral of the tail by up to weight times width, so groups are made alike in that.
         """
         if len(self.values) <= groups:
             return self
@@ -105,22 +106,22 @@ class Atoms:
 
 
 def values_of(law: Law) -> Atoms | None:
-    """The values that a law takes and their chances, if it takes finitely many."""
+    """Return the values that a law takes and their chances, or None if it takes infinitely many."""
     if isinstance(law, Constant):
         return Atoms(np.array([law.period]), np.array([1.0]))
     return Atoms(law.values, law.weights / law.total) if isinstance(law, Discrete) else None
 
 
 def atoms_of(law: Law) -> Atoms | None:
-    """The atoms of a law of more than FEW values, in groups if they are very many; else None."""
+    """Return the atoms of a law of more than FEW values, in groups if they are very many; else None."""
     atoms = values_of(law)
-    return atoms.grouped(GROUPS) if atoms and len(atoms.values) > FEW else None
+    return atoms.in_groups(GROUPS) if atoms and len(atoms.values) > FEW else None
 
 
-def coarse(law: Law) -> Law:
-    """The law itself, or one of a few values in the place of very many."""
+def with_few_values(law: Law) -> Law:
+    """Return the law itself, or one of a few values in the place of very many."""
     atoms = atoms_of(law)
     if atoms is None:
         return law
-    few = atoms.grouped(COARSE)
+    few = atoms.in_groups(COARSE)
     return Lattice(few.values.tolist(), few.weights.tolist())

@@ -43,10 +43,10 @@ from dataclasses import replace
 import numpy as np
 
 from replnet.ages.curve import GAUSS, clean_edges, convolve
-from replnet.ages.half_line import HalfLine, Integral, exists, half_line, integrated, law_edges
+from replnet.ages.half_line import HalfLine, Integral, exists, half_line_law, integral_to_infinity, law_edges
 from replnet.ages.information_age import InformationAge, Never, PullAge
 from replnet.ages.panels import FEW, GROUPS, resolving_edges, values_of
-from replnet.ages.prediction import Basis, Prediction, joined
+from replnet.ages.prediction import Basis, Prediction, joint_basis
 from replnet.ages.weights import AGE, ONE, Weight, weight
 from replnet.laws.law import Array, Law
 from replnet.text.errors import FieldError, finite
@@ -61,27 +61,27 @@ FIRST_MISSED = Basis("exact", "Sync Definition 2; Staleness eq. 42", INDEPENDENT
 LAST_CHANGE = Basis("exact", "Sync Definition 2, by the last change", INDEPENDENT)
 DATA = Basis("exact", "mean information age", "")
 OLDER = Basis("exact", "law of the information age", "")
-THERE = Basis("exact", "a copy at all times", "")
+HELD = Basis("exact", "a copy at all times", "")
 
 NEVER = "infinite because nothing reaches the copy"
 HEAVY = "infinite because {} is: ages have too heavy a tail"
-SETTLED, CLOSE = (2.0**30, 2.0**60, math.inf), 1e-10  # where heavy tails may be powers, and the error that says so
+FAR_ENDS, SMALL_ERROR = (2.0**30, 2.0**60, math.inf), 1e-10  # ends of integrals to try, and the error that suffices
 ROUNDING = 1e-9  # share of an integral below which its error is not stated
-BLOCK = 20_000  # panels of (2) at once
-MOST_TERMS = 1 << 20  # of (3); where there are more, values are taken in groups
-COARSE = 1e-5  # what groups may cost, as a share: 5e-6 was the most seen in records of 40,000 intervals
+BLOCK = 20_000  # panels of (2) that are integrated at once
+MOST_TERMS = 1 << 20  # terms of (3); where held_share are more, values are taken in groups
+COARSE = 1e-5  # error by groups, as a share: 5e-6 was the most seen in records of 40,000 intervals
 
 
-# ---- Of a copy whose information age is known
+# ---- Predictions for a copy whose information age is known
 
 
 def staleness(copy: InformationAge, updates: Law) -> Prediction:
-    """The share of time in which the copy is stale, eq. 36."""
-    return _source(copy, updates, ONE, STALENESS)
+    """Predict the share of time in which the copy is stale, eq. 36."""
+    return _predict_source_penalty(copy, updates, ONE, STALENESS)
 
 
 def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
-    """The share of time in which the copy is fresh or stale by less than `lag`, eq. 41."""
+    """Predict the share of time in which the copy is fresh or stale by less than `lag`, eq. 41."""
     if finite("lag", lag) < 0:
         raise FieldError("lag", f"{lag:g} is negative", "0 or more")
     late = _chance(copy, CURRENCY, _lags_beyond(copy, updates, lag))
@@ -89,87 +89,90 @@ def currency(copy: InformationAge, updates: Law, lag: float) -> Prediction:
 
 
 def lag_tail(copy: InformationAge, updates: Law, x: float) -> float:
-    """1 - F_L of Thm 5: the chance that a stale copy has been stale for longer than x. As exact as X is."""
+    """Return the chance that a stale copy has been stale for longer than x, 1 - F_L of Thm 5.
+
+    It is as exact as the law of X.
+    """
     return _lags_beyond(copy, updates, x).value / _lags_beyond(copy, updates, 0.0).value
 
 
 def source_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """The mean cost of the time since the copy became stale, eq. 42; 0 while it is fresh."""
-    return _source(copy, updates, weight(by), SOURCE)
+    """Predict the mean cost of the time since the copy became stale, eq. 42; 0 while it is fresh."""
+    return _predict_source_penalty(copy, updates, weight(by), SOURCE)
 
 
 def update_penalty(copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """The mean summed cost of the ages of all updates that the copy misses, eq. 50."""
-    return _update(copy, updates, weight(by), UPDATE)
+    """Predict the mean summed cost of the ages of all updates that the copy misses, eq. 50."""
+    return _predict_update_penalty(copy, updates, weight(by), UPDATE)
 
 
 def missing_updates(copy: InformationAge, updates: Law) -> Prediction:
-    """E[M], by how many updates the copy is behind, eq. 54."""
-    return _update(copy, updates, ONE, MISSING)
+    """Predict E[M], the mean number of updates by which the copy is behind, eq. 54."""
+    return _predict_update_penalty(copy, updates, ONE, MISSING)
 
 
 def since_first_missed(copy: InformationAge, updates: Law) -> Prediction:
-    """The age of Sync 2.1: 0 if fresh, else the time since the first change that the copy missed."""
-    return _source(copy, updates, AGE, FIRST_MISSED)
+    """Predict the mean age of Sync 2.1: the time since the first change that the copy missed, 0 if fresh."""
+    return _predict_source_penalty(copy, updates, AGE, FIRST_MISSED)
 
 
 def since_last_change(copy: InformationAge, updates: Law) -> Prediction:
-    """The age of Sync 2.1 read the other way: 0 if fresh, else the time since the last change."""
+    """Predict the mean age of Sync 2.1 read the other way: the time since the last change, 0 if fresh."""
     if isinstance(copy, Never):
-        return Prediction.of(updates.second_moment / (2 * updates.mean), joined([copy.basis, LAST_CHANGE]))
-    law = half_line(copy)
+        return Prediction.of(updates.second_moment / (2 * updates.mean), joint_basis([copy.basis, LAST_CHANGE]))
+    law = half_line_law(copy)
     if math.isinf(updates.second_moment) and not exists(law, lambda y: y * updates.rate * updates.tail(y), 1):
         return _infinite(copy, LAST_CHANGE, HEAVY.format("E[A_U; X > A_U]"))
     edges = _product_edges(law, updates, 0.0)
-    found = integrated(lambda y: y * updates.rate * updates.tail(y) * law.tail(y), edges, law)
-    return _found(copy, LAST_CHANGE, found)
+    integral = integral_to_infinity(lambda y: y * updates.rate * updates.tail(y) * law.tail(y), edges, law)
+    return _from_integral(copy, LAST_CHANGE, integral)
 
 
 def data_age(copy: InformationAge) -> Prediction:
-    """E[X]: how long ago the copy's data left the source, changed since or not."""
+    """Predict E[X], the mean time since the copy's data left the source, changed since or not."""
     return _mean_weight(copy, DATA, ONE, 1.0, "E[X]")
 
 
 def older(copy: InformationAge, x: float) -> Prediction:
-    """P(X > x), the chance that the data left the source more than x ago."""
+    """Predict P(X > x), the share of time in which the copy's data left the source more than x ago."""
     if isinstance(copy, Never):
         return Prediction.of(1.0, copy.basis)
-    law = half_line(copy)
-    return _found(copy, OLDER, Integral(float(law.tail(np.array([x]))[0]), law.error))
+    law = half_line_law(copy)
+    return _from_integral(copy, OLDER, Integral(float(law.tail(np.array([x]))[0]), law.error))
 
 
 def younger(copy: InformationAge, x: float) -> Prediction:
-    """P(X <= x)"""
+    """Predict P(X <= x), the share of time in which the copy's data left the source at most x ago."""
     late = older(copy, x)
     return replace(late, value=1 - late.value)
 
 
-def there(copy: InformationAge, _: Law) -> Prediction:
-    """The chance that there is a copy."""
-    return Prediction.of(1.0, THERE)
+def held_share(copy: InformationAge, _: Law) -> Prediction:
+    """Predict the share of time with a copy, which is 1: these formulas take it that held_share always is one."""
+    return Prediction.of(1.0, HELD)
 
 
-# ---- What a copy of a given age is expected to cost
+# ---- The expected cost of a copy of a given age
 
 
-def charge(updates: Law, by: Weight, x: Array, order: int = 1) -> Array:
-    """v of (2) at every point of an array, or with order 2 its integral."""
+def expected_cost(updates: Law, by: Weight, x: Array, order: int = 1) -> Array:
+    """Return v of (2), the expected cost of a copy of age x, at every point of an array; its integral with order 2."""
     x = np.asarray(x, dtype=float)
     atoms, upto = values_of(updates), float(x.max(initial=0.0))
     if atoms and len(atoms.values) > FEW:
-        atoms = atoms.grouped(GROUPS) if _too_many(updates, x.size) else atoms
+        atoms = atoms.in_groups(GROUPS) if _too_many(updates, x.size) else atoms
         return updates.rate * atoms.differences(by.orders[order], x)
     if not upto > 0:
         return np.zeros_like(x)
-    w, own, mirrored = by.orders[order - 1], resolving_edges(updates, upto), by.edges(upto, min(upto, updates.mean))
-    step = max(1, BLOCK // (own.size + mirrored.size + 2))
+    w, edges, mirrored = by.orders[order - 1], resolving_edges(updates, upto), by.edges(upto, min(upto, updates.mean))
+    step = max(1, BLOCK // (edges.size + mirrored.size + 2))
     blocks = np.split(x, range(step, x.size, step))
-    cost = [convolve(lambda y, _: updates.tail(y), own, lambda y, _: w(y), mirrored, block) for block in blocks]
+    cost = [convolve(lambda y, _: updates.tail(y), edges, lambda y, _: w(y), mirrored, block) for block in blocks]
     return updates.rate * np.concatenate(cost)
 
 
 def _too_many(updates: Law, points: int) -> bool:
-    """Whether the charge at so many points takes groups of values."""
+    """Whether the cost at so many points needs too many terms of (3), so that values are taken in groups."""
     atoms = values_of(updates)
     return atoms is not None and len(atoms.values) > FEW and points * len(atoms.values) > MOST_TERMS
 
@@ -177,94 +180,107 @@ def _too_many(updates: Law, points: int) -> bool:
 # ---- Integrals
 
 
-def _source(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
+def _predict_source_penalty(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
+    """Predict the source penalty with weight w."""
     updates.require_finite_mean()
     if w.start is not None:
         return _chance(copy, basis, _lags_beyond(copy, updates, w.start))
     if isinstance(copy, Never):
-        return Prediction.of(w.limit, joined([copy.basis, basis])) if w.limit < math.inf else _infinite(copy, basis)
-    law = half_line(copy)
+        return (
+            Prediction.of(w.limit, joint_basis([copy.basis, basis])) if w.limit < math.inf else _infinite(copy, basis)
+        )
+    law = half_line_law(copy)
     if not exists(law, w, 0):
         return _infinite(copy, basis, HEAVY.format(f"E[w(X)], w = {w},"))
-    return _found(copy, basis, _mean_charge(copy, law, updates, w))
+    return _from_integral(copy, basis, _mean_cost(copy, law, updates, w))
 
 
-def _mean_charge(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> Integral:
-    """E[v(X)], by (4) where it is a sum."""
+def _mean_cost(copy: InformationAge, law: HalfLine, updates: Law, w: Weight) -> Integral:
+    """Return E[v(X)], by (4) where it is a sum."""
     if isinstance(copy, PullAge) and (atoms := values_of(copy.downloads)):
         coarse = _too_many(updates, len(atoms.values))
-        atoms = atoms.grouped(GROUPS) if coarse else atoms
-        value = float(copy.downloads.rate * (atoms.weights @ charge(updates, w, atoms.values, 2)))
+        atoms = atoms.in_groups(GROUPS) if coarse else atoms
+        value = float(copy.downloads.rate * (atoms.weights @ expected_cost(updates, w, atoms.values, 2)))
         return Integral(value, COARSE * value * coarse)
-    found = Integral(math.nan, math.inf)
-    for upto in sorted({min(float(law.edges[-1]), law.scale * far) for far in SETTLED}):
+    result = Integral(math.nan, math.inf)
+    for upto in sorted({min(float(law.edges[-1]), law.scale * far) for far in FAR_ENDS}):
         edges = clean_edges(np.concatenate([law.edges, resolving_edges(updates, upto), w.edges(upto, law.scale)]), upto)
-        found = integrated(lambda x: law.density(x) * charge(updates, w, x), edges, law)
-        if found.error <= CLOSE * found.value:
+        result = integral_to_infinity(lambda x: law.density(x) * expected_cost(updates, w, x), edges, law)
+        if result.error <= SMALL_ERROR * result.value:
             break
     at = np.array([min(law.far, float(law.edges[-1]))])
-    grouped = COARSE * found.value * _too_many(updates, GAUSS * len(law.edges))
-    return Integral(found.value, found.error + grouped + law.error * float(charge(updates, w, at)[0]))
+    grouped = COARSE * result.value * _too_many(updates, GAUSS * len(law.edges))
+    return Integral(result.value, result.error + grouped + law.error * float(expected_cost(updates, w, at)[0]))
 
 
-def _update(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
+def _predict_update_penalty(copy: InformationAge, updates: Law, w: Weight, basis: Basis) -> Prediction:
+    """Predict the update penalty with weight w."""
     updates.require_finite_mean()
     return _mean_weight(copy, basis, w, updates.rate, f"E[w2(X)], w = {w},")
 
 
-def _mean_weight(copy: InformationAge, basis: Basis, w: Weight, rate: float, words: str) -> Prediction:
-    """So many times E[w2(X)], by (4) where it is a sum."""
+def _mean_weight(copy: InformationAge, basis: Basis, w: Weight, rate: float, name: str) -> Prediction:
+    """Predict `rate` times E[w2(X)], by (4) where it is a sum; `name` says what is infinite, if it is."""
     if isinstance(copy, Never):
         return _infinite(copy, basis)
-    law = half_line(copy)
+    law = half_line_law(copy)
     if not exists(law, w, 1):
-        return _infinite(copy, basis, HEAVY.format(words))
+        return _infinite(copy, basis, HEAVY.format(name))
     if isinstance(copy, PullAge) and (atoms := values_of(copy.downloads)):
         value = float(copy.downloads.rate * (atoms.weights @ w.second_integral(atoms.values)))
-        return _found(copy, basis, Integral(rate * value, 0.0))
+        return _from_integral(copy, basis, Integral(rate * value, 0.0))
     upto = float(law.edges[-1])
     edges = clean_edges(np.concatenate([law.edges, w.edges(upto, law.scale)]), upto)
-    found = integrated(lambda x: w(x) * law.tail(x), edges, law)
-    error = found.error + law.error * float(w.integral(min(law.far, upto)))
-    return _found(copy, basis, Integral(rate * found.value, rate * error))
+    integral = integral_to_infinity(lambda x: w(x) * law.tail(x), edges, law)
+    error = integral.error + law.error * float(w.integral(min(law.far, upto)))
+    return _from_integral(copy, basis, Integral(rate * integral.value, rate * error))
 
 
 def _product_edges(law: HalfLine, updates: Law, x: float) -> Array:
-    """Panels for y on which g_U(y) and H(x + y) are smooth."""
-    own = law_edges(updates)
-    upto = min(float(own[-1]), float(law.edges[-1]) - x)
-    return clean_edges(np.concatenate([own, law.edges - x]), upto) if upto > 0 else np.zeros(1)
+    """Return edges of panels for y on which g_U(y) and H(x + y) are smooth."""
+    update_edges = law_edges(updates)
+    upto = min(float(update_edges[-1]), float(law.edges[-1]) - x)
+    return clean_edges(np.concatenate([update_edges, law.edges - x]), upto) if upto > 0 else np.zeros(1)
 
 
 def _lags_beyond(copy: InformationAge, updates: Law, x: float) -> Integral:
-    """K of (1)."""
+    """Return K(x) of (1), the chance that the copy is stale for longer than x."""
     updates.require_finite_mean()
     if isinstance(copy, Never):
         return Integral(1.0, 0.0)
-    law = half_line(copy)
+    law = half_line_law(copy)
     edges = _product_edges(law, updates, x)
     if len(edges) < 2:
         return Integral(0.0, 0.0)
-    found = integrated(lambda y: updates.rate * updates.tail(y) * law.tail(x + y), edges, law)
-    return Integral(min(found.value, 1.0), found.error + law.error)
+    integral = integral_to_infinity(lambda y: updates.rate * updates.tail(y) * law.tail(x + y), edges, law)
+    return Integral(min(integral.value, 1.0), integral.error + law.error)
 
 
-# ---- What is said of them
+# ---- From integrals to predictions
 
 
-def _found(copy: InformationAge, basis: Basis, found: Integral, uncertain: float | None = None) -> Prediction:
-    """`uncertain` is that of which the accuracy of the copy's own law is a share, if not the value."""
-    whole, value = joined([copy.basis, basis]), found.value
-    stated = found.error if found.error > ROUNDING * abs(value) else 0.0
+def _from_integral(
+    copy: InformationAge, basis: Basis, integral: Integral, uncertain: float | None = None
+) -> Prediction:
+    """Return the prediction that an integral gives, with its basis and accuracy.
+
+    The accuracy of the copy's own law is a share of `uncertain`, or of the value if that is None.
+    """
+    whole, value = joint_basis([copy.basis, basis]), integral.value
+    stated = integral.error if integral.error > ROUNDING * abs(value) else 0.0
     accuracy = (value if uncertain is None else uncertain) * whole.accuracy + stated
     return Prediction(value, whole.kind, whole.source, whole.assumes, accuracy)
 
 
 def _chance(copy: InformationAge, basis: Basis, late: Integral) -> Prediction:
-    """A share of time in which the copy is late; what the copy's own law leaves open is a share of the rest."""
-    return _found(copy, basis, late, uncertain=1 - late.value)
+    """Return the prediction of a share of time in which the copy is late.
+
+    The error of the copy's own law is a share of the rest of the time.
+    """
+    return _from_integral(copy, basis, late, uncertain=1 - late.value)
 
 
 def _infinite(copy: InformationAge, basis: Basis, why: str = NEVER) -> Prediction:
-    whole = joined([copy.basis, basis])
+    """Return the prediction of an infinite value, with the reason."""
+    whole = joint_basis([copy.basis, basis])
     return Prediction(math.inf, whole.kind, whole.source, f"{whole.assumes}; {why}" if whole.assumes else why)

@@ -1,4 +1,4 @@
-"""A predicted number, with where it comes from and how far it can be trusted; or why there is none."""
+"""A predicted number with its source and accuracy, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, final, get_args
 
+import numpy as np
+
+from replnet.text.errors import FieldError
+from replnet.text.numbers import equal_fields
+
 Kind = Literal["exact", "limit", "approximation"]
 STRENGTH: tuple[Kind, ...] = get_args(Kind)  # strongest first
 
@@ -14,7 +19,7 @@ STRENGTH: tuple[Kind, ...] = get_args(Kind)  # strongest first
 @final
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a formula rests on.
+    """The source of a formula, the assumptions that it makes, and how strong it is.
 
     `accuracy` is the largest error known, as a share of the value: zero for what is exact.
     """
@@ -32,7 +37,7 @@ class Basis:
 @final
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """`value` follows from `source` if what it `assumes` holds, up to `accuracy` (absolute).
+    """A predicted value, which follows from `source` if what it `assumes` holds, up to `accuracy` (absolute).
 
     The value is NaN where `note` says why nothing is predicted.
     """
@@ -44,29 +49,43 @@ class Prediction:
     accuracy: float = 0.0
     note: str = ""
 
+    def __eq__(self, other: object) -> bool:
+        return equal_fields(self, other)
+
     @classmethod
     def of(cls, value: float, basis: Basis) -> Prediction:
+        """Return the prediction of a value on this basis."""
         return cls(float(value), basis.kind, basis.source, basis.assumes, abs(float(value)) * basis.accuracy)
 
     @property
     def known(self) -> bool:
+        """Whether a value is predicted."""
         return not math.isnan(self.value)
 
 
 class NoFormulaError(ValueError):
-    """Says why there is no prediction."""
+    """There is no prediction; the message says why."""
+
+
+CHECKED = np.errstate(over="raise", divide="raise", invalid="raise")
+"""A decorator of functions that calculate predictions: an overflow raises, rather than passing for a result."""
+WITHOUT_RESULT = (NoFormulaError, FieldError, ArithmeticError)
+"""The errors that mean that there is no formula, or none for such laws or numbers."""
 
 
 class TooLongError(NoFormulaError):
-    """There is a formula, which would take minutes."""
+    """There is a formula, but it would take minutes."""
 
 
 def unknown(why: object) -> Prediction:
+    """Return a prediction without a value, with the reason, which may be one of the errors WITHOUT_RESULT."""
+    if isinstance(why, ArithmeticError):
+        why = f"numbers too large, too small or too far apart to calculate with ({why})"
     return Prediction(math.nan, note=f"no formula: {why}")
 
 
 def mean(parts: Mapping[Prediction, float]) -> Prediction:
-    """Predictions averaged with weights: as strong as the weakest, sources named once."""
+    """Return the mean of predictions with these weights: as strong as the weakest, with each source named once."""
     if len(parts) == 1:
         return next(iter(parts))
     whole = sum(parts.values())
@@ -82,11 +101,11 @@ def mean(parts: Mapping[Prediction, float]) -> Prediction:
     )
 
 
-def joined(parts: Iterable[Basis]) -> Basis:
-    """The basis of a result that needs all of `parts`: the weakest kind, every source once."""
+def joint_basis(parts: Iterable[Basis]) -> Basis:
+    """Return the basis of a result that needs all of `parts`: the weakest kind, with each source named once."""
     parts = list(parts)
     sources = dict.fromkeys(name for part in parts for name in part.source.split("; "))
-    if "P2P eq. 28" in sources:  # of which eq. 8 is the first level
+    if "P2P eq. 28" in sources:  # eq. 8 is its first level
         sources.pop("P2P eq. 8", None)
     assumes = dict.fromkeys(words for part in parts for words in part.assumes.split("; ") if words)
     accuracy = sum(part.accuracy for part in parts)
@@ -94,4 +113,5 @@ def joined(parts: Iterable[Basis]) -> Basis:
 
 
 def weakest(kinds: Iterable[Kind]) -> Kind:
+    """Return the weakest of these kinds."""
     return max(kinds, key=STRENGTH.index)

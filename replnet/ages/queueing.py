@@ -40,30 +40,34 @@ from replnet.laws.processes.order import Ordered
 POLLACZEK_KHINCHINE = Basis("exact", "Pollaczek and Khinchine", "Poisson arrivals, a line that does not overflow")
 COUNTING = Basis("exact", "counting messages", "a line that does not overflow, or is never empty")
 LONG = Basis("limit", "counting messages", "a long line that is never empty")
-NEVER = 1e-12  # of (3) and (4): 1e-6 is neglected, and the rest is for the factor
+NEVER = 1e-12  # the chance of (3) and (4) that counts as 0: 1e-6, and the rest is for the factor
 BURST = 10  # messages of arrivals that are not Poisson taken as one, for (4)
 CELLS = 1000  # of equal probability, each taken at its shortest interval, so that (2) is not underestimated
 STEPS = 100  # of Newton's method, which comes from one side
 
 
-def needed(places: int, largest: int) -> float:
-    """The theta that makes (3) and (4) NEVER, for batches up to the largest."""
+def theta_needed(places: int, largest: int) -> float:
+    """Return the theta at which (3) and (4) are NEVER, for a line of `places` and batches up to the largest."""
     return -math.log(NEVER) / (places - largest) if places > largest else math.inf
 
 
 @lru_cache(maxsize=1024)
-def growth(law: Law, share: float, n: int, theta: float) -> float:
-    """(2), or a little more; infinite where it has no bound."""
+def arrival_exponent(law: Law, share: float, n: int, theta: float) -> float:
+    """Return the rate at which E[exp(theta M)] of arriving messages grows, by (2) or slightly above; maybe infinite.
+
+    Events come at intervals of `law`, and a `share` of them ask for n messages each.
+    """
     if theta * n > 700 or isinstance(law, Ordered):
         return math.inf
     more = share * math.expm1(theta * n)
     if isinstance(law, Exponential):
         return law.rate * more
     intervals = np.asarray(law.quantile(np.arange(CELLS) / CELLS), np.float64)
-    return _where_transform_is(1 / (1 + more), intervals)
+    return _invert_transform(1 / (1 + more), intervals)
 
 
-def _where_transform_is(value: float, intervals: npt.NDArray[np.float64]) -> float:
+def _invert_transform(value: float, intervals: npt.NDArray[np.float64]) -> float:
+    """Return the g at which E[exp(-g X)] of these equally likely intervals is `value`."""
     if np.mean(intervals == 0) >= value:
         return math.inf
     g = 0.0
@@ -76,8 +80,8 @@ def _where_transform_is(value: float, intervals: npt.NDArray[np.float64]) -> flo
     return math.inf
 
 
-def ebb(law: Law, share: float, n: int, theta: float) -> float:
-    """The term of (4), or less where arrivals are not Poisson."""
+def service_exponent(law: Law, share: float, n: int, theta: float) -> float:
+    """Return the term of (4) for these arrivals, or less where they are not Poisson."""
     if isinstance(law, Ordered):
         return 0.0
     burst = 1 if isinstance(law, Exponential) else BURST

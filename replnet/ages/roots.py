@@ -1,4 +1,4 @@
-"""Where increasing functions cross zero: rates that meet a target, prices that spend a budget."""
+"""Roots of increasing functions: rates that meet a target, prices that spend a budget."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from replnet.laws.law import Law
 
 Number = TypeVar("Number", int, float)
-Family = Callable[[float], Law]  # a rate, to the law of that rate
-End = tuple[float, float]  # a point, and what the function is there
+Family = Callable[[float], Law]  # from a rate to the law of that rate
+End = tuple[float, float]  # a point, and the value of the function there
 
-SAME = 1e-11  # of a freshness that meets its target, and of the logarithm of a rate
-CLOSE = 1e-12  # relative width of a bracket that is closed
+ROOT_TOLERANCE = 1e-11  # how far above 0 (or its target) a function counts as having just reached it
+BRACKET_WIDTH = 1e-12  # relative width of a bracket that is closed
 STEPS = 200
 FIRST_STEP, LARGEST_STEP = math.log(1.2), math.log(16.0)  # of the logarithm of a rate
-FARTHEST = math.log(1e6)  # from the start, where a target counts as out of reach
+FARTHEST = math.log(1e6)  # distance from the start at which a target counts as out of reach
 
 
 class UnreachableError(ValueError):
@@ -26,9 +26,9 @@ class UnreachableError(ValueError):
 def bracket(
     f: Callable[[float], float], start: float, step: float = 1.0, largest: float = math.inf, farthest: float = math.inf
 ) -> tuple[End, End]:
-    """Neighbouring points, f negative at the first and not at the second, by growing steps from `start`.
+    """Return two neighbouring points, f negative at the first and not at the second, by growing steps from `start`.
 
-    If there are none up to `farthest` they are the last two that were looked at.
+    If there are none up to `farthest`, they are the last two points tried.
     """
     near = start, f(start)
     way = 1 if near[1] < 0 else -1
@@ -41,9 +41,12 @@ def bracket(
 
 
 def crossing(
-    f: Callable[[float], float], low: End, high: End, *, close: float = CLOSE, enough: float = 0.0
+    f: Callable[[float], float], low: End, high: End, *, close: float = BRACKET_WIDTH, enough: float = 0.0
 ) -> tuple[End, End]:
-    """A bracket of f closed by the Illinois variant of false position, or until f is `enough` at its second end."""
+    """Return a bracket around the root of f, closed by the Illinois variant of false position.
+
+    It ends when the bracket is narrow (`close`, relatively), or f at most `enough` at its second end.
+    """
     f_low, f_high, last = low[1], high[1], 0
     for step in range(STEPS):
         a, b = low[0], high[0]
@@ -63,9 +66,9 @@ def crossing(
 
 
 def rate_for(target: float, freshness: Callable[[float], float], *, start: float = 1.0, what: str = "rate") -> float:
-    """The smallest rate at which the increasing `freshness` of it meets `target`.
+    """Return the smallest rate at which the increasing function `freshness` meets `target`; 0 if it does at any rate.
 
-    Raises UnreachableError if no rate does, 0 if freshness meets the target without any.
+    Raises UnreachableError if no rate meets it. `what` names the rate in that message.
     """
     if not 0 < target < 1:
         raise ValueError(f"target {target:g}: a freshness is above 0 and below 1")
@@ -80,11 +83,11 @@ def rate_for(target: float, freshness: Callable[[float], float], *, start: float
         raise UnreachableError(f"freshness {target:g} cannot be met: {reached}")
     if low[0] < middle - FARTHEST:
         return 0.0
-    return math.exp(crossing(over, low, high, enough=SAME)[1][0])
+    return math.exp(crossing(over, low, high, enough=ROOT_TOLERANCE)[1][0])
 
 
-def narrowed(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
-    """The number next to the edge between one that is fine and one that is not, on the side where they are fine.
+def bisect_edge(inside: Number, outside: Number, fine: Callable[[Number], bool], close: float = 0.0) -> Number:
+    """Return the value next to the edge of what is fine, on the fine side, between `inside` (fine) and `outside` (not).
 
     Whole numbers are halved until they are neighbours, others in logarithms until they are `close`, relatively.
     """

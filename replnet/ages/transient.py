@@ -1,7 +1,7 @@
-"""Information ages at a time t after something has happened, where that is no longer, or not yet, stationary.
+"""Information ages at a time t after a fresh start or a fault, while they are not stationary (again).
 
-A copy has data of age x or less iff such data have found a way to it within the last x units of time. What happened
-takes ways away, or adds the one from time zero:
+A copy has data of age x or less iff such data have found a way to it within the last x units of time. A fault takes
+ways away, and a fresh start adds the one from time zero:
 
     all copies were fresh at time zero      X_t = min(X, t)                                          (1)
     there were no copies at time zero       X_t is X given that X < t, and there is one with P(X < t)    (2)
@@ -20,17 +20,17 @@ import numpy as np
 
 from replnet.ages.information_age import InformationAge
 from replnet.ages.panels import Scales
-from replnet.ages.prediction import Basis, joined
+from replnet.ages.prediction import Basis, joint_basis
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array
 
 SINCE = Basis("exact", "ways since the begin", "stationary but for how it began")
 CUT = Basis("exact", "Poisson downloads outside of the cut", "")
-RAMP = 1e-5  # of t, on each side of it, over which the tail falls that has no density where it does so all at once
+RAMP = 1e-5  # share of t, on each side of t, over which the tail is made to fall where it jumps, for a density
 
 
-def _upto(scales: Scales, t: float) -> Scales:
-    """Those below t, and t."""
+def _scales_until(scales: Scales, t: float) -> Scales:
+    """Return the breaks and marks below t, and t."""
     breaks = tuple(sorted({point for point in scales.breaks if point < t} | {t}))
     return Scales(breaks, tuple(point for point in scales.marks if point < t) or (t,))
 
@@ -38,14 +38,14 @@ def _upto(scales: Scales, t: float) -> Scales:
 @final
 @dataclass(frozen=True, eq=False)
 class SinceFresh(InformationAge):
-    """(1)"""
+    """The age (1), at a time t after all copies were fresh."""
 
     copy: InformationAge
     t: float
 
     @property
     def basis(self) -> Basis:
-        return joined([self.copy.basis, SINCE])
+        return joint_basis([self.copy.basis, SINCE])
 
     @property
     def latest(self) -> InformationAge:
@@ -61,21 +61,21 @@ class SinceFresh(InformationAge):
 
     @property
     def scales(self) -> Scales:
-        own = _upto(self.copy.scales, self.t * (1 - RAMP))
-        return Scales((*own.breaks, self.t * (1 + RAMP)), own.marks)
+        scales = _scales_until(self.copy.scales, self.t * (1 - RAMP))
+        return Scales((*scales.breaks, self.t * (1 + RAMP)), scales.marks)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SinceEmpty(InformationAge):
-    """(2), of the copies that there are."""
+    """The age (2) of the copies that exist at a time t after there were none."""
 
     copy: InformationAge
     t: float
 
     @property
     def basis(self) -> Basis:
-        return joined([self.copy.basis, SINCE])
+        return joint_basis([self.copy.basis, SINCE])
 
     @property
     def present(self) -> float:
@@ -91,13 +91,13 @@ class SinceEmpty(InformationAge):
 
     @property
     def scales(self) -> Scales:
-        return _upto(self.copy.scales, self.t)
+        return _scales_until(self.copy.scales, self.t)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SinceCut(InformationAge):
-    """(3), where the cut began and ended so long ago; it may not have ended yet."""
+    """The age (3) after a cut that began `began` ago and ended `ended` ago (below 0: it has not ended yet)."""
 
     downloads: Exponential
     began: float
@@ -111,6 +111,6 @@ class SinceCut(InformationAge):
 
     @property
     def scales(self) -> Scales:
-        own, points = Scales.of(self.downloads), (max(self.ended, 0.0), self.began)
-        breaks = tuple(sorted({*own.breaks, *(point for point in points if point > 0)}))
-        return Scales(breaks, tuple(self.began + mark for mark in own.marks) + own.marks)
+        scales, points = Scales.of(self.downloads), (max(self.ended, 0.0), self.began)
+        breaks = tuple(sorted({*scales.breaks, *(point for point in points if point > 0)}))
+        return Scales(breaks, tuple(self.began + mark for mark in scales.marks) + scales.marks)

@@ -1,4 +1,4 @@
-"""What an age costs: weight functions w and their repeated integrals (Staleness II-C, eq. 24).
+"""Weight functions w, the cost of an age, and their repeated integrals (Staleness II-C, eq. 24).
 
     w1 = w,   w2(x) = integral of w from 0 to x,   w3(x) = integral of w2 from 0 to x          (1)
 
@@ -23,19 +23,19 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import Curve, Extended, fit, panel_points
+from replnet.ages.curve import Curve, GrowingCurve, fit, panel_points
 from replnet.laws.law import Array
-from replnet.text.arithmetic import Function, compiled
+from replnet.text.arithmetic import Function, compile_function
 from replnet.text.errors import FieldError, finite
 from replnet.text.grammar import number
 
 FIELD = "weight"
-STEP = 4.0  # from a panel to the next: powers keep 12 digits across it
+STEP = 4.0  # factor from a panel to the next: powers keep 12 digits across it
 SMALL = 0.05  # where closed forms lose digits to cancellation and their series takes over
 TERMS = np.arange(2, 14)
-GRADED = 2.0**-24  # of the scale, where panels towards a singular 0 end
-DIGITS = 1e-12  # of a panel of an expression, relative to its largest value
-FAINT = 1e-3  # of the largest value below age 1
+GRADED = 2.0**-24  # share of the scale where panels towards a singular 0 end
+DIGITS = 1e-12  # error of a panel of an expression, relative to its largest value
+FAINT = 1e-3  # share of the largest value below age 1: smaller values are resolved no further
 GRID = np.append(0.0, 2.0 ** np.arange(-60, 61))  # where expressions are checked
 FAR = 1e300
 
@@ -48,8 +48,8 @@ class Weight:
     """A non-negative function w of ages from 0 on, with the integrals of (1).
 
     `edges(upto, scale)` are points on (0, upto) between which w is smooth enough for quadrature of ages of about
-    `scale`, `limit` is w at infinity, and `start` the age from which on w is 1 if it is 0 before. A measure never
-    decreases (Staleness V-B).
+    `scale`, `limit` is w at infinity, and `start` the age from which on w is 1 if it is 0 before. A measure
+    (`is_measure`) never decreases (Staleness V-B).
     """
 
     text: str
@@ -63,26 +63,28 @@ class Weight:
         return self.text
 
     def __call__(self, x: Array) -> Array:
+        """Return w(x)."""
         return self.orders[0](x)
 
     def integral(self, x: Array) -> Array:
-        """w2(x)."""
+        """Return w2(x), the integral of w from 0 to x."""
         return self.orders[1](x)
 
     def second_integral(self, x: Array) -> Array:
-        """w3(x)."""
+        """Return w3(x), the integral of w2 from 0 to x."""
         return self.orders[2](x)
 
 
-def graded(upto: float, start: float, step: float = STEP) -> Array:
-    """Points from `start` to `upto`, each `step` times the last."""
+def geometric_points(upto: float, start: float, step: float = STEP) -> Array:
+    """Return the points from `start` to `upto`, each `step` times the last."""
     if start >= upto:
         return np.empty(0)
-    return start * step ** np.arange(math.ceil(math.log(upto / start, step)))
+    points = start * step ** np.arange(math.ceil(math.log(upto / start, step)))
+    return np.asarray(points[points < upto])  # rounding of the logarithm may have added `upto` itself
 
 
 def power(n: float = 0.0) -> Weight:
-    """x^n; the constant 1 where n is 0."""
+    """Return the weight x^n; the constant 1 where n is 0."""
     if finite("exponent", n) < 0:
         raise FieldError("exponent", f"{n:g} makes a weight infinite at 0", "0 or more")
     plain = n == int(n) < 12
@@ -93,14 +95,14 @@ def power(n: float = 0.0) -> Weight:
             lambda x: np.power(np.asarray(x, dtype=float), n + 1) / (n + 1),
             lambda x: np.power(np.asarray(x, dtype=float), n + 2) / ((n + 1) * (n + 2)),
         ),
-        lambda upto, scale: np.empty(0) if plain else graded(upto, scale * GRADED),
+        lambda upto, scale: np.empty(0) if plain else geometric_points(upto, scale * GRADED),
         limit=math.inf if n else 1.0,
         start=None if n else 0.0,
     )
 
 
 def threshold(start: float) -> Weight:
-    """1 from `start` on, 0 before."""
+    """Return the weight that is 1 from age `start` on, and 0 before."""
     if finite("threshold", start) < 0:
         raise FieldError("threshold", f"{start:g} is negative", "an age of 0 or more")
     return Weight(
@@ -117,7 +119,7 @@ def threshold(start: float) -> Weight:
 
 
 def _log_integral(x: Array) -> Array:
-    """(1+x) log(1+x) - x."""
+    """Return (1+x) log(1+x) - x."""
     x = np.asarray(x, dtype=float)
     value = np.asarray((1 + x) * np.log1p(x) - x)
     small = x[x < SMALL][:, None]
@@ -126,7 +128,7 @@ def _log_integral(x: Array) -> Array:
 
 
 def _log_second_integral(x: Array) -> Array:
-    """(1+x)^2 log(1+x) / 2 - x/2 - 3 x^2 / 4."""
+    """Return (1+x)^2 log(1+x) / 2 - x/2 - 3 x^2 / 4."""
     x = np.asarray(x, dtype=float)
     value = np.asarray((1 + x) ** 2 * np.log1p(x) / 2 - x / 2 - 0.75 * x**2)
     small = x[x < SMALL][:, None]
@@ -135,7 +137,8 @@ def _log_second_integral(x: Array) -> Array:
 
 
 def _from_half(upto: float, scale: float) -> Array:
-    return graded(upto, 0.5)
+    """Return the points from 1/2 on between which 1/(1+x) and log(1+x) are smooth."""
+    return geometric_points(upto, 0.5)
 
 
 ONE, AGE = power(0.0), power(1.0)
@@ -150,8 +153,8 @@ LOGARITHM = Weight("log(1+x)", (np.log1p, _log_integral, _log_second_integral), 
 
 
 def expression(text: str) -> Weight:
-    """Any arithmetic of x, as text."""
-    w = compiled(text, FIELD)
+    """Return the weight that an arithmetic expression of x gives."""
+    w = compile_function(text, FIELD)
     on_grid = np.asarray(w(GRID))
     if (wrong := np.isnan(on_grid) | (on_grid < 0)).any():
         x = float(GRID[wrong][0])
@@ -161,12 +164,14 @@ def expression(text: str) -> Weight:
     near, far = (float(w(x)) for x in (FAR**0.5, FAR))
     # What still moves over 150 powers of ten grows without bound, or vanishes.
     limit = far if abs(far - near) <= 1e-9 * near else math.inf if far > near else 0.0
-    known = Extended(lambda upto: relative_fit(w, np.array([0.0, *graded(upto, GRID[1], 2.0), upto])))
+    growing_curve = GrowingCurve(
+        lambda upto: relative_fit(w, np.array([0.0, *geometric_points(upto, GRID[1], 2.0), upto]))
+    )
 
     def curve(x: Array) -> Curve:
-        return known.upto(max(float(np.max(x, initial=0.0)), 1.0))
+        return growing_curve.cover(max(float(np.max(x, initial=0.0)), 1.0))
 
-    def integrated(x: Array, times: int) -> Array:
+    def integrate(x: Array, times: int) -> Array:
         whole = curve(x)
         last = whole.edges[-1]  # before the largest x where w overflows
         for _ in range(times):
@@ -177,14 +182,14 @@ def expression(text: str) -> Weight:
         points = curve(upto).edges
         return points[(points > scale * GRADED) & (points < upto)]
 
-    orders = (w, lambda x: integrated(x, 1), lambda x: integrated(x, 2))
+    orders = (w, lambda x: integrate(x, 1), lambda x: integrate(x, 2))
     with np.errstate(invalid="ignore"):  # where it overflows
         rises = bool((np.diff(on_grid) >= 0).all())
     return Weight(text, orders, edges, limit, is_measure=rises)
 
 
 def relative_fit(f: Function, edges: Array) -> Curve:
-    """`f` as a curve whose panels are right to DIGITS of their own size, up to where f overflows."""
+    """Return `f` as a curve whose panels are right to DIGITS of their own size, up to where f overflows."""
     whole = np.isfinite(f(panel_points(edges[:-1], edges[1:]))).all(axis=1)
     edges = edges[: len(whole) + 1 if whole.all() else int(np.argmin(whole)) + 1]
     sizes = np.abs(f(panel_points(edges[:-1], edges[1:]))).max(axis=1)
@@ -210,18 +215,18 @@ _THRESHOLD = re.compile(r"threshold\((.*)\)")
 
 
 def weight(text: str | float | Weight) -> Weight:
-    """The weight that `text` names: a closed form where it is one of those above, else an expression."""
+    """Return the weight that `text` names: a closed form where it is one of those above, else an expression."""
     if isinstance(text, Weight):
         return text
     plain = re.sub(r"\s+", "", str(text))
     if plain in NAMED:
         return NAMED[plain]
-    if found := _POWER.fullmatch(plain):
-        return power(float(found[1] or 1))
-    if found := _THRESHOLD.fullmatch(plain):
+    if match := _POWER.fullmatch(plain):
+        return power(float(match[1] or 1))
+    if match := _THRESHOLD.fullmatch(plain):
         try:
-            start = float(found[1])
+            start = float(match[1])
         except ValueError as error:
-            raise FieldError(FIELD, f"{found[1]!r} is not an age", "threshold(2), for example") from error
+            raise FieldError(FIELD, f"{match[1]!r} is not an age", "threshold(2), for example") from error
         return threshold(start)
     return expression(str(text).strip())

@@ -2,7 +2,7 @@
 
 Commands:
 
-    main           the command `replnet`: options that several share, exit codes, what becomes of errors
+    main           the command `replnet`: options that several share, exit codes, messages for errors
     networks       predict, run, network, size, formula
     design         design: from a target to a network
     thresholds     demands on a result, such as 'freshness > 0.9'
@@ -17,11 +17,17 @@ Commands:
 What they write:
 
     output         lines and tables, JSON and CSV; results and sweeps
-    explanation    what --explain adds to a table: what its words mean, and how its numbers came about
+    explanation    what --explain adds to a table: what its words mean, and where its numbers come from
     progress       what is shown while something takes long
 """
 
-from replnet.cli import design, doctor, experiments, networks, observe, starting, traces, ui
-from replnet.cli.main import main
+import sys
+
+try:
+    from replnet.cli import design, doctor, experiments, networks, observe, starting, traces, ui
+    from replnet.cli.main import main
+except KeyboardInterrupt:  # before `main` is there to say so
+    sys.stderr.write("interrupted\n")
+    raise SystemExit(3) from None
 
 __all__ = ["design", "doctor", "experiments", "main", "networks", "observe", "starting", "traces", "ui"]

@@ -15,25 +15,30 @@ from typing import Any
 import click
 
 
-def completing(*kinds: str, files: bool = False) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """Names of these kinds that begin with what is there already, and files of the shell's own finding."""
+def name_completer(*kinds: str, files: bool = False) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Return a function that completes a name: it lists names of these kinds that begin with the letters typed so far.
 
-    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+    With `files`, the shell offers its files as well.
+    """
+
+    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[Any]:
+        """Return the completions of the letters typed so far."""
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name) for kind in kinds for name in _names(kind) if name.startswith(begun)]
-        return [*found, CompletionItem(begun, type="file")] if files else found
+        items = [CompletionItem(name) for kind in kinds for name in _names(kind) if name.startswith(typed)]
+        return [*items, CompletionItem(typed, type="file")] if files else items
 
     return complete
 
 
 def _names(kind: str) -> Iterable[str]:
+    """Return all names of a kind: metrics, formulas, networks or experiments."""
     from replnet.text.documents import shipped_names
 
     if kind == "metrics":
-        from replnet.measure.row import on_request
+        from replnet.measure.row import metrics_on_request
 
-        return list(on_request())
+        return list(metrics_on_request())
     if kind == "formulas":
         from replnet.papers.formula import formulas
 

@@ -1,4 +1,4 @@
-"""The command `doctor`: what is installed, what room there is, whether the engines work, and how fast."""
+"""The command `doctor`: what is installed, how much room there is, whether the engines work, and how fast."""
 
 from __future__ import annotations
 
@@ -14,8 +14,19 @@ from replnet.cli.main import DIFFERS, EPILOG, FINE, commands
 from replnet.cli.output import echo
 from replnet.version import __version__
 
-NEEDED = ("numpy", "numba", "scipy", "networkx", "pandas", "pyarrow", "pydantic", "ruamel.yaml", "click", "rich")
-ROOM = 1e9  # bytes on the disk that a large sweep, or a trace of some million events, may take
+REQUIRED_PACKAGES = (
+    "numpy",
+    "numba",
+    "scipy",
+    "networkx",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "ruamel.yaml",
+    "click",
+    "rich",
+)
+DISK_NEEDED = 1e9  # bytes that a large sweep, or a trace of some million events, may take
 
 
 @commands.command(epilog=EPILOG)
@@ -25,35 +36,43 @@ def doctor(address: str | None) -> int:
     import platform
 
     echo(f"replnet {__version__}, Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} CPUs")
-    checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_library, NEEDED)]
-    checks += [*_extras(), *_disk(), _kernels(), *_engines(), *(_cluster(address) if address else ())]
+    checks = [(sys.version_info >= (3, 11), "Python 3.11 or newer"), *map(_check_package, REQUIRED_PACKAGES)]
+    checks += [
+        *_check_extras(),
+        *_check_disk(),
+        _check_kernels(),
+        *_check_engines(),
+        *(_check_cluster(address) if address else ()),
+    ]
     for good, words in checks:
         echo(f"  {'ok  ' if good else 'FAIL'}  {words}")
     return FINE if all(good for good, _ in checks) else DIFFERS
 
 
-def _cluster(address: str) -> Iterator[tuple[bool, str]]:
+def _check_cluster(address: str) -> Iterator[tuple[bool, str]]:
+    """Yield, for each node of a Ray cluster, whether it can work, and what it is like in words."""
     from replnet.live.cluster_check import check_cluster
 
-    for one in check_cluster(address):
-        node = one.node
+    for check in check_cluster(address):
+        node = check.node
         if node.unfit or not node.cpus:
             yield not node.unfit, f"{node}: {node.unfit or 'no CPUs for jobs, left alone'}"
             continue
-        assert node.found
-        assert one.offset
-        assert one.costs
-        code = "" if node.up_to_date else " of other sources" if node.found.replnet else " missing"
-        has = f"Python {node.found.python}, replnet{code or ' as here'}{' (ours travels with the job)' if code else ''}"
+        assert node.software
+        assert check.offset
+        assert check.costs
+        code = "" if node.up_to_date else " of other sources" if node.software.replnet else " missing"
+        travels = " (ours travels with the job)" if code else ""
+        has = f"Python {node.software.python}, replnet{code or ' as here'}{travels}"
         room = f"CPUs {node.cpus:g}, memory {node.memory / 1e9:.1f} GB"
-        clock = f"clock {1e3 * one.offset.seconds:+.2f} ± {1e3 * one.offset.error:.2f} ms"
-        messages = (
-            f"{1e3 * one.costs.latency:.2g} ms to a batch of messages, {1e6 * one.costs.message:.0f} µs to a message"
-        )
+        clock = f"clock {1e3 * check.offset.seconds:+.2f} ± {1e3 * check.offset.error:.2f} ms"
+        costs = check.costs
+        messages = f"{1e3 * costs.latency:.2g} ms to a batch of messages, {1e6 * costs.message:.0f} µs to a message"
         yield True, f"{node}: {has}; {room}; {clock}; {messages}"
 
 
-def _library(name: str) -> tuple[bool, str]:
+def _check_package(name: str) -> tuple[bool, str]:
+    """Return whether a package is installed, and its version in words."""
     from importlib import metadata
 
     try:
@@ -62,21 +81,21 @@ def _library(name: str) -> tuple[bool, str]:
         return False, f"{name} is missing (pip install {name})"
 
 
-def _extras() -> Iterator[tuple[bool, str]]:
-    """Not to have them is no fault; to have them and not to be able to use them is."""
-    from replnet.text.extras import EXTRAS, installed
+def _check_extras() -> Iterator[tuple[bool, str]]:
+    """Yield the checks of optional packages: one may be missing, but one that is there must be usable."""
+    from replnet.text.extras import EXTRAS, is_installed
 
     for module, (name, extra) in EXTRAS.items():
-        if installed(module):
-            good, words = _library(module)
+        if is_installed(module):
+            good, words = _check_package(module)
             yield good, words
         else:
             yield True, f"without {name} (pip install 'replnet[{extra}]' brings it)"
-    if installed("matplotlib"):
+    if is_installed("matplotlib"):
         from replnet.network.pictures.drawing import FONT, has_font
 
         yield has_font(), f"pictures are written in {FONT}"
-    if installed("ray"):
+    if is_installed("ray"):
         address = os.environ.get("RAY_ADDRESS")
         yield (
             True,
@@ -84,25 +103,31 @@ def _extras() -> Iterator[tuple[bool, str]]:
         )
 
 
-def _disk() -> Iterator[tuple[bool, str]]:
+def _check_disk() -> Iterator[tuple[bool, str]]:
+    """Yield whether there is room on the disk, in the working directory and for temporary files."""
     import tempfile
 
-    for what, folder in (("here", "."), ("for temporary files", tempfile.gettempdir())):
+    for purpose, folder in (("here", "."), ("for temporary files", tempfile.gettempdir())):
         free = shutil.disk_usage(folder).free
         writable = os.access(folder, os.W_OK)
-        yield free > ROOM and writable, f"{free / 1e9:,.0f} GB of disk {what}{'' if writable else ', not writable'}"
+        yield (
+            free > DISK_NEEDED and writable,
+            f"{free / 1e9:,.0f} GB of disk {purpose}{'' if writable else ', not writable'}",
+        )
 
 
-def _kernels() -> tuple[bool, str]:
-    from replnet.compiler import kept_in
+def _check_kernels() -> tuple[bool, str]:
+    """Return whether compiled kernels can be kept, and where."""
+    from replnet.compiler import cache_folder
 
-    folder = kept_in(os.path.join("engines", "passes.py"))
+    folder = cache_folder(os.path.join("engines", "passes.py"))
     if folder is None:
         return False, "kernels can be kept nowhere (NUMBA_CACHE_DIR: a folder that can be written)"
     return True, f"kernels are kept in {folder}"
 
 
-def _engines() -> list[tuple[bool, str]]:
+def _check_engines() -> list[tuple[bool, str]]:
+    """Emulate a small network by each engine, and return whether the results are right, with the speed in words."""
     from replnet.network.network import cooperative
     from replnet.study.emulate import emulate
     from replnet.study.result import instructions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.completion import completing
+from replnet.cli.completion import name_completer
 from replnet.cli.explanation import explain_sweep
 from replnet.cli.main import (
     BUDGET,
@@ -18,14 +18,23 @@ from replnet.cli.main import (
     FINE,
     INCOMPLETE,
     STRICT,
-    code_of,
     commands,
-    formats,
-    overriding,
-    workers,
+    exit_code,
+    format_option,
+    override_option,
+    worker_options,
 )
-from replnet.cli.output import echo, print_json, print_table, say, sweep_data, write, write_outlook, write_sweep
-from replnet.cli.progress import progress, watched, working
+from replnet.cli.output import (
+    echo,
+    print_json,
+    print_statements,
+    print_table,
+    sweep_data,
+    write,
+    write_forecast,
+    write_sweep,
+)
+from replnet.cli.progress import progress, progress_lines, show_sweep
 from replnet.text.numbers import number, plain, span, text
 
 if TYPE_CHECKING:
@@ -33,22 +42,22 @@ if TYPE_CHECKING:
     from replnet.study.sweeps.sweep import Sweep, SweepProgress
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
-FORMAT = formats("markdown")
+FORMAT = format_option("markdown")
 
 
 @commands.command()
-@click.argument("experiment", required=False, shell_complete=completing("experiments", files=True))
+@click.argument("experiment", required=False, shell_complete=name_completer("experiments", files=True))
 @click.option("-o", "--output", type=FOLDER, help="The run directory; one of the same experiment is carried on with.")
-@overriding(
+@override_option(
     "Override a value, a field of the network or a setting, such as -s B=30, -s polls.rate=4, "
     "-s run.precision=0.01; a list or range makes an axis: -s peers=1,2,3, -s k=1:9, -s replicas=10:500:30log. "
     "Repeatable."
 )
 @click.option("--zip", "zips", multiple=True, metavar="A,B", help="Axes that move together. Repeatable.")
-@click.option("--quick", is_flag=True, help="With what the section `quick` of the file says.")
-@click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
-@click.option("--resume", type=FOLDER, help="Carry on with this run directory, which says itself what was asked.")
-@workers
+@click.option("--quick", is_flag=True, help="Use the settings in the section `quick` of the file.")
+@click.option("--dry-run", is_flag=True, help="Print how much time and memory it would take, and run nothing.")
+@click.option("--resume", type=FOLDER, help="Carry on with this run directory, which records what was asked.")
+@worker_options
 @BUDGET
 @STRICT
 @EXPLAIN
@@ -62,28 +71,28 @@ def sweep(
     the same command carries on.
     """
     pool = {name: options.pop(name) for name in ("workers", "address", "budget")}
-    with working("reading the experiment"):
-        asked = _asked(resume, **options)
-        asked.cells()
+    with progress_lines("reading the experiment"):
+        loaded = _load(resume, **options)
+        loaded.cells()
     if output is not None and resume is not None:
         raise click.UsageError("--resume is the run directory: leave out -o")
     folder = output or resume
     if dry_run:
-        return _plan(asked, folder, pool["workers"])
-    found = _run(asked, folder, asked.name, **pool)
-    write_sweep(found, form)
+        return _plan(loaded, folder, pool["workers"])
+    result = _run(loaded, folder, loaded.name, **pool)
+    write_sweep(result, form)
     if explain:
-        explain_sweep(found)
-    say(found)
-    if found.incomplete and folder is not None:
+        explain_sweep(result)
+    print_statements(result)
+    if result.incomplete and folder is not None:
         echo(f"carry on with: replnet sweep --resume {folder}", err=True)
-    return code_of(found, strict=strict)
+    return exit_code(result, strict=strict)
 
 
-def _asked(
+def _load(
     resume: Path | None, experiment: str | None, overrides: Sequence[str], zips: Sequence[str], quick: bool
 ) -> Experiment:
-    """The experiment of a file with its overrides, or of a run directory."""
+    """Load the experiment of a file with its overrides, or the one of a run directory."""
     from replnet.study.experiment.experiment import load_experiment
     from replnet.study.sweeps.sweep import Sweep
 
@@ -94,65 +103,65 @@ def _asked(
         raise click.UsageError("give an EXPERIMENT, or --resume with a run directory")
     if overrides or zips or quick:
         raise click.UsageError("a run directory says itself what was asked: leave out -s, --zip and --quick")
-    found = Sweep.read(resume)
-    if found.paths:
+    sweep = Sweep.read(resume)
+    if sweep.paths:
         raise click.UsageError(f"{resume} is the directory of one run: the same replnet run carries on with it")
-    return found.experiment
+    return sweep.experiment
 
 
-def _run(asked: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
-    """The cells that are not finished, in sight of the user."""
+def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
+    """Run the cells that are not finished, and show the progress."""
     from replnet.study.sweeps.sweep import sweep
 
-    with _watched(title) as look:
-        return sweep(asked, folder, progress=look, **pool)
+    with _show_sweep(title) as report:
+        return sweep(experiment, folder, progress=report, **pool)
 
 
 @contextmanager
-def _watched(title: str) -> Iterator[SweepProgress | None]:
-    """In sight of the user, who is told what to do where Ray is lost."""
+def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
+    """Yield a callback that shows the progress of a sweep; if Ray is lost, add to the error how to carry on."""
     from replnet.study.sweeps.sweep import RayLost
 
-    with watched(title) as look:
+    with show_sweep(title) as report:
         try:
-            yield look
+            yield report
         except RayLost as error:
             error.add_note("what is finished is kept; the same command carries on")
             raise
 
 
-def _plan(asked: Experiment, folder: Path | None, workers: int | None) -> int:
-    """Of a dry run, on stdout."""
-    from replnet.study.sweeps.forecast import outlook
-    from replnet.study.sweeps.sweep import known
+def _plan(experiment: Experiment, folder: Path | None, workers: int | None) -> int:
+    """Print what a sweep would take, as a dry run does, and return the exit code."""
+    from replnet.study.sweeps.forecast import forecast
+    from replnet.study.sweeps.sweep import earlier_run
 
-    cells = asked.cells()
+    cells = experiment.cells()
     with progress() as report:
-        there = known(folder, asked) if folder else None
-        found = outlook(cells, there.records if there else {}, report)
-    for axis in asked.axes:
-        some = [str(value) for value in axis.values]
-        few = some if len(some) <= 8 else [*some[:3], "...", some[-1]]
-        echo(f"{axis.name}: {', '.join(few)} ({len(some)})")
-    echo(f"cells: {found.cells:,}" + (f", of which {found.finished:,} are finished" if found.finished else ""))
-    write_outlook(found, f"a glance at {found.sampled} of the cells", workers)
-    return INCOMPLETE if found.failed else FINE
+        finished = earlier_run(folder, experiment) if folder else None
+        expected = forecast(cells, finished.records if finished else {}, report)
+    for axis in experiment.axes:
+        values = [str(value) for value in axis.values]
+        shown_values = values if len(values) <= 8 else [*values[:3], "...", values[-1]]
+        echo(f"{axis.name}: {', '.join(shown_values)} ({len(values)})")
+    echo(f"cells: {expected.cells:,}" + (f", of which {expected.finished:,} are finished" if expected.finished else ""))
+    write_forecast(expected, f"a glance at {expected.sampled} of the cells", workers)
+    return INCOMPLETE if expected.failed else FINE
 
 
 @commands.command()
 @click.argument("folder", type=FOLDER)
 def status(folder: Path) -> int:
-    """How far the sweep or the run in FOLDER is."""
+    """Say how far the sweep or the run in FOLDER is."""
     from replnet.study.sweeps.sweep import Sweep
 
-    found = Sweep.read(folder)
-    echo(f"{found.experiment.name}: {found.experiment.title}")
-    echo(found.about["note"])
-    values = {cell.key: cell.values for cell in found.cells}
-    for key, why in found.failures.items():
+    sweep = Sweep.read(folder)
+    echo(f"{sweep.experiment.name}: {sweep.experiment.title}")
+    echo(sweep.about["note"])
+    values = {cell.key: cell.values for cell in sweep.cells}
+    for key, why in sweep.failures.items():
         echo(f"failed: {', '.join(f'{name} = {value}' for name, value in values.get(key, {}).items())}: {why}")
-    say(found)
-    return INCOMPLETE if found.incomplete else FINE
+    print_statements(sweep)
+    return INCOMPLETE if sweep.incomplete else FINE
 
 
 @commands.command()
@@ -166,13 +175,13 @@ def report(folder: Path, output: Path | None) -> int:
     from replnet.report.section import section_of
     from replnet.study.sweeps.finished import Sweep
 
-    with working("reading the run, and drawing its figures"):
-        found = Sweep.read(folder)
-        page = write_report(output or folder / "report", [section_of(found)], found.experiment.title, found.provenance)
+    with progress_lines("reading the run, and drawing its figures"):
+        sweep = Sweep.read(folder)
+        page = write_report(output or folder / "report", [section_of(sweep)], sweep.experiment.title, sweep.provenance)
     echo(page)
-    if found.incomplete:
-        echo(f"incomplete: {found.incomplete}", err=True)
-    return INCOMPLETE if found.incomplete else FINE
+    if sweep.incomplete:
+        echo(f"incomplete: {sweep.incomplete}", err=True)
+    return INCOMPLETE if sweep.incomplete else FINE
 
 
 @commands.command()
@@ -180,31 +189,31 @@ def report(folder: Path, output: Path | None) -> int:
 @click.argument("second", type=FOLDER)
 @FORMAT
 def compare(first: Path, second: Path, form: str) -> int:
-    """The difference FIRST - SECOND of two runs, cell by cell, with its interval.
+    """Print the difference FIRST - SECOND of two runs, cell by cell, with its interval.
 
     Runs of equal seeds share their random numbers, and are compared replication by replication.
     """
-    from replnet.study.sweeps.judged_table import DIFFERENCES, differences
+    from replnet.study.sweeps.judged_table import DIFFERENCES, compare_sweeps
     from replnet.study.sweeps.sweep import Sweep
 
-    one, other = Sweep.read(first), Sweep.read(second)
-    axes, rows, verdict = differences(one, other)
+    minuend, subtrahend = Sweep.read(first), Sweep.read(second)
+    axes, rows, verdict = compare_sweeps(minuend, subtrahend)
     columns = [*axes, *DIFFERENCES]
     numbers = {"first", "second", "difference", "ci_low", "ci_high"}
-    shown = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
+    lines = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
-    write(form, lambda: data, columns, rows, lambda: print_table(columns, shown, form))
-    if one.about["instructions"] != other.about["instructions"]:
+    write(form, lambda: data, columns, rows, lambda: print_table(columns, lines, form))
+    if minuend.about["instructions"] != subtrahend.about["instructions"]:
         echo("note: the runs were computed with different instructions: last digits may differ", err=True)
     echo(f"{len(rows):,} rows in both; overall: {verdict or 'nothing to judge'}", err=True)
     return DIFFERS if verdict == "differ" else FINE
 
 
 @commands.command()
-@click.argument("names", nargs=-1, shell_complete=completing("experiments"))
-@click.option("--quick", is_flag=True, help="In minutes, with wider intervals.")
+@click.argument("names", nargs=-1, shell_complete=name_completer("experiments"))
+@click.option("--quick", is_flag=True, help="Take minutes, with wider intervals.")
 @click.option("-o", "--output", type=FOLDER, help="Where runs and the report go.  [default: reproduced]")
-@workers
+@worker_options
 @BUDGET
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
@@ -215,21 +224,22 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     require_extra("matplotlib", "reproduce")  # before it has run for minutes
     folder = output or Path("reproduced-quick" if quick else "reproduced")
 
-    def ended(one: Sweep, seconds: float) -> None:
-        echo(f"{one.experiment.name}: {one.verdict or 'done'} in {span(seconds)}", err=True)
+    def report_sweep(sweep: Sweep, seconds: float) -> None:
+        """Say what came out of an experiment, and how long it took."""
+        echo(f"{sweep.experiment.name}: {sweep.verdict or 'done'} in {span(seconds)}", err=True)
 
-    found = reproduce(*names, quick=quick, out=folder, watching=_watched, ended=ended, **pool)
+    reproduction = reproduce(*names, quick=quick, out=folder, watching=_show_sweep, ended=report_sweep, **pool)
     if form == "json":
-        print_json([sweep_data(one) for one in found.sweeps])
+        print_json([sweep_data(sweep) for sweep in reproduction.sweeps])
     elif form == "csv":
-        for one in found.sweeps:
-            write_sweep(one, form)
+        for sweep in reproduction.sweeps:
+            write_sweep(sweep, form)
     else:
-        print_table(COLUMNS, [[text(row[name]) for name in COLUMNS] for row in found.rows], form)
-    for one in found.sweeps:
-        say(one)
-    echo(f"in all: {found.words}", err=True)
-    echo(f"report: {found.page}", err=True)
-    if found.incomplete:
+        print_table(COLUMNS, [[text(row[name]) for name in COLUMNS] for row in reproduction.rows], form)
+    for sweep in reproduction.sweeps:
+        print_statements(sweep)
+    echo(f"in all: {reproduction.words}", err=True)
+    echo(f"report: {reproduction.page}", err=True)
+    if reproduction.incomplete:
         echo("carry on with: the same command", err=True)
-    return code_of(*found.sweeps)
+    return exit_code(*reproduction.sweeps)

@@ -1,4 +1,4 @@
-"""What `--explain` adds to a table, on stderr: what its words mean, and how each of its numbers came about."""
+"""What `--explain` adds to a table, on stderr: what its words mean, and where each of its numbers comes from."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from replnet.cli.output import echo_note
-from replnet.text.numbers import counted
-from replnet.text.units import named
+from replnet.text.numbers import count_text
+from replnet.text.units import name_units
 
 if TYPE_CHECKING:
     from replnet.study.result import Emulated, Result
@@ -24,53 +24,56 @@ ESTIMATORS = {
 
 
 def explain_result(result: Result, confirmed: bool = True) -> None:
-    """Of what formulas say of a network, or of what happened in it; `confirmed` if rows that differ were run longer."""
+    """Explain the table of a prediction or an emulation; `confirmed` if rows that differ were run longer."""
     from replnet.study.result import Emulated
 
     rows = [row.data() for row in result.rows]
-    _say(_words(rows, result.unit))
-    _say(_formulas(result))
+    _print_section(_word_lines(rows, result.unit))
+    _print_section(_formula_lines(result))
     if isinstance(result, Emulated):
-        _say(_measured(result, confirmed and result.engine != "live"))
+        _print_section(_measurement_lines(result, confirmed and result.engine != "live"))
 
 
-def explain_size(found: Sized) -> None:
-    """How the value that meets a target was found, and of the network that was emulated there."""
-    from replnet.study.sweeps.sizing import BY_FORMULA, CLOSE, COARSE, STEP
+def explain_size(sized: Sized) -> None:
+    """Explain how the value that meets a target was found, and the table of the network emulated there."""
+    from replnet.study.sweeps.sizing import BY_FORMULA, CLOSE_BY_EMULATION, CLOSE_BY_FORMULA, STEP_FACTOR
 
-    explain_result(found.result, confirmed=False)
-    whole, by_formula = isinstance(found.value, int), found.how == BY_FORMULA
-    close = "to a whole number" if whole else f"to {CLOSE if by_formula else COARSE:g} of itself"
-    near = " and ".join(f"{value:.6g}" for value in sorted(found.near))
+    explain_result(sized.result, confirmed=False)
+    whole, by_formula = isinstance(sized.value, int), sized.how == BY_FORMULA
+    close = "to a whole number" if whole else f"to {CLOSE_BY_FORMULA if by_formula else CLOSE_BY_EMULATION:g} of itself"
+    near = " and ".join(f"{value:.6g}" for value in sorted(sized.near))
     seen = f"there, and next to it at {near}" if near else "there"
-    _say([
-        f"How {found.key} = {found.value:.6g} came about:",
-        f"searched {found.how}: between a value that meets {found.target.text} and one that does not, by steps of a "
-        f"factor of {STEP:g} from the one given, and then closed in on, {close}; it is the {found.extreme}, as "
-        f"{'less' if found.extreme == 'smallest' else 'more'} of it does not meet the target",
-        f"measured: the network was emulated {seen}, each time from seed {found.result.seed}",
-        f"meets: whether {found.target.text} holds, as {'predicted' if by_formula else 'measured'}, of the group that "
+    _print_section([
+        f"How {sized.key} = {sized.value:.6g} came about:",
+        f"searched {sized.how}: between a value that meets {sized.target.text} and one that does not, by steps of a "
+        f"factor of {STEP_FACTOR:g} from the one given, and then closed in on, {close}; it is the {sized.extreme}, as "
+        f"{'less' if sized.extreme == 'smallest' else 'more'} of it does not meet the target",
+        f"measured: the network was emulated {seen}, each time from seed {sized.result.seed}",
+        f"meets: whether {sized.target.text} holds, as {'predicted' if by_formula else 'measured'}, of the group that "
         "is worst off, which the table shows",
     ])  # fmt: skip
 
 
 def explain_sweep(sweep: Sweep) -> None:
-    """Of the finished cells of an experiment."""
-    _say(_words(sweep.rows, None))
+    """Explain the table of the finished cells of an experiment."""
+    _print_section(_word_lines(sweep.rows, None))
     sources = Counter(f"{row['kind']}, {row['source']}" for row in sweep.rows if row["kind"])
-    _say(["How the predictions came about:", *(f"{source}: {count:,} rows" for source, count in sources.items())])
-    how = sweep.experiment.settings
-    asked = f"until half-widths of {how.precision:g}" if how.precision else "for a fixed time"
+    _print_section(
+        ["How the predictions came about:", *(f"{source}: {count:,} rows" for source, count in sources.items())]
+    )
+    settings = sweep.experiment.settings
+    length = f"until half-widths of {settings.precision:g}" if settings.precision else "for a fixed time"
     judged = sum(bool(row["verdict"]) for row in sweep.rows)
     measured = [
-        f"{how.estimator}: {ESTIMATORS[how.estimator]}",
-        f"every cell was emulated {asked}, from seed {how.seed}, with the same streams of chance as all others",
-        f"verdict: all rows are judged together. {_together(judged)}",
+        f"{settings.estimator}: {ESTIMATORS[settings.estimator]}",
+        f"every cell was emulated {length}, from seed {settings.seed}, with the same streams of chance as all others",
+        f"verdict: all rows are judged together. {_joint_verdict(judged)}",
     ]
-    _say(["How the measurements came about:", *(measured if judged else [])])
+    _print_section(["How the measurements came about:", *(measured if judged else [])])
 
 
-def _say(lines: Iterable[str]) -> None:
+def _print_section(lines: Iterable[str]) -> None:
+    """Print a head and, indented, the lines below it; nothing if there are none."""
     head, *others = lines
     if others:
         echo_note(head, err=True)
@@ -78,55 +81,57 @@ def _say(lines: Iterable[str]) -> None:
             echo_note(line, "  ", err=True)
 
 
-def _words(rows: Iterable[Mapping[str, Any]], unit: str | None) -> Iterator[str]:
-    """Those that are in the table."""
-    from replnet.measure.row import AT, METRICS, bare, on_request
+def _word_lines(rows: Iterable[Mapping[str, Any]], unit: str | None) -> Iterator[str]:
+    """Yield what the metrics, kinds and verdicts that are in the table mean."""
+    from replnet.measure.row import AT, METRICS, base_name, metrics_on_request
     from replnet.study.legend import COLUMNS, KINDS, PRINTED, VERDICTS
 
     rows = list(rows)
-    units = {metric: named(words, unit) for metric, words in (METRICS | on_request()).items()}
+    units = {metric: name_units(words, unit) for metric, words in (METRICS | metrics_on_request()).items()}
     yield "What the words mean:"
     for name in dict.fromkeys(row["metric"] for row in rows):
         moment = f", at time {name.partition(AT)[2]}" if AT in name else ""
-        if bare(name) in units:
-            yield f"{name}: {units[bare(name)]}{moment}"
+        if base_name(name) in units:
+            yield f"{name}: {units[base_name(name)]}{moment}"
     for words, column in ((KINDS, "kind"), (VERDICTS, "verdict"), (PRINTED, "printed_verdict")):
-        there = {row.get(column) for row in rows}
-        yield from (f"{word}: {meaning}" for word, meaning in words.items() if word in there)
+        words_used = {row.get(column) for row in rows}
+        yield from (f"{word}: {meaning}" for word, meaning in words.items() if word in words_used)
     if any(row.get("ci_low") is not None for row in rows):
         yield f"95 % interval: {COLUMNS['95 % interval']}"
     if any(row.get("z") is not None for row in rows):
         yield f"z: {COLUMNS['z']}"
 
 
-def _formulas(result: Result) -> Iterator[str]:
-    """What is predicted, from which equation, and what that assumes."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+def _formula_lines(result: Result) -> Iterator[str]:
+    """Yield what is predicted, from which equation, and what that assumes."""
+    rows_by_source: dict[tuple[str, str, str], list[str]] = {}
     for row in result.rows:
-        about = row.prediction
-        key = (row.kind, row.source, about.assumes) if about.known else ("", "", row.note or "no formula")
-        found.setdefault(key, []).append(f"{row.group} {row.metric}")
+        prediction = row.prediction
+        key = (row.kind, row.source, prediction.assumes) if prediction.known else ("", "", row.note or "no formula")
+        rows_by_source.setdefault(key, []).append(f"{row.group} {row.metric}")
     yield "How the predictions came about, from the network as it is specified and the laws alone:"
-    for (kind, source, assumes), names in found.items():
-        said = f"{kind}, {source}" if kind else "nothing is predicted"
-        yield f"{', '.join(names)}: {said}{f' ({assumes})' if assumes else ''}"
+    for (kind, source, assumes), names in rows_by_source.items():
+        basis = f"{kind}, {source}" if kind else "nothing is predicted"
+        yield f"{', '.join(names)}: {basis}{f' ({assumes})' if assumes else ''}"
 
 
 def _begin(network: Mapping[str, Any]) -> str:
-    """How a replication begins."""
+    """Return in words how a replication begins."""
     if network.get("start") == "fresh":
         return "each from a begin at which all copies have just been brought up to date"
     dated = any(fault.get("at") is not None for fault in network.get("faults", ()))
     return "each stationary from its begin" + (", but for the faults at set times" if dated else "")
 
 
-def _measured(result: Emulated, confirmed: bool) -> Iterator[str]:
+def _measurement_lines(result: Emulated, confirmed: bool) -> Iterator[str]:
+    """Yield how measured values, intervals, deviations and verdicts came about."""
     yield "How the measurements came about:"
-    each = result.horizon / max(result.replications, 1)
+    length = result.horizon / max(result.replications, 1)
     yield f"{result.estimator}: {ESTIMATORS[result.estimator]}"
     yield (
-        f"engine {result.engine}, seed {result.seed}: {counted(result.replications, 'independent replication')} of "
-        f"{each:,.6g} {named('units of time', result.unit)}, {_begin(result.network)}; a value is the mean over them"
+        f"engine {result.engine}, seed {result.seed}: {count_text(result.replications, 'independent replication')} of "
+        f"{length:,.6g} {name_units('units of time', result.unit)}, {_begin(result.network)}; a value is the mean "
+        "over them"
     )
     if any(row.ci_low is not None for row in result.rows):
         yield "interval: from how far replications scatter (Student's t, with a correction for their skewness)"
@@ -139,14 +144,15 @@ def _measured(result: Emulated, confirmed: bool) -> Iterator[str]:
         yield f"{row.group} {row.metric}: {off}"
     if judged := sum(bool(row.verdict) for row in result.rows):
         longer = " Rows that differ are first run four times longer." if confirmed else ""
-        yield f"verdict: {_together(judged)}{longer}"
+        yield f"verdict: {_joint_verdict(judged)}{longer}"
 
 
-def _together(judged: int) -> str:
+def _joint_verdict(judged: int) -> str:
+    """Return in words how the verdicts of so many rows are judged together."""
     from replnet.measure.verdict import FAMILY
 
     return (
-        f"Of {counted(judged, 'row')} the one farthest off differs if chance is that far off less than once in "
+        f"Of {count_text(judged, 'row')} the one farthest off differs if chance is that far off less than once in "
         f"{judged / FAMILY:,.0f} times (Holm), so that a table of right predictions shows a difference in at most one "
         f"run of {1 / FAMILY:,.0f}."
     )

@@ -1,4 +1,4 @@
-"""The command `replnet`: options that several commands take, exit codes, and what becomes of errors."""
+"""The command `replnet`: options that several commands take, exit codes, and messages for errors."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import io
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import click
 
 from replnet.cli.output import echo
-from replnet.deadline import OutOfTime, seconds
+from replnet.deadline import budget_seconds
 from replnet.version import __version__
 
 # Exit codes that scripts rely on.
 FINE, DIFFERS, BAD_INPUT, INCOMPLETE, RAY_LOST, UNRESOLVED = 0, 1, 2, 3, 4, 5
+ERRORS_OF_LOADING = (
+    ImportError,
+    RuntimeError,
+    SystemError,
+)  # into which Python may turn an interrupt while it loads a module
+CALLBACK_SECONDS = 0.05  # after which a callback is over
 EPILOG = (
     "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray, "
     "5 unresolved, with --strict."
@@ -37,20 +44,22 @@ def commands() -> None:
     """
 
 
-# Options that several commands take, some in words of their own.
+# Options that several commands take, some with help of their own.
 
 
-def overriding(words: str) -> Option:
+def override_option(words: str) -> Option:
+    """Return the option `--set KEY=VALUE` with this help."""
     return click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help=words)
 
 
-def formats(*more: str, words: str | None = "Of what goes to stdout.") -> Option:
+def format_option(*more: str, words: str | None = "How results are printed.") -> Option:
+    """Return the option `--format`, which offers table, json and csv, and `more`."""
     kinds = click.Choice(["table", "json", "csv", *more])
     return click.option("--format", "form", type=kinds, default="table", show_default=True, help=words)
 
 
-def workers(command: Callable[..., int]) -> Callable[..., int]:
-    """What shares the work: processes, or the workers of a Ray cluster."""
+def worker_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options `--workers` and `--address` to a command: processes, or a Ray cluster, that share the work."""
     number = click.option(
         "--workers", type=click.IntRange(min=0),
         help="Processes that share the work, or Ray workers with --address or RAY_ADDRESS; 0 or 1: this one alone.  "
@@ -60,24 +69,28 @@ def workers(command: Callable[..., int]) -> Callable[..., int]:
     return number(address(command))
 
 
-BUDGET = click.option("--budget", metavar="TIME", callback=lambda _, __, text: text and seconds(text),
-                      help="End after this time, such as 90s, 10m or 2h, with what there is then.")  # fmt: skip
-EXPLAIN = click.option("--explain", is_flag=True, help="Say what the words of the table mean, and how it came about.")
-STRICT = click.option("--strict", is_flag=True, help="An exit code of its own for what is unresolved.")
+BUDGET = click.option("--budget", metavar="TIME", callback=lambda _, __, text: text and budget_seconds(text),
+                      help="End after this time, such as 90s, 10m or 2h, with the results so far.")  # fmt: skip
+EXPLAIN = click.option(
+    "--explain", is_flag=True, help="Say what the words of the table mean, and where its numbers come from."
+)
+STRICT = click.option("--strict", is_flag=True, help="End with exit code 5 if a comparison is unresolved.")
 
 
-def seeded(words: str | None = None) -> Option:
+def seed_option(words: str | None = None) -> Option:
+    """Return the option `--seed` with this help."""
     return click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help=words)
 
 
 def main() -> None:
-    """Run a command; every error of the input is a message and exit code 2, never a traceback."""
+    """Run a command; every error in the input is printed as a message with exit code 2, never as a traceback."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is there is kept and said
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: results so far are kept and printed
     try:
-        code = commands.main(standalone_mode=False)
+        with _keep_interrupts():
+            code = commands.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as why:
-        over = why.__cause__ if isinstance(why.__cause__, OutOfTime) else why  # of which Click makes an Abort
+        over = why.__cause__ if isinstance(why.__cause__, KeyboardInterrupt) else why  # Click turns it into an Abort
         echo(over.args[0] if over.args else "interrupted", err=True)
         code = INCOMPLETE
     except click.ClickException as error:
@@ -95,12 +108,42 @@ def main() -> None:
         echo("out of memory (a smaller network, or a machine with more)", err=True)
         code = BAD_INPUT
     except (OSError, RuntimeError) as error:
-        code = _outside(error)
+        code = _report_failure(error)
     sys.exit(code if isinstance(code, int) else FINE)
 
 
-def _outside(error: OSError | RuntimeError) -> int:
-    """Says what Ray, the disk or another file did to a command; with the notes of the command, if it left any."""
+@contextmanager
+def _keep_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt for an interrupt that Python loses, or turns into another error, while it loads a module.
+
+    An interrupt during a callback, out of which nothing can be raised, is sent again a moment later.
+    """
+    previous_hook = sys.unraisablehook
+
+    def send_again(lost: sys.UnraisableHookArgs) -> None:
+        """Send a lost interrupt once more, when the callback is over."""
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            main_thread = threading.main_thread().ident
+            threading.Timer(CALLBACK_SECONDS, signal.pthread_kill, [main_thread, signal.SIGINT]).start()
+        else:
+            previous_hook(lost)
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error if type(error) in ERRORS_OF_LOADING else None
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise cause from None
+            cause = cause.__cause__ or cause.__context__
+        raise
+    finally:
+        sys.unraisablehook = previous_hook
+
+
+def _report_failure(error: OSError | RuntimeError) -> int:
+    """Print why Ray, the disk or a file failed, with the command's notes on the error, and return the exit code."""
     from replnet.live import LiveLost, Unreachable
     from replnet.live.pool import PoolLost
     from replnet.study.store.durable import DiskError
@@ -115,10 +158,10 @@ def _outside(error: OSError | RuntimeError) -> int:
     return INCOMPLETE if error.errno in (errno.ENOSPC, errno.EDQUOT) else BAD_INPUT
 
 
-def code_of(*found: Any, strict: bool = False) -> int:
-    """The exit code that results of runs or of sweeps amount to."""
-    if any(one.verdict == "differ" for one in found):
+def exit_code(*results: Any, strict: bool = False) -> int:
+    """Return the exit code for results of runs or of sweeps."""
+    if any(result.verdict == "differ" for result in results):
         return DIFFERS
-    if any(one.incomplete for one in found):
+    if any(result.incomplete for result in results):
         return INCOMPLETE
-    return UNRESOLVED if strict and any(one.verdict == "unresolved" for one in found) else FINE
+    return UNRESOLVED if strict and any(result.verdict == "unresolved" for result in results) else FINE

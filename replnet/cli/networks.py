@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.completion import completing
+from replnet.cli.completion import name_completer
 from replnet.cli.explanation import explain_result, explain_size
 from replnet.cli.main import (
     BUDGET,
@@ -16,15 +17,15 @@ from replnet.cli.main import (
     FINE,
     INCOMPLETE,
     STRICT,
-    code_of,
     commands,
-    formats,
-    overriding,
-    seeded,
-    workers,
+    exit_code,
+    format_option,
+    override_option,
+    seed_option,
+    worker_options,
 )
-from replnet.cli.output import cells, echo, print_json, print_table, write, write_outlook, write_result
-from replnet.cli.progress import progress, watching, working
+from replnet.cli.output import cells, echo, print_json, print_table, write, write_forecast, write_result
+from replnet.cli.progress import progress, progress_lines, show_live_run
 
 if TYPE_CHECKING:
     from replnet.live import Glimpse, Watch
@@ -33,15 +34,15 @@ if TYPE_CHECKING:
 
 MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
 FILE = click.Path(dir_okay=False)
-NETWORK = click.argument("network", shell_complete=completing("networks", files=True))
-OVERRIDES = overriding("Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.")
+NETWORK = click.argument("network", shell_complete=name_completer("networks", files=True))
+OVERRIDES = override_option("Override a field of the file, such as -s depth=2 or -s polls.rate=4. Repeatable.")
 MEASURE = click.option(
-    "--measure", multiple=True, metavar="NAME", shell_complete=completing("metrics"),
+    "--measure", multiple=True, metavar="NAME", shell_complete=name_completer("metrics"),
     help="A metric beside freshness, such as lag, 'currency(0.4)', 'age_quantile(0.95)' or 'freshness at 0:5:11' "
          "(replnet list metrics). Repeatable.",
 )  # fmt: skip
 SOURCE = click.Choice(["source"])
-BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups that can hear of several.")
+BY = click.option("--by", type=SOURCE, help="Add a row per source for groups that can get copies of several sources.")
 
 
 @commands.command(epilog=EPILOG)
@@ -51,21 +52,21 @@ BY = click.option("--by", type=SOURCE, help="Also a row per source, of groups th
 @BY
 @BUDGET
 @EXPLAIN
-@formats()
+@format_option()
 def predict(
     network: str, overrides: tuple[str, ...], measure: tuple[str, ...], by: str | None, budget: float | None,
     explain: bool, form: str,
 ) -> int:  # fmt: skip
-    """What the formulas say of NETWORK."""
-    from replnet.network.build import takes
+    """Predict what clients of NETWORK get, by formula."""
+    from replnet.network.build import resources_note
     from replnet.network.network import load
     from replnet.study.predict import predict as formulas
 
-    with working("reading the network, and evaluating its formulas"):
+    with progress_lines("reading the network") as progress:
         loaded = load(network, overrides)
-        if said := takes(loaded):
-            echo(said, err=True)
-        result = formulas(loaded, measure, by, budget=budget)
+        if warning := resources_note(loaded):
+            echo(warning, err=True)
+        result = formulas(loaded, measure, by, budget=budget, tell=partial(progress, 0.0))
     write_result(result, form)
     if explain:
         explain_result(result)
@@ -81,8 +82,8 @@ def predict(
               help="array: compiled, for numbers; step: node by node, for reference and delays that differ; "
                    "live: on the wall clock, by Ray actors.  "
                    "[default: array, or step where only that can]")  # fmt: skip
-@seeded("The same seed, the same path.")
-@click.option("--horizon", help="Units of time to emulate, or such as 2h, all replications together.")
+@seed_option("The same seed, the same path.")
+@click.option("--horizon", help="Time to emulate, all replications together: units of time, or such as 2h.")
 @click.option("--precision", type=float, help="Go on until every interval's half-width is at most this.")
 @click.option("--estimator", type=click.Choice(["sampled", "conditional"]), default="sampled", show_default=True,
               help="sampled: against the updates that happened; conditional: against their law.")  # fmt: skip
@@ -91,22 +92,22 @@ def predict(
 @click.option("--resolution", type=float, default=0.02, show_default=True,
               help="Half-width above which a comparison counts as unresolved.")  # fmt: skip
 @click.option("--threshold", "thresholds", multiple=True, metavar="'[GROUP:]METRIC > X'",
-              help="Demand this of the interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
+              help="Require this of the measured interval, such as 'freshness > 0.9'. Repeatable.")  # fmt: skip
 @click.option("--hosts", help="live: processes that share the nodes, a number or per-node.  [default: one per CPU]")
 @click.option("--time-scale", type=float, help="live: seconds per unit of time.  [default: from the cost of messages]")
-@workers
+@worker_options
 @click.option("-o", "--output", "out", type=click.Path(file_okay=False),
               help="Keep the run in this directory, for report, status and compare; the same command carries on "
                    "with one that was interrupted there.")  # fmt: skip
 @click.option("--trace", metavar="FILE", help="Write every event into this Parquet file.")
-@click.option("--dry-run", is_flag=True, help="Print what it would take, and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print how much time and memory it would take, and run nothing.")
 @click.option("--ui", "show", is_flag=True, help="Show the run in the browser while it happens.")
 @MEASURE
 @BY
 @BUDGET
 @STRICT
 @EXPLAIN
-@formats()
+@format_option()
 def run(
     network: str, overrides: tuple[str, ...], engine: str | None, thresholds: tuple[str, ...], dry_run: bool,
     show: bool, strict: bool, explain: bool, form: str, **options: Any,
@@ -114,28 +115,28 @@ def run(
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge
     from replnet.cli.ui import watched_run
-    from replnet.network.build import each_emulated, require_room, takes
+    from replnet.network.build import replication_bytes, require_room, resources_note
     from replnet.network.network import load
-    from replnet.study.demand import demand as demanded
-    from replnet.study.emulate import suited
+    from replnet.study.demand import read_threshold
+    from replnet.study.emulate import fastest_engine
     from replnet.study.replications import REPLICATIONS
     from replnet.text.units import time_in
 
-    with working("reading the network"):
+    with progress_lines("reading the network"):
         loaded = load(network, overrides)
-        demands = [demanded(text, "--threshold", loaded.unit) for text in thresholds]
+        demands = [read_threshold(text, "--threshold", loaded.unit) for text in thresholds]
         check(demands, loaded, options["by"])
         horizon = options["horizon"] = time_in(options["horizon"], loaded.unit, "--horizon")
         length = horizon / (options["replications"] or REPLICATIONS) if horizon else None
-        require_room(loaded.size, each_emulated(loaded, length))
-        if said := takes(loaded, length):
-            echo(said, err=True)
+        require_room(loaded.size, replication_bytes(loaded, length))
+        if warning := resources_note(loaded, length):
+            echo(warning, err=True)
     options["measure"] += tuple(demand.metric for demand in demands)
-    engine = engine or suited(loaded)
+    engine = engine or fastest_engine(loaded)
     if dry_run:
         return _plan(loaded, engine, **options)
     with watched_run(loaded, engine, options["seed"], show) as watch:
-        result = _ran(loaded, engine, watch=watch, **options)
+        result = _emulate(loaded, engine, watch=watch, **options)
         write_result(result, form)
         if explain:
             explain_result(result)
@@ -147,11 +148,11 @@ def run(
             echo(f"kept in {options['out']}" + ("; the same command carries on" if carry_on else ""), err=True)
     if False in answers:
         return DIFFERS
-    return code_of(result, strict=strict) or (INCOMPLETE if None in answers else FINE)
+    return exit_code(result, strict=strict) or (INCOMPLETE if None in answers else FINE)
 
 
 def _plan(network: Network, engine: str, workers: int | None, **options: Any) -> int:
-    """Of a dry run, on stdout."""
+    """Print what a run would take, as a dry run does, and return the exit code."""
     from dataclasses import fields
 
     from replnet.engines.plan import plan
@@ -160,25 +161,25 @@ def _plan(network: Network, engine: str, workers: int | None, **options: Any) ->
     from replnet.study.experiment.cells import Cell
     from replnet.study.experiment.subjects import NetworkSubject, Settings
     from replnet.study.replications import EVENTS
-    from replnet.study.sweeps.forecast import outlook
+    from replnet.study.sweeps.forecast import forecast
 
     if engine == "live":
         raise ValueError("--dry-run: is not of live runs (which take --horizon times --time-scale seconds)")
-    given = {"engine": engine, **options, "measure": ()}  # which may need more time than a glance takes
+    settings_data = {"engine": engine, **options, "measure": ()}  # which may need more time than a glance takes
     if options["horizon"] is None and options["precision"] is not None:
-        given["horizon"] = default_horizon(plan(network), EVENTS[engine])
-    settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
+        settings_data["horizon"] = default_horizon(plan(network), EVENTS[engine])
+    settings = Settings(**{field.name: settings_data[field.name] for field in fields(Settings)})
     cell = Cell("", {}, NetworkSubject(network.data()), settings)
     with progress() as report:
-        found = outlook([cell], (), report)
+        expected = forecast([cell], (), report)
     count = cores() if workers is None else max(workers, 1)
-    write_outlook(found, "a glance", count)
+    write_forecast(expected, "a glance", count)
     echo(f"workers: {count}")
-    return INCOMPLETE if found.failed else FINE
+    return INCOMPLETE if expected.failed else FINE
 
 
-def _ran(network: Network, engine: str, **options: Any) -> Any:
-    """By its engine, with what that takes, and in sight of the user."""
+def _emulate(network: Network, engine: str, **options: Any) -> Any:
+    """Emulate the network by its engine, and show the progress; raise a ValueError for options of other engines."""
     from replnet.study.emulate import emulate
 
     for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
@@ -186,37 +187,39 @@ def _ran(network: Network, engine: str, **options: Any) -> Any:
         for name, instead in (("workers", "use --hosts"), ("budget", "use --horizon and --time-scale")):
             if options.pop(name) is not None:
                 raise ValueError(f"--{name}: is not of live runs ({instead})")
-        return _live(network, **options, **for_live)
-    if given := [name for name, value in for_live.items() if value is not None]:
-        raise ValueError(f"--{given[0].replace('_', '-')}: is of live runs (use --engine live)")
+        return _run_live(network, **options, **for_live)
+    if live_options := [name for name, value in for_live.items() if value is not None]:
+        raise ValueError(f"--{live_options[0].replace('_', '-')}: is of live runs (use --engine live)")
     with progress() as report:
         return emulate(network, engine, progress=report, **options)
 
 
-def _live(
+def _run_live(
     network: Network, measure: Any, by: str | None, precision: float | None, watch: Watch | None, **options: Any
 ) -> Any:
-    """On the wall clock, where not everything can be asked for."""
+    """Run the network on the wall clock, and show the progress; raise a ValueError for options it does not take."""
     from replnet.measure.metrics import metrics
     from replnet.study.event_log import event_log
     from replnet.study.live_run import run_for_real
 
-    if asked := metrics(measure):
-        raise ValueError(f"--measure: {asked[0].name} is not measured on the wall clock (use --engine array or step)")
+    if unmeasured := metrics(measure):
+        raise ValueError(
+            f"--measure: {unmeasured[0].name} is not measured on the wall clock (use --engine array or step)"
+        )
     if by is not None:
         raise ValueError("--by: sources are not measured one by one on the wall clock (use --engine array or step)")
     if precision is not None:
         raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     if (options["hosts"] or "").isdigit():
         options["hosts"] = int(options["hosts"])
-    with event_log(options.pop("trace"), network, options["seed"], "live") as log, watching() as tell:
+    with event_log(options.pop("trace"), network, options["seed"], "live") as log, show_live_run() as tell:
 
-        def look(seen: Glimpse) -> None:
-            tell(seen)
+        def show(glimpse: Glimpse) -> None:
+            tell(glimpse)
             if watch is not None:
-                watch(seen)
+                watch(glimpse)
 
-        return run_for_real(network, watch=look, log=log.add if log else None, **options)
+        return run_for_real(network, watch=show, log=log.add if log else None, **options)
 
 
 @commands.command(epilog=EPILOG)
@@ -225,20 +228,20 @@ def _live(
 @click.option("-o", "--output", type=FILE, help="Draw into this file instead, PNG or SVG by its name.")
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
-    from replnet.network.build import MANY
+    from replnet.network.build import LARGE_NETWORK
     from replnet.network.network import load
 
-    with working("reading the network"):
+    with progress_lines("reading the network"):
         loaded = load(network, overrides)
         described = loaded.describe()
     echo(described)
     if output is not None:
         from replnet.network.pictures.drawing import draw
 
-        with working("drawing"):
+        with progress_lines("drawing"):
             draw(loaded, output)
         echo(f"drawn to {output}", err=True)
-    elif loaded.size <= (MOST_SKETCHED if loaded.kind == "aggregate" else MANY):
+    elif loaded.size <= (MOST_SKETCHED if loaded.kind == "aggregate" else LARGE_NETWORK):
         from replnet.network.pictures.description import sketch
 
         echo()
@@ -246,75 +249,92 @@ def network(network: str, overrides: tuple[str, ...], output: str | None) -> int
     return FINE
 
 
-AROUND = ("group", "metric", "predicted", "measured", "95 % interval", "meets")  # next to the answer of `size`
+COLUMNS_AROUND = (
+    "group",
+    "metric",
+    "predicted",
+    "measured",
+    "95 % interval",
+    "meets",
+)  # of the table of values next to the answer of `size`
 
 
 @commands.command()
 @NETWORK
 @click.option("--target", required=True, metavar="'[GROUP:]METRIC >= X'",
-              help="What is to be met, of any metric, such as 'lag <= 3' or 'currency(2) >= 0.95'.")  # fmt: skip
-@click.option("--vary", help="The field whose least value is sought, or whose largest, where more of it is worse.  "
+              help="What must be met, for any metric, such as 'lag <= 3' or 'currency(2) >= 0.95'.")  # fmt: skip
+@click.option("--vary", help="The field whose smallest value is sought, or whose largest if more of it is worse.  "
                              "[default: budget, polls.rate or downloads.rate; of load, bandwidth]")  # fmt: skip
-@overriding("Override a field. Repeatable.")
-@seeded()
-@click.option("--precision", type=float, default=0.002, show_default=True, help="Half-width of what is emulated.")
-@workers
+@override_option("Override a field. Repeatable.")
+@seed_option()
+@click.option(
+    "--precision", type=float, default=0.002, show_default=True, help="Half-width of the intervals that are emulated."
+)
+@worker_options
 @BUDGET
 @EXPLAIN
-@formats(words=None)
+@format_option(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, form: str, **how: Any) -> int:
-    """The smallest rate, or other field, with which NETWORK meets a target; verified by emulation."""
+    """Find the smallest rate, or other field, with which NETWORK meets a target, and verify it by emulation."""
     from replnet.study.sweeps.sizing import size as find
     from replnet.text.errors import FieldError
 
     with progress() as report:
         try:
-            found = find(network, target, overrides=overrides, progress=report, **how)
+            sized = find(network, target, overrides=overrides, progress=report, **how)
         except FieldError as error:
             option = "--" if error.field in ("target", "vary") else ""
             raise ValueError(f"{option}{error}") from None
     if form == "json":
-        about: dict[str, Any] = {"vary": found.key, "value": found.value, "extreme": found.extreme, "how": found.how}
-        about |= {"predicted": found.predicted, "around": found.around}
-        print_json(about | found.result.data(), indent=2)
+        about: dict[str, Any] = {"vary": sized.key, "value": sized.value, "extreme": sized.extreme, "how": sized.how}
+        about |= {"predicted": sized.predicted, "around": sized.around}
+        print_json(about | sized.result.data(), indent=2)
     else:
         if form == "table":
-            echo(f"{found.key} = {found.value:.6g}, the {found.extreme} that meets {found.target.text}, {found.how}")
-            lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in found.around]
-            print_table([found.key, *AROUND], [[line[name] for name in ("value", *AROUND)] for line in lines])
+            echo(f"{sized.key} = {sized.value:.6g}, the {sized.extreme} that meets {sized.target.text}, {sized.how}")
+            lines = [cells(row) | {"value": f"{row['value']:.6g}", "meets": str(row["meets"])} for row in sized.around]
+            print_table(
+                [sized.key, *COLUMNS_AROUND], [[line[name] for name in ("value", *COLUMNS_AROUND)] for line in lines]
+            )
             echo()
-        write_result(found.result, form)
+        write_result(sized.result, form)
     if explain:
-        explain_size(found)
-    if found.incomplete:
-        echo(found.incomplete, err=True)
-    return code_of(found.result) or (INCOMPLETE if found.incomplete else FINE)
+        explain_size(sized)
+    if sized.incomplete:
+        echo(sized.incomplete, err=True)
+    return exit_code(sized.result) or (INCOMPLETE if sized.incomplete else FINE)
 
 
 COLUMNS = ("formula", "equation", "what it says")
 
 
 @commands.command()
-@click.argument("name", required=False, shell_complete=completing("formulas"))
+@click.argument("name", required=False, shell_complete=name_completer("formulas"))
 @click.option(
-    "-s", "--set", "given", multiple=True, metavar="KEY=VALUE",
+    "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE",
     help="An argument, such as -s ratio=2 or -s 'updates=pareto(alpha=3, rate=2)'. Repeatable.",
 )  # fmt: skip
-@formats()
-def formula(name: str | None, given: tuple[str, ...], form: str) -> int:
-    """What formula NAME of the papers says for its arguments; without NAME, all formulas."""
+@format_option()
+def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
+    """Print what formula NAME of the papers says for its arguments; without NAME, list all formulas."""
     from replnet.papers.formula import arguments, formulas
 
     if name is not None:
         from replnet.study.predict import formula as computed
         from replnet.text.documents import Document, Mark, node_of
+        from replnet.text.errors import FieldError, InputError
         from replnet.text.overrides import override
 
-        document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), given)
+        document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), overrides)
         arguments(document.data, document)
-        write_result(computed(**document.data), form)
+        try:
+            result = computed(**document.data)
+        except FieldError as error:  # which only the calculation comes upon
+            field = error.field.partition("[")[0]
+            raise InputError([document.problem((field,), error.wrong, error.right)]) from None
+        write_result(result, form)
         return FINE
-    values = [(str(one), one.basis.source, one.about.partition("\n")[0]) for one in formulas().values()]
+    values = [(str(listed), listed.basis.source, listed.about.partition("\n")[0]) for listed in formulas().values()]
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in values]
     write(form, lambda: rows, COLUMNS, rows, lambda: print_table(COLUMNS[:2], [row[:2] for row in values]), 2)
     if form == "table":

@@ -7,63 +7,76 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from replnet.cli.main import FINE, commands, formats
+from replnet.cli.main import FINE, commands, format_option
 from replnet.cli.output import echo, print_table, write
-from replnet.cli.progress import working
-from replnet.text.numbers import counted, duration
+from replnet.cli.progress import progress_lines
+from replnet.text.numbers import count_text, duration
 
 if TYPE_CHECKING:
     from replnet.histories.observing import Observation
 
-TIMES = {"staleness_age", "lag"}
-HEADS = ("group", "metric", "measured", "95 % interval", "between", "predicted")
+DURATION_METRICS = {"staleness_age", "lag"}
+TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predicted")
 
 
 @commands.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--source", metavar="NODE", help="The node that the others copy.  [default: source]")
-@formats()
+@format_option()
 def observe(file: Path, source: str | None, form: str) -> int:
-    """What a real source and its replicas had, recorded from outside; and clients who ask several of them.
+    """Measure how fresh real replicas were, recorded from outside, and clients who ask several of them.
 
-    FILE is CSV or Parquet: a row per visit, with its time, the node and the version that this had, such as a serial or
-    a checksum; or a row per change, with its time and node.
+    FILE is CSV or Parquet: a row per visit, with its time, the node and the version that the node had, such as a serial
+    or a checksum; or a row per change, with its time and node.
     """
     from replnet.histories.observing import COLUMNS
-    from replnet.histories.observing import observe as look
+    from replnet.histories.observing import observe as measure
 
-    with working("reading the record, and following every replica"):
-        found = look(file, source)
-    about = {"start": found.start, "end": found.end, "changes": found.changes, "visits": found.visits}
-    data = {**about, "rows": found.rows, "notes": found.notes}
-    write(form, lambda: data, COLUMNS, found.rows, lambda: _print(found))
+    with progress_lines("reading the record, and following every replica"):
+        observation = measure(file, source)
+    about = {"start": observation.start, "end": observation.end, "unit": "s" if observation.dated else None}
+    data = {
+        **about,
+        "changes": observation.changes,
+        "visits": observation.visits,
+        "rows": observation.rows,
+        "notes": observation.notes,
+    }
+    write(form, lambda: data, COLUMNS, observation.rows, lambda: _print(observation))
     return FINE
 
 
-def _print(found: Observation) -> None:
-    visits = ", ".join(f"{name} {count:,}" for name, count in found.visits.items())
-    over = duration(found.end - found.start, found.dated)
-    echo(f"{counted(found.changes, 'change')} of the source over {over}; rows: {visits}\n")
-    print_table(HEADS, [_line(row, found.dated) for row in found.rows])
+def _print(observation: Observation) -> None:
+    """Print the table of an observation, and its doubts and notes."""
+    visits = ", ".join(f"{name} {count:,}" for name, count in observation.visits.items())
+    over = duration(observation.end - observation.start, observation.dated)
+    echo(f"{count_text(observation.changes, 'change')} of the source over {over}; rows: {visits}\n")
+    print_table(TABLE_HEADS, [_line(row, observation.dated) for row in observation.rows])
     doubts: dict[str, list[str]] = {}
-    for row in found.rows:
-        if row["note"]:
-            doubts.setdefault(row["note"], []).append(f"{row['group']} {row['metric']}")
+    for row in observation.rows:
+        for note in filter(None, row["note"].split("; ")):
+            doubts.setdefault(note, []).append(f"{row['group']} {row['metric']}")
     for note, rows in doubts.items():
-        echo(f"  {', '.join(rows)}: {note}")
-    for note in found.notes:
+        echo(f"  {note}" if len(rows) == len(observation.rows) else f"  {', '.join(rows)}: {note}")
+    for note in observation.notes:
         echo(f"  {note}")
 
 
 def _line(row: dict[str, Any], dated: bool) -> list[str]:
-    def shown(name: str) -> str:
+    """Return the cells of a row of the table."""
+
+    def value_text(name: str) -> str:
+        """Return a value as text, times as durations."""
         value = row[name]
         if value is None:
             return ""
-        return duration(value, dated) if row["metric"] in TIMES else f"{value:.4f}"
+        return duration(value, dated) if row["metric"] in DURATION_METRICS else f"{value:.4f}"
 
     def span(low: str, high: str) -> str:
-        return f"{shown(low)} .. {shown(high)}" if row[low] is not None and row[low] < row[high] else ""
+        """Return an interval as text; nothing if it is unknown, or a single value."""
+        if row[low] is None or row[low] == row[high]:
+            return ""
+        return f"{value_text(low)} or more" if row[high] is None else f"{value_text(low)} .. {value_text(high)}"
 
-    return [row["group"], row["metric"], shown("measured"), span("ci_low", "ci_high"), span("least", "most"),
-            shown("predicted")]  # fmt: skip
+    return [row["group"], row["metric"], value_text("measured"), span("ci_low", "ci_high"), span("least", "most"),
+            value_text("predicted")]  # fmt: skip

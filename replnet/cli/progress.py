@@ -1,4 +1,4 @@
-"""What is shown on stderr while something takes long: drawn on a terminal, elsewhere a line now and then."""
+"""What is shown on stderr while something takes long: a picture on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from replnet.cli.output import echo
-from replnet.text.errors import escaped
-from replnet.text.numbers import brief, signed, span
+from replnet.text.errors import escape_unprintable
+from replnet.text.numbers import brief, span, standard_errors_text
 
 if TYPE_CHECKING:
     from replnet.live import Glimpse
@@ -22,33 +22,35 @@ if TYPE_CHECKING:
 
     Marks: TypeAlias = deque[tuple[float, Glimpse]]
 
-PATIENCE = 2.0  # seconds of silence where there is no terminal to draw on
-EVERY = 10.0  # seconds between lines after that
-FRAMES = 4  # a second, on a terminal
-LATEST = 8  # rows of a sweep that are shown
-WIDE = 60  # letters of what names a cell
-FAULTS = 3  # of a live run that are shown
-APART = 0.5  # seconds between two looks that tell how fast a live run is
+SECONDS_BEFORE_FIRST_LINE = 2.0  # if there is no terminal to draw on
+SECONDS_BETWEEN_LINES = 10.0
+FRAMES_PER_SECOND = 4  # on a terminal
+LATEST_ROWS_SHOWN = 8  # of a sweep
+LONGEST_CELL_NAME = 60  # letters
+FAULTS_SHOWN = 3  # of a live run, the latest
+RATE_SPAN = 0.5  # seconds at least between the two glimpses that say how fast a live run is
 
 
 @contextmanager
-def lines(words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
-    """Speaks up now and then, even if nothing is reported meanwhile; what is yielded does so at once.
+def lines_now_and_then(words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
+    """Print a line now and then, even if nothing is reported; yield a function that prints one at once.
 
-    `words` are what to say after so many seconds, if there is anything.
+    `words` returns the line after so many seconds, or nothing.
     """
     begun, over = time.monotonic(), threading.Event()
 
     def speak() -> bool:
-        said = words(time.monotonic() - begun)
-        if said:
-            echo(said, err=True)
-        return bool(said)
+        """Print the line as of now; return whether there was one."""
+        line = words(time.monotonic() - begun)
+        if line:
+            echo(line, err=True)
+        return bool(line)
 
     def keep_on() -> None:
-        wait = PATIENCE
+        """Print lines until the work is over."""
+        wait = SECONDS_BEFORE_FIRST_LINE
         while not over.wait(wait):
-            wait = EVERY if speak() else PATIENCE
+            wait = SECONDS_BETWEEN_LINES if speak() else SECONDS_BEFORE_FIRST_LINE
 
     threading.Thread(target=keep_on, name="replnet progress", daemon=True).start()
     try:
@@ -58,22 +60,23 @@ def lines(words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
-def working(words: str) -> Iterator[Progress]:
-    """Lines alone; the callback takes the share that is done and other words."""
+def progress_lines(words: str) -> Iterator[Progress]:
+    """Print lines about work that takes long; the callback takes the share that is done and what is being done."""
 
     def tell(done: float, now: str) -> None:
+        """Take what is being done now."""
         nonlocal words
         words = now
 
-    with lines(lambda seconds: f"{seconds:.0f} s: {words}"):
+    with lines_now_and_then(lambda seconds: f"{seconds:.0f} s: {words}"):
         yield tell
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A bar on a terminal, lines elsewhere; the callback takes the share that is done and a word about it."""
+    """Show a bar on a terminal, lines elsewhere; the callback takes the share that is done and what is being done."""
     if not sys.stderr.isatty():
-        with working("starting") as tell:
+        with progress_lines("starting") as tell:
             yield tell
         return
     from rich.console import Console
@@ -86,16 +89,18 @@ def progress() -> Iterator[Progress]:
 
 
 @contextmanager
-def drawn(picture: Callable[[], Any], words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
-    """A picture that changes on a terminal, lines elsewhere; what is yielded makes lines speak at once."""
+def live_display(picture: Callable[[], Any], words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
+    """Show a picture that changes on a terminal, lines elsewhere; yield a function that prints a line at once."""
     if not sys.stderr.isatty():
-        with lines(words) as speak:
+        with lines_now_and_then(words) as speak:
             yield speak
         return
     from rich.console import Console
     from rich.live import Live
 
-    with Live(get_renderable=picture, console=Console(stderr=True), refresh_per_second=FRAMES, transient=True):
+    with Live(
+        get_renderable=picture, console=Console(stderr=True), refresh_per_second=FRAMES_PER_SECOND, transient=True
+    ):
         yield lambda: None
 
 
@@ -103,68 +108,71 @@ def drawn(picture: Callable[[], Any], words: Callable[[float], str]) -> Iterator
 
 
 @contextmanager
-def watched(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
-    """A callback that shows how far a sweep is."""
+def show_sweep(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
+    """Show how far a sweep is; yield a callback that takes its glimpses."""
     from replnet.study.sweeps.sweep import SweepGlimpse
 
-    seen = Seen(title, SweepGlimpse(0, 0, 0, 0.0, False))
+    view = SweepView(title, SweepGlimpse(0, 0, 0, 0.0, False))
 
     def words(seconds: float) -> str:
-        return f"{seconds:.0f} s: {seen.words() if seen.now.cells else f'{title}: starting'}"
+        """Return the line of a sweep after so many seconds."""
+        return f"{seconds:.0f} s: {view.words() if view.now.cells else f'{title}: starting'}"
 
-    with drawn(seen.picture, words) as speak:
+    with live_display(view.picture, words) as speak:
 
-        def look(now: SweepGlimpse) -> None:
-            seen.add(now)
-            if now.failure:
+        def take(glimpse: SweepGlimpse) -> None:
+            view.add(glimpse)
+            if glimpse.failure:
                 speak()
 
-        yield look
+        yield take
 
 
 @final
-class Seen:
-    """What came in of a sweep so far, as much of it as is shown."""
+class SweepView:
+    """What is shown of a sweep while it runs: how far it is, its latest rows, the worst row and failures."""
 
     def __init__(self, title: str, now: SweepGlimpse) -> None:
         self.now, self._title = now, title
-        self._latest: deque[tuple[str, ...]] = deque(maxlen=LATEST)
+        self._latest: deque[tuple[str, ...]] = deque(maxlen=LATEST_ROWS_SHOWN)
         self._worst: tuple[float, str] = (0.0, "")
         self._failed: list[str] = []
 
     def add(self, now: SweepGlimpse) -> None:
-        from replnet.study.kept_run import row_of
+        """Take a glimpse of the sweep: the cell that was finished, or failed."""
+        from replnet.study.kept_run import row_from_record
 
         self.now = now
         if now.cell is None:
             return
         values = now.cell.values
-        where = ", ".join(f"{name} = {value}" for name, value in values.items())[:WIDE]
+        where = ", ".join(f"{name} = {value}" for name, value in values.items())[:LONGEST_CELL_NAME]
         if now.failure:
             self._failed.append(f"{where}: {now.failure}")
-        for row in map(row_of, (now.record or {}).get("rows", ())):
+        for row in map(row_from_record, (now.record or {}).get("rows", ())):
             z, about = row.z, (row.group, row.metric)
-            numbers = brief(row.measured), brief(row.predicted), signed(z)
-            self._latest.append((", ".join(map(str, values.values()))[:WIDE], *about, *numbers))
+            numbers = brief(row.measured), brief(row.predicted), standard_errors_text(z)
+            self._latest.append((", ".join(map(str, values.values()))[:LONGEST_CELL_NAME], *about, *numbers))
             if z is not None and abs(z) > abs(self._worst[0]):
                 self._worst = z, f"{where}{', ' if where else ''}{' '.join(about)}"
 
     def words(self) -> str:
-        """On one line."""
+        """Return in one line how far the sweep is."""
         now = self.now
-        what = "cells that differed, four times longer" if now.longer else "cells"
-        said = [f"{self._title}: {now.done:,} of {now.cells:,} {what}"]
+        cells = "cells that differed, four times longer" if now.longer else "cells"
+        parts = [f"{self._title}: {now.done:,} of {now.cells:,} {cells}"]
         if now.rate:
-            said.append(f"{now.rate:.3g} a second")
+            parts.append(f"{now.rate:.3g} a second")
         if not math.isnan(now.left) and now.done < now.cells:
-            said.append(f"{span(now.left)} left")
+            parts.append(f"{span(now.left)} left")
         if self._worst[1]:
-            said.append(f"farthest from its prediction z = {signed(self._worst[0])} ({self._worst[1]})")
+            parts.append(f"farthest from its prediction z = {standard_errors_text(self._worst[0])} ({self._worst[1]})")
         if self._failed:
-            said.append(f"{len(self._failed)} failed, last {self._failed[-1]}")
-        return "; ".join(said)
+            parts.append(f"{len(self._failed)} failed, last {self._failed[-1]}")
+        return "; ".join(parts)
 
     def picture(self) -> Any:
+        """Return the line, the bar and the latest rows, for the terminal."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -174,71 +182,82 @@ class Seen:
         for head in ("cell", "group", "metric", "measured", "predicted", "z"):
             rows.add_column(head, justify="right" if head in ("measured", "predicted", "z") else "left")
         for row in tuple(self._latest):
-            rows.add_row(*(Text(escaped(one)) for one in row))
+            rows.add_row(*(Text(escape_unprintable(cell)) for cell in row))
         bar = ProgressBar(total=max(self.now.cells, 1), completed=self.now.done, width=40)
-        return Group(Text(escaped(self.words())), bar, Text(), rows)  # a bar does not end its line
+        return Group(Text(escape_unprintable(self.words())), bar, Text(), rows)  # a bar does not end its line
 
 
 # ---- A live run
 
 
 @contextmanager
-def watching() -> Iterator[Callable[[Glimpse], None]]:
-    """A callback that shows a live run as it goes."""
-    now: Glimpse | None = None
-    said: list[str] = []
+def show_live_run() -> Iterator[Callable[[Glimpse], None]]:
+    """Show a live run while it goes on; yield a callback that takes its glimpses."""
+    latest: Glimpse | None = None
+    parts: list[str] = []
     marks: Marks = deque(maxlen=2)
 
     def words(_: float) -> str:
-        shares = ", ".join(f"{group} {share:.3f}" for group, share in fresh_groups(now)) if now else ""
-        return "; ".join([*said, f"fresh: {shares}"]) if now else ""
+        """Return the line of a live run."""
+        shares = ", ".join(f"{group} {share:.3f}" for group, share in fresh_groups(latest)) if latest else ""
+        return "; ".join([*parts, f"fresh: {shares}"]) if latest else ""
 
-    with drawn(lambda: live_picture(now, said) if now else "starting Ray and its actors ...", words) as speak:
+    with live_display(
+        lambda: live_picture(latest, parts) if latest else "starting Ray and its actors ...", words
+    ) as speak:
 
-        def look(seen: Glimpse) -> None:
-            nonlocal now, said
-            failed = len(now.lost) + len(now.stood) if now else 0
-            now, said = seen, live_words(seen, rates(marks, time.monotonic(), seen))
-            if len(seen.lost) + len(seen.stood) != failed:
+        def take(glimpse: Glimpse) -> None:
+            nonlocal latest, parts
+            failed = len(latest.lost) + len(latest.stood) if latest else 0
+            latest, parts = glimpse, live_words(glimpse, rates(marks, time.monotonic(), glimpse))
+            if len(glimpse.lost) + len(glimpse.stood) != failed:
                 speak()
 
-        yield look
+        yield take
 
 
-def rates(marks: Marks, at: float, seen: Glimpse) -> tuple[float, float]:
-    """Messages and events per second between the last two marks, which are glimpses some time apart."""
-    if not marks or at - marks[-1][0] > APART:
-        marks.append((at, seen))
+def rates(marks: Marks, clock: float, glimpse: Glimpse) -> tuple[float, float]:
+    """Return messages and events per second between the two `marks`, after adding this glimpse to them if due."""
+    if not marks or clock - marks[-1][0] > RATE_SPAN:
+        marks.append((clock, glimpse))
     (then, first), (now, second) = marks[0], marks[-1]
-    gone = now - then or math.inf
-    return (second.messages - first.messages) / gone, (sum(second.counts) - sum(first.counts)) / gone
+    elapsed = now - then or math.inf
+    return (second.messages - first.messages) / elapsed, (sum(second.counts) - sum(first.counts)) / elapsed
 
 
-def live_words(seen: Glimpse, rates: tuple[float, float]) -> list[str]:
-    """How far it is, how fast it goes, how late, and what has failed."""
-    done = min(max(seen.now / seen.horizon, 0.0), 1.0)
+def live_words(glimpse: Glimpse, rates: tuple[float, float]) -> list[str]:
+    """Return how far a live run is, how fast, how late its wakes are, and what failed."""
+    done = min(max(glimpse.now / glimpse.horizon, 0.0), 1.0)
     return [
-        f"t = {max(seen.now, 0.0):.4g} of {seen.horizon:.4g} ({done:.0%})",
+        f"t = {max(glimpse.now, 0.0):.4g} of {glimpse.horizon:.4g} ({done:.0%})",
         f"{rates[0]:,.0f} messages/s, {rates[1]:,.0f} events/s",
-        f"wakes {max(seen.slip, 0.0):.2g} late on average",
-        *map(str, [*seen.lost[-FAULTS:], *seen.stood[-FAULTS:]]),
+        f"wakes {max(glimpse.slip, 0.0):.2g} late on average",
+        *map(str, [*glimpse.lost[-FAULTS_SHOWN:], *glimpse.stood[-FAULTS_SHOWN:]]),
     ]
 
 
-def fresh_groups(seen: Glimpse) -> list[tuple[str, float]]:
-    """How fresh every group that has copies is so far."""
-    shares = zip(seen.groups, map(float, seen.fresh), strict=True)
+def fresh_groups(glimpse: Glimpse) -> list[tuple[str, float]]:
+    """Return how fresh each group that has copies is so far."""
+    shares = zip(glimpse.groups, map(float, glimpse.fresh), strict=True)
     return [(group, share) for group, share in shares if not math.isnan(share)]
 
 
-def live_picture(seen: Glimpse, said: list[str]) -> Any:
+def live_picture(glimpse: Glimpse, parts: list[str]) -> Any:
+    """Return the words, and a bar for the freshness of each group, for the terminal."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    for group, share in fresh_groups(seen):
-        table.add_row(Text(escaped(group)), ProgressBar(total=1.0, completed=share, width=30), f"{share:.3f}")
-    head, *faults = [" · ".join(said[:3]), *said[3:]]
-    return Group(Text(escaped(head)), Text("fresh so far", style="dim"), table, *(Text(escaped(one)) for one in faults))
+    for group, share in fresh_groups(glimpse):
+        table.add_row(
+            Text(escape_unprintable(group)), ProgressBar(total=1.0, completed=share, width=30), f"{share:.3f}"
+        )
+    head, *faults = [" · ".join(parts[:3]), *parts[3:]]
+    return Group(
+        Text(escape_unprintable(head)),
+        Text("fresh so far", style="dim"),
+        table,
+        *(Text(escape_unprintable(fault)) for fault in faults),
+    )

@@ -1,4 +1,4 @@
-"""Commands to begin with: files to start from and what is wrong with them, what there is, a demonstration."""
+"""Commands to begin with: files to start from, checks of files, lists of what there is, a demonstration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from replnet.cli.completion import completing
-from replnet.cli.main import BAD_INPUT, EPILOG, FINE, code_of, commands, formats
+from replnet.cli.completion import name_completer
+from replnet.cli.main import BAD_INPUT, EPILOG, FINE, commands, exit_code, format_option
 from replnet.cli.output import echo, print_json, print_table, write
-from replnet.cli.progress import progress, watching
+from replnet.cli.progress import progress, show_live_run
 from replnet.text.numbers import number
 
 if TYPE_CHECKING:
@@ -19,29 +19,37 @@ if TYPE_CHECKING:
     from replnet.study.result import Emulated
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-EXAMPLE = "p2p/fig11-random"  # of an experiment: short, and with most of what there is
-SECTIONS = {"title", "vary", "network", "optimise", "formula", "run", "claims"}  # that make a file an experiment
-KINDS, LISTED = ("networks", "experiments", "laws", "metrics"), ("kind", "name", "about")
+EXAMPLE_EXPERIMENT = "p2p/fig11-random"  # short, and with most of what an experiment can have
+EXPERIMENT_SECTIONS = {
+    "title",
+    "vary",
+    "network",
+    "optimise",
+    "formula",
+    "run",
+    "claims",
+}  # that make a file an experiment
+KINDS, LIST_COLUMNS = ("networks", "experiments", "laws", "metrics"), ("kind", "name", "about")
 
 
 @commands.command()
-@click.argument("kind", required=False, shell_complete=completing("networks"))
+@click.argument("kind", required=False, shell_complete=name_completer("networks"))
 @click.option("-o", "--output", type=FILE, help="The file to write.  [default: stdout]")
 def init(kind: str | None, output: Path | None) -> int:
-    """A commented file to start from: KIND is a kind of network, such as cascade, or `experiment`.
+    """Write a commented file to start from: KIND is a kind of network, such as cascade, or `experiment`.
 
-    Without KIND, the kinds there are.
+    Without KIND, list the kinds.
     """
     from replnet.text.documents import shipped, shipped_names
     from replnet.text.errors import suggestion
 
-    known = [*shipped_names(), "experiment"]
+    kinds = [*shipped_names(), "experiment"]
     if kind is None:
-        echo("\n".join(known))
+        echo("\n".join(kinds))
         return FINE
-    path = shipped(EXAMPLE, "experiments") if kind == "experiment" else shipped(kind)
+    path = shipped(EXAMPLE_EXPERIMENT, "experiments") if kind == "experiment" else shipped(kind)
     if path is None:
-        raise ValueError(f"init: there is no {kind!r} ({suggestion(kind, known)})")
+        raise ValueError(f"init: there is no {kind!r} ({suggestion(kind, kinds)})")
     text = path.read_text(encoding="utf-8")
     if output is None:
         click.echo(text, nl=False)
@@ -59,9 +67,9 @@ def init(kind: str | None, output: Path | None) -> int:
 
 
 @commands.command()
-@click.argument("file", shell_complete=completing("networks", "experiments", files=True))
+@click.argument("file", shell_complete=name_completer("networks", "experiments", files=True))
 def check(file: str) -> int:
-    """Check FILE, a network or an experiment: all that is wrong with it, at once."""
+    """Check FILE, a network or an experiment, and list everything that is wrong with it."""
     from replnet.network.network import load
     from replnet.study.experiment.experiment import load_experiment
     from replnet.text.errors import InputError
@@ -82,7 +90,7 @@ def check(file: str) -> int:
 
 
 def _is_experiment(file: str) -> bool:
-    """By its sections, if there is such a file; else by its name."""
+    """Whether a file has the sections of an experiment, or a name means a shipped one."""
     from replnet.text.documents import read_yaml, shipped
     from replnet.text.errors import InputError
 
@@ -91,13 +99,13 @@ def _is_experiment(file: str) -> bool:
         data = read_yaml(path).data if path else {}
     except InputError:
         return False
-    return "kind" not in data and bool(data.keys() & SECTIONS)
+    return "kind" not in data and bool(data.keys() & EXPERIMENT_SECTIONS)
 
 
 @commands.command()
-@click.argument("what", type=click.Choice(["network", "experiment"]), default="network")
-def schema(what: str) -> int:
-    """The JSON Schema of network or experiment files, for editors that complete and check.
+@click.argument("kind", type=click.Choice(["network", "experiment"]), default="network")
+def schema(kind: str) -> int:
+    """Print the JSON Schema of network or experiment files, for editors that complete and check.
 
     In VS Code or any editor with the YAML language server, begin a file with
     `# yaml-language-server: $schema=network.schema.json`.
@@ -105,31 +113,35 @@ def schema(what: str) -> int:
     from replnet.network.specification import schema as network_schema
     from replnet.study.experiment.sections import experiment_schema
 
-    print_json(experiment_schema() if what == "experiment" else network_schema())
+    print_json(experiment_schema() if kind == "experiment" else network_schema())
     return FINE
 
 
 @commands.command("list")
 @click.argument("kinds", metavar="[KIND ...]", nargs=-1, type=click.Choice(KINDS))
-@formats()
+@format_option()
 def list_(kinds: tuple[str, ...], form: str) -> int:
-    """What comes with replnet, by name: KIND is networks, experiments, laws or metrics, or all of them."""
-    rows = [dict(zip(LISTED, (kind, *one), strict=True)) for kind in kinds or KINDS for one in _known(kind)]
-    shown = [[row[name] for name in LISTED] for row in rows]
-    write(form, lambda: rows, LISTED, rows, lambda: print_table(LISTED, shown))
+    """List what comes with replnet: KIND is networks, experiments, laws or metrics, or all of them."""
+    rows = [
+        dict(zip(LIST_COLUMNS, (kind, *item), strict=True))
+        for kind in kinds or KINDS
+        for item in _names_with_descriptions(kind)
+    ]
+    lines = [[row[name] for name in LIST_COLUMNS] for row in rows]
+    write(form, lambda: rows, LIST_COLUMNS, rows, lambda: print_table(LIST_COLUMNS, lines))
     return FINE
 
 
-def _known(kind: str) -> Iterator[tuple[str, str]]:
-    """Names, with what each is."""
+def _names_with_descriptions(kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of a kind, each with a description."""
     from replnet.laws.law import FAMILIES
-    from replnet.measure.row import METRICS, on_request
+    from replnet.measure.row import METRICS, metrics_on_request
     from replnet.text.documents import read_yaml, shipped, shipped_names
 
     if kind == "laws":
         yield from ((name, example) for name, (_maker, example) in sorted(FAMILIES.items()))
     elif kind == "metrics":
-        yield from (METRICS | on_request()).items()
+        yield from (METRICS | metrics_on_request()).items()
     else:
         folder = () if kind == "networks" else ("experiments",)
         for name in shipped_names(*folder):
@@ -142,7 +154,7 @@ def _known(kind: str) -> Iterator[tuple[str, str]]:
 
 @commands.command(epilog=EPILOG)
 def demo() -> int:
-    """A small network predicted, emulated, and run for real on Ray actors: one table, in some twelve seconds."""
+    """Predict a small network, emulate it, and run it for real on Ray actors: one table, in some twelve seconds."""
     from replnet.network.network import load
     from replnet.study.emulate import emulate
     from replnet.study.live_run import ray_meanwhile, run_for_real
@@ -151,25 +163,25 @@ def demo() -> int:
     network = load("cooperative")
     echo(network.describe())
     echo()
-    with ray_meanwhile() as started:
+    with ray_meanwhile() as wait_for_ray:
         with progress() as report:
             report(0.0, "emulating it, while Ray starts")
             virtual = emulate(network, horizon=20_000.0, progress=report)
             if virtual.incomplete.startswith(INTERRUPTED):
                 raise KeyboardInterrupt
             report(1.0, "waiting for Ray")
-            started()
-        with watching() as watch:
+            wait_for_ray()
+        with show_live_run() as watch:
             # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
             live = run_for_real(network, horizon=300.0, resolution=0.03, watch=watch)
-    _beside(virtual, live)
+    _print_comparison(virtual, live)
     if live.incomplete:
         echo(live.incomplete, err=True)
-    return code_of(virtual, live)
+    return exit_code(virtual, live)
 
 
-def _beside(virtual: Emulated, live: Emulated) -> None:
-    """What was emulated, and what happened for real, in one table."""
+def _print_comparison(virtual: Emulated, live: Emulated) -> None:
+    """Print what was emulated, and what happened for real, in one table."""
     heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
     rows = [
         [a.group, a.metric, number(a.predicted), _with_half_width(a), _with_half_width(b), f"{a.verdict}, {b.verdict}"]
@@ -179,16 +191,17 @@ def _beside(virtual: Emulated, live: Emulated) -> None:
     for row in live.rows:
         if row.predicted is None:
             echo(f"  for real: {row.note}")
-    seen = live.provenance
-    delay = seen["reply_delay"]["mean"] * seen["time_scale"]
+    provenance = live.provenance
+    delay = provenance["reply_delay"]["mean"] * provenance["time_scale"]
     echo(
         f"emulated: {virtual.events:,} events in {virtual.seconds:.1f} s. For real: {live.events:,} events and "
-        f"{seen['messages']:,} messages between nodes in {seen['hosts']} Ray actors, "
-        f"{seen['messages_per_second']:,.0f} messages a second, replies after {1e3 * delay:.2g} ms."
+        f"{provenance['messages']:,} messages between nodes in {provenance['hosts']} Ray actors, "
+        f"{provenance['messages_per_second']:,.0f} messages a second, replies after {1e3 * delay:.2g} ms."
     )
 
 
 def _with_half_width(row: Row) -> str:
+    """Return a measured value as text, with half the width of its interval."""
     if row.measured is None or row.ci_low is None or row.ci_high is None:
         return number(row.measured)
     return f"{row.measured:.4f} ± {(row.ci_high - row.ci_low) / 2:.4f}"

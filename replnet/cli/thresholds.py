@@ -1,25 +1,26 @@
-"""Demands on what was measured: whether there is anything that they are about, and whether they hold."""
+"""Demands on what was measured, such as 'freshness > 0.9': whether they can be judged, and whether they hold."""
 
 from __future__ import annotations
 
 from replnet.cli.output import echo
 from replnet.network.network import Network
-from replnet.study.demand import Demand
+from replnet.study.demand import Threshold
 from replnet.study.result import Emulated
 from replnet.text.errors import FieldError
 
 
-def check(demands: list[Demand], network: Network, by: str | None = None) -> None:
-    """Before anything runs: every demand is about something that will be measured."""
+def check(demands: list[Threshold], network: Network, by: str | None = None) -> None:
+    """Raise an error, before anything runs, for a demand on a group that no row will have."""
     groups = _groups(network, by) if demands else []
     for demand in demands:
         demand.require_open()
         if demand.group not in (None, *groups):
-            there = ", ".join(f"'{group}: {demand.metric}'" for group in groups)
-            raise FieldError(demand.field, f"nothing will match {demand.text!r}", f"there is {there}")
+            possible = ", ".join(f"'{group}: {demand.metric}'" for group in groups)
+            raise FieldError(demand.field, f"nothing will match {demand.text!r}", f"there is {possible}")
 
 
 def _groups(network: Network, by: str | None) -> list[str]:
+    """Return the groups that the network's rows will have."""
     if network.kind == "aggregate":
         from replnet.study.experiment.subjects import groups_of
 
@@ -31,15 +32,15 @@ def _groups(network: Network, by: str | None) -> list[str]:
     return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))
 
 
-def judge(demands: list[Demand], result: Emulated) -> set[bool | None]:
-    """Which answers there are to all of them: True, False, and None for what is open; says so on stderr."""
-    found: set[bool | None] = set()
+def judge(demands: list[Threshold], result: Emulated) -> set[bool | None]:
+    """Print on stderr whether each demand holds, and return the set of answers: True, False, and None for open."""
+    all_answers: set[bool | None] = set()
     for demand in demands:
         rows = result.about(demand.metric, demand.group)
         # What this network has no rows of cannot be judged either.
         answers = {demand.holds(row) for row in rows} or {None}
         why = "the interval lies across it" if rows else "there is no such row"
-        across = f"unresolved, {why}" if None in answers else "holds"
-        echo(f"{demand.text}: {'failed' if False in answers else across}", err=True)
-        found |= answers
-    return found
+        verdict = f"unresolved, {why}" if None in answers else "holds"
+        echo(f"{demand.text}: {'failed' if False in answers else verdict}", err=True)
+        all_answers |= answers
+    return all_answers

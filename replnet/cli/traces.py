@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import io
 import json
 import math
 import re
@@ -20,23 +20,24 @@ from replnet.cli.output import echo, print_table
 from replnet.text.numbers import duration, write_csv
 
 if TYPE_CHECKING:
-    from replnet.histories.audit import Audit, Check
+    from replnet.histories.assumptions import Check
+    from replnet.histories.audit import Audit
     from replnet.histories.change_rate import ChangeRate
     from replnet.histories.trace_fit import TraceFit
 
 FILE = click.Path(path_type=Path)
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
-    help="Of what goes to stdout.",
+    help="How results are printed.",
 )  # fmt: skip
 DAY = 86_400.0
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
-TIMES = {"staleness_age", "lag"}
+DURATION_METRICS = {"staleness_age", "lag"}
 
 
 @commands.group()
 def trace() -> None:
-    """Recorded processes: read event times from elsewhere, fit laws to them."""
+    """Read event times from elsewhere, and fit laws to recorded processes."""
 
 
 @trace.command("import")
@@ -47,27 +48,29 @@ def trace() -> None:
 @click.option(
     "--column", help="CSV and Parquet: the column of times.  [default: timestamp, time or date, else the first]"
 )
-@click.option("--unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Of numbers.  [default: by their size]")
+@click.option(
+    "--unit",
+    type=click.Choice(["s", "ms", "us", "ns"]),
+    help="The unit of times that are numbers.  [default: by their size]",
+)
 @click.option("--path", help="git: the file or folder whose changes are the events.")
 @click.option("--page", help="MediaWiki: the title of the page.")
 def import_(source: Path, output: Path | None, **how: Any) -> int:
-    """Event times from SOURCE, as CSV that `trace(file=...)` and `audit` read.
+    """Read event times from SOURCE, and write them as CSV that `trace(file=...)` and `audit` read.
 
     SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not) or API answer, or a git repository.
     """
     from replnet.histories.trace_import import import_trace, write_times
-    from replnet.text.errors import FieldError
+    from replnet.text.files import output_file
 
     times, notes = import_trace(source, **how)
     if output is None:
         write_times(times, sys.stdout)
     else:
-        try:
-            with output.open("w", encoding="utf-8", newline="") as file:
-                write_times(times, file)
-        except OSError as error:
-            right = "a place with room for it" if error.errno == errno.ENOSPC else "a folder that exists"
-            raise FieldError(str(output), f"cannot be written: {error.strerror or error}", right) from None
+        with output_file(output) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            write_times(times, text)
+            text.detach()
     for note in notes:
         echo(note, err=True)
     echo(f"{times.size:,} events" + (f" to {output}" if output else ""), err=True)
@@ -82,18 +85,18 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of resampling.")
 @FORMAT
 def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, form: str) -> int:
-    """Laws of the intervals in FILE, their tail and correlation, and what the Poisson formula would waste."""
+    """Fit laws to the intervals in FILE; describe tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
     from replnet.histories.trace_fit import TARGETS, fit
 
     with progress() as report:
         report(0.5, "fitting laws, and replaying the record under downloads of many rates")
-        found = fit(file, targets or TARGETS, seed)
-    write_fit(found, form)
+        trace_fit = fit(file, targets or TARGETS, seed)
+    write_fit(trace_fit, form)
     if output is not None:
         from replnet.report.trace_plots import draw
 
-        draw(found, output)
+        draw(trace_fit, output)
         echo(f"drawn to {output}", err=True)
     return 0
 
@@ -107,7 +110,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of visits drawn from a law.")
 @FORMAT
 def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
-    """How often UPDATES came, by what visits see of them: whether there was a change, or when the last one was."""
+    """Estimate how often UPDATES came, from visits that see whether there was a change, or when the last one was."""
     from replnet.histories.change_rate import WINDOW, change_rate
 
     write_rate(change_rate(updates, visits, window or WINDOW, seed), form)
@@ -122,90 +125,101 @@ def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of resampling.")
 @FORMAT
 def audit(updates: Path, downloads: Path, since: str | None, until: str | None, seed: int, form: str) -> int:
-    """How stale a real replica was, what the models say, and which assumption fails.
+    """Measure how stale a real replica was, compare that with the models, and find the assumption that fails.
 
     It measures what `run --measure` calls staleness, staleness_age, lag and missing_updates.
     """
     from replnet.histories.audit import audit as examine
-    from replnet.histories.trace_import import read_time, recorded
+    from replnet.histories.trace_import import history_of, read_time
 
     start, end = (
         None if text is None else read_time(place, text)[0] for place, text in (("--since", since), ("--until", until))
     )
-    source = recorded(updates)
-    write_audit(examine(source, recorded(downloads), start, end, seed), source.dated, form)
+    write_audit(examine(history_of(updates), history_of(downloads), start, end, seed), form)
     return 0
 
 
 # What they print
 
 
-def write_fit(found: TraceFit, form: str) -> None:
+def write_fit(trace_fit: TraceFit, form: str) -> None:
+    """Print the laws that were fitted to a history, and what else was found."""
     if form == "json":
-        click.echo(json.dumps(_plain(fit_data(found)), indent=2, allow_nan=False))
+        click.echo(json.dumps(_as_json(fit_data(trace_fit)), indent=2, allow_nan=False))
     elif form == "csv":
-        write_csv(sys.stdout, list(found.staleness[0]), [one.values() for one in found.staleness])
+        write_csv(sys.stdout, list(trace_fit.staleness[0]), [row.values() for row in trace_fit.staleness])
     else:
-        _print_laws(found)
-        for line in ("", *_nature(found), ""):
+        _print_laws(trace_fit)
+        for line in ("", *_description_lines(trace_fit), ""):
             echo(line)
-        _print_needs(found)
+        _print_needs(trace_fit)
 
 
-def write_rate(found: ChangeRate, form: str) -> None:
+def write_rate(change_rate: ChangeRate, form: str) -> None:
+    """Print the estimates of a rate of change."""
     if form == "json":
-        click.echo(json.dumps(_plain(rate_data(found)), indent=2, allow_nan=False))
+        click.echo(json.dumps(_as_json(rate_data(change_rate)), indent=2, allow_nan=False))
     elif form == "csv":
-        rows = rate_data(found)["estimates"]
-        cells = [[None if isinstance(x, float) and math.isnan(x) else x for x in row.values()] for row in rows]
+        rows = rate_data(change_rate)["estimates"]
+        cells = [
+            [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in row.values()] for row in rows
+        ]
         write_csv(sys.stdout, list(rows[0]), cells)
     else:
-        _print_rate(found)
+        _print_rate(change_rate)
 
 
-def write_audit(audit: Audit, dated: bool, form: str) -> None:
+def write_audit(audit: Audit, form: str) -> None:
+    """Print an audit."""
     if form == "json":
-        click.echo(json.dumps(_plain(audit_data(audit)), indent=2, allow_nan=False))
+        click.echo(json.dumps(_as_json(audit_data(audit)), indent=2, allow_nan=False))
     elif form == "csv":
         rows = []
         for metric, measured in audit.measured.items():
             ends = [None if math.isnan(end) else end for end in (measured.low, measured.high)]
-            rows.append([metric, measured.value, *ends, *audit.predicted[metric].values()])
-        write_csv(sys.stdout, ["metric", "measured", "ci_low", "ci_high", *audit.predicted["staleness"]], rows)
+            rows.append([metric, measured.value, *ends, *audit.by_chance[metric], *audit.predicted[metric].values()])
+        heads = ["metric", "measured", "ci_low", "ci_high", "chance_low", "chance_high", *audit.predicted["staleness"]]
+        write_csv(sys.stdout, heads, rows)
     else:
-        _print_audit(audit, dated)
+        _print_audit(audit)
 
 
-def fit_data(found: TraceFit) -> dict[str, Any]:
-    """All that was found as plain data; rates are per unit of the record's time."""
-    history = found.history
+def fit_data(trace_fit: TraceFit) -> dict[str, Any]:
+    """Return everything about a fitted history as plain data; rates are per unit of the record's time."""
+    history = trace_fit.history
     about = {
         "name": history.name, "events": history.times.size, "start": history.start, "end": history.end,
         "mean_interval": 1 / history.rate, "unit": "s" if history.dated else None,
     }  # fmt: skip
-    return vars(found) | {"history": about, "fits": [vars(one) | {"law": str(one.law)} for one in found.fits]}
+    return vars(trace_fit) | {
+        "history": about,
+        "fits": [vars(fitted) | {"law": str(fitted.law)} for fitted in trace_fit.fits],
+    }
 
 
-def rate_data(found: ChangeRate) -> dict[str, Any]:
-    """All that was found as plain data; rates are per unit of the record's time, biases shares of the rate."""
+def rate_data(change_rate: ChangeRate) -> dict[str, Any]:
+    """Return estimates of a rate as plain data; rates are per unit of the record's time, biases shares of the rate."""
     estimates = [
-        {"estimator": one.estimator, "rate": one.rate, "ci_low": one.low, "ci_high": one.high, "bias": one.bias.value,
-         "bias_low": one.bias.low, "bias_high": one.bias.high, "poisson_bias": one.predicted_bias}
-        for one in found.estimates
+        {"estimator": estimate.estimator, "rate": estimate.rate, "ci_low": estimate.low, "ci_high": estimate.high,
+         "bias": estimate.bias.value, "bias_low": estimate.bias.low, "bias_high": estimate.bias.high,
+         "poisson_bias": estimate.predicted_bias}
+        for estimate in change_rate.estimates
     ]  # fmt: skip
-    about = {"name": found.history.name, "unit": "s" if found.history.dated else None}
-    return vars(found) | {"history": about, "estimates": estimates}
+    about = {"name": change_rate.history.name, "unit": "s" if change_rate.history.dated else None}
+    return vars(change_rate) | {"history": about, "estimates": estimates}
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
-    """The whole audit as plain data, in the unit of the records' time."""
+    """Return the whole audit as plain data, in the unit of the records' time."""
     shares, x = audit.ages
     return {
         "window": {name: getattr(audit, name) for name in ("start", "end", "updates", "downloads")},
+        "unit": "s" if audit.dated else None,
         "rows": [
-            {"metric": metric, "measured": one.value, "ci_low": one.low, "ci_high": one.high, "doubt": one.doubt,
-             "predicted": audit.predicted[metric]}
-            for metric, one in audit.measured.items()
+            {"metric": metric, "measured": measured.value, "ci_low": measured.low, "ci_high": measured.high,
+             "doubt": measured.doubt, "chance_low": audit.by_chance[metric][0],
+             "chance_high": audit.by_chance[metric][1], "predicted": audit.predicted[metric]}
+            for metric, measured in audit.measured.items()
         ],
         "checks": audit.checks,
         "download_age_given_update_age": {"x": x, "shares": shares},
@@ -215,47 +229,49 @@ def audit_data(audit: Audit) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
-    """As JSON has it: lists for arrays and tuples, fields by name, null for what it has no word for."""
+def _as_json(value: Any) -> Any:
+    """Return a value as JSON can hold it: lists for arrays and tuples, fields by name, null for infinity and NaN."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _as_json(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _as_json(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_as_json(item) for item in value]
     if is_dataclass(value):
-        return _plain(vars(value))
+        return _as_json(vars(value))
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _chance(value: float | None) -> str:
+def _chance_text(value: float | None) -> str:
+    """Return a probability as text; nothing if it is unknown."""
     if value is None or math.isnan(value):
         return ""
     return "< 1e-6" if value < 1e-6 else f"{value:.2g}"
 
 
-def _print_laws(found: TraceFit) -> None:
+def _print_laws(trace_fit: TraceFit) -> None:
+    """Print the events and intervals of a history, and the laws that were fitted to them."""
     import numpy as np
 
-    history, gaps, dated = found.history, found.history.intervals, found.history.dated
+    history, gaps, dated = trace_fit.history, trace_fit.history.intervals, trace_fit.history.dated
     echo(
         f"{history.times.size:,} events over {duration(history.end - history.start, dated)}; intervals: mean "
         f"{duration(gaps.mean(), dated)}, median {duration(float(np.median(gaps)), dated)}, deviation "
         f"{gaps.std() / gaps.mean():.2f} of the mean\n"
     )
     rows = []
-    for one in found.fits:
-        law = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", str(one.law))
-        behind, chance = f"{one.aic - found.fits[0].aic:.1f}", _chance(one.p_value)
-        rows.append([law, behind, f"{one.distance:.4f}", chance])
-    print_table(["law of the intervals", "AIC over best", "distance", "p"], rows)
-    for family, reason in found.left_out.items():
+    for fitted in trace_fit.fits:
+        law = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", str(fitted.law))
+        behind, chance = f"{fitted.aic - trace_fit.fits[0].aic:.1f}", _chance_text(fitted.p_value)
+        rows.append([law, behind, f"{fitted.distance:.4f}", chance])
+    print_table([f"law of the intervals{', in seconds' * dated}", "AIC over best", "distance", "p"], rows)
+    for family, reason in trace_fit.left_out.items():
         echo(f"  {family}: {reason}")
 
 
-def _nature(found: TraceFit) -> Iterator[str]:
-    """Tail, correlation and beat in words."""
-    dated, tail = found.history.dated, found.tail
+def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
+    """Yield in words what the tail, the correlation, the beat and the checks of a history are."""
+    dated, tail = trace_fit.history.dated, trace_fit.tail
     if tail is None:
         yield "tail: too few long intervals, or a clock's, to tell an index"
     else:
@@ -263,66 +279,70 @@ def _nature(found: TraceFit) -> Iterator[str]:
             f"tail: {tail.points} intervals beyond {duration(tail.start, dated)} fall with index {tail.alpha:.2f} "
             f"({tail.low:.2f} .. {tail.high:.2f}): {tail.verdict}"
         )
-    if math.isfinite(exponent := found.correlation_exponent):
+    if math.isfinite(exponent := trace_fit.correlation_exponent):
         # With a Hurst parameter above one half, correlation never quite dies.
         hurst = 1 - exponent / 2
         yield f"correlation: falls as lag^-{exponent:.2f}, Hurst parameter {hurst:.2f} if it goes on so"
-    if found.beat:
-        period, jitter = found.beat.values()
+    if trace_fit.beat:
+        period, jitter = trace_fit.beat.values()
         yield f"beat: multiples of {duration(period, dated)}, give or take {duration(jitter, dated)}"
-    for check in found.checks:
-        p = f" (p = {_chance(check.chance)})".replace("= <", "<") if _chance(check.chance) else ""
-        yield f"{_word(check)}: {check.assumption}; {check.seen}{p}"
+    for check in trace_fit.checks:
+        p = f" (p = {_chance_text(check.chance)})".replace("= <", "<") if _chance_text(check.chance) else ""
+        yield f"{_answer_word(check)}: {check.assumption}; {check.seen}{p}"
 
 
-def _word(check: Check) -> str:
+def _answer_word(check: Check) -> str:
+    """Return the answer of a check in a word."""
     return {True: "holds", False: "fails", None: "open"}[check.holds]
 
 
-def _print_needs(found: TraceFit) -> None:
-    """Staleness under constant downloads, and the rates that targets need."""
-    per, unit = (DAY, "a day") if found.history.dated else (1.0, "a unit")
+def _print_needs(trace_fit: TraceFit) -> None:
+    """Print the staleness under constant downloads, and the rates of downloads that targets need."""
+    per, unit = (DAY, "a day") if trace_fit.history.dated else (1.0, "a unit")
     print_table(
         [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"],
         [
-            [f"{one['rate'] * per:.4g}", f"{one['measured']:.4f}", f"{one['low']:.4f} .. {one['high']:.4f}",
-             f"{one['empirical']:.4f}", f"{one['poisson']:.4f}", f"{one['poisson'] / one['measured'] - 1:+.0%}"]
-            for one in found.staleness
+            [f"{row['rate'] * per:.4g}", f"{row['measured']:.4f}", f"{row['low']:.4f} .. {row['high']:.4f}",
+             f"{row['empirical']:.4f}", f"{row['poisson']:.4f}", f"{row['poisson'] / row['measured'] - 1:+.0%}"]
+            for row in trace_fit.staleness
         ],
     )  # fmt: skip
     echo()
     rows = []
-    for one in found.needs:
-        rates = [one[name] * per for name in ("measured", "empirical", "poisson")]
-        said = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
-        rows.append([f"{one['target']:g}", *said, f"{one['waste']:.2f} times as many"])
+    for row in trace_fit.needs:
+        rates = [row[name] * per for name in ("measured", "empirical", "poisson")]
+        texts = ["" if math.isnan(rate) else f"{rate:.4g}" for rate in rates]
+        rows.append([f"{row['target']:g}", *texts, f"{row['waste']:.2f} times as many"])
     print_table(
         ["staleness at most", f"downloads {unit}, measured", "empirical law", "Poisson", "Poisson asks for"], rows
     )
 
 
-def _print_rate(found: ChangeRate) -> None:
-    dated = found.history.dated
+def _print_rate(change_rate: ChangeRate) -> None:
+    """Print the estimates of a rate of change, with their biases."""
+    dated = change_rate.history.dated
     per, unit = (DAY, "a day") if dated else (1.0, "a unit")
     echo(
-        f"{found.rate * per:.5g} changes {unit} between the first visit and the last; {found.visits:,} visits, "
-        f"one every {duration(found.distance, dated)}, {found.changed:,} of which saw a change\n"
+        f"{change_rate.rate * per:.5g} changes {unit} between the first visit and the last; {change_rate.visits:,} "
+        f"visits, one every {duration(change_rate.distance, dated)}, {change_rate.changed:,} of which saw a change\n"
     )
     rows = []
-    for one in found.estimates:
-        rates = [f"{value * per:.5g}" for value in (one.rate, one.low, one.high)]
-        known = not math.isnan(one.bias.error)
-        by_formula = "" if math.isnan(one.predicted_bias) else f"{one.predicted_bias:+.1%}"
-        measured = f"{one.bias.value:+.1%}" if math.isfinite(one.bias.value) else one.bias.doubt
-        ends = f"{one.bias.low:+.1%} .. {one.bias.high:+.1%}" if known else ""
-        rows.append([one.estimator, rates[0], f"{rates[1]} .. {rates[2]}", measured, ends, by_formula])
-    bias = f"bias of {found.window} visits"
+    for estimate in change_rate.estimates:
+        rates = [f"{value * per:.5g}" for value in (estimate.rate, estimate.low, estimate.high)]
+        has_interval = not math.isnan(estimate.bias.error)
+        by_formula = "" if math.isnan(estimate.predicted_bias) else f"{estimate.predicted_bias:+.1%}"
+        measured = f"{estimate.bias.value:+.1%}" if math.isfinite(estimate.bias.value) else estimate.bias.doubt
+        ends = f"{estimate.bias.low:+.1%} .. {estimate.bias.high:+.1%}" if has_interval else ""
+        rows.append([estimate.estimator, rates[0], f"{rates[1]} .. {rates[2]}", measured, ends, by_formula])
+    bias = f"bias of {change_rate.window} visits"
     print_table(["estimator", f"changes {unit}", "95 % interval", bias, "95 % interval", "if Poisson"], rows)
-    for note in found.notes:
+    for note in change_rate.notes:
         echo(f"  {note}")
 
 
-def _print_audit(audit: Audit, dated: bool) -> None:
+def _print_audit(audit: Audit) -> None:
+    """Print an audit: metrics, checks of assumptions, and the conclusion."""
+    dated = audit.dated
     first, last = (
         datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M") if dated else f"{time:.6g}"
         for time in (audit.start, audit.end)
@@ -330,19 +350,34 @@ def _print_audit(audit: Audit, dated: bool) -> None:
     over = duration(audit.end - audit.start, dated)
     echo(f"{audit.updates:,} updates and {audit.downloads:,} downloads over {over}, {first} to {last}\n")
     rows, doubts = [], []
-    for metric, one in audit.measured.items():
-        values = (one.value, one.low, one.high, *audit.predicted[metric].values())
-        value, low, high, *said = (duration(x, dated) if metric in TIMES else f"{x:.4f}" for x in values)
-        rows.append([metric, value, "" if one.doubt else f"{low} .. {high}", *said])
-        doubts += [f"  {metric}: {one.doubt}"] if one.doubt else []
-    print_table(["metric", "measured", "95 % interval", *audit.predicted["staleness"]], rows)
+    models = audit.predicted["staleness"]
+    sizes = {model: {comparison.metric: comparison.off for comparison in audit.comparisons(model)} for model in models}
+    for metric, measured in audit.measured.items():
+        values = (
+            measured.value,
+            measured.low,
+            measured.high,
+            *audit.by_chance[metric],
+            *audit.predicted[metric].values(),
+        )
+        value, low, high, least, most, *predicted = (
+            duration(x, dated) if metric in DURATION_METRICS else f"{x:.4f}" for x in values
+        )
+        with_sizes = [
+            f"{x} ({round(off, 3) + 0.0:+.1%})" if (off := sizes[model].get(metric)) is not None else x
+            for x, model in zip(predicted, models, strict=True)
+        ]
+        rows.append([metric, value, "" if measured.doubt else f"{low} .. {high}", f"{least} .. {most}", *with_sizes])
+        doubts += [f"  {metric}: {measured.doubt}"] if measured.doubt else []
+    print_table(["metric", "measured", "95 % interval", "if independent", *models], rows)
     for line in (*doubts, ""):
         echo(line)
-    checks = [[one.assumption, _word(one), _chance(one.chance), one.seen] for one in audit.checks]
+    checks = [[check.assumption, _answer_word(check), _chance_text(check.chance), check.seen] for check in audit.checks]
     print_table(["assumption", "", "p", "seen"], checks)
     echo()
     waited, apart = duration(audit.wait, dated), duration(2 * audit.wait, dated)
     echo(f"  an update waits {waited} on average, so polls come every {apart} on average, or more often")
     for note in audit.notes:
         echo(f"  {note}")
-    echo(audit.conclusion)
+    for part in audit.conclusion.split("; "):
+        echo(part)

@@ -1,63 +1,56 @@
-"""The command `ui`, pages in the browser; and those of a run that is watched while it happens."""
+"""The command `ui`, pages in the browser, and the page of a run that is watched while it goes on."""
 
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from replnet.cli.completion import completing
-from replnet.cli.main import FINE, commands, overriding
+from replnet.cli.completion import name_completer
+from replnet.cli.main import FINE, commands, override_option
 from replnet.cli.output import echo
 from replnet.text.extras import require_extra
 
 if TYPE_CHECKING:
     from replnet.live import Watch
     from replnet.network.network import Network
+    from replnet.web.opened import Opened
 
 PORT = 8420
-LEAST = 10  # priority of pages beside a run, which they are not to slow down
+STDIN, RECORD = 0, "-"  # "-" in the place of a network means the record of a run on standard input
+PAGES_NICENESS = 10  # of the process of pages beside a run, so that they do not slow it down
 
 
 @commands.command()
 @click.argument(
-    "what", metavar="[NETWORK | DIR | TRACE]", default="cooperative", shell_complete=completing("networks", files=True)
+    "subject",
+    metavar="[NETWORK | DIR | TRACE]",
+    default="cooperative",
+    shell_complete=name_completer("networks", files=True),
 )
-@overriding("Override a field of the network. Repeatable.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Of the pages; 0: any.")
+@override_option("Override a field of the network. Repeatable.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port of the pages; 0: any free one."
+)
 @click.option("--open/--no-open", "show", default=True, help="Open a browser.")
-def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
+def ui(subject: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
     """Explore a NETWORK, read the sweep in DIR, or watch the run that wrote TRACE, in the browser.
 
-    The pages are served to this machine alone, ask nothing of any other, and end with Ctrl-C.
+    The pages are served to this machine alone, read nothing but what is named here, ask nothing of any other machine,
+    and end with Ctrl-C.
     """
     require_extra("nicegui", "ui")
-    from replnet.network.network import load
-    from replnet.web.frame import Opened
-    from replnet.web.live_record import SUFFIX
     from replnet.web.server import serve
 
-    path = Path(what)
-    if overrides and (path.is_dir() or path.suffix in (".parquet", SUFFIX)):
-        raise ValueError("-s: is about a network (leave it out, or give a network)")
-    if path.is_dir():
-        opened = Opened("cooperative", folder=path)
-    elif path.suffix == ".parquet":
-        if not path.is_file():
-            raise ValueError(f"{path}: does not exist (a file of replnet run --trace)")
-        opened = Opened("cooperative", trace=path)
-    elif path.suffix == SUFFIX:
-        opened = Opened("cooperative", record=path)
-    else:
-        load(what, overrides)  # says what is wrong with it
-        opened = Opened(what, overrides)
+    opened = _open(subject, overrides)
     try:
         serve(opened, port, show, lambda address: echo(f"replnet ui: {address} (Ctrl-C ends it)", err=True))
     except KeyboardInterrupt:
@@ -65,21 +58,43 @@ def ui(what: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
     return FINE
 
 
+def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
+    """Return what the pages show: a network, a sweep, a trace or a record; raise an error if it is none of these."""
+    from replnet.network.network import load
+    from replnet.web.live_record import file_reader
+    from replnet.web.opened import Opened
+
+    path = Path(subject)
+    if overrides and (path.is_dir() or path.suffix == ".parquet" or subject == RECORD):
+        raise ValueError("-s: is about a network (leave it out, or give a network)")
+    if subject == RECORD:
+        if not stat.S_ISREG(os.fstat(STDIN).st_mode):
+            raise ValueError(f"{RECORD}: standard input is no file (the record of a run, of replnet run --ui)")
+        return Opened("cooperative", record=file_reader(STDIN))
+    if path.is_dir():
+        return Opened("cooperative", folder=path)
+    if path.suffix == ".parquet":
+        if not path.is_file():
+            raise ValueError(f"{path}: does not exist (a file of replnet run --trace)")
+        return Opened("cooperative", trace=path)
+    load(subject, overrides)
+    return Opened(subject, overrides)
+
+
 @contextmanager
 def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterator[Watch | None]:
-    """Pages that show a run, if that was asked for, by what the callback is given; they stay until Ctrl-C."""
+    """Show a run in the browser, if `show`; yield a callback that takes its glimpses. The pages stay until Ctrl-C."""
     if not show:
         yield None
         return
     require_extra("nicegui", "--ui")
-    from replnet.web.live_record import SUFFIX, recording
+    from replnet.web.live_record import record_run
 
-    with tempfile.TemporaryDirectory(prefix="replnet-ui-") as place:
-        file = Path(place) / f"run{SUFFIX}"
-        with recording(file, network, engine, seed) as look:
-            pages = _served(file)
+    with tempfile.TemporaryFile() as record:
+        with record_run(record, network, engine, seed) as listener:
+            pages = _serve_record(record)
             try:
-                yield look
+                yield listener
             except BaseException:
                 pages.terminate()
                 raise
@@ -90,10 +105,10 @@ def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterato
         pages.wait()
 
 
-def _served(file: Path) -> subprocess.Popen[bytes]:
-    """Pages in a process and a session of their own: Ctrl-C ends the run, and they show how it ended."""
-    command = [sys.executable, "-m", "replnet", "ui", str(file), "--port", "0"]
-    pages = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+def _serve_record(record: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start the pages in a process and a session of their own: Ctrl-C ends the run, and they show how it ended."""
+    command = [sys.executable, "-m", "replnet", "ui", RECORD, "--port", "0"]
+    pages = subprocess.Popen(command, start_new_session=True, stdin=record, stdout=subprocess.DEVNULL)
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pages.pid, LEAST)
+        os.setpriority(os.PRIO_PROCESS, pages.pid, PAGES_NICENESS)
     return pages

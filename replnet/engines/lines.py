@@ -1,4 +1,4 @@
-"""Bandwidth: what nodes spend it on, and the lines that form at those whose bandwidth is limited.
+"""Bandwidth: what nodes spend it on, and the lines of messages that form if it is limited.
 
 A node of bandwidth B sends B messages per unit of time, so each takes 1/B. With
 F the instant at which it will have sent what it has taken on, a message at t
@@ -12,7 +12,7 @@ a source on each answer, and with `charge: both` a replica on each answer to a
 replica as well. A message to a client leaves after W, in the order of arrival and
 with what the replica held when it was asked. A message to a replica takes its 1/B of
 the line as well, so that clients wait for it, but it is not held up itself: it counts as sent at
-once, and is turned away by an F of its own, which answers to clients do not move.
+once, and is turned away according to an F of its own, which answers to clients do not change.
 
 What an idle node could have sent is spare: clients who saturate the replicas
 would have got it. So a group can serve
@@ -23,14 +23,14 @@ queries, where a query asks k replicas.
 
 A node that goes down forgets what waits: answers that would leave after that are lost.
 
-Before the replayed past lines are empty, or full where more is asked than can be sent. A line that
+Before the replayed past lines are empty, or full if more is asked of a node than it can send. A line that
 messages load to rho < 1, with squares of their intervals c times those of constant ones, forgets how it began in
 about
 
     tau = n c / (2 B (1 - sqrt(rho))^2)                                       (3)
 
 where up to n messages come at once (exactly that in M/M/1, with c = 2 and n = 1); so the past is
-replayed for some of these. Near rho = 1 that is long, but no longer than n c K^2 / (2 B).
+replayed for a few tau. Near rho = 1 that is long, but no longer than n c K^2 / (2 B), where K is the queue.
 """
 
 from __future__ import annotations
@@ -52,107 +52,121 @@ LineState = tuple[list[float], list[float], Ints]
 
 @final
 class Counts(NamedTuple):
-    """What has happened in [0, horizon), by node."""
+    """The counts that lines keep over [0, horizon), by node."""
 
     spare: Floats  # time without anything to send
     served: Ints  # answers to clients that left
-    came: Ints  # messages that a limited node was to send, by node; those to clients, by client
-    refused: Ints  # of these
+    came: Ints  # messages that came to a line, by its node; answers to clients, by client
+    refused: Ints  # those of them that were turned away
     sent: Ints  # answers that leave, now or later, by client
-    waited: Floats  # these
+    waited: Floats  # the total wait of these
 
     @classmethod
     def zero(cls, n: int) -> Counts:
+        """Return counts of n nodes that are all zero."""
         none = np.zeros(n, np.int64)
         return cls(np.zeros(n), none, none.copy(), none.copy(), none.copy(), np.zeros(n))
 
 
-LONG = 20  # messages that a full line is to lose against the odds before it runs empty
-TIMES = 5.0  # of (3), after which a mean wait is within some 1e-3 of its limit
-LEAST_ROUGH, MOST_ROUGH = 2.0, 20.0  # of c: merged intervals are about Poisson; of heavy tails it would be without end
-FULL = 1 - 1e-12  # of a line: rounding must not turn away the last message that fits
+LONG_LINE = 20  # messages; a full line with such a surplus practically never runs empty
+SETTLING_FACTOR = 5.0  # times (3), after which a mean wait is within some 1e-3 of its limit
+LEAST_ROUGHNESS, MOST_ROUGHNESS = (
+    2.0,
+    20.0,
+)  # bounds of c: merged intervals are about Poisson, and heavy tails have infinite c
+FULL = 1 - 1e-12  # times the limit of a line, as rounding must not turn away the last message that fits
 
 
-def spending(plan: Plan) -> tuple[Floats, Floats]:
-    """Messages per unit of time that every node is asked to send: to replicas and for itself, and to clients."""
-    p, lists, costs = plan.processes, plan.lists, answers_cost(plan)
-    # About: what gets lost only between some nodes is not looked at.
-    arrive = math.prod(1 - way.fault.lose for way in plan.faults.losses if way.fault.lose and not way.fault.between)
-    exchange = np.bincount(p.node, plan.rates * p.ask, plan.size)
-    asked = []
-    for mine in (p.purpose == QUERIES, p.purpose != QUERIES):
-        shares = np.bincount(p.candidates, arrive * plan.rates * p.ask * mine, lists.begin.size - 1)
-        each = np.repeat(shares / np.maximum(lists.sizes, 1), lists.sizes)
-        asked.append(np.bincount(lists.members, each, plan.size))
-    return np.asarray(exchange + np.where(costs, asked[1], 0.0)), np.asarray(asked[0], float)
+def messages_asked(plan: Plan) -> tuple[Floats, Floats]:
+    """Return the rates of messages that every node is asked to send: to replicas or for itself, and to clients."""
+    p, lists, costs = plan.processes, plan.lists, pays_for_answers(plan)
+    # An approximation: losses between some nodes alone are left out.
+    share_arriving = math.prod(
+        1 - way.fault.lose for way in plan.faults.losses if way.fault.lose and not way.fault.between
+    )
+    to_replicas = np.bincount(p.node, plan.rates * p.ask, plan.size)
+    answers = []
+    for with_purpose in (p.purpose == QUERIES, p.purpose != QUERIES):
+        pulls_of_list = np.bincount(
+            p.candidates, share_arriving * plan.rates * p.ask * with_purpose, lists.begin.size - 1
+        )
+        pulls_of_member = np.repeat(pulls_of_list / np.maximum(lists.sizes, 1), lists.sizes)
+        answers.append(np.bincount(lists.members, pulls_of_member, plan.size))
+    return np.asarray(to_replicas + np.where(costs, answers[1], 0.0)), np.asarray(answers[0], float)
 
 
-def answers_cost(plan: Plan) -> npt.NDArray[np.bool_]:
-    """Of every node, whether it spends on answers to replicas."""
-    return np.asarray((plan.topology.role == SOURCE) | plan.both)
+def pays_for_answers(plan: Plan) -> npt.NDArray[np.bool_]:
+    """Return a mask of the nodes that spend bandwidth on answers to replicas."""
+    return np.asarray((plan.topology.role == SOURCE) | plan.replicas_pay_for_answers)
 
 
-def opening(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
-    """The time that a message takes at every node, 0 without a limit; F of the exchange, and of all, to begin with."""
+def initial_lines(plan: Plan, start: float) -> tuple[Floats, Floats, Floats]:
+    """Return the time that a message takes at every node, and F of messages to replicas and of all at `start`.
+
+    The time is 0 at nodes without a limit. A line is empty, or full if the node is asked for more than it can send.
+    """
     assert plan.bandwidth is not None
     cost = 1 / plan.bandwidth
-    exchange, clients = spending(plan)
+    to_replicas, to_clients = messages_asked(plan)
     full = start + plan.queue * cost
-    crowded, over = exchange > plan.bandwidth, exchange + clients > plan.bandwidth
-    # Where exchange alone fills a long line for good clients never get a turn, and find a line as long again.
-    closed = (exchange / plan.bandwidth - 1) * plan.queue > LONG
-    free = np.where(closed, full + plan.queue * cost, np.where(over, full, start))
-    return cost, np.where(crowded, full, start), free
+    is_crowded, is_overloaded = to_replicas > plan.bandwidth, to_replicas + to_clients > plan.bandwidth
+    # If messages to replicas alone keep a long line full, clients never get an answer: theirs is twice as long.
+    never_serves_clients = (to_replicas / plan.bandwidth - 1) * plan.queue > LONG_LINE
+    free = np.where(never_serves_clients, full + plan.queue * cost, np.where(is_overloaded, full, start))
+    return cost, np.where(is_crowded, full, start), free
 
 
-def settling(plan: Plan, to_clients: bool = True) -> npt.NDArray[np.float64]:
-    """How long the line of every node is to be replayed: a few times (3); 0 where there is none.
+def settling_times(plan: Plan, to_clients: bool = True) -> npt.NDArray[np.float64]:
+    """Return for how long the line of every node is to be replayed: a few times (3); 0 without a limit.
 
-    The part of it that messages to replicas find, which knows nothing of answers to clients, may settle sooner.
+    Without `to_clients` it is about the part of a line that messages to replicas see, which may settle sooner.
     """
     if plan.bandwidth is None:
         return np.zeros(plan.size)
-    exchange, clients = spending(plan)
-    load = (exchange + clients if to_clients else exchange) / plan.bandwidth
-    p, lists, asking = plan.processes, plan.lists, plan.processes.ask > 0
-    own = [min(law.second_moment / law.mean**2, MOST_ROUGH) for law in plan.topology.laws]
-    each = np.array(own)[plan.clocks.law[p.clock]]
-    rough, batch = np.full(plan.size, LEAST_ROUGH), np.ones(plan.size)
-    np.maximum.at(rough, p.node[asking], each[asking])
-    np.maximum.at(batch, p.node[asking], p.ask[asking])
-    roughest = np.zeros(lists.begin.size - 1)
-    np.maximum.at(roughest, p.candidates[asking], each[asking])
-    np.maximum.at(rough, lists.members, np.repeat(roughest, lists.sizes))
-    apart = np.maximum((1 - np.sqrt(load)) ** 2, 1 / plan.queue**2)
-    return np.asarray(TIMES * batch * rough / (2 * plan.bandwidth * apart))
+    to_replicas, client_messages = messages_asked(plan)
+    load = (to_replicas + client_messages if to_clients else to_replicas) / plan.bandwidth
+    p, lists, pulls = plan.processes, plan.lists, plan.processes.ask > 0
+    roughness_of_law = [min(law.second_moment / law.mean**2, MOST_ROUGHNESS) for law in plan.topology.laws]
+    roughness_of_process = np.array(roughness_of_law)[plan.clocks.law[p.clock]]
+    roughness, batch = np.full(plan.size, LEAST_ROUGHNESS), np.ones(plan.size)
+    np.maximum.at(roughness, p.node[pulls], roughness_of_process[pulls])
+    np.maximum.at(batch, p.node[pulls], p.ask[pulls])
+    roughness_of_list = np.zeros(lists.begin.size - 1)
+    np.maximum.at(roughness_of_list, p.candidates[pulls], roughness_of_process[pulls])
+    np.maximum.at(roughness, lists.members, np.repeat(roughness_of_list, lists.sizes))
+    distance = np.maximum((1 - np.sqrt(load)) ** 2, 1 / plan.queue**2)
+    return np.asarray(SETTLING_FACTOR * batch * roughness / (2 * plan.bandwidth * distance))
 
 
 @final
 class Lines:
-    """The lines of all nodes, one message at a time."""
+    """The lines of all nodes, to which messages are added one at a time."""
 
     def __init__(self, plan: Plan, start: float, horizon: float) -> None:
         self._plan, self._horizon = plan, horizon
-        cost, first, free = opening(plan, start)
+        cost, first, free = initial_lines(plan, start)
         self._cost, self._first, self._free = cost.tolist(), first.tolist(), free.tolist()
-        self._limit, self._answers = (cost * plan.queue / FULL).tolist(), answers_cost(plan).tolist()
+        self._limit, self._answers = (cost * plan.queue / FULL).tolist(), pays_for_answers(plan).tolist()
         self.counts = Counts.zero(len(cost))
 
-    def issue(self, node: int, now: float) -> bool:
-        """Whether a node can send a pull."""
-        return bool(self._plan.clients[node]) or not self._cost[node] or self._exchange(node, now)
+    def send_pull(self, node: int, now: float) -> bool:
+        """Put a pull in the line of a node, and return whether there was room for it."""
+        return bool(self._plan.clients[node]) or not self._cost[node] or self._send_to_replica(node, now)
 
     def answer(self, node: int, asker: int, now: float, falls: float = np.inf) -> float | None:
-        """How long the answer waits, or None if there is none: turned away, or still in line when the node `falls`."""
+        """Put an answer in the line of a node, and return how long it waits, or None if it never leaves.
+
+        That is if it is turned away, or would leave when the node `falls` or later.
+        """
         if not self._cost[node]:
             return 0.0
         if not self._plan.clients[asker]:
-            return 0.0 if not self._answers[node] or self._exchange(node, now) else None
-        self._idle(node, now)
+            return 0.0 if not self._answers[node] or self._send_to_replica(node, now) else None
+        self._count_idle(node, now)
         wait: float = self._free[node] - now
-        taken = wait + self._cost[node] <= self._limit[node]
-        self._count(asker, now, taken)
-        if not taken or now + wait >= falls:
+        has_room = wait + self._cost[node] <= self._limit[node]
+        self._count_message(asker, now, has_room)
+        if not has_room or now + wait >= falls:
             return None
         self._free[node] += self._cost[node]
         self.counts.served[node] += 0 <= now + wait < self._horizon
@@ -161,81 +175,90 @@ class Lines:
             self.counts.waited[asker] += wait
         return wait
 
-    def _exchange(self, node: int, now: float) -> bool:
-        """Whether there is room for a message to a replica; then it is sent."""
-        self._idle(node, now)
+    def _send_to_replica(self, node: int, now: float) -> bool:
+        """Put a message to a replica in the line of a node, and return whether there was room for it."""
+        self._count_idle(node, now)
         first, cost = max(self._first[node], now), self._cost[node]
-        sent: bool = first - now + cost <= self._limit[node]
-        self._count(node, now, sent)
-        if sent:
+        has_room: bool = first - now + cost <= self._limit[node]
+        self._count_message(node, now, has_room)
+        if has_room:
             self._first[node], self._free[node] = first + cost, self._free[node] + cost
-        return sent
+        return has_room
 
-    def _count(self, who: int, now: float, taken: bool) -> None:
+    def _count_message(self, node: int, now: float, has_room: bool) -> None:
+        """Count a message that came, and whether it was refused."""
         if now >= 0:
-            self.counts.came[who] += 1
-            self.counts.refused[who] += not taken
+            self.counts.came[node] += 1
+            self.counts.refused[node] += not has_room
 
-    def _idle(self, node: int, now: float) -> None:
-        """Account for the time in which it had nothing to send."""
+    def _count_idle(self, node: int, now: float) -> None:
+        """Add the time in which the node had nothing to send to its spare time."""
         if self._free[node] < now:
             self.counts.spare[node] += max(min(now, self._horizon) - max(self._free[node], 0.0), 0.0)
             self._free[node] = now
 
-    def down(self, node: int, now: float) -> None:
-        """It stops, and forgets what waits."""
+    def stop(self, node: int, now: float) -> None:
+        """Let a node go down, and forget the messages in its line."""
         if self._cost[node]:
-            self._idle(node, now)
+            self._count_idle(node, now)
             self._free[node] = np.inf
 
-    def up(self, node: int, now: float) -> None:
+    def restart(self, node: int, now: float) -> None:
+        """Let a node come back with an empty line."""
         self._first[node] = self._free[node] = now
 
-    def waiting(self, nodes: Ints, now: float) -> Floats:
-        """How many messages each of these nodes has still to send, W B of (1); 0 where there is no limit."""
+    def lengths(self, nodes: Ints, now: float) -> Floats:
+        """Return the number of messages in the line of each of these nodes, W B of (1); 0 without a limit."""
         cost, free = np.array(self._cost)[nodes], np.array(self._free)[nodes]
-        there = (cost > 0) & (now < free) & (free < np.inf)
-        return np.where(there, np.ceil((free - now) / np.where(there, cost, 1.0) - 1e-9), 0.0)
+        is_busy = (cost > 0) & (now < free) & (free < np.inf)
+        return np.where(is_busy, np.ceil((free - now) / np.where(is_busy, cost, 1.0) - 1e-9), 0.0)
 
     @property
     def state(self) -> LineState:
+        """The state of all lines, from which others can carry on."""
         return list(self._first), list(self._free), self.counts.served.copy()
 
     def resume(self, state: LineState) -> None:
-        """Go on from there."""
+        """Carry on from the state of other lines."""
         first, free, served = state
         self._first, self._free, self.counts = list(first), list(free), self.counts._replace(served=served.copy())
 
     def totals(self, until: float) -> Counts:
-        """What has happened in [0, until)."""
+        """Return the counts over [0, until)."""
         left = np.maximum(until - np.maximum(np.array(self._free), 0.0), 0.0)
         return self.counts._replace(spare=self.counts.spare + np.where(np.array(self._cost) > 0, left, 0.0))
 
 
-def load(plan: Plan, of: Counts, time: float, here: npt.NDArray[np.bool_] | None = None) -> Shares:
-    """What lines amount to that were looked at for so much time, per group and source with limits.
+def line_metrics(plan: Plan, counts: Counts, time: float, is_counted: npt.NDArray[np.bool_] | None = None) -> Shares:
+    """Return the metrics of lines by group, or source, with limited bandwidth, from counts over so much time.
 
-    If only some nodes were looked at, amounts and wholes are theirs, and add up to those of all.
+    If only some nodes were counted (`is_counted`), amounts and wholes are theirs, and add up to those of all nodes.
     """
     assert plan.bandwidth is not None
-    found: Shares = {}
-    here = np.ones(plan.size, np.bool_) if here is None else here
+    metrics: Shares = {}
+    is_counted = np.ones(plan.size, np.bool_) if is_counted is None else is_counted
     limited = np.isfinite(plan.bandwidth)
     asks = set(plan.processes.ask[plan.processes.purpose == QUERIES].tolist())
     for g, name in enumerate(plan.groups):
         members = plan.group == g
-        some = members & here
-        # What is counted by client happens at the nodes that it asks, which may be elsewhere.
-        came, refused = float(of.came[members].sum()), float(of.refused[members].sum())
+        members_counted = members & is_counted
+        # Counts by client are of messages of the nodes that it asks, which may run elsewhere.
+        messages, refused = float(counts.came[members].sum()), float(counts.refused[members].sum())
         if (members & plan.clients).any():
-            found[name, "queueing_delay"] = float(of.waited[members].sum()), float(of.sent[members].sum())
-            found[name, "rejected"] = refused, came
+            metrics[name, "queueing_delay"] = float(counts.waited[members].sum()), float(counts.sent[members].sum())
+            metrics[name, "rejected"] = refused, messages
         elif members.any() and limited[members].all():
             if len(asks) <= 1:
-                sent = float(of.served[some].sum() + of.spare[some] @ plan.bandwidth[some])
-                found[name, "service_rate"] = sent / next(iter(asks), 1), time * float(some.sum() / members.sum())
-            found[name, "rejected"] = refused, came
+                sent = float(
+                    counts.served[members_counted].sum()
+                    + counts.spare[members_counted] @ plan.bandwidth[members_counted]
+                )
+                metrics[name, "service_rate"] = (
+                    sent / next(iter(asks), 1),
+                    time * float(members_counted.sum() / members.sum()),
+                )
+            metrics[name, "rejected"] = refused, messages
     for source in plan.sources.tolist():
-        if limited[source] and here[source]:
-            found[plan.names[source], "rejected"] = float(of.refused[source]), float(of.came[source])
-    return found
+        if limited[source] and is_counted[source]:
+            metrics[plan.names[source], "rejected"] = float(counts.refused[source]), float(counts.came[source])
+    return metrics

@@ -1,32 +1,32 @@
-"""A log of what happens on a path: its columns, and how `array` comes by them.
+"""A log of the events on a path: its columns, and how `array` fills them.
 
-A row per event from time zero on, and of what holds copies (start, reply, offer, answer) a row per source
-for which the node counts: each that it can hear of, or the first where that is none.
+There is a row per event from time zero on. Events that are about copies (start, reply, offer, answer) have a row per
+source for which the node counts: each that it can hear of, or the first source if it can hear of none.
 
-    start     at = 0: what a replica holds, or of a source, when it last changed
+    start     at = 0: a copy that a replica holds; or the last update of a source
     update    node is the source
     download, poll, query
-              a pull that gets on its way, at the planned instant of the wake; peer is asked
-    failed    one that does not, or not all the way: turned away by the line of the asker, lost, or cut;
-              nobody is asked, and where nodes are down there is no pull either
-    reply     at is its arrival, peer who sent it
-    offer     a poll that goes both ways has come, peer sent it with what it had
-    answer    a client's query has come to its end, with the freshest of what the replies brought
+              a pull that is sent, at the planned instant of the wake, to the peer
+    failed    a pull that does not arrive: turned away by the line of the asker, lost, or cut;
+              there is no peer, and no pull at all while a node is down
+    reply     a reply that arrives from the peer
+    offer     the copies that a two-way poll brings from the peer that sent it
+    answer    the end of a client's query, with the freshest of the copies that the replies brought
 
-`left` is when the copy in question left its `source`. It is NaN where there is no copy, and -inf
-where the copy is from before the replayed past, so that nobody knows. The `source` of an
-update is its node, and a pull has none. So the rows of one source are what a replay of its copies takes.
+`left` is the instant at which the copy left its `source`. It is NaN if there is no copy, and -inf
+if the copy is from before the replayed past, so that the instant is unknown. The `source` of an
+update is its node, and a pull has none. So the rows of one source suffice to replay its copies.
 
 `array` has no events, but the sorted pulls of a window, and after a pass over them
 
-    whom each asked, or NOBODY,                                                       (1)
-    of those whose answer has arrived, what it brought, and whether there was one.    (2)
+    the place that each pull asked, or NOBODY,                                        (1)
+    of the pulls whose reply has arrived, the copies that it brought, if any.         (2)
 
-A pull belongs to a wake of the same node at the same instant, so both sorted
-alike match one to one. (1) is NOBODY where a pull failed, but also at nodes that
-are down, which the outages tell, and where a list of recent contacts is shorter than the
-poll would like. With lines besides, that may as well be a pull turned away: so polls of recent
-contacts that fail have no row where bandwidth is limited, in no engine.
+A pull belongs to a wake of the same node at the same instant, so if both are sorted
+alike they match one to one. (1) is NOBODY if a pull failed, but also at nodes that
+are down, which the outages tell, and if a list of recent contacts is shorter than the
+poll asks for. If bandwidth is limited, it may also be a pull that was turned away: so
+failed polls of recent contacts have no row then, in any engine.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ import numpy.typing as npt
 
 from replnet.engines.layout import Layout
 from replnet.engines.outages import Outages
-from replnet.engines.passes import NEVER, NOBODY, NODE, Pulled, Replies
+from replnet.engines.passes import NEVER, NOBODY, NODE, PullQueue, Replies
 from replnet.engines.plan import DOWNLOADS, POLLS, QUERIES, UPDATES, Plan
 from replnet.engines.pulls import runs
 from replnet.laws.law import Flags, Floats, Ints
 from replnet.laws.processes.renewal import Window
 from replnet.laws.processes.streams import Words
 
-# Wakes are called by their purpose.
+# An event of a wake has the number of its purpose.
 EVENTS = ("update", "download", "poll", "query", "failed", "reply", "answer", "start", "offer")
 FAILED, REPLY, ANSWER, START, OFFER = range(4, 9)
 assert (UPDATES, DOWNLOADS, POLLS, QUERIES) == (0, 1, 2, 3)
 
-NO_ONE = -1  # in the place of a peer, or of a source
-ROWS = 1 << 16  # that are handed on at once
+NO_ONE = -1  # stands for no peer, or no source
+ROWS_AT_ONCE = 1 << 16  # rows that are handed on together
 
 
 class Columns(NamedTuple):
-    """Rows of a log, column by column."""
+    """Rows of a log in columns."""
 
     at: Floats
     event: npt.NDArray[np.int8]  # a place in EVENTS
@@ -67,6 +67,7 @@ class Columns(NamedTuple):
 
 
 Keep = Callable[[Columns], None]
+"""A function that takes rows of a log."""
 
 
 def columns(
@@ -77,7 +78,7 @@ def columns(
     left: Floats | None = None,
     source: int | Ints = NO_ONE,
 ) -> Columns:
-    """What is the same in all rows may be given once."""
+    """Return rows of a log; a column that is the same in all rows may be given as one number."""
     n = at.size
     return Columns(
         at,
@@ -89,38 +90,40 @@ def columns(
     )
 
 
-def undecided(plan: Plan) -> Flags:
-    """Processes whose pulls have no row when they fail."""
+def has_unlogged_failures(plan: Plan) -> Flags:
+    """Return a mask of the processes whose failed pulls have no row in the log."""
     return np.asarray(plan.processes.recent & (plan.bandwidth is not None))
 
 
 @final
-class Scribe:
-    """Takes rows one at a time, and hands them on many at a time."""
+class LogWriter:
+    """The writer of a log, which takes rows one at a time and hands them on in bulk."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep, self._rows = keep, list[tuple[float, int, int, int, float, int]]()
 
-    def note(
+    def write(
         self, at: float, event: int, node: int, peer: int = NO_ONE, left: float = np.nan, source: int = NO_ONE
     ) -> None:
+        """Add a row."""
         self._rows.append((at, event, node, peer, left, source))
-        if len(self._rows) >= ROWS:
-            self.hand_on()
+        if len(self._rows) >= ROWS_AT_ONCE:
+            self.flush()
 
-    def hand_on(self) -> None:
+    def flush(self) -> None:
+        """Hand on the rows that have been added since the last time."""
         if self._rows:
-            found = [np.array(column) for column in zip(*self._rows, strict=True)]
+            columns_of_rows = [np.array(column) for column in zip(*self._rows, strict=True)]
             self._rows.clear()
-            self._keep(columns(*found))
+            self._keep(columns(*columns_of_rows))
 
 
 @final
-class Recorder:
-    """Rows from the windows of one replication in `array`."""
+class ArrayLog:
+    """The log of one replication in `array`, taken from its windows."""
 
     def __init__(self, layout: Layout, run: Words, asking: slice, horizon: float, keep: Keep) -> None:
-        """`asking`: the rows of a window that ask."""
+        """Begin a log. Processes pull by the rows `asking` of a window, and `keep` takes the rows of the log."""
         self._layout, self._plan, self._asking = layout, layout.plan, asking
         self._run, self._horizon, self._keep = run, horizon, keep
         p = self._plan.processes
@@ -131,91 +134,99 @@ class Recorder:
         self.phase = layout.askers.phase
 
     def begin(self, depth: float) -> None:
-        """The past is replayed from here; if it was before, that was in vain."""
+        """Begin the past at -depth, and drop the rows of an earlier attempt."""
         self._rows.clear()
         self._floor = -depth
         self._down = Outages(self._plan, self._run, depth, self._horizon).by_node
 
     def start(self, ages: Floats, held: Floats) -> None:
-        """The past is over; ages of the sources' last updates, and what there is in every slot."""
+        """Add the rows of time zero, from the ages of the sources' last updates and the copy in every slot."""
         sources = self._plan.sources
-        self._add(columns(np.zeros(ages.size), START, sources, left=-ages, source=sources))
-        self._held(START, np.zeros(self._plan.size), np.arange(self._plan.size), NO_ONE, ~self._plan.clients, held)
+        self._add_rows(columns(np.zeros(ages.size), START, sources, left=-ages, source=sources))
+        self._record_held(
+            START, np.zeros(self._plan.size), np.arange(self._plan.size), NO_ONE, ~self._plan.clients, held
+        )
 
-    def passed(self, window: Window, pulled: Pulled, replies: Replies) -> None:
-        """A window is over."""
+    def record_pass(self, window: Window, pulled: PullQueue, replies: Replies) -> None:
+        """Add the rows of a window after the pass over it, and hand them on unless it is of the past."""
         if window.start >= 0:
             for row, source in enumerate(self._plan.sources.tolist()):
-                self._add(columns(window.of(row).copy(), UPDATES, source, source=source))
+                self._add_rows(columns(window.of(row).copy(), UPDATES, source, source=source))
             sent = runs(pulled.begin[:-1] + pulled.sent, np.diff(pulled.begin) - pulled.sent)
-            self._pulls(window, pulled.times[sent], pulled.pairs[sent])
-        arrived = runs(pulled.begin[:-1], pulled.arrived)
-        self._arrivals(pulled.times[arrived], pulled.pairs[arrived], replies.held[arrived], replies.waits[arrived])
+            self._record_pulls(window, pulled.times[sent], pulled.pairs[sent])
+        arrived = runs(pulled.begin[:-1], pulled.arrived_after)
+        self._record_arrivals(
+            pulled.times[arrived], pulled.pairs[arrived], replies.held[arrived], replies.waits[arrived]
+        )
         if window.start >= 0:
             for rows in self._rows:
                 self._keep(rows)
             self._rows.clear()
 
-    def _pulls(self, window: Window, times: Floats, pairs: Ints) -> None:
-        """(1)"""
+    def _record_pulls(self, window: Window, times: Floats, pairs: Ints) -> None:
+        """Add the rows of the pulls that a window has sent, or failed to send, from (1)."""
         place, peer = pairs >> 32, pairs & NODE
-        process, nobody, node = self._processes(window, times, place), peer == NOBODY, self._layout.places.node[place]
+        process, nobody, node = self._askers_of(window, times, place), peer == NOBODY, self._layout.places.node[place]
         _, back = self._last_outage(node, times)
         failed = nobody & ~self._layout.askers.recent[process] & (times >= back)
         event, rows = np.where(failed, FAILED, self._purpose[process]), ~nobody | failed
         peer = np.where(nobody, NO_ONE, self._layout.places.node[np.where(nobody, 0, peer)])
-        self._add(columns(times[rows], event[rows], node[rows], peer[rows]))
+        self._add_rows(columns(times[rows], event[rows], node[rows], peer[rows]))
 
-    def _processes(self, window: Window, times: Floats, place: Ints) -> Ints:
-        """The asker to whom every pull belongs."""
-        askers, own = self._layout.askers, self._asking.start + self._layout.askers.row
-        number = window.last[own] - window.first[own]
+    def _askers_of(self, window: Window, times: Floats, place: Ints) -> Ints:
+        """Return the number of the asker that each pull belongs to, from the instants and places of pulls."""
+        askers, rows = self._layout.askers, self._asking.start + self._layout.askers.row
+        number = window.last[rows] - window.first[rows]
         asker = np.repeat(np.arange(number.size), number)
-        at = window.points[runs(window.offset[own] + window.first[own], number)]
-        wake = runs(window.serial[own], number)
-        mine = wake % askers.turns[asker] == self.phase[asker]
-        asker, at = asker[mine], at[mine]
+        at = window.points[runs(window.offset[rows] + window.first[rows], number)]
+        wake = runs(window.serial[rows], number)
+        is_own = wake % askers.turns[asker] == self.phase[asker]
+        asker, at = asker[is_own], at[is_own]
         pulls = askers.pulls[asker]
         asker, at = np.repeat(asker, pulls), np.repeat(at, pulls)
-        found = np.empty_like(asker)
-        found[np.lexsort((times, place))] = asker[np.lexsort((at, askers.place[asker]))]
-        return found
+        result = np.empty_like(asker)
+        result[np.lexsort((times, place))] = asker[np.lexsort((at, askers.place[asker]))]
+        return result
 
     def _last_outage(self, node: Ints, at: Floats) -> tuple[Floats, Floats]:
-        """Per node and instant, when its last outage so far began, and when it is over."""
+        """Return the begin and the end of each node's last outage that began by the instant; -inf if there is none."""
         begin, end = np.full(at.size, -np.inf), np.full(at.size, -np.inf)
         order = np.argsort(node, kind="stable") if self._down else np.empty(0, np.int64)
         for i, spans in self._down.items():
             low, high = np.searchsorted(node[order], [i, i + 1])
-            mine = order[low:high]
-            which = np.searchsorted(spans[:, 0], at[mine], side="right") - 1
-            mine, which = mine[which >= 0], which[which >= 0]
-            begin[mine], end[mine] = spans[which].T
+            of_node = order[low:high]
+            span_number = np.searchsorted(spans[:, 0], at[of_node], side="right") - 1
+            of_node, span_number = of_node[span_number >= 0], span_number[span_number >= 0]
+            begin[of_node], end[of_node] = spans[span_number].T
         return begin, end
 
-    def _arrivals(self, sent: Floats, pairs: Ints, held: Floats, waits: Floats) -> None:
-        """(2)"""
-        delay, place, peer = (
-            self._layout.delay,
-            pairs >> 32,
-            self._layout.places.node[np.minimum(pairs & NODE, self._last)],
-        )
+    def _record_arrivals(self, sent: Floats, pairs: Ints, held: Floats, waits: Floats) -> None:
+        """Add the rows of the replies that have arrived, and of the answers that they complete, from (2).
+
+        `held` has the copies that they bring, and `waits` how long they waited in line.
+        """
+        delay, place = self._layout.delay, pairs >> 32
+        peer = self._layout.places.node[np.minimum(pairs & NODE, self._last_place)]
         node = self._layout.places.node[place]
-        # In the order in which `step` adds them up, so that not even the rounding differs.
+        # Added in the same order as in `step`, so that not even the rounding differs.
         at = (sent + delay) + (delay + np.maximum(waits, 0.0) if self._plan.bandwidth is not None else delay)
         fell, _ = self._last_outage(node, at)
-        there = (waits >= 0) & (fell < sent) & (at >= 0) & (at < self._horizon)
-        self._brought(REPLY, at, place, peer, there, held)
-        asked = np.flatnonzero(self._plan.clients[node])
-        if asked.size:
-            self._answers(place[asked], at[asked], held[asked])
+        has_arrived = (waits >= 0) & (fell < sent) & (at >= 0) & (at < self._horizon)
+        self._record_copies(REPLY, at, place, peer, has_arrived, held)
+        of_clients = np.flatnonzero(self._plan.clients[node])
+        if of_clients.size:
+            self._record_answers(place[of_clients], at[of_clients], held[of_clients])
 
     @property
-    def _last(self) -> int:
+    def _last_place(self) -> int:
+        """The last place, which stands in for NOBODY."""
         return int(self._layout.places.node.size - 1)
 
-    def _answers(self, place: Ints, at: Floats, held: Floats) -> None:
-        """The pulls of a query, which were sent together, have arrived together: one after another of their client."""
+    def _record_answers(self, place: Ints, at: Floats, held: Floats) -> None:
+        """Add the rows of the answers to queries, each of which ends with the last reply to its pulls.
+
+        The pulls of a query were sent together, and follow one another among those of their client.
+        """
         order = np.argsort(place, kind="stable")
         place, node = place[order], self._layout.places.node[place[order]]
         first = np.flatnonzero(np.diff(place, prepend=-1))
@@ -223,41 +234,53 @@ class Recorder:
         query = np.flatnonzero(number % self._asks[node] == 0)
         at = np.maximum.reduceat(at[order], query)
         best = np.maximum.reduceat(held[order], query, axis=0)
-        there = (at >= 0) & (at < self._horizon)
-        self._brought(ANSWER, at, place[query], np.full(query.size, NO_ONE), there, best)
+        is_counted = (at >= 0) & (at < self._horizon)
+        self._record_copies(ANSWER, at, place[query], np.full(query.size, NO_ONE), is_counted, best)
 
-    def _brought(self, event: int, at: Floats, place: Ints, peer: Ints, there: Flags, held: Floats) -> None:
-        """Rows of what came to places, a copy for every slot of them, of all sources for which their nodes count."""
-        home = self._layout.home
+    def _record_copies(self, event: int, at: Floats, place: Ints, peer: Ints, is_counted: Flags, held: Floats) -> None:
+        """Add the rows of copies that came to places, one for every source for which the node counts.
+
+        `held` has a copy for every slot of a place. Only entries with `is_counted` get rows.
+        """
+        components = self._layout.source_component
         node, component = self._layout.places.node[place], self._layout.places.component[place]
-        of = np.flatnonzero(there)
+        taken = np.flatnonzero(is_counted)
         for row, source in enumerate(self._plan.sources.tolist()):
-            counts = self._counts(row)[node[of]]
-            some = of[counts]
-            mine = (component[some] == home[row]) & (self._heard(row)[node[some]])
-            left = np.where(mine, held[some, self._layout.layer[row]], -np.inf)
-            self._add(columns(at[some], event, node[some], peer[some], self._known(left), source))
+            counts = self._counts_for(row)[node[taken]]
+            entries = taken[counts]
+            can_have = (component[entries] == components[row]) & (self._can_hear(row)[node[entries]])
+            left = np.where(can_have, held[entries, self._layout.source_layer[row]], -np.inf)
+            self._add_rows(columns(at[entries], event, node[entries], peer[entries], self._departures(left), source))
 
-    def _held(self, event: int, at: Floats, node: Ints, peer: int, there: Flags, held: Floats) -> None:
-        """Rows of what nodes hold."""
+    def _record_held(self, event: int, at: Floats, node: Ints, peer: int, is_counted: Flags, held: Floats) -> None:
+        """Add the rows of the copies that nodes hold, one for every source for which the node counts."""
         for row, source in enumerate(self._plan.sources.tolist()):
-            some = np.flatnonzero(there & self._counts(row)[node])
+            entries = np.flatnonzero(is_counted & self._counts_for(row)[node])
             left = np.where(
-                self._heard(row)[node[some]], held[self._layout.slot(node[some], np.full(some.size, row))], -np.inf
+                self._can_hear(row)[node[entries]],
+                held[self._layout.find_slots(node[entries], np.full(entries.size, row))],
+                -np.inf,
             )
-            self._add(columns(at[some], event, node[some], peer, self._known(left), source))
+            self._add_rows(columns(at[entries], event, node[entries], peer, self._departures(left), source))
 
-    def _counts(self, row: int) -> Flags:
-        found = np.zeros(self._plan.size, np.bool_)
-        found[np.repeat(np.arange(self._plan.size), self._plan.counted.sizes)[self._plan.counted.members == row]] = True
-        return found
+    def _counts_for(self, row: int) -> Flags:
+        """Return a mask of the nodes that count for the source in a row."""
+        result = np.zeros(self._plan.size, np.bool_)
+        sources = self._plan.counted_sources
+        result[np.repeat(np.arange(self._plan.size), sources.sizes)[sources.members == row]] = True
+        return result
 
-    def _heard(self, row: int) -> Flags:
-        return np.asarray(self._plan.reached[row])
+    def _can_hear(self, row: int) -> Flags:
+        """Return a mask of the nodes that can hear of the source in a row."""
+        return np.asarray(self._plan.can_hold[row])
 
-    def _known(self, left: Floats) -> Floats:
-        return np.where(left == -np.inf, np.nan, np.where((left == self._floor) | (left == NEVER), -np.inf, left))
+    def _departures(self, numbers: Floats) -> Floats:
+        """Return the departures for the log from the numbers that passes keep: NaN without a copy, -inf if unknown."""
+        return np.where(
+            numbers == -np.inf, np.nan, np.where((numbers == self._floor) | (numbers == NEVER), -np.inf, numbers)
+        )
 
-    def _add(self, rows: Columns) -> None:
+    def _add_rows(self, rows: Columns) -> None:
+        """Add rows to those that wait to be handed on."""
         if rows.at.size:
             self._rows.append(rows)

@@ -1,4 +1,4 @@
-"""A path: what is asked of all replications of a run alike, and what comes of one, by group and metric."""
+"""A path is what happened in one replication: the task that all replications share, the sums over one, its results."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from replnet.measure.stretches import Question
 Share = tuple[float, float]
 """An amount, and the whole of which it is a share."""
 Shares = dict[tuple[str, str], Share]
+"""Shares by (row of the table, metric)."""
 
-MOST_PROFILES = 5_000  # of groups and sources, of which each takes 31 kB
+MOST_PROFILES = 5_000  # cells with a profile of ages, which takes 31 kB each
 
 if TYPE_CHECKING:
     from replnet.engines.log import Keep
@@ -26,144 +27,164 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Task:
-    """What all replications of a run have in common, whichever engine makes them."""
+    """The network, seed, horizon and questions that all replications of a run share, whichever engine runs them."""
 
     plan: Plan
     seed: int
     horizon: float
     sampled: bool = True
-    questions: Mapping[str, Question] = field(default_factory=dict)  # by metric, what is asked besides freshness
-    names: Mapping[str, tuple[int, int]] | None = None  # the groups and parts that are asked about; None: the groups
-    keep: Callable[[int], Keep] | None = None  # takes the log of a replication
+    questions: Mapping[str, Question] = field(default_factory=dict)  # by metric, besides freshness
+    names: Mapping[str, tuple[int, int]] | None = None  # the rows of the table; None: Plan.default_rows
+    keep: Callable[[int], Keep] | None = None  # returns the function that takes the log of a replication
 
     @property
     def rows(self) -> Mapping[str, tuple[int, int]]:
-        return self.plan.own_rows if self.names is None else self.names
+        """The rows of the table: (group's number, source's row) by name, where -1 stands for all sources."""
+        return self.plan.default_rows if self.names is None else self.names
 
     @property
-    def dated(self) -> bool:
+    def needs_departures(self) -> bool:
         """Whether it matters when copies left their sources, and not only until when they are fresh."""
         topology = self.plan.topology
-        return self.sampled and bool(self.questions or self.keep or topology.together or topology.fresh_start)
+        return self.sampled and bool(self.questions or self.keep or topology.any_and_all or topology.fresh_start)
 
 
 @final
 @dataclass(frozen=True)
 class Path:
-    """What one path of a network yields, whichever engine made it."""
+    """The results of one replication, whichever engine ran it."""
 
-    shares: Shares  # by (group or part, metric); freshness among them
+    shares: Shares  # freshness among them
     counts: tuple[int, int, int, int]  # updates, downloads, polls, queries in [0, horizon)
-    depth: float = 0.0  # how far back the start was looked up
+    depth: float = 0.0  # how far before time zero the path begins
     unproven: int = 0  # copies at time zero that may differ from the stationary ones
-    undated: dict[str, float] = field(default_factory=dict)  # by group or part, the share whose age nobody knows
-    profiles: dict[tuple[str, str], Floats] = field(default_factory=dict)  # of quantiles, C at the edges of a grid
-    copies: Floats | None = None  # what every node holds at the end, a row per source, in networks of few
+    unknown_shares: dict[str, float] = field(default_factory=dict)  # by row, the share of copies of unknown age
+    profiles: dict[tuple[str, str], Floats] = field(default_factory=dict)  # by row and metric (measure/profile.py)
+    copies: Floats | None = None  # what every node holds at the end, a row per source; None in large networks
 
 
-def joined(parts: Sequence[Path]) -> Path:
-    """What parts of a network yield together."""
+def join_parts(parts: Sequence[Path]) -> Path:
+    """Return one path from those of parts of a network that exchange nothing."""
     keys = parts[0].shares
     amounts = {key: np.sum([path.shares[key] for path in parts], axis=0).tolist() for key in keys}
-    undated = {name for path in parts for name in path.undated}
+    names_with_unknown = {name for path in parts for name in path.unknown_shares}
     return Path(
         shares={key: (amount, whole) for key, (amount, whole) in amounts.items()},
         counts=tuple(np.sum([path.counts for path in parts], axis=0).tolist()),
         depth=max(path.depth for path in parts),
         profiles={key: np.sum([path.profiles[key] for path in parts], axis=0) for key in parts[0].profiles},
         unproven=sum(path.unproven for path in parts),
-        undated={name: sum(path.undated.get(name, 0.0) for path in parts) / len(parts) for name in undated},
+        unknown_shares={
+            name: sum(path.unknown_shares.get(name, 0.0) for path in parts) / len(parts) for name in names_with_unknown
+        },
     )
 
 
 @final
 @dataclass(eq=False)
 class Sums:
-    """What is added up, by cell (Plan.cells); what counts for nothing is in one past all of them."""
+    """The sums over a path, by cell (Plan.cells). One more cell takes what counts for none."""
 
-    fresh: Floats  # time
-    absent: Floats
-    good: Floats  # answers
-    brought: Ints  # answers that brought a copy, where some do not
-    ended: Ints
-    whole: Floats  # time, or answers, that could be looked into,
-    undated: Floats  # and that could not
-    costs: dict[str, Floats]  # by metric
-    wholes: dict[str, Floats]  # and of what they are shares
+    fresh: Floats  # time with a fresh copy
+    absent: Floats  # time without a copy
+    fresh_answers: Floats
+    answered_queries: Ints  # those that brought a copy of any source
+    queries: Ints  # all that have come to their end
+    known_age: Floats  # time, or answers, of copies whose age is known
+    unknown_age: Floats  # time, or answers, of copies whose age is not known
+    costs: dict[str, Floats]  # what each metric adds up, by metric
+    wholes: dict[str, Floats]  # what the costs are shares of, by metric
     profiles: dict[str, Floats]  # by metric, n and s by cell and place on a grid (measure/profile.py)
 
     @classmethod
     def zero(cls, cells: int, questions: Mapping[str, Question]) -> Sums:
-        fresh, absent, good, whole, undated = np.zeros((5, cells + 1))
-        brought, ended = np.zeros((2, cells + 1), np.int64)
+        """Return sums that are all zero, for so many cells."""
+        fresh, absent, fresh_answers, known_age, unknown_age = np.zeros((5, cells + 1))
+        answered_queries, queries = np.zeros((2, cells + 1), np.int64)
         costs, wholes = ({name: np.zeros(cells + 1) for name in questions} for _ in range(2))
         spread = [name for name, question in questions.items() if question.level is not None]
         if spread and cells > MOST_PROFILES:
             raise ValueError(f"measure: {spread[0]} is for {MOST_PROFILES:,} groups and sources at most, not {cells:,}")
         profiles = {name: np.zeros((2, (cells + 1) * PLACES)) for name in spread}
-        return cls(fresh, absent, good, brought, ended, whole, undated, costs, wholes, profiles)
+        return cls(
+            fresh, absent, fresh_answers, answered_queries, queries, known_age, unknown_age, costs, wholes, profiles
+        )
 
     def plus(self, other: Sums) -> Sums:
+        """Return these sums plus those of another path, or of other nodes."""
         added: dict[str, Any] = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-3]}
         for name in ("costs", "wholes", "profiles"):
-            own, more = getattr(self, name), getattr(other, name)
-            added[name] = {metric: cost + more[metric] for metric, cost in own.items()}
+            mine_by_metric, others_by_metric = getattr(self, name), getattr(other, name)
+            added[name] = {metric: cost + others_by_metric[metric] for metric, cost in mine_by_metric.items()}
         return Sums(**added)
 
 
-def shares(
+def compute_shares(
     plan: Plan,
     sums: Sums,
     horizon: float,
     names: Mapping[str, tuple[int, int]],
     questions: Mapping[str, Question],
-    mine: slice = slice(-1),
+    cells: slice = slice(-1),
     degraded: bool = False,
 ) -> Shares:
-    """What sums amount to, by the names of groups and parts; `mine` are the cells of one path.
+    """Return the metrics that the sums over a path amount to, as (amount, whole) by row of the table and metric.
 
-    Only answers that bring a copy count where pulls may come to nothing, or where hosts were lost.
+    `cells` are the cells of one path among those of several, and `degraded` says that hosts of a live run were lost. A
+    query is answered if it brings a copy of any source; if no pull can fail and no host was lost, every query is. An
+    answer without a copy of a source, and a copy that no source reaches, are stale, and cost what an infinitely old
+    copy would, unless that is infinite.
     """
     copies = np.bincount(plan.cells[1], plan.copies, len(plan.groups)) > 0
-    strict = plan.strict or degraded
-    asking = set(plan.group[plan.clients].tolist()) if strict else set()
-    held = horizon * plan.copies
-    there, answers, found = held - sums.absent[mine], (sums.brought if strict else sums.ended)[mine], Shares()
+    may_fail = plan.pulls_may_fail or degraded
+    asking_groups = set(plan.group[plan.clients].tolist()) if may_fail else set()
+    time_of_copies = horizon * plan.copies
+    time_with_copy, shares = time_of_copies - sums.absent[cells], Shares()
+    answers = (sums.answered_queries if may_fail else sums.queries)[cells]
     for name, (g, row) in names.items():
         weight = cell_weights(plan, g, row)
-        part, whole = (sums.fresh[mine], there) if copies[g] else (sums.good[mine], answers)
-        found[name, "freshness"] = float((weight * part).sum()), float((weight * whole).sum())
+        amount, whole = (sums.fresh[cells], time_with_copy) if copies[g] else (sums.fresh_answers[cells], answers)
+        shares[name, "freshness"] = float((weight * amount).sum()), float((weight * whole).sum())
         if copies[g] and row < 0 and (plan.faults.crashes or degraded):
-            found[name, "availability"] = float((weight * there).sum()), float((weight * held).sum())
-        if g in asking and row < 0:
-            found[name, "answered"] = float((weight * answers).sum()), float((weight * sums.ended[mine]).sum())
-        counts = weight > 0  # what does not count may cost without end
-        for metric, question in questions.items() if plan.hears[g] and name not in plan.shown else ():
+            shares[name, "availability"] = (
+                float((weight * time_with_copy).sum()),
+                float((weight * time_of_copies).sum()),
+            )
+        if g in asking_groups and row < 0:
+            shares[name, "answered"] = float((weight * answers).sum()), float((weight * sums.queries[cells]).sum())
+        has_weight = weight > 0  # cells without weight may have infinite costs
+        for metric, question in questions.items() if name not in plan.shown_parts else ():
             if not (copies[g] or question.of_answers):
                 continue
-            of = (sums.costs[metric][mine], sums.wholes[metric][mine], plan.copies.astype(float))
-            cost, over, all_of_them = (float(weight[counts] @ one[counts]) for one in of)
-            ways = {"rest": (over - cost, over), "copies": (cost, all_of_them)}
-            found[name, metric] = ways.get(question.over, (cost, over))
-    return found
+            cost_without_copy, whole_without_copy = question.without_copy
+            unreached = plan.copies_without_source * (horizon if question.at is None else 1.0)
+            costs, wholes = sums.costs[metric][cells] + cost_without_copy * unreached, sums.wholes[metric][cells]
+            columns = (costs, wholes + whole_without_copy * unreached, plan.copies)
+            cost, whole_amount, all_copies = (float(weight[has_weight] @ column[has_weight]) for column in columns)
+            by_whole = {"rest": (whole_amount - cost, whole_amount), "copies": (cost, all_copies)}
+            shares[name, metric] = by_whole.get(question.over, (cost, whole_amount))
+    return shares
 
 
 def cell_weights(plan: Plan, g: int, row: int) -> Floats:
-    """What cells count for a group, or for a group and a source."""
+    """Return the weight of every cell in the row of group g, or of g and one source unless `row` is -1."""
     rows, groups = plan.cells
     return np.asarray(plan.weight * (groups == g) * ((rows == row) | (row < 0)))
 
 
-def download_rates(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Shares:
-    """Of sources that have rows of their own, from how many instants each clock had."""
-    if not plan.shown:
+def download_rates_from_wakes(plan: Plan, clocks: Ints, spent: Ints, horizon: float) -> Shares:
+    """Return the download rates of sources that have a row of their own, from the wakes of each of these clocks.
+
+    `spent` counts the wakes in [0, horizon).
+    """
+    if not plan.shown_parts:
         return {}
-    known, row = plan.fetching
+    download_clocks, row = plan.download_clocks
     count = np.zeros(plan.clocks.rate.size)
     count[clocks] = spent
-    return rates(plan, np.bincount(row, count[known], plan.sources.size).astype(float), horizon)
+    return rates_of_downloads(plan, np.bincount(row, count[download_clocks], plan.sources.size).astype(float), horizon)
 
 
-def rates(plan: Plan, downloads: Floats, horizon: float) -> Shares:
-    """The same from how many downloads every source had."""
-    return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown.items()}
+def rates_of_downloads(plan: Plan, downloads: Floats, horizon: float) -> Shares:
+    """Return the download rates of sources that have a row of their own, from the number of downloads by source."""
+    return {(name, "download_rate"): (float(downloads[row]), horizon) for name, (_, row) in plan.shown_parts.items()}

@@ -1,15 +1,19 @@
 """What a path amounts to: its stretches and answers added up, source by source and group by group.
 
-A stretch is (slot, begin, end, left): from begin to end a node was up and held what had left its source at `left`.
-Two ways of counting how much of it was fresh, and of an answer at t that brought what left at S:
+A stretch is (slot, begin, end, departure): from begin to end a node was up and held the copy with this departure, the
+instant at which it left its source. There are two ways of counting how much of a stretch was fresh, or whether an
+answer at t with a copy of departure S was:
 
-    sampled        up to u(S), the first update after S;   if t < u(S)                                (1)
+    sampled        up to u(S), the first update after S;   if t < u(S)                                  (1)
     conditional    F(end - S) - F(begin - S), F the integrated tail of the update age;  P(age > t - S)   (2)
 
 A node that is down, or has no copy of a source that it can hear of, counts neither as fresh nor as stale: freshness is
-the share of the time in which there is a copy. Where a node can hear of several sources it counts once for each.
-So does what lies behind (measure/stretches.py), but for copies that are from before the replayed past, so that nobody
-knows by how much: they are left out and counted, and as far as freshness goes they are stale.
+the share of the time in which there is a copy. A node that can hear of several sources counts once for each.
+A query that brought a copy of any source is answered; its answer is stale for every other source that the client can
+hear of, and so is a replica that can hear of none (Question.without_copy). A query that brought nothing counts as
+unanswered if pulls may fail. The questions of metrics (measure/stretches.py) are answered likewise, but for copies
+from before the replayed past, whose departure is unknown: these are left out and counted, and for freshness they are
+stale.
 """
 
 from __future__ import annotations
@@ -21,337 +25,412 @@ from typing import Any, final
 import numpy as np
 
 from replnet.engines.passes import add_up
-from replnet.engines.path import Shares, Sums, Task, cell_weights, shares
+from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares
 from replnet.engines.plan import Plan
 from replnet.engines.pulls import runs
 from replnet.laws.law import Flags, Floats, Ints, Law
-from replnet.laws.processes.clockwork import Clockwork
-from replnet.laws.processes.renewal import used
+from replnet.laws.processes.clockwork import ProcessSet
+from replnet.laws.processes.renewal import distinct_with_places
 from replnet.laws.processes.streams import Words
-from replnet.measure.profile import PLACES, grid_places, reached
+from replnet.measure.profile import PLACES, cumulative_curve, grid_places
+from replnet.measure.stale_spells import StaleSpells
 from replnet.measure.stretches import Answers, Question, Stretches, Updates
 
-UNKNOWN = -np.finfo(float).max  # in the place of the instant at which a copy left its source
-JUST_NOW = np.nextafter(0.0, 1.0)  # when what is fresh at time zero left its source: after all that is forgotten
-MOST_UPDATES = 1e7  # of the past of a path; older copies count as unknown
-MOST_OF_ONE = 1e5  # of one source, however many there are
-CHUNK = 15_000  # stretches at a time, as of intervals that are drawn (renewal.py)
+UNKNOWN = -np.finfo(float).max  # as the departure of a copy: it is from before the replayed past
+AFTER_ALL_UPDATES = np.nextafter(0.0, 1.0)  # the departure of copies that are fresh at time zero
+MOST_UPDATES = 1e7  # updates of the past of a path that are looked up; older copies count as unknown
+MOST_UPDATES_OF_ONE = 1e5  # those of one source, however many sources there are
+STRETCHES_AT_ONCE = 15_000  # as many as of intervals that are drawn at once (renewal.py)
 
 
 @final
 class Tally:
-    """Sums over [0, horizon) of one path, or of several side by side, as stretches come in.
+    """The sums over [0, horizon) of one path, or of several side by side, to which stretches and answers are added.
 
-    Rows and cells of the r-th path are those of the plan and r times as many further on.
+    Rows and cells of the r-th path are those of the plan, r times their number further on.
     """
 
     def __init__(
         self, task: Task, ages: Floats, runs: Sequence[Words], questions: Mapping[str, Question] | None = None
     ) -> None:
-        """`ages` of the last updates before time zero, of all paths; `runs` are their words."""
+        """Begin at time zero, with the `ages` of the last updates before then and the seed words of all paths."""
         self._plan, self._horizon, self._sampled, self._runs = task.plan, task.horizon, task.sampled, runs
         self._questions = questions or {}
         self.paths = len(runs)
         self.sums = Sums.zero(self._plan.cells[0].size * self.paths, self._questions)
-        # All updates from `known` on are at hand: at first the last one before time zero.
-        self._known, there = -ages, np.isfinite(ages)
-        self._updates = Updates(-ages[there], np.append(0, np.cumsum(there)))
-        self._upto, self._waiting = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
+        # The updates from `_updates_from` to `_updates_until` are at hand: at first the last one before time zero.
+        self._updates_from, changes = -ages, np.isfinite(ages)
+        self._updates = Updates(-ages[changes], np.append(0, np.cumsum(changes)))
+        self._updates_until, self._waiting_answers = 0.0, list[tuple[Ints, Ints, Floats, Floats]]()
         self._ahead = max((question.ahead for question in self._questions.values()), default=0.0)
-        self._lasting: list[tuple[Ints, Ints, Floats, Floats, Floats]] = []  # and stretches that wait
-        self.spans: list[tuple[Ints, Floats, Floats]] | None = None  # who had a fresh copy from when to when
-        if self._plan.topology.together and self._sampled:
-            self.spans = []
+        self._waiting_stretches: list[tuple[Ints, Ints, Ints, Floats, Floats, Floats]] = []
+        self._spells = {
+            name: StaleSpells(question.ahead)
+            for name, question in self._questions.items()
+            if question.about == "spells"
+        }
+        self.fresh_spans: list[tuple[Ints, Floats, Floats]] | None = None  # nodes, begins and ends
+        if self._plan.topology.any_and_all and self._sampled:
+            self.fresh_spans = []
 
-    def changed(self, new: Updates, upto: float, oldest: Floats) -> None:
-        """All updates up to some instant; of these before `oldest` of its row none matters any more but to answers."""
-        old, rows, oldest = self._updates, self._known.size, np.minimum(oldest, self._upto)
-        for row, left in [(one[0], one[-1]) for some in (self._waiting, self._lasting) for one in some]:
-            np.minimum.at(oldest, row[left > UNKNOWN], left[left > UNKNOWN])
+    def add_updates(self, new: Updates, until: float, oldest: Floats) -> None:
+        """Add all updates up to `until`, then the answers and stretches that waited for them.
+
+        By row, updates before `oldest` no longer matter, except to answers and stretches that still wait.
+        """
+        old, rows, oldest = self._updates, self._updates_from.size, np.minimum(oldest, self._updates_until)
+        batches = (self._waiting_answers, self._waiting_stretches)
+        for row, departure in [(columns[0], columns[-1]) for batch in batches for columns in batch]:
+            np.minimum.at(oldest, row[departure > UNKNOWN], departure[departure > UNKNOWN])
         keep = old.points >= oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
-        kept = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
-        self._known = np.maximum(self._known, oldest)
-        self._updates, self._upto = _merged(Updates(old.points[keep], np.append(0, np.cumsum(kept))), new), upto
-        waiting, self._waiting = self._waiting, []
-        for answers in waiting:
-            self.answered(*answers)
-        lasting, self._lasting = self._lasting, []
-        for some in lasting:
-            self._last(*some)
+        sizes = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
+        self._updates_from = np.maximum(self._updates_from, oldest)
+        self._updates, self._updates_until = (
+            merge_updates(Updates(old.points[keep], np.append(0, np.cumsum(sizes))), new),
+            until,
+        )
+        late_answers, self._waiting_answers = self._waiting_answers, []
+        for answers in late_answers:
+            self.add_answers(*answers)
+        late_stretches, self._waiting_stretches = self._waiting_stretches, []
+        for stretches in late_stretches:
+            self._measure(*stretches)
 
-    def stretches(self, row: Ints, cell: Ints, who: Ints, begin: Floats, end: Floats, left: Floats) -> None:
-        """`who` held them; `left` is UNKNOWN where a copy is from before the replayed past, -inf if it never came."""
+    def add_stretches(self, row: Ints, cell: Ints, node: Ints, begin: Floats, end: Floats, departure: Floats) -> None:
+        """Add stretches, in each of which `node` held one copy of the source in `row`; `cell` is where it counts.
+
+        A departure is UNKNOWN if the copy is from before the replayed past, and -inf if none ever came.
+        """
         if not self._sampled:
             length = end - begin
-            cell, (row, begin, end, left) = self._decided(self.sums.fresh, left, cell, length, row, begin, end, left)
-            for law, stretch, some in self._by_law(row):
-                a, b = (end[some] - left[some]) / stretch, (begin[some] - left[some]) / stretch
-                add_up(stretch * (law.integrated_tail(a) - law.integrated_tail(b)), cell[some], self.sums.fresh)
+            cell, (row, begin, end, departure) = self._split_off_certain(
+                self.sums.fresh, departure, cell, length, row, begin, end, departure
+            )
+            for law, scale, members in self._by_law(row):
+                a, b = (end[members] - departure[members]) / scale, (begin[members] - departure[members]) / scale
+                add_up(scale * (law.integrated_tail(a) - law.integrated_tail(b)), cell[members], self.sums.fresh)
             return
-        lasting = Stretches(row, begin, end, left, self._updates)
-        until = np.where(self._never(row, left), begin, lasting.fresh_until)
+        lasting = Stretches(row, begin, end, departure, self._updates)
+        until = np.where(self._never_came(row, departure), begin, lasting.fresh_until)
         self.sums.fresh += np.bincount(cell, until - begin, self.sums.fresh.size)
-        if self.spans is not None:
+        if self.fresh_spans is not None:
             path = row // self._plan.sources.size
-            # What comes in may lie in memory that the next window uses again.
-            self.spans.append((who + path * self._plan.everyone, begin.copy(), until))
+            # `begin` may lie in memory that the next window uses again.
+            self.fresh_spans.append((node + path * self._plan.size_with_choices, begin.copy(), until))
         if self._questions:
-            cell, (row, begin, end, left) = self._dated(left, cell, (begin, end), row, begin, end, left)
-            self._last(row, cell, begin, end, left)
+            cell, (row, node, begin, end, departure) = self._split_off_unknown(
+                departure, cell, (begin, end), row, node, begin, end, departure
+            )
+            self._measure(row, cell, node, begin, end, departure)
 
-    def _last(self, row: Ints, cell: Ints, begin: Floats, end: Floats, left: Floats) -> None:
-        """What is asked of stretches; of those of which it is not known yet for how long they would have been fresh,
-        later."""
-        if (late := np.minimum(end + self._ahead, self._horizon) > self._upto).any():
-            self._lasting.append((row[late], cell[late], begin[late], end[late], left[late]))
-            row, cell, begin, end, left = row[~late], cell[~late], begin[~late], end[~late], left[~late]
-        self._add(Stretches(row, begin, end, left, self._since(row, left)), cell)
+    def _measure(self, row: Ints, cell: Ints, node: Ints, begin: Floats, end: Floats, departure: Floats) -> None:
+        """Answer the questions about stretches; those that end beyond the known updates wait until these are added."""
+        if (late := np.minimum(end + self._ahead, self._horizon) > self._updates_until).any():
+            self._waiting_stretches.append((row[late], cell[late], node[late], begin[late], end[late], departure[late]))
+            row, cell, node = row[~late], cell[~late], node[~late]
+            begin, end, departure = begin[~late], end[~late], departure[~late]
+        self._add_measured(Stretches(row, begin, end, departure, self._updates_since(row, departure)), cell, node)
 
-    def answered(self, row: Ints, cell: Ints, at: Floats, left: Floats) -> None:
-        """Queries that came to their end; `left` is NaN where they brought nothing.
+    def add_answers(self, row: Ints, cell: Ints, at: Floats, departure: Floats) -> None:
+        """Add answers that clients got; a departure is NaN if an answer brought no copy of the source in its row.
 
-        Some wait in line beyond the updates that are known.
+        If updates that matter to an answer are not known yet, it waits for them.
         """
-        if self._sampled and (late := self._early(at)).any():
-            self._waiting.append((row[late], cell[late], at[late], left[late]))
-            row, cell, at, left = row[~late], cell[~late], at[~late], left[~late]
-        n, brought = self.sums.fresh.size, ~np.isnan(left)
-        self.sums.ended += np.bincount(cell, minlength=n)
-        self.sums.brought += np.bincount(cell[brought], minlength=n)
-        row, cell, at, left = row[brought], cell[brought], at[brought], left[brought]
+        if self._sampled and (late := self._need_later_updates(at)).any():
+            self._waiting_answers.append((row[late], cell[late], at[late], departure[late]))
+            row, cell, at, departure = row[~late], cell[~late], at[~late], departure[~late]
+        has_copy = ~np.isnan(departure)
+        self._charge_answers_without_copy(cell[~has_copy])
+        row, cell, at, departure = row[has_copy], cell[has_copy], at[has_copy], departure[has_copy]
         if not self._sampled:
-            cell, (row, at, left) = self._decided(self.sums.good, left, cell, np.ones(cell.size), row, at, left)
-            for law, stretch, some in self._by_law(row):
-                add_up(law.tail((at[some] - left[some]) / stretch), cell[some], self.sums.good)
+            cell, (row, at, departure) = self._split_off_certain(
+                self.sums.fresh_answers, departure, cell, np.ones(cell.size), row, at, departure
+            )
+            for law, scale, members in self._by_law(row):
+                add_up(law.tail((at[members] - departure[members]) / scale), cell[members], self.sums.fresh_answers)
             return
-        got = Answers(row, at, left, self._updates)
-        self.sums.good += np.bincount(cell, (got.stale == 0) & ~self._never(row, left), n)
+        answers = Answers(row, at, departure, self._updates)
+        self.sums.fresh_answers += np.bincount(
+            cell, (answers.stale == 0) & ~self._never_came(row, departure), self.sums.fresh_answers.size
+        )
         if self._questions:
-            mine = ~self._with_copies[cell]
-            row, cell, at, left = row[mine], cell[mine], at[mine], left[mine]
-            cell, (row, at, left) = self._dated(left, cell, None, row, at, left)
-            self._add(Answers(row, at, left, self._since(row, left)), cell)
+            of_clients = ~self._keeps_copies[cell]
+            row, cell, at, departure = row[of_clients], cell[of_clients], at[of_clients], departure[of_clients]
+            cell, (row, at, departure) = self._split_off_unknown(departure, cell, None, row, at, departure)
+            self._add_measured(Answers(row, at, departure, self._updates_since(row, departure)), cell)
 
-    def _early(self, at: Floats) -> Flags:
-        """Answers for which it takes updates that are not known yet."""
+    def _charge_answers_without_copy(self, cell: Ints) -> None:
+        """Add the costs of answers without a copy of the source."""
+        number = np.bincount(cell[~self._keeps_copies[cell]], minlength=self.sums.fresh.size)
+        for name, question in self._questions.items():
+            if question.of_answers:
+                cost, whole = question.without_copy
+                self.sums.costs[name] += cost * number
+                self.sums.wholes[name] += whole * number
+
+    def _need_later_updates(self, at: Floats) -> Flags:
+        """Whether an answer at each instant has to wait for updates that are not known yet."""
         ahead = np.where(at < self._horizon - self._ahead, self._ahead, 0.0)
-        return np.asarray(at + ahead > self._upto)
+        return np.asarray(at + ahead > self._updates_until)
 
     @cached_property
-    def _with_copies(self) -> Flags:
-        """Cells of groups that have copies, in which answers do not count; who belongs to nothing does not matter."""
+    def _keeps_copies(self) -> Flags:
+        """A mask of the cells of groups that keep copies, and whose answers so do not count; False past all cells."""
         groups = np.bincount(self._plan.cells[1], self._plan.copies) > 0
         return np.append(np.tile(groups[self._plan.cells[1]], self.paths), False)
 
-    def _never(self, row: Ints, left: Floats) -> Flags:
-        """What never came of a source that changes: stale, though the first update that it misses may be forgotten."""
-        return np.asarray(np.isneginf(left) & (self._rates[row] > 0))
+    def _never_came(self, row: Ints, departure: Floats) -> Flags:
+        """Whether each copy never came although its source changes, so that it is stale whatever updates are known."""
+        return np.asarray(np.isneginf(departure) & (self._rates[row] > 0))
 
-    def _decided(self, sums: Floats, left: Floats, cell: Ints, wholes: Floats, *columns: Any) -> tuple[Ints, list[Any]]:
-        """Without what is fresh for sure, as it never changes, which is added up, and what is not, as it never came."""
-        still = self._rates[columns[0]] == 0
-        if not (sure := still | np.isneginf(left)).any():
+    def _split_off_certain(
+        self, sums: Floats, departure: Floats, cell: Ints, wholes: Floats, *columns: Any
+    ) -> tuple[Ints, list[Any]]:
+        """Split off stretches or answers whose freshness is certain, and return the cells and columns of the rest.
+
+        Those of sources that never change are fresh: their `wholes` are added to `sums`. Those without a copy are
+        stale.
+        """
+        constant = self._rates[columns[0]] == 0
+        if not (certain := constant | np.isneginf(departure)).any():
             return cell, list(columns)
-        add_up(wholes[still], cell[still], sums)
-        return cell[~sure], [column[~sure] for column in columns]
+        add_up(wholes[constant], cell[constant], sums)
+        return cell[~certain], [column[~certain] for column in columns]
 
     def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
-        """The law of the age of the updates, and how much longer than its intervals those of each source are."""
-        laws, number, stretch = self._ages
+        """Yield every law of update ages, the scale that it has at each source, and the places in `row` of its sources.
+
+        No more than STRETCHES_AT_ONCE places come at once.
+        """
+        laws, number, scale = self._update_ages
         for g, law in enumerate(laws):
-            mine = np.flatnonzero(number[row] == g) if len(laws) > 1 else np.arange(row.size)
-            for q in range(0, mine.size, CHUNK):
-                some = mine[q : q + CHUNK]
-                yield law, stretch[row[some]], some
+            members = np.flatnonzero(number[row] == g) if len(laws) > 1 else np.arange(row.size)
+            for q in range(0, members.size, STRETCHES_AT_ONCE):
+                some_members = members[q : q + STRETCHES_AT_ONCE]
+                yield law, scale[row[some_members]], some_members
 
     @cached_property
-    def _ages(self) -> tuple[list[Law], Ints, Floats]:
-        """The laws of the ages of updates, and of every row the number of its own and how much that is stretched."""
+    def _update_ages(self) -> tuple[list[Law], Ints, Floats]:
+        """The laws of the ages of updates; and, by row, the number of its law and the scale of its ages."""
         plan, rows = self._plan, np.arange(self._plan.sources.size)
         which = plan.clocks.law[plan.processes.clock[rows]]
-        kinds, number = used(which)
-        laws = [plan.topology.laws[g].age for g in kinds.tolist()]
-        return laws, np.tile(number, self.paths), np.tile(plan.stretch(rows), self.paths)
+        laws_used, number = distinct_with_places(which)
+        laws = [plan.topology.laws[g].age for g in laws_used.tolist()]
+        return laws, np.tile(number, self.paths), np.tile(plan.interval_scale(rows), self.paths)
 
-    def _dated(
-        self, left: Floats, cell: Ints, span: tuple[Floats, Floats] | None, *columns: Any
+    def _split_off_unknown(
+        self, departure: Floats, cell: Ints, span: tuple[Floats, Floats] | None, *columns: Any
     ) -> tuple[Ints, list[Any]]:
-        """Without what nobody knows the age of, which is counted, and without what never came, which costs the most.
+        """Split off stretches or answers whose copy is of unknown age or missing; return the other cells and columns.
 
-        `span` is from when to when copies were held; None of answers.
+        Unknown ages are counted, and missing copies charged. `span` holds the begin and the end of stretches; None for
+        answers.
         """
-        if not (left < self._oldest[columns[0]]).any():
+        if not (departure < self._oldest[columns[0]]).any():
             return cell, list(columns)
-        never, n = np.isneginf(left), self.sums.fresh.size
-        lasts = span[1] - span[0] if span else np.ones(cell.size)
-        self.sums.undated += np.bincount(cell, lasts * ((left < self._oldest[columns[0]]) & ~never), n)
-        self.sums.whole += np.bincount(cell, lasts * never, n)
-        lost = never & (self._rates[columns[0]] > 0)
+        never_came, n = np.isneginf(departure), self.sums.fresh.size
+        amounts = span[1] - span[0] if span else np.ones(cell.size)
+        self.sums.unknown_age += np.bincount(cell, amounts * ((departure < self._oldest[columns[0]]) & ~never_came), n)
+        self.sums.known_age += np.bincount(cell, amounts * never_came, n)
+        misses_updates = never_came & (self._rates[columns[0]] > 0)
         for name, question in self._questions.items():
             if span and question.at is not None:
-                lasts = ((span[0] <= question.at) & (question.at < span[1])).astype(float)
+                amounts = ((span[0] <= question.at) & (question.at < span[1])).astype(float)
             elif span:
-                lasts = np.maximum(np.minimum(span[1], self._horizon - question.ahead) - span[0], 0.0)
-            self._give_up(name, question, cell, (lasts * never, lasts * lost), span is not None)
-        some = left >= self._oldest[columns[0]]
-        return cell[some], [column[some] for column in columns]
+                amounts = np.maximum(np.minimum(span[1], self._horizon - question.ahead) - span[0], 0.0)
+            self._charge_missing(
+                name, question, cell, (amounts * never_came, amounts * misses_updates), span is not None
+            )
+        known = departure >= self._oldest[columns[0]]
+        return cell[known], [column[known] for column in columns]
 
-    def _give_up(self, name: str, question: Question, cell: Ints, never: tuple[Floats, Floats], lasting: bool) -> None:
-        """Account for what never came: so much of it in all, and so much that misses updates."""
-        n, (kept, lost) = self.sums.fresh.size, never
-        fresh = kept - lost
-        missed = {"data": kept, "still": fresh}.get(question.about, lost)
-        counted = {"stale": lost, "fresh": fresh}.get(question.over, kept)
+    def _charge_missing(
+        self, name: str, question: Question, cell: Ints, missing: tuple[Floats, Floats], lasting: bool
+    ) -> None:
+        """Add the costs and wholes of copies that never came to a metric.
+
+        `missing` holds the amounts in all, and those of sources that change; `lasting` says that they are times.
+        """
+        n, (amounts, stale) = self.sums.fresh.size, missing
+        fresh = amounts - stale
+        costly = {"data": amounts, "still": fresh}.get(question.about, stale)
+        whole = {"stale": stale, "fresh": fresh}.get(question.over, amounts)
         if question.over != "turns":
-            self.sums.wholes[name] += np.bincount(cell, counted, n)
+            self.sums.wholes[name] += np.bincount(cell, whole, n)
         if question.level is not None:
             if question.about == "first":
-                self._up_to_date(name, cell, fresh, lasting)
-        elif question.about != "turns":
-            self.sums.costs[name] += np.bincount(cell[missed > 0], missed[missed > 0] * question.limit, n)
+                self._count_up_to_date(name, cell, fresh, lasting)
+        elif question.about not in ("turns", "spells"):
+            self.sums.costs[name] += np.bincount(cell[costly > 0], costly[costly > 0] * question.limit, n)
 
     @cached_property
     def _oldest(self) -> Floats:
-        """By row, from when on copies are looked into."""
-        most = max(MOST_OF_ONE, MOST_UPDATES / self._plan.sources.size)
+        """The least departure, by row, of copies that are looked into; the age of older ones counts as unknown."""
+        most_updates = max(MOST_UPDATES_OF_ONE, MOST_UPDATES / self._plan.sources.size)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.maximum(-most / self._rates, UNKNOWN / 2))
+            return np.asarray(np.maximum(-most_updates / self._rates, UNKNOWN / 2))
 
     @cached_property
     def _rates(self) -> Floats:
-        """How often the source of every row changes."""
+        """The rate at which the source of every row changes."""
         return np.tile(self._plan.clocks.rate[self._plan.processes.clock[: self._plan.sources.size]], self.paths)
 
-    def _since(self, row: Ints, left: Floats) -> Updates:
-        """The updates after the oldest of these copies, looked up in the past where it is from there."""
-        oldest = self._known.copy()
-        np.minimum.at(oldest, row, left)
-        short = np.flatnonzero(oldest < self._known)
-        if short.size:
-            assert (self._known[short] <= 0).all(), "an update that mattered is gone"
-            earlier = past_updates(self._plan, self._runs, short, -oldest[short])
-            # Of what is looked up together some is older than was asked for, and would be looked up again.
-            low, high = (np.repeat(one[short], np.diff(earlier.begin)) for one in (oldest, self._known))
+    def _updates_since(self, row: Ints, departure: Floats) -> Updates:
+        """Return the updates after the oldest of these copies, with those of the past that they take."""
+        oldest = self._updates_from.copy()
+        np.minimum.at(oldest, row, departure)
+        rows_short = np.flatnonzero(oldest < self._updates_from)
+        if rows_short.size:
+            assert (self._updates_from[rows_short] <= 0).all(), "an update that mattered is gone"
+            earlier = past_updates(self._plan, self._runs, rows_short, -oldest[rows_short])
+            # Rows are looked up together, so some get updates older than asked for, which would be looked up again.
+            low, high = (np.repeat(bound[rows_short], np.diff(earlier.begin)) for bound in (oldest, self._updates_from))
             keep = (low <= earlier.points) & (earlier.points < high)
-            kept = np.add.reduceat(np.append(keep, False), earlier.begin[:-1]) * (np.diff(earlier.begin) > 0)
-            sizes = np.zeros(self._known.size, np.int64)
-            sizes[short] = kept
-            self._updates = _merged(Updates(earlier.points[keep], np.append(0, np.cumsum(sizes))), self._updates)
-            self._known[short] = oldest[short]
+            sizes_kept = np.add.reduceat(np.append(keep, False), earlier.begin[:-1]) * (np.diff(earlier.begin) > 0)
+            sizes = np.zeros(self._updates_from.size, np.int64)
+            sizes[rows_short] = sizes_kept
+            self._updates = merge_updates(Updates(earlier.points[keep], np.append(0, np.cumsum(sizes))), self._updates)
+            self._updates_from[rows_short] = oldest[rows_short]
         return self._updates
 
-    def _add(self, measured: Stretches | Answers, cell: Ints) -> None:
+    def _add_measured(self, measured: Stretches | Answers, cell: Ints, node: Ints | None = None) -> None:
+        """Add what every question measures of these stretches or answers; `node` holds the stretches."""
         n = self.sums.fresh.size
-        self.sums.whole += np.bincount(cell, measured.whole("time"), n)
+        self.sums.known_age += np.bincount(cell, measured.whole("time"), n)
         for name, question in self._questions.items():
             if isinstance(measured, Answers) and not question.of_answers:
                 continue
-            some, own = measured, cell
+            considered, cells = measured, cell
             if question.ahead:
-                some, there = measured.upto(self._horizon - question.ahead)
-                own = cell[there]
+                considered, is_considered = measured.cut_at(self._horizon - question.ahead)
+                cells = cell[is_considered]
             if question.at is not None:
-                assert isinstance(some, Stretches)
-                some, there = some.seen(question.at)
-                own = own[there]
-            if question.level is None:
-                self.sums.costs[name] += np.bincount(own, some.cost(question), n)
+                assert isinstance(considered, Stretches)
+                considered, is_considered = considered.answers_at(question.at)
+                cells = cells[is_considered]
+            if question.about == "spells":
+                assert isinstance(measured, Stretches)
+                assert node is not None
+                holder = node * self._updates_from.size + measured.row
+                self.sums.costs[name] += self._spells[name].count(holder, cell, measured, n)
+            elif question.level is None:
+                self.sums.costs[name] += np.bincount(cells, considered.cost(question), n)
             else:
-                self._profile(name, question, some, own)
-            self.sums.wholes[name] += np.bincount(own, some.whole(question.over), n)
+                self._profile(name, question, considered, cells)
+            self.sums.wholes[name] += np.bincount(cells, considered.whole(question.over), n)
 
     def _profile(self, name: str, question: Question, measured: Stretches | Answers, cell: Ints) -> None:
+        """Add the ages that a question is about to the profile of a metric."""
         number, total = self.sums.profiles[name]
-        some, low, high = measured.ages(question)
-        own = cell[some] * PLACES
-        for ages, sign in ((low, 1.0), (high, -1.0)):
+        with_age, lowest, highest = measured.ages(question)
+        places = cell[with_age] * PLACES
+        for ages, sign in ((lowest, 1.0), (highest, -1.0)):
             if ages is not None:
-                at = own + grid_places(ages)
+                at = places + grid_places(ages)
                 add_up(np.full(at.size, sign), at, number)
                 add_up(sign * ages, at, total)
         if question.about == "first":
-            self._up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
+            self._count_up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
 
-    def _up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
-        """Count what is not behind at all, as reached at every age."""
+    def _count_up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
+        """Count copies that miss nothing as having reached every age."""
         number, total = self.sums.profiles[name]
         add_up(-amounts if lasting else amounts, cell * PLACES, total if lasting else number)
 
     def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
-        """Of the r-th path, by the names of groups and parts (Plan.rows)."""
+        """Return the metrics of the r-th path, by row of the table and metric."""
         cells = self._plan.cells[0].size
-        found = shares(self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells))
-        return found | self.together(r, names, np.ones(self._plan.everyone, np.bool_), 0.0, self._horizon)
+        shares = compute_shares(
+            self._plan, self.sums, self._horizon, names, self._questions, slice(r * cells, (r + 1) * cells)
+        )
+        return shares | self.joint_freshness(
+            r, names, np.ones(self._plan.size_with_choices, np.bool_), 0.0, self._horizon
+        )
 
-    def together(self, r: int, names: Mapping[str, tuple[int, int]], own: Flags, since: float, until: float) -> Shares:
-        """For how long whoever is in a group, of its `own`, had a fresh copy of any source, and of all."""
-        found = Shares()
-        for name, (g, row) in names.items() if self.spans is not None else ():
+    def joint_freshness(
+        self, r: int, names: Mapping[str, tuple[int, int]], counted: Flags, since: float, until: float
+    ) -> Shares:
+        """Return for how long nodes had a fresh copy of any source, and of all sources, by row of the table and metric.
+
+        Only the nodes of each group that are `counted` matter, over [since, until).
+        """
+        shares = Shares()
+        for name, (g, row) in names.items() if self.fresh_spans is not None else ():
             members = self._plan.members(g)
             if row < 0 and not self._plan.clients[members[members < self._plan.size]].any():
-                found |= self._together(r, name, members[own[members]], since, until)
-        return found
+                shares |= self._joint_freshness_of(r, name, members[counted[members]], since, until)
+        return shares
 
     def profiles(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[tuple[str, str], Floats]:
-        """By group or part and metric, for how much time, or of how many answers, ages were at most those of a grid."""
-        cells, found = self._plan.cells[0].size, dict[tuple[str, str], Floats]()
+        """Return the time, or the number of answers, with ages up to each point of a grid, by row and metric."""
+        cells, profiles = self._plan.cells[0].size, dict[tuple[str, str], Floats]()
         copies = np.bincount(self._plan.cells[1], self._plan.copies, len(self._plan.groups)) > 0
-        for metric, both in self.sums.profiles.items():
-            number, total = both.reshape(2, -1, PLACES)[:, r * cells : (r + 1) * cells]
+        for metric, columns in self.sums.profiles.items():
+            number, total = columns.reshape(2, -1, PLACES)[:, r * cells : (r + 1) * cells]
             for name, (g, row) in names.items():
                 weight = cell_weights(self._plan, g, row)
-                found[name, metric] = reached(weight @ number, weight @ total, bool(copies[g]))
-        return found
+                profiles[name, metric] = cumulative_curve(weight @ number, weight @ total, bool(copies[g]))
+        return profiles
 
-    def undated(self, r: int, names: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-        """The share of copy-time, or of answers, that had to be left out, where there is some."""
-        cells, found = self._plan.cells[0].size, dict[str, float]()
-        mine = slice(r * cells, (r + 1) * cells)
-        for name, (g, row) in names.items() if self.sums.undated.any() else ():
+    def unknown_shares(self, replication: int, rows: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+        """Return, by name, the share of copies, or of answers, whose age is unknown, where there are any.
+
+        `rows` has for each name the number of the group and the row of the source, which is -1 for all sources.
+        """
+        count, shares = self._plan.cells[0].size, dict[str, float]()
+        cells = slice(replication * count, (replication + 1) * count)
+        for name, (g, row) in rows.items() if self.sums.unknown_age.any() else ():
             weight = cell_weights(self._plan, g, row)
-            lost = float((weight * self.sums.undated[mine]).sum())
-            found |= {name: lost / (lost + float((weight * self.sums.whole[mine]).sum()))} if lost else {}
-        return found
+            unknown = float((weight * self.sums.unknown_age[cells]).sum())
+            known = float((weight * self.sums.known_age[cells]).sum())
+            shares |= {name: unknown / (unknown + known)} if unknown else {}
+        return shares
 
-    def _together(self, r: int, name: str, members: Ints, begin: float, end: float) -> Shares:
-        assert self.spans is not None
+    def _joint_freshness_of(self, r: int, name: str, members: Ints, begin: float, end: float) -> Shares:
+        """Return the joint freshness of one row of the table, from the spans in which its members had fresh copies."""
+        assert self.fresh_spans is not None
         nobody = np.empty(0, np.int64), np.empty(0), np.empty(0)
-        who, since, until = (np.concatenate(part) for part in zip(nobody, *self.spans, strict=True))
+        node, since, until = (np.concatenate(part) for part in zip(nobody, *self.fresh_spans, strict=True))
         count = self._plan.sources.size
-        some = every = 0.0
-        for member in (members + r * self._plan.everyone).tolist():
-            mine = np.flatnonzero(who == member)
-            at = np.concatenate([[begin], since[mine], until[mine], [end]])
-            step = np.concatenate([[0], np.ones(mine.size, np.int64), -np.ones(mine.size, np.int64), [0]])
-            order = np.argsort(at, kind="stable")
-            fresh, lasts = np.cumsum(step[order])[:-1], np.diff(at[order])
-            some, every = some + float(lasts[fresh > 0].sum()), every + float(lasts[fresh == count].sum())
+        any_fresh = all_fresh = 0.0
+        for member in (members + r * self._plan.size_with_choices).tolist():
+            spans = np.flatnonzero(node == member)
+            instants = np.concatenate([[begin], since[spans], until[spans], [end]])
+            change = np.concatenate([[0], np.ones(spans.size, np.int64), -np.ones(spans.size, np.int64), [0]])
+            order = np.argsort(instants, kind="stable")
+            fresh, lengths = np.cumsum(change[order])[:-1], np.diff(instants[order])
+            any_fresh += float(lengths[fresh > 0].sum())
+            all_fresh += float(lengths[fresh == count].sum())
         whole = (end - begin) * members.size
-        return {(name, "any_fresh"): (some, whole), (name, "all_fresh"): (every, whole)}
+        return {(name, "any_fresh"): (any_fresh, whole), (name, "all_fresh"): (all_fresh, whole)}
 
 
 def past_updates(plan: Plan, runs: Sequence[Words], rows: Ints, depth: Floats) -> Updates:
-    """The updates of some sources of some paths before time zero, back to beyond so far ago, in lots about as deep."""
+    """Return updates before time zero of some rows, each back to its `depth` or beyond.
+
+    `runs` are the seed words of all paths. Rows of about the same depth are generated together.
+    """
     run, clock = np.concatenate(runs), plan.processes.clock[rows % plan.sources.size]
     clocks, none = plan.clocks, np.zeros(1, np.uint64)
-    lot = np.log2(np.maximum(depth * clocks.rate[clock], 1.0)).astype(np.int64)
-    found = np.empty(rows.size, object)
-    for which in np.unique(lot).tolist():
-        some = np.flatnonzero(lot == which)
-        own, names = clock[some], run[rows[some] // plan.sources.size] + clocks.word[clock[some]]
-        made = Clockwork(plan.topology.laws, clocks.law[own], clocks.rate[own], none, names, clocks.purpose[own])
-        past = made.past(float(depth[some].max()))
-        for at, row in enumerate(some.tolist()):
-            found[row] = past.of(at)
-    sizes = np.array([of.size for of in found], np.int64)
-    return Updates(np.concatenate([np.empty(0), *found]), np.append(0, np.cumsum(sizes)))
+    log_size = np.log2(np.maximum(depth * clocks.rate[clock], 1.0)).astype(np.int64)
+    points = np.empty(rows.size, object)
+    for size in np.unique(log_size).tolist():
+        places = np.flatnonzero(log_size == size)
+        clock_of_row, names = clock[places], run[rows[places] // plan.sources.size] + clocks.word[clock[places]]
+        laws, rates, purposes = clocks.law[clock_of_row], clocks.rate[clock_of_row], clocks.purpose[clock_of_row]
+        clockwork = ProcessSet(plan.topology.laws, laws, rates, none, names, purposes)
+        past = clockwork.past(float(depth[places].max()))
+        for at, row in enumerate(places.tolist()):
+            points[row] = past.of(at)
+    sizes = np.array([instants.size for instants in points], np.int64)
+    return Updates(np.concatenate([np.empty(0), *points]), np.append(0, np.cumsum(sizes)))
 
 
-def _merged(first: Updates, then: Updates) -> Updates:
-    """Row by row, what comes first and what comes then."""
-    sizes, more = np.diff(first.begin), np.diff(then.begin)
+def merge_updates(first: Updates, second: Updates) -> Updates:
+    """Return, row by row, the updates of the first followed by those of the second."""
+    sizes, more = np.diff(first.begin), np.diff(second.begin)
     begin = np.append(0, np.cumsum(sizes + more))
     points = np.empty(int(begin[-1]))
     points[runs(begin[:-1], sizes)] = first.points
-    points[runs(begin[:-1] + sizes, more)] = then.points
+    points[runs(begin[:-1] + sizes, more)] = second.points
     return Updates(points, begin)

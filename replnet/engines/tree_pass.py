@@ -18,7 +18,7 @@ from replnet.laws.processes.kernels import ONE, natural
 
 @njit(cache=True)
 def rank_rest(changes, d, j, end, q, last, rank):
-    """rank[j:end], where the ranks lie between q and last."""
+    """Write the ranks of d[j:end] among the changes, which lie between q and last, by a plain merge."""
     while j < end:
         while q < last and changes[q] <= d[j]:
             q += ONE
@@ -27,11 +27,11 @@ def rank_rest(changes, d, j, end, q, last, rank):
 
 
 @njit(cache=True)
-def ranks(changes, d, rank):
-    """rank[j] = how many changes are not after d[j], both in ascending order.
+def rank_instants(changes, d, rank):
+    """Write into `rank`, for every instant d[j], the number of changes that are not after it; both ascend.
 
-    A merge has one unpredictable branch per step. Without branches a step waits
-    for the one before, so four quarters of d are merged at once.
+    A merge has one unpredictable branch per step. Without branches a step waits for the one before, so four quarters of
+    d are merged at once.
     """
     n, m = natural(d.size), natural(changes.size)
     j0, j1, j2, j3 = natural(0), natural(d.size // 4), natural(d.size // 2), natural(3 * d.size // 4)
@@ -57,7 +57,10 @@ def ranks(changes, d, rank):
 
 @njit(cache=True)
 def keep_changes(d, rank, value, before, times, values):
-    """The pulls that changed the copy, and what it then was; returns their number. values[0] is the copy `before`."""
+    """Write the pulls that changed a copy, and what it then was, into `times` and `values`; return their number.
+
+    values[0] is the copy `before` the first of them.
+    """
     n = natural(0)
     values[0] = before
     for j in range(d.size):
@@ -70,8 +73,8 @@ def keep_changes(d, rank, value, before, times, values):
 
 
 @njit(cache=True)
-def gain(times, values, n, total):
-    """`total` with the fresh time that n changes add, one after another; a pull that changes nothing adds none."""
+def add_fresh_time(times, values, n, total):
+    """Return `total` plus the fresh time that n changes of a copy add, one after another."""
     for q in range(n):
         total += max(values[q + 1] - times[q], 0.0) - max(values[q] - times[q], 0.0)
     return total
@@ -79,10 +82,10 @@ def gain(times, values, n, total):
 
 @njit(cache=True)
 def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, size, times, values, rank):
-    """One window; its rows from `asks` on are those of who asks.
+    """Apply a window to trees, replica by replica; its rows from `asks` on are those of pulls.
 
-    The changes of place i: values[b] before the first, values[b + 1 + c] after the c-th, which was
-    at times[b + c], where b = begin[i]; size[i] of them. `rank` is room for a replica's pulls.
+    The changes of place i are values[b] before the first, and values[b + 1 + c] after the c-th, which was at times[b +
+    c], where b = begin[i]; there are size[i] of them. `rank` is room for a replica's pulls.
     """
     points, offset, first, last = window
     for c in range(sources.begin.size - 1):
@@ -100,9 +103,9 @@ def tree_pass(window, asks, trees, sources, horizon, copy, cell, fresh, begin, s
             i, u, w = trees.place[p], trees.upstream[p], asks + trees.row[p]
             d = points[offset[w] + first[w] : offset[w] + last[w]]
             b = begin[u]
-            ranks(times[b : b + size[u]], d, rank)
+            rank_instants(times[b : b + size[u]], d, rank)
             n = keep_changes(d, rank, values[b:], copy[i], times[room:], values[room:])
-            fresh[cell[i]] = gain(times[room:], values[room:], n, fresh[cell[i]])
+            fresh[cell[i]] = add_fresh_time(times[room:], values[room:], n, fresh[cell[i]])
             copy[i] = values[room + n]
             if trees.feeds[p]:
                 begin[i], size[i] = room, n

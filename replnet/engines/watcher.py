@@ -1,6 +1,6 @@
-"""What is to be seen of nodes that are run one event at a time: what they hold and from when to when, and their log.
+"""The measurements and the log of nodes that are run one event at a time.
 
-Updates are planned, so nobody need be told of them.
+The instants of all updates are drawn beforehand, so nobody has to report them here.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.engines.log import ANSWER, FAILED, NO_ONE, OFFER, REPLY, START, Keep, Scribe, undecided
+from replnet.engines.log import ANSWER, FAILED, NO_ONE, OFFER, REPLY, START, Keep, LogWriter, has_unlogged_failures
 from replnet.engines.path import Shares, Sums, Task
-from replnet.engines.runner import Parcel, clockwork
+from replnet.engines.runner import TimedMessage, process_set
 from replnet.engines.tally import UNKNOWN, Tally
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import Words
 from replnet.measure.stretches import Updates
 from replnet.network.nodes import Copies
 
-BATCH = 1 << 16  # stretches in hand before they are added up
+STRETCHES_IN_HAND = 1 << 16  # after so many, stretches are added up
 
 
 class NodeStates(NamedTuple):
-    """What nodes have at an instant, in the order of their numbers."""
+    """The copies and lines of some nodes at an instant, in the order of their numbers."""
 
     held: Ints  # copies; clients hold none
     fresh: Ints  # of these
@@ -33,214 +33,240 @@ class NodeStates(NamedTuple):
 
 
 @final
-class Watcher:
-    """Of the nodes `own`, from `since` on; what happens before time zero does not count."""
+class NodeMeasure:
+    """The measurements of some nodes, taken while they run; events before time zero do not count."""
 
     def __init__(
         self,
         task: Task,
         run: Words,
-        own: Ints,
+        measured: Ints,
         since: float,
         unknown: float,
         by_due: bool = False,
         keep: Keep | None = None,
     ) -> None:
-        """`unknown` is said of copies that may be from before the replayed past; answers count `by_due` for when they
-        were due, and else for when they come.
+        """Begin at `since`, with some nodes of the replication whose seed words are `run`.
+
+        `unknown` marks the departure of copies that may be from before the replayed past. With `by_due`, an answer
+        counts if it was due in time, else if it came in time. `keep` takes the rows of the log.
         """
         self._task, self._plan, self._since, self._unknown, self._by_due = task, task.plan, since, unknown, by_due
         self.counts, self.horizon, self._keep = [0] * 4, task.horizon, keep
-        self._updates = clockwork(self._plan, run, np.arange(self._plan.sources.size))
+        self._updates = process_set(self._plan, run, np.arange(self._plan.sources.size))
         self.ages = self._updates.age
-        self._changed = [-age for age in self.ages.tolist()]  # when every source last did, as far as is known
+        self._last_update = [-age for age in self.ages.tolist()]  # by source, as far as is known
         self._tally = Tally(task, self.ages, [run], task.questions)
-        clock, row = self._plan.fetching
-        rows = dict(zip(clock.tolist(), row.tolist(), strict=True)) if self._plan.shown else {}
-        self._fetches = {q: rows[c] for q, c in enumerate(self._plan.processes.clock.tolist()) if c in rows}
-        self.downloads = np.zeros(self._plan.sources.size)  # by source, of those that have rows of their own
-        self._scribe: Scribe | None = None
-        self._undecided, self._purpose = undecided(self._plan), self._plan.processes.purpose.tolist()
+        clock, row = self._plan.download_clocks
+        rows = dict(zip(clock.tolist(), row.tolist(), strict=True)) if self._plan.shown_parts else {}
+        self._row_downloaded = {q: rows[c] for q, c in enumerate(self._plan.processes.clock.tolist()) if c in rows}
+        self.downloads = np.zeros(self._plan.sources.size)  # by source, of those with a row in every table
+        self._log: LogWriter | None = None
+        self._has_unlogged_failures = has_unlogged_failures(self._plan)
+        self._purpose = self._plan.processes.purpose.tolist()
         self._sources: list[int] = self._plan.sources.tolist()
-        self._rows = {i: self._plan.heard.of(i).tolist() for i in own.tolist() if not self._plan.clients[i]}
-        self._counts_for = {i: self._plan.counted.of(i).tolist() for i in own.tolist()}
-        self._looked: dict[
-            int, list[tuple[int, list[int]]]
-        ] = {}  # by node, choices of views that look at it, and at whom
-        for choice, nodes in enumerate(self._plan.chosen(run), self._plan.size):
+        self._rows = {
+            i: self._plan.reachable_sources.of(i).tolist() for i in measured.tolist() if not self._plan.clients[i]
+        }
+        self._counted_rows = {i: self._plan.counted_sources.of(i).tolist() for i in measured.tolist()}
+        # By node, the choices of views that look at it, each with all nodes that it looks at.
+        self._viewers: dict[int, list[tuple[int, list[int]]]] = {}
+        for choice, nodes in enumerate(self._plan.choices(run), self._plan.size):
             if all(i in self._rows for i in nodes.tolist()):
                 self._rows[choice] = sorted({row for i in nodes.tolist() for row in self._rows[i]})
                 for i in nodes.tolist():
-                    self._looked.setdefault(i, []).append((choice, nodes.tolist()))
+                    self._viewers.setdefault(i, []).append((choice, nodes.tolist()))
         groups = [self._plan.groups.index(view.group) for view, _, n in self._plan.views for _ in range(n)]
         self._group = np.concatenate([self._plan.group, np.array(groups, np.int64)])
-        # By node and row, when what it holds left the source, and since when it holds that.
+        # By node and row, the departure of the copy that it holds, and since when it holds that.
         self._held = {i: dict.fromkeys(rows, (math.nan, since)) for i, rows in self._rows.items()}
-        self._stretches: list[tuple[int, int, float, float, float]] = []  # row, node, begin, end, left
+        self._stretches: list[tuple[int, int, float, float, float]] = []  # row, node, begin, end, departure
         self._absent: list[tuple[int, int, float]] = []  # row, node, time
-        self._answers: list[tuple[int, int, float, float]] = []  # row, node, at, left
+        self._answers: list[tuple[int, int, float, float, float]] = []  # row, node, instant, departure, any copy came
 
     def open(self, held: dict[int, Copies], at: float = 0.0) -> None:
-        """From here on there is a log, which begins with what there is."""
+        """Begin the log at an instant, with the copies that replicas hold."""
         if self._keep is None:
             return
-        self._scribe = Scribe(self._keep)
-        self._updates_since = at
+        self._log = LogWriter(self._keep)
         for row, source in enumerate(self._sources):
-            if source in self._counts_for or not self._by_due:
-                self._scribe.note(at, START, source, left=-float(self.ages[row]), source=source)
+            if source in self._counted_rows or not self._by_due:
+                self._log.write(at, START, source, left=-float(self.ages[row]), source=source)
         for i, copies in held.items():
-            self._note_copies(at, START, i, copies)
+            self._log_copies(at, START, i, copies)
 
-    def woke(self, now: float, planned: float, node: int, process: int) -> None:
+    def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
+        """Count the wake of a process."""
         if planned >= 0:
             self.counts[self._purpose[process]] += 1
-            if process in self._fetches:
-                self.downloads[self._fetches[process]] += 1
+            if process in self._row_downloaded:
+                self.downloads[self._row_downloaded[process]] += 1
 
-    def updated(self, now: float, source: int) -> None:
-        if self._scribe:
-            self._scribe.note(now, 0, source, source=source)
+    def note_update(self, now: float, source: int) -> None:
+        """Log an update of a source."""
+        if self._log:
+            self._log.write(now, 0, source, source=source)
 
-    def pulled(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
-        if self._scribe and goes:
-            self._scribe.note(planned, self._purpose[process], node, peer)
-        elif self._scribe and not self._undecided[process]:
-            self._scribe.note(planned, FAILED, node)
+    def note_pull(self, planned: float, process: int, node: int, peer: int, goes: bool) -> None:
+        """Log a pull, or that a process failed to send one if not `goes`."""
+        if self._log and goes:
+            self._log.write(planned, self._purpose[process], node, peer)
+        elif self._log and not self._has_unlogged_failures[process]:
+            self._log.write(planned, FAILED, node)
 
-    def replied(self, now: float, parcel: Parcel, copies: Copies) -> None:
-        self._note_copies(now, REPLY, parcel.to, copies, parcel.sender)
+    def note_reply(self, now: float, timed: TimedMessage, copies: Copies) -> None:
+        """Log the copies that a reply brought."""
+        self._log_copies(now, REPLY, timed.to, copies, timed.sender)
 
-    def offered(self, now: float, node: int, peer: int, copies: Copies) -> None:
-        self._note_copies(now, OFFER, node, copies, peer)
+    def note_offer(self, now: float, node: int, peer: int, copies: Copies) -> None:
+        """Log the copies that the sender of a two-way poll handed over."""
+        self._log_copies(now, OFFER, node, copies, peer)
 
-    def holds(self, now: float, node: int, copies: Copies) -> None:
-        """What comes after the horizon counts no more."""
+    def note_copies(self, now: float, node: int, copies: Copies) -> None:
+        """Take the copies that a node holds from now on; after the horizon they count no more."""
         if now >= self.horizon:
             return
         held = self._held[node]
-        for row, (had, since) in held.items():
-            left = copies.get(self._sources[row], math.nan)
-            if left != had and not (left != left and had != had):
-                self._close(row, node, had, since, now)
-                held[row] = left, now
-                for choice, others in self._looked.get(node, ()):
-                    self._look(now, choice, row, others)
-        if len(self._stretches) >= BATCH:
-            self.settle(now)
+        for row, (departure_before, since) in held.items():
+            departure = copies.get(self._sources[row], math.nan)
+            if departure != departure_before and not (departure != departure and departure_before != departure_before):
+                self._end_stretch(row, node, departure_before, since, now)
+                held[row] = departure, now
+                for choice, nodes in self._viewers.get(node, ()):
+                    self._update_view(now, choice, row, nodes)
+        if len(self._stretches) >= STRETCHES_IN_HAND:
+            self.add_finished(now)
 
-    def _look(self, now: float, choice: int, row: int, nodes: list[int]) -> None:
-        """What one has who looks at all of these."""
-        there = [self._held[i][row][0] for i in nodes if row in self._held[i]]
-        best = max((left for left in there if left == left), default=math.nan)
-        had, since = self._held[choice][row]
-        if best != had:
-            self._close(row, choice, had, since, now)
+    def _update_view(self, now: float, choice: int, row: int, nodes: list[int]) -> None:
+        """Update the view `choice` to the freshest copy among `nodes`, of the source in a row."""
+        departures = [self._held[i][row][0] for i in nodes if row in self._held[i]]
+        best = max((departure for departure in departures if departure == departure), default=math.nan)
+        departure_before, since = self._held[choice][row]
+        if best != departure_before:
+            self._end_stretch(row, choice, departure_before, since, now)
             self._held[choice][row] = best, now
 
-    def _close(self, row: int, node: int, left: float, begin: float, end: float) -> None:
+    def _end_stretch(self, row: int, node: int, departure: float, begin: float, end: float) -> None:
+        """Add a stretch that ends now, or a time without a copy; NaN is the departure of no copy."""
         begin = max(begin, 0.0)
         if end <= begin:
             return
-        if left != left:
+        if departure != departure:
             self._absent.append((row, node, end - begin))
         else:
             self._stretches.append(
-                (row, node, begin, end, UNKNOWN if left == self._unknown and self._task.sampled else left)
+                (row, node, begin, end, UNKNOWN if departure == self._unknown and self._task.sampled else departure)
             )
 
-    def answered(self, now: float, due: float, client: int, copies: Copies) -> None:
-        self._note_copies(now, ANSWER, client, copies)
+    def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
+        """Take the answer that a query of a client has got, with its copies."""
+        self._log_copies(now, ANSWER, client, copies)
         if self._since <= due if self._by_due else 0 <= now < self.horizon:
-            for row in self._counts_for[client]:
-                left = copies.get(self._sources[row], math.nan)
-                self._answers.append(
-                    (row, client, now, UNKNOWN if left == self._unknown and self._task.sampled else left)
-                )
+            rows = self._counted_rows[client]
+            departures = [copies.get(self._sources[row], math.nan) for row in rows]
+            brought = float(any(departure == departure for departure in departures))
+            for row, departure in zip(rows, departures, strict=True):
+                departure = UNKNOWN if departure == self._unknown and self._task.sampled else departure
+                self._answers.append((row, client, now, departure, brought))
 
-    def _note_copies(self, now: float, event: int, i: int, copies: Copies, peer: int = NO_ONE) -> None:
-        """A row per source for which the node counts."""
-        for row in self._counts_for[i] if self._scribe else ():
-            assert self._scribe
-            left = copies.get(self._sources[row], math.nan)
-            self._scribe.note(now, event, i, peer, -math.inf if left == self._unknown else left, self._sources[row])
+    def _log_copies(self, now: float, event: int, i: int, copies: Copies, peer: int = NO_ONE) -> None:
+        """Log copies of a node, a row per source for which it counts."""
+        for row in self._counted_rows[i] if self._log else ():
+            assert self._log
+            departure = copies.get(self._sources[row], math.nan)
+            self._log.write(
+                now, event, i, peer, -math.inf if departure == self._unknown else departure, self._sources[row]
+            )
 
-    def settle(self, now: float) -> None:
-        """Account for what is over by now."""
+    def add_finished(self, now: float) -> None:
+        """Add all stretches and answers that are over to the sums."""
         if self._task.sampled:
-            self._know(now)
-        row, node, begin, end, left = _columns(self._stretches, 5)
+            self._take_updates(now)
+        row, node, begin, end, departure = _columns(self._stretches, 5)
         self._stretches.clear()
         if row.size:
-            self._tally.stretches(row, self._cells(row, node), node, begin, end, left)
+            self._tally.add_stretches(row, self._cells(row, node), node, begin, end, departure)
         row, node, time = _columns(self._absent, 3)
         self._absent.clear()
         self._tally.sums.absent += np.bincount(self._cells(row, node), time, self._tally.sums.absent.size)
-        row, node, at, left = _columns(self._answers, 4)
+        row, node, at, departure, brought = _columns(self._answers, 5)
         self._answers.clear()
-        self._tally.answered(row, self._cells(row, node), at, left)
+        cell, sums = self._cells(row, node), self._tally.sums
+        sums.queries += np.bincount(cell, minlength=sums.queries.size)
+        sums.answered_queries += np.bincount(cell[brought > 0], minlength=sums.queries.size)
+        counts = (brought > 0) | (not self._plan.pulls_may_fail)
+        self._tally.add_answers(row[counts], cell[counts], at[counts], departure[counts])
 
-    def _know(self, now: float) -> None:
-        """All updates up to now."""
+    def _take_updates(self, now: float) -> None:
+        """Draw the updates up to now, and add them to the tally."""
         while self._updates.now < now:
             window = self._updates.window(now)
             new = [window.of(row) for row in range(len(self._sources))]
-            self._changed = [float(one[-1]) if one.size else at for one, at in zip(new, self._changed, strict=True)]
-            begin = np.append(0, np.cumsum([one.size for one in new]))
+            self._last_update = [
+                float(updates[-1]) if updates.size else instant
+                for updates, instant in zip(new, self._last_update, strict=True)
+            ]
+            begin = np.append(0, np.cumsum([updates.size for updates in new]))
             everything = np.full(len(self._sources), -np.inf)
             if self._task.sampled:
-                self._tally.changed(Updates(np.concatenate(new), begin), window.end, everything)
+                self._tally.add_updates(Updates(np.concatenate(new), begin), window.end, everything)
 
     def _cells(self, row: Ints, node: Ints) -> Ints:
-        return self._plan.cell(row, self._group[node])
+        """Return the cells in which nodes count for the sources in these rows."""
+        return self._plan.cell_numbers(row, self._group[node])
 
     def sums(self, until: float) -> tuple[Sums, Shares]:
-        """As of then: what is over, and what goes on; and what was fresh together."""
-        self.settle(until)
-        so_far, spans = self._tally.sums, len(self._tally.spans or ())
+        """Return the sums up to an instant, including stretches that still go on, and the joint freshness."""
+        self.add_finished(until)
+        so_far, spans = self._tally.sums, len(self._tally.fresh_spans or ())
         self._tally.sums = so_far.plus(Sums.zero(so_far.fresh.size - 1, self._task.questions))
         for i, held in self._held.items():
-            for row, (left, begun) in held.items():
-                self._close(row, i, left, begun, until)
-        self.settle(until)
-        found, self._tally.sums = self._tally.sums, so_far
-        own = np.zeros(self._plan.everyone, np.bool_)
-        own[list(self._rows)] = True
-        together = self._tally.together(0, self._task.rows, own, max(self._since, 0.0), until)
-        if self._tally.spans is not None:
-            del self._tally.spans[spans:]
-        return found, together
+            for row, (departure, begun) in held.items():
+                self._end_stretch(row, i, departure, begun, until)
+        self.add_finished(until)
+        sums, self._tally.sums = self._tally.sums, so_far
+        is_own = np.zeros(self._plan.size_with_choices, np.bool_)
+        is_own[list(self._rows)] = True
+        together = self._tally.joint_freshness(0, self._task.rows, is_own, max(self._since, 0.0), until)
+        if self._tally.fresh_spans is not None:
+            del self._tally.fresh_spans[spans:]
+        return sums, together
 
     @cached_property
     def copies(self) -> Floats:
-        """How many copies of every cell are among these nodes."""
-        pairs = [(row, i) for i, rows in self._counts_for.items() if not self._plan.clients[i] for row in rows]
+        """The number of copies of every cell that these nodes hold."""
+        pairs = [(row, i) for i, rows in self._counted_rows.items() if not self._plan.clients[i] for row in rows]
         pairs += [(row, i) for i, rows in self._rows.items() if i >= self._plan.size for row in rows]
         row, node = np.array(pairs, np.int64).reshape(-1, 2).T
         return np.bincount(self._cells(row, node), minlength=self._plan.cells[0].size).astype(float)
 
-    def states(self, now: float, own: Ints) -> tuple[Ints, Ints]:
-        """How many copies each of these nodes holds, and how many of them are fresh."""
-        self._know(now)
-        there = [[(row, at) for row, (at, _) in self._held.get(i, {}).items() if at == at] for i in own.tolist()]
-        fresh = [sum(at >= self._changed[row] for row, at in copies) for copies in there]
-        return np.array([len(copies) for copies in there], np.int32), np.array(fresh, np.int32)
+    def states(self, now: float, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return how many copies each of some nodes holds, and how many of these are fresh."""
+        self._take_updates(now)
+        copies_of_nodes = [
+            [(row, departure) for row, (departure, _) in self._held.get(i, {}).items() if departure == departure]
+            for i in nodes.tolist()
+        ]
+        fresh = [sum(departure >= self._last_update[row] for row, departure in copies) for copies in copies_of_nodes]
+        return np.array([len(copies) for copies in copies_of_nodes], np.int32), np.array(fresh, np.int32)
 
-    def left(self) -> list[tuple[int, int, float]]:
-        """(row, node, when it left) of every copy that is held."""
-        held = [(row, i, left) for i, rows in self._held.items() for row, (left, _) in rows.items()]
-        return [one for one in held if one[1] < self._plan.size and one[2] == one[2]]
+    def departures(self) -> list[tuple[int, int, float]]:
+        """Return (row, node, departure) of every copy that is held."""
+        held = [(row, i, departure) for i, rows in self._held.items() for row, (departure, _) in rows.items()]
+        return [copy for copy in held if copy[1] < self._plan.size and copy[2] == copy[2]]
 
     @property
     def tally(self) -> Tally:
+        """The sums and questions of the replication."""
         return self._tally
 
     def finish(self) -> None:
-        if self._scribe:
-            self._scribe.hand_on()
+        """Hand on the rows of the log."""
+        if self._log:
+            self._log.flush()
 
 
 def _columns(rows: Sequence[tuple[float, ...]], width: int) -> list[np.ndarray]:
-    """Rows of numbers by column; the first two are whole."""
+    """Return rows of numbers as columns, of which the first two hold whole numbers."""
     table = np.array(rows, float).reshape(-1, width).T
-    return [column.astype(np.int64) if at < 2 else column for at, column in enumerate(table)]
+    return [column.astype(np.int64) if place < 2 else column for place, column in enumerate(table)]

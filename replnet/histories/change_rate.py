@@ -10,12 +10,12 @@ Poisson process of rate z is
 
 The rate where (1) is largest solves sum over changed of t / (exp(z t) - 1) = sum over unchanged of t; it is infinite if
 all changed. That of (2) is X / sum of a. Where all t are alike there are versions of both with less bias
-(papers/estimating), of which this module has its own. An interval is where the likelihood is above exp(-1.92) of the
-largest. That of X over the sum of t is where it is for the share of visits that see a change: it is about these, and
+(papers/estimating); this module has its own. An interval contains the rates whose likelihood is above exp(-1.92) of the
+largest. That of X over the sum of t is the interval for the share of visits that see a change: it is about these, and
 need not have the rate of the changes in it.
 
 The record itself says how often the element changed. Estimates from window after window of it, of so many visits
-each, are off by a bias that is measured, and under Poisson changes known by formula.
+each, are off by a bias that is measured, and for Poisson changes known by formula.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from numpy.typing import NDArray
 
 from replnet.ages.roots import bracket, crossing
 from replnet.histories.history import History
-from replnet.histories.trace_import import Recorded, recorded
+from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Law, law
 from replnet.laws.law import Floats
-from replnet.laws.processes.order import independent
-from replnet.measure.estimate import FEWEST, Estimate, ratio
+from replnet.laws.processes.order import independent_law
+from replnet.measure.estimate import FEWEST_REPLICATIONS, Estimate, ratio
 from replnet.papers.estimating import MOST_VISITS, rate_estimators
 from replnet.text.errors import FieldError
 
-DROP = 1.9207294103470622  # of the logarithm of a likelihood, with chance 0.05: half the quantile of chi squared
-ALIKE = 0.01  # spread of lengths, over their mean, up to which visits count as equally far apart
+LIKELIHOOD_DROP = 1.9207294103470622  # of its logarithm, with chance 0.05: half the quantile of chi squared
+EQUAL_SPREAD = 0.01  # spread of lengths, over their mean, up to which visits count as equally far apart
 WINDOW = 20
-MOST = 10_000_000  # visits
+MOST_VISITS_DRAWN = 10_000_000  # from a law
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Sightings:
-    """What visits saw: the time since the visit before, whether there was a change, and the time since the last one.
+    """For each visit: the time since the one before, whether it saw a change, and the time since the last change.
 
     The last is at most that since the visit before.
     """
@@ -58,13 +58,14 @@ class Sightings:
     changed: NDArray[np.bool_]
     since: Floats
 
-    def __getitem__(self, some: slice) -> Sightings:
-        return Sightings(self.lengths[some], self.changed[some], self.since[some])
+    def __getitem__(self, part: slice) -> Sightings:
+        """Return the sightings of some of the visits."""
+        return Sightings(self.lengths[part], self.changed[part], self.since[part])
 
     @property
-    def alike(self) -> bool:
+    def has_equal_lengths(self) -> bool:
         """Whether visits are equally far apart."""
-        return bool(self.lengths.std() <= ALIKE * self.lengths.mean())
+        return bool(self.lengths.std() <= EQUAL_SPREAD * self.lengths.mean())
 
 
 @final
@@ -86,7 +87,7 @@ class RateEstimate:
 @final
 @dataclass(frozen=True, eq=False)
 class ChangeRate:
-    """How often one element changed, and what visits make of it."""
+    """How often one element changed, and what estimators make of the visits that saw it."""
 
     history: History
     rate: float  # of the record, from the first visit to the last
@@ -98,67 +99,78 @@ class ChangeRate:
     notes: tuple[str, ...]
 
 
-def change_rate(updates: Recorded, visits: Recorded | Law, window: int = WINDOW, seed: int = 1) -> ChangeRate:
-    """What visits make of the rate of recorded changes: a law of the times between visits, or files or times of both.
+def change_rate(updates: HistorySource, visits: HistorySource | Law, window: int = WINDOW, seed: int = 1) -> ChangeRate:
+    """Estimate how often an element changes from visits that see its recorded changes, and measure the bias.
 
-    The biases are those of estimates from `window` visits each. A law of visits is drawn from, by the `seed`.
+    `updates` is a file or times of the changes; `visits` a file, times, or a law of the times between visits, which are
+    then drawn by the `seed`. The biases are those of estimates from `window` visits each.
 
     >>> import numpy as np
-    >>> found = rn.change_rate(np.random.default_rng(1).exponential(2.0, 1000).cumsum(), "constant(period=1)")
-    >>> {one.estimator: round(one.rate, 2) for one in found.estimates[:3]}
+    >>> result = rn.change_rate(np.random.default_rng(1).exponential(2.0, 1000).cumsum(), "constant(period=1)")
+    >>> {estimate.estimator: round(estimate.rate, 2) for estimate in result.estimates[:3]}
     {'changes seen': 0.39, 'bias-reduced': 0.5, 'maximum likelihood': 0.5}
     """
-    history, notes = recorded(updates), list[str]()
+    history, notes = history_of(updates), list[str]()
     if not 1 <= window <= MOST_VISITS:
         raise FieldError(
             "window", f"{window} is out of range", f"1 to {MOST_VISITS:,} visits that an estimate rests on"
         )
     times = np.unique(history.times)
-    at = _instants(visits, history, seed)
-    inside = at[(at >= history.start) & (at <= history.end)]
-    if inside.size < at.size:
-        notes.append(f"{at.size - inside.size} visits before the first change or after the last are not counted")
+    instants = _visit_instants(visits, history, seed)
+    inside = instants[(instants >= history.start) & (instants <= history.end)]
+    if inside.size < instants.size:
+        notes.append(f"{instants.size - inside.size} visits before the first change or after the last are not counted")
     if inside.size < 2:
         wrong = f"{inside.size} between the first change and the last"
         raise FieldError("visits", wrong, "2 or more: visits at other times, or more often")
-    found = seen_by(times, inside)
-    if not found.alike:
+    sightings = sightings_of(times, inside)
+    if not sightings.has_equal_lengths:
         notes.append("visits are not equally far apart: estimators that take them to be are left out")
-    if found.lengths.size // window < FEWEST:
-        notes.append(f"{found.lengths.size // window} windows of {window} visits are too few for intervals of biases")
+    if sightings.lengths.size // window < FEWEST_REPLICATIONS:
+        notes.append(
+            f"{sightings.lengths.size // window} windows of {window} visits are too few for intervals of biases"
+        )
     count = int(np.count_nonzero((times > inside[0]) & (times <= inside[-1])))
-    rate = count / float(found.lengths.sum())
+    rate = count / float(sightings.lengths.sum())
     return ChangeRate(
         history=history,
         rate=rate,
-        visits=found.lengths.size,
-        changed=int(found.changed.sum()),
-        distance=float(found.lengths.mean()),
+        visits=sightings.lengths.size,
+        changed=int(sightings.changed.sum()),
+        distance=float(sightings.lengths.mean()),
         window=window,
-        estimates=tuple(_estimates(found, rate, window)),
+        estimates=tuple(_estimates(sightings, rate, window)),
         notes=tuple(notes),
     )
 
 
-def _instants(visits: Recorded | Law, history: History, seed: int) -> Floats:
-    """Of the visits, in ascending order."""
-    named = isinstance(visits, str) and "(" in visits and not Path(visits).is_file()
-    given = law(visits) if named or hasattr(visits, "ppf") else visits  # SciPy's distributions are laws
-    if not isinstance(given, Law):
-        return np.unique(recorded(given).times)
-    drawn, rng, length = independent("visits", given), np.random.default_rng(seed), history.end - history.start
-    if length * drawn.rate > MOST:
-        raise FieldError("visits", f"about {length * drawn.rate:.3g} of {given}", f"at most {MOST:,}: fewer of them")
-    at = [history.start + float(drawn.around_zero(*rng.standard_exponential(2))[0])]
-    while at[-1] <= history.end:
-        more = drawn.draw(rng.standard_exponential(1024 + int((history.end - at[-1]) * drawn.rate)))
-        at += (at[-1] + np.cumsum(more)).tolist()
-    points = np.array(at)
+def _visit_instants(visits: HistorySource | Law, history: History, seed: int) -> Floats:
+    """Return the instants of the visits in ascending order, drawn from their law if they are given by one."""
+    is_law_text = isinstance(visits, str) and "(" in visits and not Path(visits).is_file()
+    law_or_times = law(visits) if is_law_text or hasattr(visits, "ppf") else visits  # SciPy's distributions are laws
+    if not isinstance(law_or_times, Law):
+        return np.unique(history_of(law_or_times).times)
+    interval_law, rng, length = (
+        independent_law("visits", law_or_times.counted_in("s")),
+        np.random.default_rng(seed),
+        history.end - history.start,
+    )
+    if length * interval_law.rate > MOST_VISITS_DRAWN:
+        raise FieldError(
+            "visits",
+            f"about {length * interval_law.rate:.3g} of {law_or_times}",
+            f"at most {MOST_VISITS_DRAWN:,}: fewer of them",
+        )
+    instants = [history.start + float(interval_law.around_zero(*rng.standard_exponential(2))[0])]
+    while instants[-1] <= history.end:
+        more = interval_law.draw(rng.standard_exponential(1024 + int((history.end - instants[-1]) * interval_law.rate)))
+        instants += (instants[-1] + np.cumsum(more)).tolist()
+    points = np.array(instants)
     return np.unique(points[points <= history.end])
 
 
-def seen_by(changes: Floats, visits: Floats) -> Sightings:
-    """What visits see of changes, both in ascending order; a visit sees a change of its own instant."""
+def sightings_of(changes: Floats, visits: Floats) -> Sightings:
+    """Return what visits see of changes, both in ascending order; a visit sees a change in its own instant."""
     lengths, before = np.diff(visits), np.searchsorted(changes, visits, side="right")
     changed = np.diff(before) > 0
     last = np.append(-np.inf, changes)[before[1:]]
@@ -168,92 +180,100 @@ def seen_by(changes: Floats, visits: Floats) -> Sightings:
 # ---- Estimators
 
 
-def _rate_seen(of: Sightings) -> float:
-    return float(of.changed.sum() / of.lengths.sum())
+def _rate_of_seen_changes(sightings: Sightings) -> float:
+    """Return the changes seen per unit of time."""
+    return float(sightings.changed.sum() / sightings.lengths.sum())
 
 
-def _bias_reduced(of: Sightings) -> float:
-    n, unchanged = of.changed.size, int((~of.changed).sum())
-    return math.log((n + 0.5) / (unchanged + 0.5)) / float(of.lengths.mean())
+def _bias_reduced_rate(sightings: Sightings) -> float:
+    """Return the rate from the share of visits that saw no change, with its bias reduced."""
+    n, unchanged = sightings.changed.size, int((~sightings.changed).sum())
+    return math.log((n + 0.5) / (unchanged + 0.5)) / float(sightings.lengths.mean())
 
 
-def _likeliest(of: Sightings) -> float:
-    """Where (1) is largest."""
-    if of.changed.all():
+def _likeliest_rate(sightings: Sightings) -> float:
+    """Return the rate at which the likelihood (1) is largest."""
+    if sightings.changed.all():
         return math.inf
-    if not of.changed.any():
+    if not sightings.changed.any():
         return 0.0
-    changed, still = of.lengths[of.changed], float(of.lengths[~of.changed].sum())
+    changed, unchanged_time = sightings.lengths[sightings.changed], float(sightings.lengths[~sightings.changed].sum())
 
-    def past(x: float) -> float:
+    def excess(x: float) -> float:
         with np.errstate(over="ignore"):
-            return still - float((changed / np.expm1(math.exp(x) * changed)).sum())
+            return unchanged_time - float((changed / np.expm1(math.exp(x) * changed)).sum())
 
-    return math.exp(crossing(past, *bracket(past, math.log(_rate_seen(of))))[1][0])
-
-
-def _last_modified(of: Sightings) -> float:
-    """Where (2) is largest."""
-    return float(of.changed.sum()) / _exposed(of)
+    return math.exp(crossing(excess, *bracket(excess, math.log(_rate_of_seen_changes(sightings))))[1][0])
 
 
-def _last_modified_reduced(of: Sightings) -> float:
-    n, x = of.changed.size, int(of.changed.sum())
+def _last_modified_rate(sightings: Sightings) -> float:
+    """Return the rate at which the likelihood (2) is largest."""
+    return float(sightings.changed.sum()) / _exposure(sightings)
+
+
+def _bias_reduced_last_modified_rate(sightings: Sightings) -> float:
+    """Return the rate from the times since the last change, with its bias reduced."""
+    n, x = sightings.changed.size, int(sightings.changed.sum())
     if x == 0:
         return 0.0
-    return (x - 1 - (x / n / math.log1p(-x / n) if x < n else 0.0)) / _exposed(of)
+    return (x - 1 - (x / n / math.log1p(-x / n) if x < n else 0.0)) / _exposure(sightings)
 
 
-def _exposed(of: Sightings) -> float:
-    if not (total := float(of.since.sum())) > 0:
+def _exposure(sightings: Sightings) -> float:
+    """Return the sum of the times since the last change; raise an error if it is zero."""
+    if not (total := float(sightings.since.sum())) > 0:
         raise FieldError("visits", "each came in the instant of a change", "visits that do not wait for changes")
     return total
 
 
 RATE_ESTIMATORS: dict[str, Callable[[Sightings], float]] = {
-    "changes seen": _rate_seen,
-    "bias-reduced": _bias_reduced,
-    "maximum likelihood": _likeliest,
-    "last modified": _last_modified,
-    "last modified, bias-reduced": _last_modified_reduced,
+    "changes seen": _rate_of_seen_changes,
+    "bias-reduced": _bias_reduced_rate,
+    "maximum likelihood": _likeliest_rate,
+    "last modified": _last_modified_rate,
+    "last modified, bias-reduced": _bias_reduced_last_modified_rate,
 }
-OF_EQUAL_LENGTHS = ("bias-reduced", "last modified, bias-reduced")
+FOR_EQUAL_LENGTHS = ("bias-reduced", "last modified, bias-reduced")
 
 
-def _estimates(of: Sightings, rate: float, window: int) -> list[RateEstimate]:
-    distance = float(of.lengths.mean())
-    even = Sightings(np.full(of.lengths.size, distance), of.changed, of.since)
-    by_sight, by_share = (_interval(partial(_log_seen, one), _likeliest(one), distance) for one in (of, even))
-    by_date = _interval(partial(_log_dated, of), _last_modified(of), distance)
-    biases = _predicted(rate * distance, window) if of.alike and rate else {}
-    found = []
+def _estimates(sightings: Sightings, rate: float, window: int) -> list[RateEstimate]:
+    """Return the rate by every estimator that suits the visits, with its interval and its bias."""
+    distance = float(sightings.lengths.mean())
+    even = Sightings(np.full(sightings.lengths.size, distance), sightings.changed, sightings.since)
+    by_sight, by_share = (
+        _interval(partial(_log_likelihood_of_sightings, visits), _likeliest_rate(visits), distance)
+        for visits in (sightings, even)
+    )
+    by_date = _interval(partial(_log_likelihood_of_dates, sightings), _last_modified_rate(sightings), distance)
+    biases = _poisson_biases(rate * distance, window) if sightings.has_equal_lengths and rate else {}
+    rate_estimates = []
     for name, estimator in RATE_ESTIMATORS.items():
-        if name in OF_EQUAL_LENGTHS and not of.alike:
+        if name in FOR_EQUAL_LENGTHS and not sightings.has_equal_lengths:
             continue
         low, high = by_date if "modified" in name else by_sight
         if name == "changes seen":
             low, high = (-math.expm1(-end * distance) / distance for end in by_share)
-        bias = _bias(of, estimator, rate, window)
-        found.append(RateEstimate(name, estimator(of), low, high, bias, biases.get(name, math.nan)))
-    return found
+        bias = _bias(sightings, estimator, rate, window)
+        rate_estimates.append(RateEstimate(name, estimator(sightings), low, high, bias, biases.get(name, math.nan)))
+    return rate_estimates
 
 
-def _log_seen(of: Sightings, z: float) -> float:
-    """(1)."""
-    changed, still = of.lengths[of.changed], float(of.lengths[~of.changed].sum())
-    return float(np.log(-np.expm1(-z * changed)).sum()) - z * still
+def _log_likelihood_of_sightings(sightings: Sightings, z: float) -> float:
+    """Return (1), the logarithm of the likelihood of the changes seen, at rate z."""
+    changed, unchanged_time = sightings.lengths[sightings.changed], float(sightings.lengths[~sightings.changed].sum())
+    return float(np.log(-np.expm1(-z * changed)).sum()) - z * unchanged_time
 
 
-def _log_dated(of: Sightings, z: float) -> float:
-    """(2)."""
-    return float(of.changed.sum()) * math.log(z) - z * float(of.since.sum())
+def _log_likelihood_of_dates(sightings: Sightings, z: float) -> float:
+    """Return (2), the logarithm of the likelihood of the last changes, at rate z."""
+    return float(sightings.changed.sum()) * math.log(z) - z * float(sightings.since.sum())
 
 
 def _interval(log_likelihood: Callable[[float], float], best: float, distance: float) -> tuple[float, float]:
-    """Where the likelihood is not far below the largest."""
+    """Return the range of rates about the `best` whose likelihood is not far below the largest."""
     none, every = best == 0, math.isinf(best)
     start = math.log(1 / distance if none or every else best)
-    least = (0.0 if none or every else log_likelihood(best)) - DROP
+    least = (0.0 if none or every else log_likelihood(best)) - LIKELIHOOD_DROP
 
     def above(x: float) -> float:
         return log_likelihood(math.exp(x)) - least
@@ -269,10 +289,10 @@ def _interval(log_likelihood: Callable[[float], float], best: float, distance: f
 # ---- Bias
 
 
-def _bias(of: Sightings, estimator: Callable[[Sightings], float], rate: float, window: int) -> Estimate:
-    """Of estimates from window after window, taken as independent of one another, as a share of the rate."""
-    ends = range(window, of.lengths.size + 1, window)
-    values = np.array([estimator(of[end - window : end]) for end in ends])
+def _bias(sightings: Sightings, estimator: Callable[[Sightings], float], rate: float, window: int) -> Estimate:
+    """Return the bias of estimates from window after window, taken as independent, as a share of the rate."""
+    ends = range(window, sightings.lengths.size + 1, window)
+    values = np.array([estimator(sightings[end - window : end]) for end in ends])
     if not np.isfinite(values).all():
         return Estimate(math.inf, math.nan, values.size, doubt="every visit of a window saw a change")
     if not values.size or not rate:
@@ -280,7 +300,7 @@ def _bias(of: Sightings, estimator: Callable[[Sightings], float], rate: float, w
     return ratio(values - rate, np.full(values.size, rate))
 
 
-def _predicted(changes_per_visit: float, window: int) -> dict[str, float]:
-    """By formula, under Poisson changes."""
+def _poisson_biases(changes_per_visit: float, window: int) -> dict[str, float]:
+    """Return the bias of each estimator by formula, if changes are Poisson."""
     values = rate_estimators(changes_per_visit, window)
     return {name: float(value) for name, metric, value in values if metric == "bias"}  # type: ignore[arg-type]

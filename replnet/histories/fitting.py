@@ -47,26 +47,26 @@ import numpy as np
 from replnet.laws import Exponential, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
 from replnet.laws.law import Floats
 
-FEWEST = 10  # intervals to fit to
+FEWEST_INTERVALS = 10  # to fit a law to
 SAMPLES = 99  # of (5)
-SURPRISE = 1e-6  # a chance below which a distance needs no sampling
-VISIBLE = 1e-3  # of the mean: a step of the record below which is nothing to a distribution
-WRITTEN = 5  # rounds that make a drawn record as dense as the one it is compared with
-SAME = 1e-6  # relative: intervals that differ by less are constant
+SURPRISING_CHANCE = 1e-6  # a chance below which a distance needs no sampling
+VISIBLE_STEP = 1e-3  # of the mean: a step of the record below which is nothing to a distribution
+DENSITY_ROUNDS = 5  # rounds that make a drawn record as dense as the one it is compared with
+CONSTANT_SPREAD = 1e-6  # relative: intervals that differ by less are constant
 FLAT_GAP = 1e-10  # of (1), below which logarithms have no digits left
-FLATTEST = 1e4  # means: a scale of (3) beyond which the law is exponential
-SETTLED, ROUNDS = 1e-10, 3000  # of (4): growth of L per interval, and steps
-DIFFERENT = 1.05  # ratio of rates below which two phases are one
-GAIN = 1e-3  # of L over that of an exponential, below which phases are not worth having
+LARGEST_SCALE = 1e4  # means: a scale of (3) beyond which the law is exponential
+LIKELIHOOD_TOLERANCE, MOST_ROUNDS = 1e-10, 3000  # of (4): growth of L per interval, and steps
+LEAST_RATE_RATIO = 1.05  # ratio of rates below which two phases are one
+LEAST_GAIN = 1e-3  # of L over that of an exponential, below which phases are not worth having
 
-BEYOND = 0.1  # of the intervals, beyond the threshold
+TAIL_SHARE = 0.1  # of the intervals, beyond the threshold
 FEWEST_BEYOND = 20  # intervals beyond it
 RESAMPLES = 199
 CONFIDENCE = 0.95
-CLEAR = 2.0  # standard deviations of (8)
-GRID = np.geomspace(1e-4, 1e4, 80)  # of mean excess / s; below it the tail is exponential
-PILED = 0.01  # of the threshold: an s below it is the jitter of intervals that pile up there, not a tail
-LIGHT = 1e3  # an alpha that is as good as infinite
+CLEAR_DEVIATIONS = 2.0  # standard deviations of (8)
+SCALE_GRID = np.geomspace(1e-4, 1e4, 80)  # of mean excess / s; below it the tail is exponential
+LEAST_SCALE = 0.01  # of the threshold: an s below it is the jitter of intervals that pile up there, not a tail
+LIGHT_ALPHA = 1e3  # an alpha that is as good as infinite
 
 
 class NoFitError(ValueError):
@@ -97,43 +97,49 @@ class Sample:
 
     @classmethod
     def of(cls, intervals: Floats, step: float = 0.0) -> Sample:
+        """Return the sample of intervals, multiples of `step` if that is not 0; raise a ValueError if no law can be
+        fitted.
+        """
         intervals = np.asarray(intervals, dtype=float)
-        if step and step > VISIBLE * intervals.mean():
+        if step and step > VISIBLE_STEP * intervals.mean():
             intervals = np.rint(intervals / step) * step  # as differences of decimals, they differ by rounding
         values, counts = np.unique(intervals, return_counts=True)
-        if counts.sum() < FEWEST:
-            raise ValueError(f"intervals: {int(counts.sum())} are too few to fit a law to ({FEWEST} or more)")
+        if counts.sum() < FEWEST_INTERVALS:
+            raise ValueError(f"intervals: {int(counts.sum())} are too few to fit a law to ({FEWEST_INTERVALS} or more)")
         if not (np.isfinite(values).all() and values[0] > 0):
             raise ValueError(
                 "intervals: not all are finite and above 0 (leave out those between events of one instant)"
             )
-        if values[-1] - values[0] <= SAME * values[-1]:
+        if values[-1] - values[0] <= CONSTANT_SPREAD * values[-1]:
             raise ValueError(f"intervals: all are {values[0]:g} (fit nothing; that is constant(period={values[0]:g}))")
         return cls(values, counts.astype(float), step)
 
     @property
     def coarse(self) -> bool:
         """Whether the step of the record shows in the distribution."""
-        return self.step > VISIBLE * self.mean
+        return self.step > VISIBLE_STEP * self.mean
 
     @property
     def n(self) -> float:
+        """The number of intervals."""
         return float(self.counts.sum())
 
     @property
     def mean(self) -> float:
+        """The mean interval."""
         return self.average(self.values)
 
-    def average(self, of: Floats) -> float:
-        return float(self.counts @ of) / self.n
+    def average(self, function_values: Floats) -> float:
+        """Return the mean of a function over all intervals, given its value at each of `self.values`."""
+        return float(self.counts @ function_values) / self.n
 
     def like(self, law: Law, rng: np.random.Generator) -> Sample:
-        """As many intervals of `law`, written as this record is."""
+        """Return as many intervals drawn from `law`, written with the same step as this record."""
         drawn = np.asarray(law.draw(rng.standard_exponential(int(self.n))))
         if not self.coarse:
             return Sample.of(drawn)
         # An event that is written as the instant before it is none, so more and shorter intervals are drawn.
-        for _ in range(WRITTEN):
+        for _ in range(DENSITY_ROUNDS):
             gaps = np.diff(np.unique(np.rint(np.cumsum(drawn) / self.step))) * self.step
             more = max(int(self.n) - gaps.size, 0)
             scale = self.mean / gaps.mean() * drawn.mean()
@@ -143,18 +149,18 @@ class Sample:
 
 
 def fit_laws(intervals: Floats) -> tuple[list[Fit], dict[str, str]]:
-    """Every family fitted to `intervals`, which are above zero: from the best AIC to the worst; and who is left out."""
+    """Fit every family to intervals above zero; return the fits, best AIC first, and why other families have none."""
     sample, fits, left_out = Sample.of(intervals), [], {}
     for family in FAMILIES:
         try:
             fits.append(fit_family(family, sample))
         except NoFitError as error:
             left_out[family] = str(error)
-    return sorted(fits, key=lambda one: one.aic), left_out
+    return sorted(fits, key=lambda fit: fit.aic), left_out
 
 
 def fit_family(family: str, sample: Sample) -> Fit:
-    """The likeliest law of `family`; NoFitError where there is none."""
+    """Return the likeliest law of `family`; raise NoFitError if there is none."""
     estimate, parameters = FAMILIES[family]
     law = estimate(sample)
     likelihood = float(sample.counts @ log_density(law, sample.values))
@@ -162,7 +168,10 @@ def fit_family(family: str, sample: Sample) -> Fit:
 
 
 def distance(law: Law, sample: Sample) -> float:
-    """Kolmogorov's: the empirical F jumps, so both sides of every jump count, unless the record itself is in steps."""
+    """Return the Kolmogorov distance between a law and a sample.
+
+    The empirical F jumps, so both sides of every jump count, unless the record itself is in steps.
+    """
     upto = np.cumsum(sample.counts) / sample.n
     if sample.coarse:
         return float(np.abs(law.cdf(sample.values + sample.step / 2) - upto).max())
@@ -170,33 +179,33 @@ def distance(law: Law, sample: Sample) -> float:
     return float(max((upto - fitted).max(), (fitted - upto + sample.counts / sample.n).max()))
 
 
-def p_value(found: Fit, sample: Sample, rng: np.random.Generator) -> float:
-    """(5): the share of samples of the fitted law that lie as far from their own fit.
+def p_value(fit: Fit, sample: Sample, rng: np.random.Generator) -> float:
+    """Return (5), the share of samples of the fitted law that lie as far from their own fit.
 
     Ends early once 10 do, as the answer is then clearly not small (Besag and Clifford 1991), and is not begun where
     even half the distance would be a surprise to a known law (Dvoretzky, Kiefer and Wolfowitz).
     """
     # Of the distance, what the steps of the record make is no surprise.
     low, high = np.maximum(sample.values - sample.step, 0.0), sample.values + sample.step
-    steps = float(np.max(found.law.cdf(high) - found.law.cdf(low))) if sample.coarse else 0.0
-    if 2 * math.exp(-sample.n * max(found.distance - steps, 0.0) ** 2 / 2) < SURPRISE:
+    steps = float(np.max(fit.law.cdf(high) - fit.law.cdf(low))) if sample.coarse else 0.0
+    if 2 * math.exp(-sample.n * max(fit.distance - steps, 0.0) ** 2 / 2) < SURPRISING_CHANCE:
         return 1 / (SAMPLES + 1)
-    further = 0
+    farther_samples = 0
     for drawn in range(1, SAMPLES + 1):
-        again = sample.like(found.law, rng)
+        resample = sample.like(fit.law, rng)
         try:
-            other = fit_family(found.family, again)
+            other = fit_family(fit.family, resample)
         except NoFitError:
             # At the edge of its family; the nearest law there is the exponential.
-            other = fit_family("exponential", again)
-        further += other.distance >= found.distance
-        if further == 10:
-            return further / drawn
-    return (further + 1) / (SAMPLES + 1)
+            other = fit_family("exponential", resample)
+        farther_samples += other.distance >= fit.distance
+        if farther_samples == 10:
+            return farther_samples / drawn
+    return (farther_samples + 1) / (SAMPLES + 1)
 
 
 def log_density(law: Law, x: Floats) -> Floats:
-    """The logarithm of the density at every x, for laws that can be fitted."""
+    """Return the logarithm of a law's density at every x, for laws of the families that can be fitted."""
     from scipy.special import gammaln, logsumexp
 
     if isinstance(law, Exponential):
@@ -218,17 +227,19 @@ def log_density(law: Law, x: Floats) -> Floats:
 
 
 def _exponential(sample: Sample) -> Law:
+    """Return the likeliest exponential law."""
     return Exponential(mean=sample.mean)
 
 
 def _lognormal(sample: Sample) -> Law:
+    """Return the likeliest lognormal law."""
     logs = np.log(sample.values)
     centre = sample.average(logs)
     return Lognormal(math.sqrt(sample.average((logs - centre) ** 2)), scale=math.exp(centre))
 
 
 def _gamma(sample: Sample) -> Law:
-    """(1)."""
+    """Return the likeliest gamma law, by (1)."""
     from scipy.optimize import brentq
     from scipy.special import digamma
 
@@ -241,7 +252,7 @@ def _gamma(sample: Sample) -> Law:
 
 
 def _weibull(sample: Sample) -> Law:
-    """(2), whose left side grows with k."""
+    """Return the likeliest Weibull law, by (2), whose left side grows with k."""
     from scipy.optimize import brentq
 
     logs = np.log(sample.values / sample.values[-1])
@@ -261,17 +272,17 @@ def _weibull(sample: Sample) -> Law:
 
 
 def _pareto(sample: Sample) -> Law:
-    """(3), on a grid and then between its neighbours: L may have a second, lower maximum."""
+    """Return the likeliest Pareto law, by (3), on a grid and then between its neighbours: L may have two maxima."""
     from scipy.optimize import minimize_scalar
 
     def profile(log_scale: float) -> tuple[float, float]:
-        """alpha and -L at one scale."""
+        """Return the likeliest alpha and -L at one scale."""
         scale = math.exp(log_scale)
         inner = sample.average(np.log1p(sample.values / scale))
         alpha = 1 / inner
         return alpha, -sample.n * (math.log(alpha / scale) - (alpha + 1) * inner)
 
-    grid = np.linspace(math.log(float(sample.values[0]) / 10), math.log(sample.mean * FLATTEST), 200)
+    grid = np.linspace(math.log(float(sample.values[0]) / 10), math.log(sample.mean * LARGEST_SCALE), 200)
     place = int(np.argmin([profile(s)[1] for s in grid]))
     if place == grid.size - 1:
         raise NoFitError("the tail is no heavier than exponential")
@@ -281,26 +292,30 @@ def _pareto(sample: Sample) -> Law:
 
 
 def _hyperexponential(sample: Sample, phases: int) -> Law:
-    """(4), from rates that spread over the intervals evenly in their logarithm."""
+    """Return the likeliest mixture of phases, by (4), from rates spread evenly over the logarithms of the intervals."""
     x, share = sample.values / sample.mean, sample.counts / sample.n
     upto = np.cumsum(share)
     starts = np.interp((np.arange(phases) + 0.5) / phases, upto, np.log(x))
     rates, weights = np.exp(-starts), np.full(phases, 1 / phases)
-    last = -math.inf
-    for _ in range(ROUNDS):
+    last_likelihood = -math.inf
+    for _ in range(MOST_ROUNDS):
         parts = weights * rates * np.exp(-x[:, None] * rates)
         density = np.maximum(parts.sum(axis=1), 1e-300)
         likelihood = float(share @ np.log(density))
-        if likelihood - last < SETTLED:
+        if likelihood - last_likelihood < LIKELIHOOD_TOLERANCE:
             break
-        last = likelihood
-        mine = parts * (share / density)[:, None]
-        weights = np.maximum(mine.sum(axis=0), 1e-300)
-        rates = weights / np.maximum(mine.T @ x, 1e-300)
+        last_likelihood = likelihood
+        shares_of_phases = parts * (share / density)[:, None]
+        weights = np.maximum(shares_of_phases.sum(axis=0), 1e-300)
+        rates = weights / np.maximum(shares_of_phases.T @ x, 1e-300)
     order = np.argsort(-rates)
     rates, weights = rates[order], weights[order]
     # In units of the mean, an exponential has -1 per interval.
-    if weights.min() < 1 / sample.n or (rates[:-1] / rates[1:]).min() < DIFFERENT or sample.n * (last + 1) < GAIN:
+    if (
+        weights.min() < 1 / sample.n
+        or (rates[:-1] / rates[1:]).min() < LEAST_RATE_RATIO
+        or sample.n * (last_likelihood + 1) < LEAST_GAIN
+    ):
         raise NoFitError(f"{phases} phases are too many: two are the same, or one holds no interval")
     return Hyperexponential(weights.tolist(), (rates / sample.mean).tolist())
 
@@ -334,32 +349,33 @@ class Tail:
 
 
 def tail_index(intervals: Floats, rng: np.random.Generator) -> Tail | None:
-    """The tail of `intervals` in the order they came in.
+    """Return the tail of intervals, which are in the order in which they came.
 
     None where fewer than FEWEST_BEYOND lie beyond the threshold, or pile up at it as those of a clock do.
     """
     n = intervals.size
-    if int(n * BEYOND) < FEWEST_BEYOND:
+    if int(n * TAIL_SHARE) < FEWEST_BEYOND:
         return None
-    start, beyond = _beyond(intervals)
+    start, beyond = _excesses(intervals)
     if beyond.size < FEWEST_BEYOND:
         return None
-    alpha, scale = _likeliest(beyond)
-    if scale < PILED * start:
+    alpha, scale = _likeliest_tail(beyond)
+    if scale < LEAST_SCALE * start:
         return None
     block = math.ceil(n ** (1 / 3))
     starts = rng.integers(0, n - block + 1, size=(RESAMPLES, math.ceil(n / block)))
     places = (starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :n]
-    again = [_likeliest(_beyond(intervals[row])[1])[0] for row in places]
-    low, high = np.quantile(again, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
+    resampled_alphas = [_likeliest_tail(_excesses(intervals[row])[1])[0] for row in places]
+    low, high = np.quantile(resampled_alphas, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
     power = _against_lognormal_tail(start, beyond, alpha, scale)
     return Tail(alpha, float(low), float(high), start, beyond.size, power, _verdict(low, high, power))
 
 
 def _verdict(low: float, high: float, power: float) -> str:
+    """Return what the interval of alpha, and the comparison with a lognormal tail, say about moments."""
     if low > 2:
         return "finite variance"
-    if power < -CLEAR:
+    if power < -CLEAR_DEVIATIONS:
         return "a lognormal tail is likelier than a power: all moments are finite, the variance is large"
     if high <= 1:
         claim = "infinite mean"
@@ -367,33 +383,34 @@ def _verdict(low: float, high: float, power: float) -> str:
         claim = "infinite variance" + (", and an infinite mean cannot be excluded" if low <= 1 else "")
     else:
         claim = f"an infinite {'mean' if low <= 1 else 'variance'} cannot be excluded"
-    return claim if power > CLEAR else f"{claim}, unless the tail is lognormal, which fits as well"
+    return claim if power > CLEAR_DEVIATIONS else f"{claim}, unless the tail is lognormal, which fits as well"
 
 
-def _beyond(intervals: Floats) -> tuple[float, Floats]:
-    start = float(np.quantile(intervals, 1 - BEYOND))
+def _excesses(intervals: Floats) -> tuple[float, Floats]:
+    """Return the threshold of the tail, and by how much intervals exceed it."""
+    start = float(np.quantile(intervals, 1 - TAIL_SHARE))
     return start, intervals[intervals > start] - start
 
 
-def _likeliest(excess: Floats) -> tuple[float, float]:
-    """alpha and s of (6); infinite alpha stands for an exponential of mean s."""
+def _likeliest_tail(excess: Floats) -> tuple[float, float]:
+    """Return alpha and s of (6); infinite alpha stands for an exponential of mean s."""
     mean = float(excess.mean())
-    inner = np.log1p(GRID[:, None] * (excess / mean)).mean(axis=1)
-    likelihood = np.log(GRID / inner) - inner  # per interval, up to a constant
+    inner = np.log1p(SCALE_GRID[:, None] * (excess / mean)).mean(axis=1)
+    likelihood = np.log(SCALE_GRID / inner) - inner  # per interval, up to a constant
     place = int(np.argmax(likelihood))
-    if place == 0 or 1 / inner[place] > LIGHT:
+    if place == 0 or 1 / inner[place] > LIGHT_ALPHA:
         return math.inf, mean
-    near = np.clip(place, 1, GRID.size - 2)
+    near = np.clip(place, 1, SCALE_GRID.size - 2)
     left, middle, right = likelihood[near - 1 : near + 2]
     bend = left - 2 * middle + right
     # To the top of the parabola through the three best points.
     step = float(np.clip((left - right) / (2 * bend), -1, 1)) if bend < 0 else 0.0
-    ratio = float(GRID[near] * (GRID[1] / GRID[0]) ** step)
+    ratio = float(SCALE_GRID[near] * (SCALE_GRID[1] / SCALE_GRID[0]) ** step)
     return 1 / float(np.log1p(ratio * excess / mean).mean()), mean / ratio
 
 
 def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: float) -> float:
-    """(8), each tail at its likeliest."""
+    """Return Vuong's z of (8), each tail at its likeliest."""
     power = Exponential(mean=scale) if math.isinf(alpha) else Pareto(alpha, scale=scale)
     gaps = log_density(power, excess) - _lognormal_tail(start, excess)
     deviation = float(gaps.std())
@@ -401,20 +418,25 @@ def _against_lognormal_tail(start: float, excess: Floats, alpha: float, scale: f
 
 
 def _lognormal_tail(start: float, excess: Floats) -> Floats:
-    """Log density of the likeliest lognormal beyond `start`, at every excess."""
+    """Return the log density, at every excess, of the likeliest lognormal law beyond `start`."""
     from scipy.optimize import minimize
     from scipy.special import log_ndtr
 
     z = np.log1p(excess / start)
 
-    def density(at: Floats) -> Floats:
+    def density(parameters: Floats) -> Floats:
         # By how many deviations the centre lies below the start, and the logarithm of one deviation.
-        below, sigma = float(at[0]), math.exp(float(at[1]))
+        below, sigma = float(parameters[0]), math.exp(float(parameters[1]))
         inside = -((z / sigma + below) ** 2) / 2 - math.log(sigma * math.sqrt(2 * math.pi))
         return np.asarray(inside - log_ndtr(-below) - z - math.log(start))
 
     middle = math.log(float(z.mean()))
     bounds = [(-10.0, 30.0), (middle - 5, middle + 5)]
     tries = [np.array([0.0, middle]), np.array([10.0, middle + math.log(10)])]
-    found = [minimize(lambda at: -float(density(at).mean()), one, bounds=bounds, method="Nelder-Mead") for one in tries]
-    return density(min(found, key=lambda one: one.fun).x)
+    optima = [
+        minimize(
+            lambda parameters: -float(density(parameters).mean()), start_of_search, bounds=bounds, method="Nelder-Mead"
+        )
+        for start_of_search in tries
+    ]
+    return density(min(optima, key=lambda optimum: optimum.fun).x)

@@ -31,19 +31,19 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from replnet.laws.trace import date_unit
 from replnet.text.errors import FieldError
 
 Floats = NDArray[np.float64]
 
-DATED = 1e8  # seconds since 1970: what is later is a date, not a count from some zero
 DAY = 86_400.0
 PORTMANTEAU = 10  # lags of (2)
 STRETCHES = ((200, 10, 5), (24, 4, 3))  # intervals needed, stretches, pieces of each, for (3)
 TURNS = 199  # records turned at random, (4)
 CALENDAR = (60.0, 300.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, DAY, 7 * DAY)
 CLOCK = (DAY, 60.0)  # steps that dates are written in, beside seconds and their decimals
-CELL = 3  # steps: an interval that is written with an error of one at most stays with those like it
-BEATEN = 0.8  # length of the mean phase from which intervals count as multiples of a beat
+STEPS_PER_CELL = 3  # an interval that is written with an error of one at most stays with those like it
+BEAT_STRENGTH = 0.8  # length of the mean phase from which intervals count as multiples of a beat
 
 
 @final
@@ -72,33 +72,40 @@ class History:
 
     @property
     def start(self) -> float:
+        """The first instant."""
         return float(self.times[0])
 
     @property
     def end(self) -> float:
+        """The last instant."""
         return float(self.times[-1])
 
     @property
     def intervals(self) -> Floats:
-        """Between instants with an event, so none is zero."""
+        """The intervals between instants with an event, none of which is zero."""
         gaps = np.diff(self.times)
         return gaps[gaps > 0]
 
     @property
     def rate(self) -> float:
-        """Instants with an event per unit of time."""
+        """The number of instants with an event per unit of time."""
         return self.intervals.size / (self.end - self.start)
 
     @property
     def dated(self) -> bool:
         """Whether the times are seconds since 1970, so that there are days and hours."""
-        return self.start >= DATED
+        return are_dates(self.times)
+
+
+def are_dates(times: Floats) -> bool:
+    """Whether times can only be seconds since 1970."""
+    return date_unit(times) == "s"
 
 
 def resolution(times: Floats) -> float:
-    """The largest step of clock or decimals of which all instants are multiples, or the rounding of floats."""
+    """Return the largest step of clock or decimals of which all instants are multiples, or the rounding of floats."""
     rounding = 2 * float(np.spacing(np.abs(times).max()))
-    clock = CLOCK if times[0] >= DATED else ()
+    clock = CLOCK if are_dates(times) else ()
     for step in (*clock, *(10.0**-digits for digits in range(16))):
         if step <= 4 * rounding:
             break
@@ -107,13 +114,13 @@ def resolution(times: Floats) -> float:
     return rounding
 
 
-def tied(values: Floats, step: float) -> Floats:
-    """The number of every value's cell of 3 steps around the median, if there is a step."""
-    return np.rint((values - np.median(values)) / (CELL * step)) if step else values
+def cell_numbers(values: Floats, step: float) -> Floats:
+    """Return the number of each value's cell, 3 steps wide, from the median on; without a step, the values."""
+    return np.rint((values - np.median(values)) / (STEPS_PER_CELL * step)) if step else values
 
 
 def correlation(values: Floats, most: int) -> Floats:
-    """(1) at lags 1 to `most`."""
+    """Return the correlation (1) of values at lags 1 to `most`."""
     centred = values - values.mean()
     whole = float(centred @ centred)
     if whole == 0:
@@ -124,31 +131,31 @@ def correlation(values: Floats, most: int) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """From 1; equal values share the middle of theirs."""
+    """Return the ranks of values, from 1; equal values share the middle of theirs."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=float)
 
 
 def decay(rho: Floats, n: int) -> float:
-    """The exponent b of rho(h) = c h^-b over the lags before rho first drowns in noise; NaN for fewer than 5."""
+    """Return the exponent b of rho(h) = c h^-b over the lags before rho first drowns in noise; NaN for fewer than 5."""
     drowned = np.flatnonzero(rho < 2 / math.sqrt(n))
-    kept = int(drowned[0]) if drowned.size else rho.size
-    if kept < 5:
+    lags_above_noise = int(drowned[0]) if drowned.size else rho.size
+    if lags_above_noise < 5:
         return math.nan
-    h = np.arange(1, kept + 1)
+    h = np.arange(1, lags_above_noise + 1)
     # Every octave weighs the same, or the many large lags would decide alone.
-    slope = np.polynomial.polynomial.polyfit(np.log(h), np.log(rho[:kept]), 1, w=1 / np.sqrt(h))[1]
+    slope = np.polynomial.polynomial.polyfit(np.log(h), np.log(rho[:lags_above_noise]), 1, w=1 / np.sqrt(h))[1]
     return -float(slope)
 
 
-def correlated(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
-    """The correlation of ranks at lag 1, and the chance of as much by (2) in independent intervals.
+def rank_correlation(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
+    """Return the correlation of ranks at lag 1, and the chance (2) of as much in independent intervals.
 
     `step` is the `resolution` of the instants.
     """
     from scipy.special import chdtrc
 
-    n, order = intervals.size, ranks(tied(intervals, step))
+    n, order = intervals.size, ranks(cell_numbers(intervals, step))
     lags = min(PORTMANTEAU, n // 4)
     if lags < 1 or np.all(order == order[0]):
         return 0.0, 1.0
@@ -158,14 +165,16 @@ def correlated(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
 
 
 def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
-    """The largest mean of a stretch over the smallest, and the chance of a ratio (3) as large without drift."""
+    """Return the largest mean interval of a stretch over the smallest, and the chance of such a ratio without drift,
+    (3).
+    """
     from scipy.special import fdtrc
 
     fitting = [shape for needed, *shape in STRETCHES if intervals.size >= needed]
     if not fitting:
         return math.nan, math.nan
     stretches, pieces = fitting[0]
-    parts = np.array_split(ranks(tied(intervals, step)), stretches * pieces)
+    parts = np.array_split(ranks(cell_numbers(intervals, step)), stretches * pieces)
     mean = np.array([part.mean() for part in parts]).reshape(stretches, pieces)
     between = pieces * float(mean.mean(axis=1).var(ddof=1))
     within = float(mean.var(axis=1, ddof=1).mean())
@@ -177,12 +186,12 @@ def drift(intervals: Floats, step: float = 0.0) -> tuple[float, float]:
 
 
 def hourly(times: Floats) -> NDArray[np.int64]:
-    """Events in each hour of the day (UTC)."""
+    """Return the number of events in each hour of the day (UTC)."""
     return np.bincount((times % DAY // 3600).astype(np.int64), minlength=24)
 
 
 def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
-    """The busiest hour over the average one, and the chance (4) of as uneven a day without a rhythm."""
+    """Return the busiest hour over the average one, and the chance (4) of as uneven a day without a rhythm."""
     days, row = np.unique((times // DAY).astype(np.int64), return_inverse=True)
     hour = (times % DAY // 3600).astype(np.int64)
     total = hourly(times)
@@ -195,24 +204,24 @@ def rhythm(times: Floats, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def beat(intervals: Floats) -> dict[str, float] | None:
-    """The longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
+    """Return the longest `period` of which intervals are multiples, and the standard deviation from them as `jitter`.
 
     It is the median interval or a period of the calendar; None if intervals keep no beat. A long period hides short
     intervals, so at least half of them must exceed half of it.
     """
     median = float(np.median(intervals))
-    found = None
+    longest_beat = None
     for period in sorted({*CALENDAR, median}):
         if period > 2 * median or period < 0.01 * float(intervals.mean()):
             continue
         length = min(abs(complex(np.exp(2j * np.pi * (intervals % period) / period).mean())), 1.0)
-        if length >= BEATEN:
+        if length >= BEAT_STRENGTH:
             jitter = period * math.sqrt(-2 * math.log(length)) / (2 * math.pi)
-            found = {"period": period, "jitter": jitter}
-    return found
+            longest_beat = {"period": period, "jitter": jitter}
+    return longest_beat
 
 
 def tail(intervals: Floats) -> tuple[Floats, Floats]:
-    """The distinct intervals, and the share of intervals beyond each."""
+    """Return the distinct intervals, and the share of intervals beyond each."""
     values, counts = np.unique(intervals, return_counts=True)
     return values, 1 - np.cumsum(counts) / intervals.size

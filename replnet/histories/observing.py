@@ -1,56 +1,61 @@
-"""A source and its replicas as they were seen from outside: how fresh each was, and clients who ask several.
+"""A source and its replicas, observed from outside: how fresh each was, and clients who ask several.
 
-A record has a row per visit, with its time, the node that was visited and the version that this had, such as a serial,
-a checksum or a date; or a row per change, without versions, where a replica that changes takes what the source has.
-Versions are numbers that grow, or any texts, ordered as nodes had them. With s(t) the version of the source and
+A record has a row per visit, with its time, the node that was visited and the version that the node had, such as a
+serial, a checksum or a date; or a row per change, without versions, where a replica that changes takes what the source
+has. Versions are numbers that grow, or any texts, in the order of visits.py. With s(t) the version of the source and
 c(t) that of a replica, both counted,
 
     staleness        share of time with c < s
     staleness_age    mean time since version c + 1 came to the source, where c < s                     (1)
     missing_updates  mean of s - c
 
-Visits see a change some time after it was. `measured` takes every node to have what it was last seen with; the
-truth lies between `least`, where the source changed as late as can be and replicas as early as can be, and `most`,
-where it was the other way round. `predicted` is what the waits of the updates say by themselves if pulls come
-regardless of updates (audit.py), and of clients who ask k of m replicas what independent replicas would give.
+A record of changes says all of this. Visits see a change some time after it was, so `measured`, which takes every node
+to have what it was last seen with, is biased. Bounds hold for this path. If clocks agree and no node goes back, at
+any time
+
+    s is no older than what any node was seen with by then, and no newer than what the source has next       (2)
+    c is no older than what the replica was last seen with, and no newer than what it has next               (3)
+
+`least` is (1) with the oldest s and the newest c, `most` with the newest s, as early as it can be, and the oldest c.
+Updates that no visit saw count as well: between two versions that are whole numbers, there are at most as many as the
+numbers differ by; between two texts, any number. `predicted` is what the waits of the updates say by themselves if
+pulls come regardless of updates (audit.py); for clients who ask k of m replicas, what independent replicas would give.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heappush
-from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replnet.histories.audit import BATCHES, by_waits, doubt_of, estimates
+from replnet.histories.audit import BATCHES, estimates, predictions_by_waits, reason_for_no_interval
 from replnet.histories.fitting import tail_index
-from replnet.histories.history import DATED
-from replnet.histories.trace_import import numbers
+from replnet.histories.history import are_dates
+from replnet.histories.visits import RecordSource, Visits, read_record, visits_of, visits_of_changes
 from replnet.laws import Empirical
-from replnet.laws.law import Floats
-from replnet.laws.trace import TIME_COLUMNS
+from replnet.laws.law import Floats, Ints
 from replnet.measure.estimate import Estimate
-from replnet.text.errors import FieldError, suggestion
+from replnet.text.errors import FieldError
+from replnet.text.numbers import duration
 
-NODES, VERSIONS, SOURCE = ("node", "name", "host", "server", "replica"), ("version", "serial", "etag", "hash"), "source"
-ASKED = (2, 3)  # replicas, by clients
+REPLICAS_ASKED = (2, 3)  # by a client
 COLUMNS = ("group", "metric", "measured", "ci_low", "ci_high", "least", "most", "predicted", "note")
+NOTE_LATE = "no interval: visits see changes late, so what is measured is biased, and the truth lies between the bounds"
+NOTE_UNSEEN = "no upper bound: updates that no visit saw are missing too, and only whole numbers would tell how many"
+NOTE_UNDATED = "no upper bound: nobody saw when the source replaced the version that it had at first"
+NOTE_NEVER_STALE = "no upper bound: at no time was it stale for certain"
 
-Ranks = NDArray[np.int64]
-Steps = tuple[Floats, Ranks]  # instants, and the version from each of them on
-Given = str | Path | Any  # a file, or a DataFrame
+VersionChoice = Callable[[Floats, Floats], Floats]  # chooses between the versions of a node at a visit and at the next
 
 
 @final
 @dataclass(frozen=True)
 class ObservedRow:
-    """What was seen of a group, and between what the truth lies."""
+    """A metric of a group, measured, and the bounds of the true value; `unbounded` says why it has no upper one."""
 
     group: str
     metric: str
@@ -58,20 +63,26 @@ class ObservedRow:
     least: float
     most: float
     predicted: float
+    unbounded: str = ""
 
     def data(self) -> dict[str, Any]:
-        own = (
+        """Return the row by columns, with None for values that are not finite."""
+        note = "; ".join(filter(None, (self.estimate.doubt, self.unbounded)))
+        fields = (
             self.group, self.metric, self.estimate.value, self.estimate.low, self.estimate.high, self.least, self.most,
-            self.predicted, self.estimate.doubt,
+            self.predicted, note,
         )  # fmt: skip
-        known = (None if isinstance(one, float) and not math.isfinite(one) else one for one in own)
-        return dict(zip(COLUMNS, known, strict=True))
+        cells = (None if isinstance(field, float) and not math.isfinite(field) else field for field in fields)
+        return dict(zip(COLUMNS, cells, strict=True))
 
 
 @final
 @dataclass(frozen=True)
 class Observation:
-    """All replicas over the time in which all nodes were seen; `visits` are counts, by node."""
+    """The freshness of all replicas, over the time in which all nodes were visited and had versions of the source.
+
+    `visits` are counts, by node.
+    """
 
     start: float
     end: float
@@ -82,10 +93,12 @@ class Observation:
 
     @property
     def dated(self) -> bool:
-        return self.start >= DATED
+        """Whether times are seconds."""
+        return are_dates(np.array([self.start, self.end]))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
+        """The rows by columns."""
         return [row.data() for row in self.found]
 
     @cached_property
@@ -99,270 +112,279 @@ class Observation:
         return str(self.table.to_string(index=False, float_format="%.5g", na_rep=""))
 
 
-def observe(record: Given, source: str | None = None) -> Observation:
-    """A file or DataFrame of visits (columns time, node and version) or of changes (time and node).
+def observe(record: RecordSource, source: str | None = None) -> Observation:
+    """Measure how fresh replicas were from a record of visits or of changes, a file or a DataFrame.
 
-    `source` names the node that the others copy; `source` if there is one of that name.
+    Visits have the columns time, node and version; changes have time and node. `source` names the node that the others
+    copy; unless given, it is the one called `source`.
 
     >>> import pandas as pd
     >>> seen = [(t, "source", t // 10) for t in range(600)] + [(t, "mirror", (t - t % 4) // 10) for t in range(600)]
-    >>> found = rn.observe(pd.DataFrame(seen, columns=["time", "node", "version"]))
-    >>> row = found.rows[0]
+    >>> result = rn.observe(pd.DataFrame(seen, columns=["time", "node", "version"]))
+    >>> row = result.rows[0]
     >>> row["group"], row["metric"], round(row["measured"], 3), round(row["least"], 3), round(row["most"], 3)
     ('mirror', 'freshness', 0.9, 0.801, 0.95)
     """
-    name, table = _read(record)
-    times, notes = numbers(name, list(_places(name, table["time"])), None)
-    order = np.argsort(times, kind="stable")
-    times, nodes = times[order], table["node"].to_numpy(dtype=str)[order]
-    source = _source(name, nodes, source)
+    name, table, times, notes, source = read_record(record, source)
+    nodes = table["node"].to_numpy(dtype=str)
     if "version" in table:
-        ranks = _ranked(times, nodes, table["version"].to_numpy(dtype=object)[order])
+        texts = [str(version).strip() for version in table["version"].tolist()]
+        visits = visits_of(times, nodes, texts, source)
     else:
-        changed = np.unique(times[nodes == source])
-        ranks = np.searchsorted(changed, times, side="right").astype(np.int64)
-    seen = {one: (times[nodes == one], ranks[nodes == one]) for one in dict.fromkeys(nodes.tolist())}
-    return _observed(name, seen, source, "version" in table, notes)
-
-
-# ---- What was recorded
-
-
-def _read(record: Given) -> tuple[str, Any]:
-    """Its name, and a table with the columns time and node, and perhaps version."""
-    import pandas as pd
-
-    name = str(record) if isinstance(record, str | Path) else "record"
-    if isinstance(record, str | Path):
-        try:
-            if Path(record).suffix in (".parquet", ".pq"):
-                record = pd.read_parquet(record)
-            else:
-                with Path(record).open(encoding="utf-8-sig") as file:
-                    heads = file.readline()
-                mark = next((mark for mark in ",;\t" if mark in heads), ",")
-                record = pd.read_csv(record, sep=mark, dtype=str, encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise FieldError(name, "does not exist", "a file of visits: time, node, version") from None
-        except (ValueError, OSError) as error:
-            wrong = f"cannot be read: {str(error).splitlines()[0][:80]}"
-            raise FieldError(name, wrong, "CSV or Parquet with the columns time, node, version") from None
-    lowered = {str(column).lower(): column for column in record.columns}
-    found = {}
-    for meant, names in (("time", TIME_COLUMNS), ("node", NODES), ("version", VERSIONS)):
-        known = next((lowered[one] for one in names if one in lowered), None)
-        if known is not None:
-            found[meant] = record[known]
-        elif meant != "version":
-            right = f"one of {', '.join(names)}; and version, where nodes were visited"
-            raise FieldError(name, f"has no column {meant}", right)
-    table = pd.DataFrame(found)
-    if table.isna().any(axis=None):
-        at = int(np.flatnonzero(table.isna().any(axis=1))[0])
-        raise FieldError(name, f"row {at + 1} lacks {table.columns[table.iloc[at].isna()][0]}", "a value in every cell")
-    return name, table
-
-
-def _places(name: str, values: Any) -> Any:
-    return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
-
-
-def _source(name: str, nodes: NDArray[Any], asked: str | None) -> str:
-    known = list(dict.fromkeys(nodes.tolist()))
-    found = SOURCE if asked is None else asked
-    if found not in known:
-        raise FieldError("source", f"{found!r} is no node of {name}", suggestion(found, known))
-    if len(known) == 1:
-        raise FieldError(name, "has no replica", "rows of a source and of what copies it")
-    return found
-
-
-def _ranked(times: Floats, nodes: NDArray[Any], versions: NDArray[Any]) -> Ranks:
-    """Versions counted from 0 in their order."""
-    texts = [str(one).strip() for one in versions.tolist()]
-    try:
-        known = sorted({float(one) for one in texts})
-        return np.searchsorted(known, [float(one) for one in texts]).astype(np.int64)
-    except ValueError:
-        place = {text: rank for rank, text in enumerate(_in_order(times, nodes.tolist(), texts))}
-    return np.array([place[one] for one in texts], dtype=np.int64)
-
-
-def _in_order(times: Floats, nodes: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Texts so that every node had them in that order, and else by when they were first seen."""
-    first: dict[str, float] = {}
-    after: dict[str, set[str]] = {}
-    before: dict[str, set[str]] = {}
-    last: dict[str, str] = {}
-    for time, node, text in zip(times.tolist(), nodes, texts, strict=True):
-        first.setdefault(text, time)
-        previous = last.get(node, text)
-        if previous != text:
-            after.setdefault(previous, set()).add(text)
-            before.setdefault(text, set()).add(previous)
-        last[node] = text
-    free = [(time, text) for text, time in first.items() if not before.get(text)]
-    heapify(free)
-    found: dict[str, None] = {}
-    while len(found) < len(first):
-        # Where a node went back to an earlier one there is no such order.
-        _, text = heappop(free) if free else min((time, text) for text, time in first.items() if text not in found)
-        if text in found:
-            continue
-        found[text] = None
-        for one in after.get(text, ()):
-            before[one].discard(text)
-            if not before[one]:
-                heappush(free, (first[one], one))
-    return list(found)
-
-
-# ---- What it says
-
-
-def _observed(name: str, seen: dict[str, Steps], source: str, visited: bool, notes: list[str]) -> Observation:
-    start = max(times[0] for times, _ in seen.values())
-    end = min(times[-1] for times, _ in seen.values())
+        visits = visits_of_changes(times, nodes, source)
+    start = max(float(instants[0]) for instants, _ in visits.nodes.values())
+    end = min(float(instants[-1]) for instants, _ in visits.nodes.values())
     if not start < end:
         raise FieldError(name, "its nodes were never seen at the same time", "visits of all nodes over the same time")
-    late, early, odd = _changes(seen, source, visited)
-    if odd:
-        notes = [*notes, f"{odd} versions were at a replica while the source was still seen without: clocks differ"]
-    if np.count_nonzero((late > start) & (late <= end)) < 2:
+    changes = np.minimum.accumulate(visits.first_seen[np.argsort(visits.order.ranks)][::-1])[::-1][1:]
+    if (
+        start < (first_known := _start_of_known_versions(visits)) < (start + end) / 2
+        and _between(changes, first_known, end) >= 2
+    ):
+        words = duration(first_known - start, are_dates(np.array([start, end])))
+        notes.append(f"the first {words} are left out, until every replica had a version that the source was seen with")
+        start = first_known
+    if _between(changes, start, end) < 2:
         raise FieldError(name, "the source did not change while all nodes were seen", "2 changes or more")
-    cuts = np.linspace(start, end, BATCHES + 1)
-    replicas = [one for one in seen if one != source]
-    rows: list[ObservedRow] = []
-    for one in replicas:
-        rows += _of_replica(one, seen[one], late, early, cuts, visited)
-    if len(replicas) > 1:
-        paths = {one: (late, seen[one]) for one in replicas}
-        stale = {row.group: 1 - row.estimate.value for row in rows if row.metric == "freshness"}
-        rows += (_of_clients(ask, paths, stale, cuts) for ask in ASKED if ask <= len(replicas))
-    changes = int(np.count_nonzero((late > start) & (late <= end)))
-    visits = {one: int(np.count_nonzero((times >= start) & (times <= end))) for one, (times, _) in seen.items()}
-    return Observation(float(start), float(end), changes, visits, tuple(rows), tuple(notes))
-
-
-def _changes(seen: dict[str, Steps], source: str, visited: bool) -> tuple[Floats, Floats, int]:
-    """When versions 1, 2, ... came to the source at the latest, and at the earliest; and how many came to a replica
-    before the source was last seen without."""
-    most = max(int(ranks.max()) for _, ranks in seen.values())
-    late, early = np.full(most + 1, np.inf), np.full(most + 1, -np.inf)
-    for times, ranks in seen.values():
-        np.minimum.at(late, ranks, times)
-    late = np.minimum.accumulate(late[::-1])[::-1]  # a later version tells as well
-    times, ranks = seen[source]
-    if not visited:
-        return late[1:], late[1:], 0
-    np.maximum.at(early, ranks, times)
-    early = np.maximum.accumulate(early)[:-1]  # when it was last seen with an earlier one
-    odd = early > late[1:]
-    return late[1:], np.minimum(early, late[1:]), int(np.count_nonzero(odd))
-
-
-def _of_replica(name: str, own: Steps, late: Floats, early: Floats, cuts: Floats, visited: bool) -> list[ObservedRow]:
-    """Every metric of one replica."""
-    times, ranks = own
-    following = np.append(ranks[1:], ranks[-1])
-    sums = best = worst = _sums(late, own, cuts)
-    if visited:
-        best = _sums(late, _between(own, np.maximum(ranks, following)), cuts)
-        worst = _sums(early, _between(own, np.minimum(ranks, following)), cuts)
-    inside = [one[(one >= cuts[0]) & (one <= cuts[-1])] for one in (np.unique(late), times[1:][np.diff(ranks) != 0])]
-    tails = [tail_index(np.diff(one), np.random.default_rng(1)) if one.size > 1 else None for one in inside]
-    stale, ages, missing = sums
-    found = estimates(stale, ages, missing, np.diff(cuts), doubt_of(inside, tails))
-    said = _by_waits(late, own, cuts)
-    rows = []
-    for metric, estimate in found.items():
-        rows.append(
-            ObservedRow(
-                name,
-                metric,
-                estimate,
-                _mean(metric, best, cuts),
-                _mean(metric, worst, cuts),
-                said.get(metric, math.nan),
-            )
-        )
-    whole = rows[0]
-    fresh = ObservedRow(
-        name, "freshness", _complement(whole.estimate), 1 - whole.most, 1 - whole.least, 1 - whole.predicted
+    return Observation(
+        start=start,
+        end=end,
+        changes=_between(changes, start, end),
+        visits={
+            node: int(np.count_nonzero((instants >= start) & (instants <= end)))
+            for node, (instants, _) in visits.nodes.items()
+        },
+        found=tuple(_rows(visits, changes, np.linspace(start, end, BATCHES + 1))),
+        notes=(*notes, *visits.notes),
     )
-    return [fresh, *rows[1:]]
 
 
-def _between(seen: Steps, within: Ranks) -> Steps:
-    """At a visit what was seen, and between it and the next one another version."""
-    times, ranks = seen
-    return np.stack([times, np.nextafter(times, np.inf)]).T.ravel(), np.stack([ranks, within]).T.ravel()
+def _between(instants: Floats, start: float, end: float) -> int:
+    """Return how many instants lie after `start` and until `end`."""
+    return int(np.count_nonzero((instants > start) & (instants <= end)))
 
 
-def _mean(metric: str, sums: tuple[Floats, Floats, Floats], cuts: Floats) -> float:
-    """NaN for a lag, which is no longer where less is stale."""
-    known = dict(zip(("staleness", "staleness_age", "missing_updates"), sums, strict=True))
-    return float(known[metric].sum() / (cuts[-1] - cuts[0])) if metric in known else math.nan
+def _start_of_known_versions(visits: Visits) -> float:
+    """Return the time from which no replica has a version older than all that the source was seen with."""
+    low, (_, codes) = visits.order.low, visits.nodes[visits.source]
+    instants = []
+    for name in visits.replicas:
+        times, versions = visits.nodes[name]
+        instants.append(float(np.append(times, np.inf)[np.argmax(np.append(low[versions] >= low[codes[0]], True))]))
+    return max(instants)
 
 
-def _complement(one: Estimate) -> Estimate:
-    """Of a share."""
-    return Estimate(1 - one.value, one.error, one.replications, one.confidence, one.doubt, -one.skew)
+# ---- Paths
 
 
-def _sums(changes: Floats, copy: Steps, cuts: Floats) -> tuple[Floats, Floats, Floats]:
-    """(1) over the stretches between `cuts`, not yet divided by their lengths."""
-    times, ranks = copy
-    ends = np.unique(np.concatenate([changes, times, cuts]))
+@final
+class Steps(NamedTuple):
+    """A function of time that has each of these values from its instant on."""
+
+    times: Floats
+    values: Floats
+
+    def at(self, instants: Floats) -> Floats:
+        """Return the values at these instants."""
+        return np.asarray(self.values[np.searchsorted(self.times, instants, side="right") - 1])
+
+
+@final
+class Case(NamedTuple):
+    """Versions that the source and its replicas may have had over time.
+
+    Unless `counted`, any number of updates may lie between two versions.
+    """
+
+    source: Steps
+    copies: dict[str, Steps]
+    counted: bool = True
+
+
+@final
+class Cases(NamedTuple):
+    """Three cases: every node as it was last seen, replicas as fresh as they can have been, and as stale."""
+
+    measured: Case
+    least: Case
+    most: Case
+
+
+def _cases(visits: Visits) -> Cases:
+    """Return the cases that agree with the visits."""
+    order = visits.order
+    measured = _case(visits, order.ranks.astype(float), order.ranks.astype(float), _last)
+    if visits.complete:
+        return Cases(measured, measured, measured)
+    least = _case(visits, order.low, order.high, _newest)
+    scale = order.low if order.whole is None else order.whole
+    times, codes = visits.nodes[visits.source]
+    ahead = Steps(np.append(-np.inf, times[:-1]), np.maximum.accumulate(scale[codes]))
+    return Cases(measured, least, Case(ahead, _copies(visits, scale, _oldest), order.whole is not None))
+
+
+def _case(visits: Visits, low: Floats, high: Floats, choose: VersionChoice) -> Case:
+    """Return the case in which the source has what any node was seen with so far, and replicas what `choose` says."""
+    seen = np.argsort(visits.first_seen, kind="stable")
+    times = np.append(-np.inf, visits.first_seen[seen])
+    values = np.maximum.accumulate(np.append(-np.inf, low[seen]))
+    return Case(Steps(times, values), _copies(visits, high, choose))
+
+
+def _copies(visits: Visits, scale: Floats, choose: VersionChoice) -> dict[str, Steps]:
+    """Return the versions of replicas over time, chosen between those at each visit and at the next."""
+    paths = {}
+    for name in visits.replicas:
+        times, codes = visits.nodes[name]
+        values = scale[codes]
+        paths[name] = Steps(times, choose(values, np.append(values[1:], values[-1])))
+    return paths
+
+
+def _last(before: Floats, after: Floats) -> Floats:
+    """Return the version at the visit before."""
+    return before
+
+
+_newest, _oldest = np.maximum, np.minimum
+
+
+@final
+class VisitSums(NamedTuple):
+    """Sums of (1) over the stretches between cuts, not yet divided by their lengths."""
+
+    stale: Floats
+    ages: Floats
+    missing: Floats
+
+    def means(self, length: float) -> dict[str, float]:
+        """Return the means over this length, by metric."""
+        stale, ages, missing = (float(amount.sum()) / length for amount in self)
+        return {"staleness": stale, "staleness_age": ages, "missing_updates": missing}
+
+
+def _sums(case: Case, name: str, cuts: Floats) -> VisitSums:
+    """Return the sums of one replica between cuts."""
+    source, copy = case.source, case.copies[name]
+    a, b = _stretches([source.times, copy.times], cuts)
+    copy_version, source_version = copy.at(a), source.at(a)
+    is_stale = source_version > copy_version
+    since = np.append(source.times, np.inf)[np.searchsorted(source.values, copy_version, side="right")]
+    with np.errstate(invalid="ignore"):
+        count = (
+            np.maximum(np.floor(source_version) - np.floor(copy_version), 1.0)
+            if case.counted
+            else np.full(a.size, np.inf)
+        )
+        ages = (b - a) * ((a + b) / 2 - since)
+    amounts = (b - a, ages, (b - a) * count)
+    return VisitSums(*(_batches(np.where(is_stale, amount, 0.0), a, cuts) for amount in amounts))
+
+
+def _stretches(instants: Sequence[Floats], cuts: Floats) -> tuple[Floats, Floats]:
+    """Return the begins and the ends of the stretches without events, from the first of the cuts to the last."""
+    ends = np.unique(np.concatenate([*instants, cuts]))
     ends = ends[(ends >= cuts[0]) & (ends <= cuts[-1])]
-    a, b = ends[:-1], ends[1:]
-    has = ranks[np.searchsorted(times, a, side="right") - 1]
-    there = np.searchsorted(changes, a, side="right")
-    missing = np.maximum(there - has, 0)
-    since = np.append(changes, np.inf)[np.minimum(has, changes.size)]
-    stale = np.where(missing > 0, b - a, 0.0)
-    ages = np.where(missing > 0, (b - a) * ((a + b) / 2 - np.where(missing > 0, since, 0.0)), 0.0)
-    batches = [_batches(one, a, cuts) for one in (stale, ages, missing * (b - a))]
-    return batches[0], batches[1], batches[2]
+    return ends[:-1], ends[1:]
 
 
 def _batches(amounts: Floats, begins: Floats, cuts: Floats) -> Floats:
-    """Summed between cuts."""
+    """Return the sums of amounts between cuts."""
     place = np.searchsorted(cuts, begins, side="right") - 1
     return np.asarray(np.bincount(place, amounts, cuts.size - 1), dtype=float)
 
 
-def _by_waits(changes: Floats, copy: Steps, cuts: Floats) -> dict[str, float]:
-    """What the waits of the updates for the replica say."""
-    times, ranks = copy
+# ---- Rows
+
+
+def _rows(visits: Visits, changes: Floats, cuts: Floats) -> list[ObservedRow]:
+    """Return every metric of every replica, and of clients who ask several of them."""
+    cases, rows = _cases(visits), list[ObservedRow]()
+    for name in visits.replicas:
+        rows += _replica_rows(visits, cases, name, changes, cuts)
+    replicas = [row.estimate for row in rows if row.metric == "freshness"]
+    return rows + [_client_row(ask, cases, replicas, cuts) for ask in REPLICAS_ASKED if ask <= len(replicas)]
+
+
+def _replica_rows(visits: Visits, cases: Cases, name: str, changes: Floats, cuts: Floats) -> list[ObservedRow]:
+    """Return the rows of one replica."""
+    measured, least, most = (_sums(case, name, cuts) for case in cases)
+    times, codes = visits.nodes[name]
+    ranks, length = visits.order.ranks[codes], float(cuts[-1] - cuts[0])
+    doubt = NOTE_LATE
+    if visits.complete:
+        inside = [
+            instants[(instants >= cuts[0]) & (instants <= cuts[-1])]
+            for instants in (np.unique(changes), times[1:][np.diff(ranks) != 0])
+        ]
+        tails = [
+            tail_index(np.diff(instants), np.random.default_rng(1)) if instants.size > 1 else None
+            for instants in inside
+        ]
+        doubt = reason_for_no_interval(inside, tails)
+    estimate_of = estimates(*measured, np.diff(cuts), doubt)
+    low, high = least.means(length), most.means(length)
+    by_waits = _predictions_by_waits(changes, times, ranks, cuts)
+    share = estimate_of["staleness"]
+    fresh = Estimate(1 - share.value, share.error, share.replications, share.confidence, share.doubt, -share.skew)
+    unbounded = {
+        "missing_updates": NOTE_UNSEEN,
+        "staleness_age": NOTE_UNDATED,
+        "lag": NOTE_UNDATED if low["staleness"] else NOTE_NEVER_STALE,
+    }
+    if visits.complete:
+        low["lag"] = high["lag"] = estimate_of["lag"].value
+    else:
+        low["lag"] = low["staleness_age"] / high["staleness"] if high["staleness"] else math.nan
+        high["lag"] = high["staleness_age"] / low["staleness"] if low["staleness"] else math.inf
+    return [
+        ObservedRow(name, "freshness", fresh, 1 - high["staleness"], 1 - low["staleness"], 1 - by_waits["staleness"]),
+        *(
+            ObservedRow(
+                name, metric, estimate_of[metric], low[metric], high[metric], by_waits.get(metric, math.nan),
+                "" if math.isfinite(high[metric]) else unbounded[metric],
+            )
+            for metric in ("staleness_age", "lag", "missing_updates")
+        ),
+    ]  # fmt: skip
+
+
+def _predictions_by_waits(changes: Floats, times: Floats, ranks: Ints, cuts: Floats) -> dict[str, float]:
+    """Return the predictions from how long the updates waited for the replica, by metric."""
     highest = np.maximum.accumulate(ranks)
     place = np.searchsorted(highest, np.arange(1, changes.size + 1), side="left")
-    came = np.append(times, np.inf)[place]
-    inside = (changes >= cuts[0]) & (came <= cuts[-1])
+    arrivals = np.append(times, np.inf)[place]
+    inside = (changes >= cuts[0]) & (arrivals <= cuts[-1])
     if np.unique(changes[inside]).size < 3:
-        return {}
-    return by_waits(Empirical(np.diff(np.unique(changes[inside]))), np.maximum(came - changes, 0.0)[inside])
+        return {"staleness": math.nan}
+    return predictions_by_waits(
+        Empirical(np.diff(np.unique(changes[inside]))), np.maximum(arrivals - changes, 0.0)[inside]
+    )
 
 
-def _of_clients(ask: int, paths: dict[str, tuple[Floats, Steps]], stale: dict[str, float], cuts: Floats) -> ObservedRow:
-    """Freshness of clients who ask so many of the replicas, drawn anew every time; least and most are not told."""
-    ends = np.unique(np.concatenate([cuts, *(one for late, (times, _) in paths.values() for one in (late, times))]))
-    ends = ends[(ends >= cuts[0]) & (ends <= cuts[-1])]
-    a, lengths = ends[:-1], np.diff(ends)
-    behind = np.zeros(a.size, dtype=np.int64)
-    for late, (times, ranks) in paths.values():
-        has = ranks[np.searchsorted(times, a, side="right") - 1]
-        behind += np.searchsorted(late, a, side="right") > has
-    chosen = math.comb(len(paths), ask)
-    none = np.array([math.comb(j, ask) / chosen for j in range(len(paths) + 1)])
-    amounts = _batches((1 - none[behind]) * lengths, a, cuts)
-    found = estimates(amounts, amounts, amounts, np.diff(cuts), "")["staleness"]
-    together = 1 - _symmetric(list(stale.values()), ask) / chosen
-    return ObservedRow(f"clients who ask {ask}", "freshness", found, math.nan, math.nan, together)
+def _client_row(ask: int, cases: Cases, replicas: list[Estimate], cuts: Floats) -> ObservedRow:
+    """Return the freshness of clients who ask so many of the replicas, drawn anew every time."""
+    choices = math.comb(len(replicas), ask)
+    all_stale = np.array([math.comb(stale_count, ask) / choices for stale_count in range(len(replicas) + 1)])
+
+    def fresh(case: Case) -> Floats:
+        """Return, between cuts, the time in which such a client would get a fresh answer."""
+        a, b = _stretches([case.source.times, *(copy.times for copy in case.copies.values())], cuts)
+        source_version = case.source.at(a)
+        stale_count = sum(np.asarray(source_version > copy.at(a), dtype=np.int64) for copy in case.copies.values())
+        return _batches((1 - all_stale[stale_count]) * (b - a), a, cuts)
+
+    measured = fresh(cases.measured)
+    doubt = next((estimate.doubt for estimate in replicas if estimate.doubt), "")
+    freshness = estimates(measured, measured, measured, np.diff(cuts), doubt)["staleness"]
+    # Where replicas are most stale, clients get something fresh least often.
+    low, high = (float(fresh(case).sum() / (cuts[-1] - cuts[0])) for case in (cases.most, cases.least))
+    if_independent = 1 - _symmetric([1 - estimate.value for estimate in replicas], ask) / choices
+    return ObservedRow(f"clients who ask {ask}", "freshness", freshness, low, high, if_independent)
 
 
 def _symmetric(values: Sequence[float], k: int) -> float:
-    """The sum over all choices of k of their products."""
+    """Return the sum, over all choices of k values, of their products."""
     sums = [1.0] + [0.0] * k
     for value in values:
         for j in range(k, 0, -1):

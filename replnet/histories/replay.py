@@ -1,4 +1,4 @@
-"""What a replica had at every instant, from two recorded histories, exactly.
+"""Replay of two recorded histories: how stale a replica was at every instant, exactly.
 
 A download at d brings every update up to and including d. At t the copy is the one
 of the last download d, stale since the first update f in (d, t], and misses all
@@ -17,39 +17,43 @@ statistic as large as the one seen is the chance of that under independent ages 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from replnet.laws.law import Floats
 
-Statistic = Callable[[Floats, Floats, float, float], float]  # of updates and downloads over a window
+# A function of updates, downloads, and the start and the end of a window, that returns a number or an array.
+Statistic = Callable[[Floats, Floats, float, float], Any]
 
 TURNS = 199
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are compared
 
 
 def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[float, float, float]:
-    """(1), (2) and (3) over [start, end], which begins at or after the first download."""
+    """Return (1), (2) and (3) over [start, end], which begins at or after the first download."""
     first = int(np.searchsorted(downloads, start, side="right")) - 1
     assert first >= 0, "no copy at the start"
     assert end > start
-    made = downloads[first : np.searchsorted(downloads, end, side="left")]
-    until = np.append(made[1:], end)
-    since = np.append(updates, np.inf)[np.searchsorted(updates, made, side="right")]
+    downloads_made = downloads[first : np.searchsorted(downloads, end, side="left")]
+    until = np.append(downloads_made[1:], end)
+    since = np.append(updates, np.inf)[np.searchsorted(updates, downloads_made, side="right")]
     late = since < until
     until, since = until[late], since[late]
     begins = np.maximum(since, start)
     stale = until - begins
     # The copy there was at the start may have been stale before; that part of its age is still felt.
     ages = stale * (until - since + begins - since) / 2
-    missed = updates[np.searchsorted(updates, made[0], side="right") : np.searchsorted(updates, end, side="left")]
+    missed = updates[
+        np.searchsorted(updates, downloads_made[0], side="right") : np.searchsorted(updates, end, side="left")
+    ]
     caught = np.append(downloads, np.inf)[np.searchsorted(downloads, missed, side="left")]
     missing = np.maximum(np.minimum(caught, end) - np.maximum(missed, start), 0.0)
     return float(stale.sum()), float(ages.sum()), float(missing.sum())
 
 
 def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Floats:
-    """From every update in [start, end] to the download that brought it; those that none brought by `end` are left out.
+    """Return the time from each update in [start, end] to the download that brought it, if one did by `end`.
 
     An update always makes the next poll one that finds a change. So these are what was left of a polling interval
     when updates came, even where polls that found nothing were not recorded.
@@ -59,25 +63,25 @@ def waits(updates: Floats, downloads: Floats, start: float, end: float) -> Float
     return (caught - inside)[caught <= end]
 
 
-def empty(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """How many intervals between downloads in the window saw no update."""
+def count_empty_intervals(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """Return how many intervals between downloads in the window saw no update."""
     inside = downloads[(downloads >= start) & (downloads <= end)]
     return float(np.count_nonzero(np.diff(np.searchsorted(updates, inside, side="right")) == 0))
 
 
 def _stretches(cuts: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Where the stretches of the window begin and end that ascending `cuts` divide it into."""
+    """Return the begins and the ends of the stretches into which ascending `cuts` divide the window."""
     inside = cuts[(cuts > start) & (cuts < end)]
     return np.append(start, inside), np.append(inside, end)
 
 
 def _last(times: Floats, at: Floats) -> Floats:
-    """The last of `times` at or before every instant."""
+    """Return the last of `times` at or before each instant."""
     return times[np.searchsorted(times, at, side="right") - 1]
 
 
 def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: Floats, y: Floats) -> Floats:
-    """The share of [start, end] in which A_D <= x[i] and A_U <= y[j], exactly; both histories begin by `start`."""
+    """Return the share of [start, end] in which A_D <= x[i] and A_U <= y[j]; both histories begin by `start`."""
     low, high = _stretches(np.union1d(updates, downloads), start, end)
     last_update, last_download = _last(updates, low), _last(downloads, low)
     shares = np.empty((x.size, y.size))
@@ -89,7 +93,7 @@ def age_shares(updates: Floats, downloads: Floats, start: float, end: float, x: 
 
 
 def age_quantiles(times: Floats, start: float, end: float) -> Floats:
-    """Quantiles at LEVELS of the age of one history over the window, where its tail is a polygon."""
+    """Return the quantiles at LEVELS of the age of one history over the window, exactly, as its tail is a polygon."""
     low, high = _stretches(times, start, end)
     last = _last(times, low)
     ends = np.sort(np.concatenate([low - last, high - last]))
@@ -99,32 +103,32 @@ def age_quantiles(times: Floats, start: float, end: float) -> Floats:
 
 
 def _sums_below(points: Floats, x: Floats) -> Floats:
-    """Sum of (x - point)+ at every x."""
+    """Return the sum over points of (x - point)+, at every x."""
     count = np.searchsorted(points, x, side="right")
     return np.asarray(count * x - np.append(0.0, np.cumsum(points))[count])
 
 
 def _joint_ages(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """`age_shares` at the quantiles of both ages and at infinity, and the quantiles of A_D."""
+    """Return `age_shares` at the quantiles of both ages and at infinity, and the quantiles of A_D."""
     x, y = age_quantiles(downloads, start, end), age_quantiles(updates, start, end)
     return age_shares(updates, downloads, start, end, np.append(x, np.inf), np.append(y, np.inf)), x
 
 
-def dependence(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """The largest difference between P(A_D <= x, A_U <= y) and the product of their shares (Staleness eq. 30)."""
+def age_dependence(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """Return the largest difference between P(A_D <= x, A_U <= y) and the product of both (Staleness eq. 30)."""
     joint, _ = _joint_ages(updates, downloads, start, end)
     return float(np.abs(joint[:-1, :-1] - joint[:-1, -1:] * joint[-1:, :-1]).max())
 
 
-def conditional(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """P(A_D <= x | A_U in a class) with x at LEVELS of A_D, a column for each class of A_U between LEVELS; and x."""
+def conditional_age_shares(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    """Return P(A_D <= x | A_U in a class), by x at LEVELS of A_D and class of A_U, and the x."""
     joint, x = _joint_ages(updates, downloads, start, end)
     classes = np.diff(joint, axis=1, prepend=0.0)
     return np.asarray(classes[:-1] / classes[-1]), x
 
 
-def not_asta(updates: Floats, downloads: Floats, start: float, end: float) -> float:
-    """The largest difference at LEVELS between the ages of downloads that updates see and those that time sees."""
+def time_average_gap(updates: Floats, downloads: Floats, start: float, end: float) -> float:
+    """Return the largest difference, at LEVELS, between ages of downloads as updates see them and as time does."""
     x = age_quantiles(downloads, start, end)
     inside = updates[(updates > start) & (updates < end)]
     seen = inside - downloads[np.searchsorted(downloads, inside, side="left") - 1]
@@ -132,17 +136,17 @@ def not_asta(updates: Floats, downloads: Floats, start: float, end: float) -> fl
     return float(np.abs(shares - LEVELS).max())
 
 
-def turned(
+def statistics_of_turns(
     statistic: Statistic, updates: Floats, downloads: Floats, start: float, end: float, rng: np.random.Generator
-) -> tuple[float, Floats]:
-    """(4): the statistic as it is on the circle, and with the downloads turned at random."""
+) -> tuple[Any, Floats]:
+    """Return a statistic of the two histories on the circle of (4), and with the downloads turned at random."""
     length = end - start
     around = updates[(updates >= start) & (updates < end)]
     around = np.concatenate([around - length, around])
-    own = downloads[(downloads >= start) & (downloads < end)] - start
+    downloads_in_window = downloads[(downloads >= start) & (downloads < end)] - start
 
-    def at(shift: float) -> float:
-        moved = np.sort((own + shift) % length) + start
-        return statistic(around, np.concatenate([moved - length, moved]), start, end)
+    def at(shift: float) -> Any:
+        turned_downloads = np.sort((downloads_in_window + shift) % length) + start
+        return statistic(around, np.concatenate([turned_downloads - length, turned_downloads]), start, end)
 
     return at(0.0), np.array([at(shift) for shift in rng.uniform(0, length, TURNS)])

@@ -1,4 +1,4 @@
-"""What one recorded history says: its laws, tail, correlation and rhythm, and the price of the Poisson formula.
+"""One recorded history: its laws, tail, correlation and rhythm, and the price of the Poisson formula.
 
 The price is that of Staleness VI-B, Fig. 9(d), 10. A replica downloads every T, at rate
 lambda = 1 / T. With mu the rate of the updates, the staleness is
@@ -9,7 +9,7 @@ lambda = 1 / T. With mu the rate of the updates, the staleness is
 
 (1) depends on the phase of the first download, so it is replayed for PHASES of them.
 The mean over all phases is (2) but for the ends of the record, as an even phase makes
-the ages independent; what one phase is off by is what phase-lock, rhythm and drift do.
+the ages independent; what one phase is off by is due to phase-lock, rhythm and drift.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from replnet.ages.information_age import direct
 from replnet.ages.roots import rate_for
-from replnet.histories.audit import Check, alone
+from replnet.histories.assumptions import Check, check_history
 from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
 from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
 from replnet.histories.replay import replay
-from replnet.histories.trace_import import Recorded, recorded
+from replnet.histories.trace_import import HistorySource, history_of
 from replnet.laws import Constant, Empirical, Exponential, Law
 from replnet.laws.law import Floats
 
@@ -36,17 +36,17 @@ Row = dict[str, float]
 
 LAGS = 200
 PHASES = 16
-WIDEST = 30.0  # either side of the update rate
-RATES = 13  # of downloads, for which staleness is told
-FEWEST = 10  # downloads in a record, at the lowest rate
-CLOSE = 1e-3  # relative, of a rate found by replaying
+RATE_REACH = 30.0  # from the update rate divided by it to the update rate times it
+RATE_COUNT = 13  # rates of downloads in the curve
+FEWEST_DOWNLOADS = 10  # in a record, at the lowest rate
+RATE_TOLERANCE = 1e-3  # relative, of a rate by replay
 TARGETS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TraceFit:
-    """One history, looked at from all sides."""
+    """Everything about one history: its laws, tail, correlation and rhythm, and the price of the Poisson formula."""
 
     history: History
     fits: list[Fit]  # the best first; it and the exponential have a p-value
@@ -61,17 +61,19 @@ class TraceFit:
     needs: list[Row]
 
 
-def fit(history: Recorded, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
-    """The laws of the intervals of a history, a file or times, and what they leave out.
+def fit(history: HistorySource, targets: Iterable[float] = TARGETS, seed: int = 1) -> TraceFit:
+    """Fit laws to the intervals of a history, a file or times, and describe what laws leave out.
+
+    `targets` are stalenesses for which the needed rates of downloads are computed; `seed` is that of resampling.
 
     >>> import numpy as np
-    >>> found = rn.fit(np.random.default_rng(1).exponential(2.0, 1000).cumsum())
-    >>> found.history.times.size, len(found.fits) > 5
+    >>> result = rn.fit(np.random.default_rng(1).exponential(2.0, 1000).cumsum())
+    >>> result.history.times.size, len(result.fits) > 5
     (1000, True)
     """
-    history = recorded(history)
+    history = history_of(history)
     gaps, rng = history.intervals, np.random.default_rng(seed)
-    asked = needs(history, targets)  # first, as it refuses targets
+    rates_for_targets = needed_rates(history, targets)  # first, as it refuses targets
     try:
         (fits, left_out), sample = fit_laws(gaps), Sample.of(gaps, resolution(history.times))
     except ValueError as error:
@@ -87,50 +89,52 @@ def fit(history: Recorded, targets: Iterable[float] = TARGETS, seed: int = 1) ->
         correlation_exponent=decay(rho, gaps.size),
         hours=hourly(history.times) if history.dated else None,
         beat=beat(gaps),
-        checks=list(alone("updates", np.unique(history.times), history.dated, rng)),
-        staleness=curve(history),
-        needs=asked,
+        checks=list(check_history("updates", np.unique(history.times), history.dated, rng)),
+        staleness=staleness_curve(history),
+        needs=rates_for_targets,
     )
 
 
-def curve(updates: History, rates: Iterable[float] | None = None) -> list[Row]:
-    """Staleness by (1), its best and its worst phase, by (2) and by (3), over rates of constant downloads.
+def staleness_curve(updates: History, rates: Iterable[float] | None = None) -> list[Row]:
+    """Return a row for each rate of constant downloads: staleness by (1), its best and worst phase, by (2) and by (3).
 
     Unless given, rates spread evenly in logarithms about the update rate, as far down as the record is long.
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
     if rates is None:
-        lowest = max(updates.rate / WIDEST, FEWEST / (updates.end - updates.start))
-        rates = np.geomspace(lowest, updates.rate * WIDEST, RATES).tolist()
-    found = []
+        lowest = max(updates.rate / RATE_REACH, FEWEST_DOWNLOADS / (updates.end - updates.start))
+        rates = np.geomspace(lowest, updates.rate * RATE_REACH, RATE_COUNT).tolist()
+    rows = []
     for rate in rates:
-        shares = replays(updates, rate)
+        shares = staleness_by_phase(updates, rate)
         measured = {"measured": float(shares.mean()), "low": float(shares.min()), "high": float(shares.max())}
-        found.append({"rate": rate, **measured, "empirical": _stale(rate, empirical), "poisson": _stale(rate, poisson)})
-    return found
+        rows.append(
+            {"rate": rate, **measured, "empirical": _staleness(rate, empirical), "poisson": _staleness(rate, poisson)}
+        )
+    return rows
 
 
-def needs(updates: History, targets: Iterable[float] = TARGETS) -> list[Row]:
-    """The rates of constant downloads that (1), (2) and (3) say keep a copy stale for at most a `target` of the time.
+def needed_rates(updates: History, targets: Iterable[float] = TARGETS) -> list[Row]:
+    """Return a row for each target: the rates of constant downloads at which (1), (2) and (3) give that staleness.
 
-    And the `waste`: how many times too many downloads the Poisson formula asks for.
+    The `waste` is how many times too many downloads the Poisson formula asks for.
     """
     empirical, poisson = Empirical(updates.intervals), Exponential(rate=updates.rate)
-    found = []
+    rows = []
     for target in targets:
         if not 0 < target < 1:
             raise ValueError(f"target: {target:g} is no staleness to aim at (above 0 and below 1)")
         by_record, by_poisson = (
-            rate_for(1 - target, lambda rate, law=law: 1 - _stale(rate, law), start=updates.rate)  # type: ignore[misc]
+            rate_for(1 - target, lambda rate, law=law: 1 - _staleness(rate, law), start=updates.rate)  # type: ignore[misc]
             for law in (empirical, poisson)
         )
-        asked = {"measured": _replayed_rate(updates, target), "empirical": by_record, "poisson": by_poisson}
-        found.append({"target": target, **asked, "waste": by_poisson / by_record})
-    return found
+        rates = {"measured": _rate_by_replay(updates, target), "empirical": by_record, "poisson": by_poisson}
+        rows.append({"target": target, **rates, "waste": by_poisson / by_record})
+    return rows
 
 
-def replays(updates: History, rate: float) -> Floats:
-    """(1) for every phase."""
+def staleness_by_phase(updates: History, rate: float) -> Floats:
+    """Return the staleness (1) for every phase of the first download."""
     period, length = 1 / rate, updates.end - updates.start
     every = np.asarray(updates.start + period * np.arange(-1, math.ceil(length / period) + 1), dtype=float)
     stale = [
@@ -139,11 +143,12 @@ def replays(updates: History, rate: float) -> Floats:
     return np.array(stale) / length
 
 
-def _replayed_rate(updates: History, target: float) -> float:
-    """By doubling and halving from the update rate; NaN where it lies beyond what the record can tell."""
+def _rate_by_replay(updates: History, target: float) -> float:
+    """Return the rate of downloads at which (1) is the target; NaN if the record is too short to tell."""
 
     def stale(rate: float) -> float:
-        return float(replays(updates, rate).mean())
+        """Return the staleness (1), averaged over phases."""
+        return float(staleness_by_phase(updates, rate).mean())
 
     low = high = updates.rate
     lowest, highest = 2 / (updates.end - updates.start), updates.rate * 1e3
@@ -155,11 +160,12 @@ def _replayed_rate(updates: History, target: float) -> float:
         low, high = high, high * 2
         if high > highest:
             return math.nan
-    while high > low * (1 + CLOSE):
+    while high > low * (1 + RATE_TOLERANCE):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if stale(middle) > target else (low, middle)
     return high
 
 
-def _stale(rate: float, law: Law) -> float:
+def _staleness(rate: float, law: Law) -> float:
+    """Return the staleness under constant downloads if updates are a renewal process of this law."""
     return 1 - direct(Constant(rate=rate)).freshness(law).value

@@ -1,4 +1,4 @@
-"""Event times from what records them, as the plain CSV that `trace(file=...)` and `replnet audit` read.
+"""Event times, read from what records them, as the plain CSV that `trace(file=...)` and `replnet audit` read.
 
 Sources: CSV, text or Parquet with a column of times; JSON, as a list of times, of objects
 with one, or as MediaWiki's API answers; MediaWiki's XML dumps; and the history of a path in
@@ -36,11 +36,12 @@ from numpy.typing import ArrayLike
 
 from replnet.histories.history import History
 from replnet.laws.law import Floats
-from replnet.laws.trace import TIME_COLUMNS, read_times
+from replnet.laws.trace import TIME_COLUMNS, date_unit, read_times
 from replnet.text.errors import FieldError
+from replnet.text.units import convert_times
 
-KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # of the caller's environment
-HARMLESS = {
+VARIABLES_KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # from the caller's environment
+SAFE_ENVIRONMENT = {
     "LC_ALL": "C",
     "GIT_ALLOW_PROTOCOL": "",  # none
     "GIT_NO_LAZY_FETCH": "1",
@@ -49,82 +50,84 @@ HARMLESS = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_PAGER": "cat",
 }
-UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
-INCOMPLETE = ("bad object", "bad tree object", "unable to read", "could not read", "failed to traverse")
+NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
+INCOMPLETE_MESSAGES = ("bad object", "bad tree object", "unable to read", "could not read", "failed to traverse")
 
 
 def commit_times(repository: Path, path: str) -> list[int]:
-    """Committer dates of what changed `path` on the branch that is checked out, in seconds since 1970, latest first.
+    """Return the committer dates of the commits that changed `path`, in seconds since 1970, latest first.
 
-    A side branch counts once, when it was merged.
+    They are those on the branch that is checked out; a side branch counts once, when it was merged.
     """
     # Git starts no program for these two questions, and reads no object.
-    where = _git(
+    answer = _git(
         repository, {}, "rev-parse", "--path-format=absolute", "--show-object-format",
         "--git-path", "objects", "--git-path", "shallow", "--show-cdup",
     )  # fmt: skip
-    form, objects, shallow, *up = where.removesuffix("\n").split("\n")
+    form, objects, shallow, *up = answer.removesuffix("\n").split("\n")
     if len(up) > 1:
         raise FieldError(str(repository), "lies in a folder whose name has a line break", "a folder with a plain name")
     head = _git(repository, {}, "rev-parse", "--quiet", "--verify", "HEAD", silent="does not have any commits")
     with TemporaryDirectory(prefix="replnet-git-") as scratch:
-        own = Path(scratch) / "empty.git"
-        _git(repository, UNCONFIGURED, "init", "-q", "--bare", "--template=", f"--object-format={form}", str(own))
+        empty = Path(scratch) / "empty.git"
+        _git(repository, NO_CONFIGURATION, "init", "-q", "--bare", "--template=", f"--object-format={form}", str(empty))
         if Path(shallow).is_file():
             # Where a shallow clone ends, its first commit is one that has no parents.
-            shutil.copyfile(shallow, own / "shallow")
+            shutil.copyfile(shallow, empty / "shallow")
         top = repository.joinpath(*up).resolve()  # of the work tree, or the folder itself where there is none
-        ours = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(top), "GIT_OBJECT_DIRECTORY": objects}
-        said = _git(
-            repository, UNCONFIGURED | ours, "--literal-pathspecs", "log", "--first-parent", "--format=%ct",
+        ours = {"GIT_DIR": str(empty), "GIT_WORK_TREE": str(top), "GIT_OBJECT_DIRECTORY": objects}
+        log = _git(
+            repository, NO_CONFIGURATION | ours, "--literal-pathspecs", "log", "--first-parent", "--format=%ct",
             "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", head.strip(), "--", path,
         )  # fmt: skip
-    return [int(stamp) for stamp in said.split()]
+    return [int(stamp) for stamp in log.split()]
 
 
-def _git(repository: Path, more: dict[str, str], *arguments: str, silent: str = "") -> str:
-    """What git prints; `silent` says what is wrong where it fails without a word."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in KEPT}
+def _git(repository: Path, variables: dict[str, str], *arguments: str, silent: str = "") -> str:
+    """Run git, and return what it prints; raise a FieldError if it fails, with `silent` if git itself says nothing."""
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in VARIABLES_KEPT
+    }
     command = ["git", "-C", str(repository), "-c", "protocol.allow=never", "-c", "core.fsmonitor=false", *arguments]
     try:
         run = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False, stdin=subprocess.DEVNULL,
-            env={**kept, **HARMLESS, **more},
+            env={**environment, **SAFE_ENVIRONMENT, **variables},
         )  # fmt: skip
     except FileNotFoundError:
         raise FieldError(str(repository), "git is not installed", "git on the PATH") from None
     if run.returncode:
-        said = (run.stderr.strip().splitlines() or [silent or f"git ended with {run.returncode}"])[0]
-        said, right = said.removeprefix("fatal: ").removeprefix("error: "), "a git repository with commits"
-        if any(words in said.lower() for words in INCOMPLETE):
-            said = f"lacks objects that its commits name: {said}"
+        wrong = (run.stderr.strip().splitlines() or [silent or f"git ended with {run.returncode}"])[0]
+        wrong, right = wrong.removeprefix("fatal: ").removeprefix("error: "), "a git repository with commits"
+        if any(words in wrong.lower() for words in INCOMPLETE_MESSAGES):
+            wrong = f"lacks objects that its commits name: {wrong}"
             right = (
                 "a complete clone: nothing is fetched for one that is partial, which `git fetch --refetch` makes whole"
             )
-        raise FieldError(str(repository), said, right)
+        raise FieldError(str(repository), wrong, right)
     return run.stdout
 
 
-Entry = tuple[str, object]  # where it stands, and the time as it is written there
+Entry = tuple[str, object]  # the place in the source, and the time as it is written there
 Page = tuple[str, Sequence[object]]  # title, and the timestamps of its revisions
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-SIZES = (("ns", 1e17), ("us", 1e14), ("ms", 1e11))  # of times since 1970, from 1973 on
+UNIT_SIZES = (("ns", 1e17), ("us", 1e14), ("ms", 1e11))  # of times since 1970, from 1973 on
 KINDS = ("csv", "parquet", "json", "xml", "git")
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".xml": "xml"}
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 API_KEYS = {"query", "batchcomplete", "continue"}
-SHOWN = 5  # titles in a message
+MOST_TITLES_LISTED = 5  # in a message
 
 
 def import_trace(
     source: Path, *, kind: str | None = None, column: str | None = None, unit: str | None = None,
     path: str | None = None, page: str | None = None,
 ) -> tuple[Floats, list[str]]:  # fmt: skip
-    """The events recorded in `source`, whose kind its name tells: times in ascending order, and what was done to them.
+    """Return the times of events recorded in `source`, in ascending order, and notes on what was done to them.
 
-    Times are in seconds, or in the record's own unit. `column` names the times in CSV and Parquet; `path` is a path
-    in a git repository, `page` a title in a dump.
+    Times are in seconds, or in the record's own unit. `kind` is told by the name unless given; `column` names the times
+    in CSV and Parquet; `unit` is that of numbers; `path` is a path in a git repository, `page` a title in a dump.
     """
     if not source.exists():
         raise FieldError(str(source), "does not exist", "a file of event times, or a git repository")
@@ -137,11 +140,11 @@ def import_trace(
     if page is not None and kind not in ("xml", "json"):
         raise FieldError(str(source), "has no pages", "--page TITLE of a MediaWiki export")
     readers: dict[str, Callable[[], Iterable[Entry]]] = {
-        "csv": lambda: _of_csv(source, column),
-        "parquet": lambda: _of_parquet(source, column),
-        "json": lambda: _of_json(source, page),
-        "xml": lambda: _of_dump(source, page),
-        "git": lambda: _of_git(source, str(path)),
+        "csv": lambda: _csv_entries(source, column),
+        "parquet": lambda: _parquet_entries(source, column),
+        "json": lambda: _json_entries(source, page),
+        "xml": lambda: _dump_entries(source, page),
+        "git": lambda: _git_entries(source, str(path)),
     }
     try:
         entries = list(readers[kind]())
@@ -149,28 +152,35 @@ def import_trace(
         raise FieldError(str(source), "is not text", f"one of the kinds {', '.join(KINDS)}") from None
     except OSError as error:
         raise FieldError(str(source), f"cannot be read: {error.strerror or error}", "a readable file") from None
-    return _ordered(str(source), *numbers(str(source), entries, unit))
+    return _sort_times(str(source), *times_of_entries(str(source), entries, unit))
 
 
 def write_times(times: Floats, to: TextIO) -> None:
-    """One column with a header; whole seconds as whole numbers."""
+    """Write times as one column with a header; whole seconds as whole numbers."""
     to.write("timestamp\n")
     to.writelines(f"{time:.0f}\n" if time == math.floor(time) else f"{time!r}\n" for time in times.tolist())
 
 
-Recorded = History | str | Path | ArrayLike
+HistorySource = History | str | Path | ArrayLike
 
 
-def recorded(given: Recorded) -> History:
-    """The history in a file that `import_trace` wrote, or any other that `trace(file=...)` reads; or of these times."""
-    if isinstance(given, History):
-        return given
-    if isinstance(given, str | Path):
-        return History(read_times(Path(given)), str(given))
-    return History(np.sort(np.asarray(given, dtype=float)), "times")
+def history_of(source: HistorySource) -> History:
+    """Return the history in a file that `import_trace` wrote, or that `trace(file=...)` reads; or of these times.
+
+    Dates are in seconds.
+    """
+    if isinstance(source, History):
+        return source
+    if isinstance(source, str | Path):
+        (times, unit), name = read_times(Path(source)), str(source)
+    else:
+        times, name = np.sort(np.asarray(source, dtype=float)), "times"
+        unit = date_unit(times) if times.size else None
+    return History(times if unit is None else convert_times(times, unit, "s"), name)
 
 
 def _kind(source: Path) -> str:
+    """Return the kind of a source, by its name."""
     if source.is_dir():
         return "git"
     endings = [ending.lower() for ending in source.suffixes]
@@ -179,8 +189,8 @@ def _kind(source: Path) -> str:
     return ENDINGS.get(endings[-1] if endings else "", "csv")
 
 
-def numbers(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
-    """All entries as numbers of one unit."""
+def times_of_entries(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Floats, list[str]]:
+    """Return the times of all entries as numbers of one unit, and notes on how they were read."""
     if not entries:
         raise FieldError(source, "has no events", "2 or more")
     values, zones, dates = [], dict[bool, str](), 0
@@ -200,12 +210,13 @@ def numbers(source: str, entries: Sequence[Entry], unit: str | None) -> tuple[Fl
     if unit is not None:
         return times * UNITS[unit], []
     middle = float(np.median(np.abs(times)))
-    guessed = next((name for name, size in SIZES if middle >= size), "s")
-    notes = [] if guessed == "s" else [f"times are taken as {guessed} since 1970, by their size"]
-    return times * UNITS[guessed], notes
+    likely_unit = next((name for name, size in UNIT_SIZES if middle >= size), "s")
+    notes = [] if likely_unit == "s" else [f"times are taken as {likely_unit} since 1970, by their size"]
+    return times * UNITS[likely_unit], notes
 
 
-def _ordered(source: str, times: Floats, notes: list[str]) -> tuple[Floats, list[str]]:
+def _sort_times(source: str, times: Floats, notes: list[str]) -> tuple[Floats, list[str]]:
+    """Return times in ascending order, with a note if they were not, or if some are the same."""
     back = int(np.count_nonzero(np.diff(times) < 0))
     if back and back < times.size - 1 and not np.all(np.diff(times) <= 0):
         notes.append(f"out of order: {back}, sorted")
@@ -220,7 +231,7 @@ def _ordered(source: str, times: Floats, notes: list[str]) -> tuple[Floats, list
 
 
 def read_time(place: str, written: object) -> tuple[float, bool | None]:
-    """A number, or seconds since 1970 and whether the date said its zone."""
+    """Return a number, or the seconds since 1970 of a date, and whether the date says its zone (None for a number)."""
     right = "a number, or an ISO 8601 date such as 2024-05-01T12:00:00Z"
     if isinstance(written, datetime):
         if written != written:  # what pandas has for no time
@@ -245,35 +256,35 @@ def read_time(place: str, written: object) -> tuple[float, bool | None]:
 # Tables
 
 
-def _of_csv(source: Path, column: str | None) -> Iterator[Entry]:
-    """Times in one column; lines that are empty or begin with # do not count."""
+def _csv_entries(source: Path, column: str | None) -> Iterator[Entry]:
+    """Yield the times in one column; lines that are empty or begin with # do not count."""
     with source.open(encoding="utf-8-sig", newline="") as file:
-        kept = ((n, line) for n, line in enumerate(file, 1) if line.strip() and not line.lstrip().startswith("#"))
-        first = next(kept, None)
+        lines = ((n, line) for n, line in enumerate(file, 1) if line.strip() and not line.lstrip().startswith("#"))
+        first = next(lines, None)
         if first is None:
             return
         mark = next((mark for mark in ",;\t" if mark in first[1]), ",")
         names = [name.strip() for name in next(csv.reader([first[1]], delimiter=mark))]
-        at, headed = _column(str(source), names, column)
+        at, headed = _find_column(str(source), names, column)
         if not headed:
             yield f"{source}:{first[0]}", names[at]
-        for n, line in kept:
+        for n, line in lines:
             row = next(csv.reader([line], delimiter=mark))
             if at >= len(row):
                 raise FieldError(f"{source}:{n}", f"has {len(row)} columns", f"at least {at + 1}")
             yield f"{source}:{n}", row[at]
 
 
-def _column(source: str, names: list[str], column: str | None) -> tuple[int, bool]:
-    """Where the times stand, and whether the first line is a header."""
+def _find_column(source: str, names: list[str], column: str | None) -> tuple[int, bool]:
+    """Return the index of the column of times, and whether the first line is a header."""
     if column is not None:
         if column not in names:
             raise FieldError(source, f"has no column {column!r}", "one of " + ", ".join(names))
         return names.index(column), True
     lowered = [name.lower() for name in names]
-    known = next((lowered.index(name) for name in TIME_COLUMNS if name in lowered), None)
-    if known is not None:
-        return known, True
+    index = next((lowered.index(name) for name in TIME_COLUMNS if name in lowered), None)
+    if index is not None:
+        return index, True
     try:
         read_time("", names[0])
     except FieldError:
@@ -282,7 +293,8 @@ def _column(source: str, names: list[str], column: str | None) -> tuple[int, boo
     return 0, False
 
 
-def _of_parquet(source: Path, column: str | None) -> Iterator[Entry]:
+def _parquet_entries(source: Path, column: str | None) -> Iterator[Entry]:
+    """Yield the times in one column."""
     try:
         import pandas as pd
 
@@ -295,13 +307,13 @@ def _of_parquet(source: Path, column: str | None) -> Iterator[Entry]:
     names = [str(name) for name in table.columns]
     if not names:
         raise FieldError(str(source), "has no columns", "a column of times")
-    at, _ = _column(str(source), names, column)
+    at, _ = _find_column(str(source), names, column)
     values = table.iloc[:, at].astype(object).tolist()
     yield from ((f"{source}: row {row}", value) for row, value in enumerate(values, 1))
 
 
-def _of_json(source: Path, page: str | None) -> Iterator[Entry]:
-    """A list of times, of objects with a time, or answers of MediaWiki; or one such per line."""
+def _json_entries(source: Path, page: str | None) -> Iterator[Entry]:
+    """Yield the times in a list of times, of objects with a time, or of answers of MediaWiki; or one such per line."""
     text = source.read_text(encoding="utf-8-sig")
     data: Any
     try:
@@ -314,27 +326,29 @@ def _of_json(source: Path, page: str | None) -> Iterator[Entry]:
         except json.JSONDecodeError:
             raise FieldError(f"{source}:{error.lineno}", f"is not JSON: {error.msg}", "a list of times") from None
     answers = data if isinstance(data, list) else [data]
-    if any(isinstance(one, dict) and API_KEYS & one.keys() for one in answers):
-        yield from _of_api(source, answers, page)
+    if any(isinstance(answer, dict) and API_KEYS & answer.keys() for answer in answers):
+        yield from _api_entries(source, answers, page)
         return
     if page is not None:
         raise FieldError(str(source), "has no pages", "--page TITLE of a MediaWiki export")
     if not isinstance(data, list):
         raise FieldError(str(source), "is not a list", "a list of times, or an answer of MediaWiki's API")
-    for entry, one in enumerate(data, 1):
-        place = f"{source}: entry {entry}"
-        yield place, _member(place, one) if isinstance(one, dict) else one
+    for number, item in enumerate(data, 1):
+        place = f"{source}: entry {number}"
+        yield place, _time_of_object(place, item) if isinstance(item, dict) else item
 
 
-def _member(place: str, one: dict[str, Any]) -> object:
-    lowered = {str(name).lower(): value for name, value in one.items()}
-    known = next((name for name in TIME_COLUMNS if name in lowered), None)
-    if known is None:
+def _time_of_object(place: str, item: dict[str, Any]) -> object:
+    """Return the time in an object of JSON; raise a FieldError if it has none."""
+    lowered = {str(name).lower(): value for name, value in item.items()}
+    name = next((column for column in TIME_COLUMNS if column in lowered), None)
+    if name is None:
         raise FieldError(place, "has no time", "one of the keys " + ", ".join(TIME_COLUMNS))
-    return lowered[known]
+    return lowered[name]
 
 
-def _of_git(repository: Path, path: str) -> Iterator[Entry]:
+def _git_entries(repository: Path, path: str) -> Iterator[Entry]:
+    """Yield the times of the commits that changed a path, in ascending order."""
     if "\0" in path:
         raise FieldError(str(repository), f"{path!r} is not a path", "a path in the repository")
     stamps = commit_times(repository, path)
@@ -347,11 +361,11 @@ def _of_git(repository: Path, path: str) -> Iterator[Entry]:
 # Pages of a MediaWiki
 
 
-def _of_dump(source: Path, page: str | None) -> Iterator[Entry]:
-    """Timestamps of the revisions of `page`, or of the only page there is."""
+def _dump_entries(source: Path, page: str | None) -> Iterator[Entry]:
+    """Yield the timestamps of the revisions of `page`, or of the only page there is."""
     try:
         with OPENERS.get(source.suffix.lower(), Path.open)(source, "rb") as file:
-            revisions = _revisions(source, _pages(file), page)
+            revisions = _revision_entries(source, _pages(file), page)
     except ParseError as error:
         line, column = error.position
         raise FieldError(f"{source}:{line}:{column + 1}", f"is not XML: {error}", "a dump of MediaWiki") from None
@@ -361,7 +375,7 @@ def _of_dump(source: Path, page: str | None) -> Iterator[Entry]:
 
 
 def _pages(file: IO[bytes]) -> Iterator[Page]:
-    """Title and timestamps of every page; elements are dropped as soon as they end, so memory does not grow."""
+    """Yield title and timestamps of every page; elements are dropped as soon as they end, so memory does not grow."""
     path: list[Element] = []
     title, stamps = "", list[object]()
     for event, element in iterparse(file, events=("start", "end")):
@@ -382,48 +396,49 @@ def _pages(file: IO[bytes]) -> Iterator[Page]:
 
 
 def _name(element: Element) -> str:
-    """Without the namespace, which differs from version to version."""
+    """Return the name of an element without its namespace, which differs from version to version."""
     return str(element.tag).rpartition("}")[2]
 
 
-def _of_api(source: Path, answers: list[Any], page: str | None) -> list[Entry]:
-    """The revisions of a page in answers to prop=revisions, of either format version."""
+def _api_entries(source: Path, answers: list[Any], page: str | None) -> list[Entry]:
+    """Return the times of the revisions of a page in answers to prop=revisions, of either format version."""
     pages: dict[str, list[object]] = {}
     for answer in answers:
         query = answer.get("query") if isinstance(answer, dict) else None
-        listed = query.get("pages", []) if isinstance(query, dict) else []
-        for one in listed.values() if isinstance(listed, dict) else listed:
-            stamps = pages.setdefault(str(one.get("title", one.get("pageid"))), [])
-            for revision in one.get("revisions", []):
+        page_list = query.get("pages", []) if isinstance(query, dict) else []
+        for page_data in page_list.values() if isinstance(page_list, dict) else page_list:
+            stamps = pages.setdefault(str(page_data.get("title", page_data.get("pageid"))), [])
+            for revision in page_data.get("revisions", []):
                 if "timestamp" not in revision:
-                    wrong = f"revision {len(stamps) + 1} of {one.get('title')!r} has no timestamp"
+                    wrong = f"revision {len(stamps) + 1} of {page_data.get('title')!r} has no timestamp"
                     raise FieldError(str(source), wrong, "answers to rvprop=timestamp")
                 stamps.append(revision["timestamp"])
     if page is not None and page not in pages:
-        raise _no_page(source, page, list(pages)[:SHOWN])
-    return _revisions(source, pages.items(), page)
+        raise _no_page(source, page, list(pages)[:MOST_TITLES_LISTED])
+    return _revision_entries(source, pages.items(), page)
 
 
-def _revisions(source: Path, pages: Iterable[Page], page: str | None) -> list[Entry]:
-    """The revisions of `page`, or of the only one; pages behind it are not asked for."""
-    kept: Page | None = None
-    others = deque[str](maxlen=SHOWN)
+def _revision_entries(source: Path, pages: Iterable[Page], page: str | None) -> list[Entry]:
+    """Return the times of the revisions of `page`, or of the only page; pages after it are not read."""
+    chosen: Page | None = None
+    others = deque[str](maxlen=MOST_TITLES_LISTED)
     for title, stamps in pages:
         if page is not None and title != page:
             others.append(title)
             continue
-        if kept is not None:
-            wrong = f"holds several pages, such as {kept[0]!r} and {title!r}"
+        if chosen is not None:
+            wrong = f"holds several pages, such as {chosen[0]!r} and {title!r}"
             raise FieldError(str(source), wrong, "one of them by --page")
-        kept = title, stamps
+        chosen = title, stamps
         if page is not None:
             break
-    if kept is None:
+    if chosen is None:
         raise _no_page(source, page, others)
-    return [(f"{source}: revision {place}", stamp) for place, stamp in enumerate(kept[1], 1)]
+    return [(f"{source}: revision {place}", stamp) for place, stamp in enumerate(chosen[1], 1)]
 
 
 def _no_page(source: Path, page: str | None, others: Iterable[str]) -> FieldError:
-    there = ", ".join(map(repr, others))
-    right = f"there is {there}" if there else "a dump or an answer with revisions"
+    """Return the error that there is no such page, with titles of others."""
+    titles = ", ".join(map(repr, others))
+    right = f"there is {titles}" if titles else "a dump or an answer with revisions"
     return FieldError(str(source), f"has no page{'' if page is None else f' {page!r}'}", right)

@@ -1,19 +1,19 @@
-"""Interval laws: what they are, how they are written, their ages, and processes of such intervals.
+"""Interval laws: their formulas, how they are written, their ages, and processes of such intervals.
 
 In it:
 
-    law        what every interval law knows, and how families of them are written
+    law        the interface of interval laws, and how families of them are declared
     families   the families with closed forms for nearly everything, the age included
-    shapes     families with a shape: Weibull, gamma, lognormal
+    shapes     families with a shape parameter: Weibull, gamma, lognormal
     discrete   laws on finitely many values: a lattice, the intervals of a record, and their ages
     inversion  from an exponential to the interval, for laws without a formula: by search, or from a table
-    numeric    the age of any law, and the quadrature that it needs
+    numeric    the age of any law, by quadrature
     scipy_law  any continuous distribution of scipy.stats that is a law of intervals
     trace      recorded event times from a file: plain numbers, one to a line, or a column of CSV
     text       the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
     fields     types of the fields of specifications and formulas: laws, numbers, lists of them
-    guarded    laws that others wrote: examined before they come in, and guarded for as long as they are asked
-    processes  from laws to instants: streams of chance, processes in equilibrium, intervals that depend on one another
+    guarded    laws that others wrote: examined before use, and checked at every answer
+    processes  from laws to instants: random streams, stationary processes, intervals that depend on one another
 """
 
 from replnet.laws.discrete import Empirical, Lattice

@@ -24,32 +24,35 @@ from numpy.typing import ArrayLike
 
 from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Age
-from replnet.text.errors import LARGEST, SMALLEST, FieldError, many
-from replnet.text.grammar import listed, number
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, field_name, many
+from replnet.text.grammar import list_text, number
+from replnet.text.units import convert_times
 
 MOST_BREAKS = 256
-CROWDED = 4  # values in one cell of the index beyond which bisection is quicker
-FINEST = 10**6  # lattices finer than a millionth of the longest interval count as none
+MOST_PER_CELL = 4  # values in a cell of the index: with more, bisection is quicker
+LARGEST_DENOMINATOR = 10**6  # of steps: finer than a millionth of the longest interval is no lattice
 MOST_FRACTIONS = 10_000
-SHORT = 200  # intervals that are printed in full
+LONGEST_PRINTED = 200  # intervals: longer lists are only described
 
 
 class Discrete(Law):
-    """A law on finitely many values, in ascending order, by their weights.
+    """A law on finitely many values, in ascending order, each with a weight.
 
-    Element i of the sums of (1) and (2) is over values from i on (`beyond`), or over those before i.
+    Element i of the sums in (1) and (2) is over values from i on (`beyond`), or over those before i (`before`).
     """
 
     values: Floats
     weights: Floats
 
-    def _hold(self, values: ArrayLike, weights: ArrayLike) -> None:
+    def _set_values(self, values: ArrayLike, weights: ArrayLike) -> None:
+        """Set the values and weights of a new law."""
         self._set(values=np.asarray(values, dtype=float), weights=np.asarray(weights, dtype=float))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Discrete)
             and type(other) is type(self)
+            and other.unit == self.unit
             and np.array_equal(self.values, other.values)
             and np.array_equal(self.weights, other.weights)
         )
@@ -59,35 +62,42 @@ class Discrete(Law):
 
     @cached_property
     def count_beyond(self) -> Floats:
-        return _from(self.weights)
+        """Sums of weights from each value on."""
+        return _sums_from(self.weights)
 
     @cached_property
     def count_before(self) -> Floats:
-        return _up_to(self.weights)
+        """Sums of weights before each value."""
+        return _sums_before(self.weights)
 
     @cached_property
     def sum_beyond(self) -> Floats:
-        return _from(self.weights * self.values)
+        """Sums of weight times value from each value on."""
+        return _sums_from(self.weights * self.values)
 
     @cached_property
     def sum_before(self) -> Floats:
-        return _up_to(self.weights * self.values)
+        """Sums of weight times value before each value."""
+        return _sums_before(self.weights * self.values)
 
     @cached_property
     def squares_beyond(self) -> Floats:
-        return _from(self.weights * self.values**2)
+        """Sums of weight times squared value from each value on."""
+        return _sums_from(self.weights * self.values**2)
 
     @cached_property
     def squares_before(self) -> Floats:
-        return _up_to(self.weights * self.values**2)
+        """Sums of weight times squared value before each value."""
+        return _sums_before(self.weights * self.values**2)
 
     @cached_property
     def cubes(self) -> float:
-        return float(_from(self.weights * self.values**3)[0])
+        """The sum of weight times cubed value, over all values."""
+        return float(_sums_from(self.weights * self.values**3)[0])
 
     @property
     def total(self) -> float:
-        """W of (1)."""
+        """The sum W of all weights in (1)."""
         return float(self.count_beyond[0])
 
     @property
@@ -105,7 +115,7 @@ class Discrete(Law):
         return self.count_before[self.above(x)] / self.total
 
     def above(self, x: Array) -> Array:
-        """The number of the first value above x."""
+        """Return the index of the first value above x."""
         return np.searchsorted(self.values, x, side="right")
 
     def isf(self, q: Array) -> Array:
@@ -116,27 +126,27 @@ class Discrete(Law):
 
     @cached_property
     def hazards(self) -> Floats:
-        """-log tail at each value; infinite at the last."""
-        before, beyond = self.count_before[1:] / self.total, self.count_beyond[1:] / self.total
+        """The hazard -log tail at each value; infinite at the last."""
+        cdf, tail = self.count_before[1:] / self.total, self.count_beyond[1:] / self.total
         with np.errstate(divide="ignore"):
-            return np.where(before < 0.5, -np.log1p(-np.minimum(before, 0.5)), -np.log(beyond))
+            return np.where(cdf < 0.5, -np.log1p(-np.minimum(cdf, 0.5)), -np.log(tail))
 
     @cached_property
-    def _index(self) -> Ints | None:
-        """For cells of equal probability, the first value whose hazard reaches the cell; None if cells are crowded."""
+    def _first_in_cell(self) -> Ints | None:
+        """The first value whose hazard reaches each of many cells of equal probability; None if cells are crowded."""
         cells = 4 * self.values.size
         first = np.searchsorted(self.hazards, -np.log1p(-np.arange(cells) / cells))
-        return first if np.diff(first).max(initial=0) <= CROWDED else None
+        return first if np.diff(first).max(initial=0) <= MOST_PER_CELL else None
 
     def _place(self, e: Floats) -> Ints:
-        """The number of the first value whose hazard is at least e."""
-        if self._index is None:
+        """Return the index of the first value whose hazard is at least e."""
+        if self._first_in_cell is None:
             return np.searchsorted(self.hazards, e)
-        cell = (-np.expm1(-e) * self._index.size).astype(np.int64)
+        cell = (-np.expm1(-e) * self._first_in_cell.size).astype(np.int64)
         # One cell back, for a hazard that rounds across its edge.
-        place = self._index.take(cell - 1, mode="clip")
-        while (short := self.hazards.take(place) < e).any():
-            place = place + short
+        place = self._first_in_cell.take(cell - 1, mode="clip")
+        while (is_short := self.hazards.take(place) < e).any():
+            place = place + is_short
         return place
 
     def solve(self, e: Array) -> Array:
@@ -178,19 +188,20 @@ class Discrete(Law):
         return common_step(self.values)
 
 
-def _from(terms: Floats) -> Floats:
-    """Sums from each term to the last, and 0 for none; long doubles keep a million terms exact enough."""
+def _sums_from(terms: Floats) -> Floats:
+    """Return sums from each term to the last, and 0 behind; long doubles keep a million terms exact enough."""
     return np.append(np.cumsum(terms[::-1].astype(np.longdouble))[::-1], 0.0).astype(float)
 
 
-def _up_to(terms: Floats) -> Floats:
+def _sums_before(terms: Floats) -> Floats:
+    """Return sums of the terms before each term, and of all terms behind."""
     return np.append(0.0, np.cumsum(terms.astype(np.longdouble))).astype(float)
 
 
 @final
 @family("lattice(values=[1, 2], weights=[3, 1])")
 class Lattice(Discrete):
-    """The listed values, in proportion to their weights.
+    """Intervals on the listed values, in proportion to their weights.
 
     >>> round(rn.lattice(values=[1, 2], weights=[0.7, 0.3]).mean, 4)
     1.3
@@ -205,62 +216,73 @@ class Lattice(Discrete):
         for value, weight in sorted(zip(values, weights, strict=True)):
             merged[value] = merged.get(value, 0.0) + weight
         even = len(set(merged.values())) == 1
-        self._hold(list(merged), [1.0] * len(merged) if even else list(merged.values()))
+        self._set_values(list(merged), [1.0] * len(merged) if even else list(merged.values()))
 
     def __str__(self) -> str:
-        weights = "" if (self.weights == 1).all() else f", weights={listed(self.weights)}"
-        return f"lattice(values={listed(self.values)}{weights})"
+        weights = "" if (self.weights == 1).all() else f", weights={list_text(self.weights)}"
+        return f"lattice(values={list_text(self.values)}{weights})"
 
 
 @final
 @family("empirical(intervals=[0.5, 1, 3])")
 class Empirical(Discrete):
-    """The intervals of a record, each as likely as any other.
+    """Intervals of a record, each as likely as any other.
 
-    Zero intervals are left out: nothing that looks at the process can tell events of one instant
-    apart, and ages do not depend on them. So `rate` counts instants with an event, not events.
+    Zero intervals are left out: events of one instant cannot be told apart from outside, and ages do not
+    depend on them. So `rate` counts instants with an event, not events.
 
     >>> rn.empirical(intervals=[1, 2, 2, 5]).mean
     2.5
     """
 
-    text: str  # what made it, if not a list: trace(file=...)
+    text: str  # its text if not built from a list: trace(file=...)
+    unit: str | None = None
 
     def __init__(self, intervals: ArrayLike) -> None:
-        self._hold(*np.unique(_checked(intervals), return_counts=True))
+        self._set_values(*np.unique(_check_intervals(intervals), return_counts=True))
         self._set(text="")
 
     @classmethod
-    def recorded(cls, intervals: ArrayLike, text: str) -> Empirical:
-        """The law of `intervals`, which writes itself as `text`."""
+    def from_record(cls, intervals: ArrayLike, text: str, unit: str | None) -> Empirical:
+        """Return the law of `intervals` in this unit, if any; its text is `text`, with the unit as last argument."""
         law = cls(intervals)
-        law._set(text=text)
+        law._set(text=text, unit=unit)
+        return law
+
+    def counted_in(self, unit: str) -> Empirical:
+        if self.unit in (None, unit):
+            return self
+        law = Empirical.__new__(Empirical)
+        law._set_values(convert_times(self.values, self.unit, unit), self.weights)
+        law._set(text=self.text, unit=unit)
         return law
 
     def __str__(self) -> str:
-        """Reads back as the same law, except a long list, which is only described."""
+        """Return a text that reads back as the same law, except for a long list, which is only described."""
         if self.text:
-            return self.text
-        if self.total > SHORT:
+            return self.text if self.unit is None else f"{self.text[:-1]}, unit={self.unit})"
+        if self.total > LONGEST_PRINTED:
             return f"empirical(intervals=[... {self.total:.0f} of mean {number(self.mean)}])"
-        return f"empirical(intervals={listed(np.repeat(self.values, self.weights.astype(int)))})"
+        return f"empirical(intervals={list_text(np.repeat(self.values, self.weights.astype(int)))})"
 
 
-def _checked(intervals: ArrayLike) -> Floats:
-    """The intervals above zero, as an array."""
+def _check_intervals(intervals: ArrayLike) -> Floats:
+    """Return the intervals above zero as an array; raise FieldError for what is no list of intervals."""
     if isinstance(intervals, (str, bytes)):
         raise FieldError("intervals", f"{intervals!r} is not a list", "a list such as [1, 2.5]")
     try:
-        given = np.asarray(intervals)
+        array = np.asarray(intervals)
     except ValueError:
-        given = np.empty((0, 0))
-    if given.ndim != 1 or given.dtype.kind not in "iuf":
+        array = np.empty((0, 0))
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
         raise FieldError("intervals", "not a plain list of numbers", "a list such as [1, 2.5]")
-    values = given.astype(float)
+    values = array.astype(float)
     bad = np.flatnonzero(~((values == 0) | ((values >= SMALLEST) & (values <= LARGEST))))
     if bad.size:
         wrong = f"{values[bad[0]]:g} is not an interval"
-        raise FieldError(f"intervals[{bad[0]}]", wrong, f"0, or a number from {SMALLEST:g} to {LARGEST:g}")
+        raise FieldError(
+            field_name(("intervals", int(bad[0]))), wrong, f"0, or a number from {SMALLEST:g} to {LARGEST:g}"
+        )
     values = values[values > 0]
     if not values.size:
         raise FieldError("intervals", "no interval is above 0", "at least one number above 0")
@@ -279,32 +301,34 @@ class StepAge(Age):
         return self.law.cubes / self.law.total / (3 * self.law.mean)
 
     def solve(self, e: Array) -> Array:
-        """On the side of the polygon that e falls on, from its left corner for short ages, its right for long."""
-        of, e = self.law, np.asarray(e, dtype=float)
-        side = np.minimum(np.searchsorted(self.hazard(of.values), e), of.values.size - 1)
-        covered, left = -np.expm1(-e) * of.mean * of.total, np.exp(-e) * of.mean * of.total
-        short, long = covered - of.sum_before[side], of.sum_beyond[side] - left
-        low = np.append(0.0, of.values)[side]
-        return np.clip(np.where(e < 0.7, short, long) / of.count_beyond[side], low, of.values[side])[()]
+        """Return the age that solves e, from the left corner of its side of the polygon if short, or from the right."""
+        law, e = self.law, np.asarray(e, dtype=float)
+        side = np.minimum(np.searchsorted(self.hazard(law.values), e), law.values.size - 1)
+        covered, uncovered = -np.expm1(-e) * law.mean * law.total, np.exp(-e) * law.mean * law.total
+        offset_if_short, offset_if_long = covered - law.sum_before[side], law.sum_beyond[side] - uncovered
+        low = np.append(0.0, law.values)[side]
+        return np.clip(
+            np.where(e < 0.7, offset_if_short, offset_if_long) / law.count_beyond[side], low, law.values[side]
+        )[()]
 
     def draw(self, e: Array) -> Array:
         return Law.draw(self, e)
 
     def excess(self, x: Array) -> Array:
-        of, x = self.law, np.minimum(x, self.law.values[-1])
-        place = of.above(x)
-        squares = of.squares_beyond[place] - x * (2 * of.sum_beyond[place] - x * of.count_beyond[place])
-        return np.maximum(squares, 0.0) / (2 * of.total * of.mean)
+        law, x = self.law, np.minimum(x, self.law.values[-1])
+        place = law.above(x)
+        squares = law.squares_beyond[place] - x * (2 * law.sum_beyond[place] - x * law.count_beyond[place])
+        return np.maximum(squares, 0.0) / (2 * law.total * law.mean)
 
     def integrated_tail(self, x: Array) -> Array:
-        of, x = self.law, np.minimum(x, self.law.values[-1])
-        place = of.above(x)
-        squares = of.squares_before[place] + x * (2 * of.sum_beyond[place] - x * of.count_beyond[place])
-        return squares / (2 * of.total * of.mean)
+        law, x = self.law, np.minimum(x, self.law.values[-1])
+        place = law.above(x)
+        squares = law.squares_before[place] + x * (2 * law.sum_beyond[place] - x * law.count_beyond[place])
+        return squares / (2 * law.total * law.mean)
 
 
 def common_step(values: ArrayLike) -> float | None:
-    """The greatest step of which every value is a whole multiple, or None.
+    """Return the greatest step of which every value is a whole multiple, or None if there is none.
 
     Every value over the largest must be a fraction, exact to rounding, and all with one denominator up to
     a million: finer lattices cannot be told from rounding.
@@ -313,14 +337,14 @@ def common_step(values: ArrayLike) -> float | None:
     largest = float(values[-1])
     if largest < 2**53 and np.all(values == np.floor(values)):
         step = float(np.gcd.reduce(values.astype(np.int64)))
-        return step if largest <= FINEST * step else None
+        return step if largest <= LARGEST_DENOMINATOR * step else None
     if values.size > MOST_FRACTIONS:
         return None
     tops, common = [], 1
     for share in (values / largest).tolist():
-        fraction = Fraction(share).limit_denominator(FINEST)
+        fraction = Fraction(share).limit_denominator(LARGEST_DENOMINATOR)
         common = math.lcm(common, fraction.denominator)
-        if abs(float(fraction) - share) > 4 * math.ulp(share) or common > FINEST:
+        if abs(float(fraction) - share) > 4 * math.ulp(share) or common > LARGEST_DENOMINATOR:
             return None
         tops.append(fraction)
     parts = math.gcd(*(int(top * common) for top in tops))

@@ -12,13 +12,13 @@ from replnet.laws.law import Array, Given, Law, family, text_of
 from replnet.laws.numeric import Age, Numerical
 from replnet.text.errors import LARGEST, SMALLEST, FieldError, finite, many, positive, scale_of
 
-STEEP = 1e4  # an alpha from which on rounding of 1 + x / scale shows in its power
+STEEPEST_POWER = 1e4  # an alpha above which rounding of 1 + x / scale shows in its power
 
 
 @final
 @family("exponential(rate=2)")
 class Exponential(Law):
-    """P(X > x) = exp(-rate x): memoryless, so its age is itself.
+    """Exponential intervals, P(X > x) = exp(-rate x): memoryless, so the age has the same law.
 
     >>> rn.exponential(rate=2).age, float(rn.exponential(rate=2).tail(0))
     (exponential(rate=2), 1.0)
@@ -66,7 +66,7 @@ class Exponential(Law):
 @final
 @family("constant(period=2)")
 class Constant(Law):
-    """Every interval is `period`; the age is uniform.
+    """Intervals that are all `period` long; the age is uniform.
 
     >>> rn.constant(period=0.5).rate, rn.constant(period=0.5).age
     (2.0, uniform(low=0, high=0.5))
@@ -119,7 +119,7 @@ class Constant(Law):
 @final
 @family("pareto(alpha=3, rate=2)")
 class Pareto(Law):
-    """P(X > x) = (1 + x / scale) ** -alpha, a power tail that starts at zero.
+    """Intervals with a power tail that starts at zero, P(X > x) = (1 + x / scale) ** -alpha.
 
     Its age is the same family one moment heavier: alpha drops by one.
 
@@ -148,7 +148,7 @@ class Pareto(Law):
         return 2 * self.scale**2 / ((self.alpha - 1) * (self.alpha - 2))
 
     def tail(self, x: Array) -> Array:
-        if self.alpha > STEEP:
+        if self.alpha > STEEPEST_POWER:
             return np.exp(-self.hazard(x))
         # np.power, not **: the operator rounds a lone number and an array differently.
         return np.power(1 + np.asarray(x) / self.scale, -self.alpha)
@@ -159,7 +159,7 @@ class Pareto(Law):
     def excess(self, x: Array) -> Array:
         if self.alpha <= 1:
             return np.full_like(np.asarray(x, dtype=float), math.inf)
-        if self.alpha > STEEP:
+        if self.alpha > STEEPEST_POWER:
             return self.mean * np.exp((1 - self.alpha) * np.log1p(np.asarray(x) / self.scale))
         return self.mean * np.power(1 + np.asarray(x) / self.scale, 1 - self.alpha)
 
@@ -188,7 +188,7 @@ class Pareto(Law):
 @final
 @family("uniform(low=0, high=1)")
 class Uniform(Law):
-    """Evenly spread between low and high.
+    """Intervals evenly spread between low and high.
 
     >>> rn.uniform(low=0, high=1).mean
     0.5
@@ -251,7 +251,7 @@ class Uniform(Law):
 @final
 @family("hyperexponential(weights=[0.9, 0.1], rates=[2, 0.1])")
 class Hyperexponential(Numerical):
-    """Exponential at a rate chosen anew for each interval; weights count relative to their sum.
+    """A mixture: exponential at a rate that is chosen anew for each interval; weights are relative to their sum.
 
     Its age mixes the same rates, each weighted by the time it takes.
 
@@ -268,34 +268,35 @@ class Hyperexponential(Numerical):
             raise FieldError("rates", f"{len(rates)} rates for {len(weights)} weights", "one rate per weight")
         self._set(weights=weights, rates=rates)
 
-    def _mixed(self, part: Array) -> Array:
-        """The average of `part`, whose last axis runs over the rates."""
+    def _mean_over_rates(self, part: Array) -> Array:
+        """Return the weighted mean of `part`, whose last axis runs over the rates."""
         # Term by term: a dot product rounds by the length of the array.
         total = sum(self.weights)
         return sum(weight / total * part[..., place] for place, weight in enumerate(self.weights))
 
-    def _decay(self, x: Array) -> Array:
+    def _exponents(self, x: Array) -> Array:
+        """Return x times each rate, on a new last axis."""
         return np.asarray(x, dtype=float)[..., None] * np.array(self.rates)
 
     @property
     def mean(self) -> float:
-        return float(self._mixed(1 / np.array(self.rates)))
+        return float(self._mean_over_rates(1 / np.array(self.rates)))
 
     @property
     def second_moment(self) -> float:
-        return float(self._mixed(2 / np.array(self.rates) ** 2))
+        return float(self._mean_over_rates(2 / np.array(self.rates) ** 2))
 
     def tail(self, x: Array) -> Array:
-        return self._mixed(np.exp(-self._decay(x)))
+        return self._mean_over_rates(np.exp(-self._exponents(x)))
 
     def cdf(self, x: Array) -> Array:
-        return self._mixed(-np.expm1(-self._decay(x)))
+        return self._mean_over_rates(-np.expm1(-self._exponents(x)))
 
     def excess(self, x: Array) -> Array:
-        return self._mixed(np.exp(-self._decay(x)) / np.array(self.rates))
+        return self._mean_over_rates(np.exp(-self._exponents(x)) / np.array(self.rates))
 
     def integrated_tail(self, x: Array) -> Array:
-        return self._mixed(-np.expm1(-self._decay(x)) / np.array(self.rates))
+        return self._mean_over_rates(-np.expm1(-self._exponents(x)) / np.array(self.rates))
 
     @property
     def age(self) -> Hyperexponential:

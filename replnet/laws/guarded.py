@@ -1,18 +1,18 @@
-"""Laws that others wrote: examined before they come in, and guarded for as long as they are asked.
+"""Laws that others wrote: examined before use, and checked at every answer.
 
 A law of a plug-in, of a user's program or of SciPy may break any promise of `Law`, and what it then
 gives is not always an error: a renewal that does not advance, a table of NaN, a verdict on another
-law. So it enters through `admit`, which examines it, and stands behind a `Guarded`, which looks at
-all that it gives afterwards.
+law. So it enters through `check_law`, which examines it and wraps it in a `CheckedLaw`, which checks
+all its answers from then on.
 
-The examination asks its members at a few thousand points and holds them against its tail. With T the
-tail, which falls from 1 at zero, and all else following from it,
+The examination evaluates its members at a few thousand points and compares them with its tail. With T
+the tail, which falls from 1 at zero, and from which all else follows,
 
     integral of T from a to b  lies between  (b - a) T(b) and (b - a) T(a),                (1)
 
-for any law, smooth or not, so `integrated_tail` and `excess` are held to (1) between neighbouring
-points, and `second_moment` / 2, the integral of `excess`, to the same with E[(X - x)+] for T. What
-inverts the tail is held to
+for any law, smooth or not, so `integrated_tail` and `excess` must keep (1) between neighbouring
+points, and `second_moment` / 2, the integral of `excess`, the same with E[(X - x)+] for T. The members
+that invert the tail must keep
 
     T(x+) <= q <= T(x-),        q = exp(-e) for `draw` and `solve`,                        (2)
 
@@ -36,29 +36,29 @@ from replnet.laws.numeric import Age
 from replnet.laws.scipy_law import Scipy
 from replnet.text.errors import LARGEST, SMALLEST, FieldError
 
-ROUNDING = 1e-9  # by which a probability may miss the range from 0 to 1
+ROUNDING = 1e-9  # the most by which a probability may leave the range from 0 to 1
 UNDERFLOW = 1e-3  # the share of draws that may be too short for a float
-HOME = "replnet.laws."
+OWN_PACKAGE = "replnet.laws."
 
-STRATA = 2000
-EQUAL = 1e-6  # relative error of numbers that are to be the same
-FOLLOWS = 1e-4  # Kolmogorov's distance between draws and tail; far out, a hundredth of the tail
-NOTHING = 1e-9  # a probability that rounding may make of 0
-NEARBY = 1e-9  # relative: around a jump, x is on either side of it
-SLOWEST = 1e6  # the excess over x T(x), which is 1 / (alpha - 1) under a power tail
-OCTAVES = np.arange(-30, 41)
-AGES, AFTER = 8, 40  # ages, and waits at each, at which `covering` is asked
+DRAWS_EXAMINED = 2000
+RELATIVE_ERROR = 1e-6  # of numbers that must be equal
+TAIL_ERROR = 1e-4  # Kolmogorov's distance between draws and tail; far out, a hundredth of the tail
+NEGLIGIBLE = 1e-9  # a probability that rounding may make of 0
+JUMP_WIDTH = 1e-9  # relative: a tail may jump within so much of x
+LARGEST_EXCESS_RATIO = 1e6  # of the excess to x T(x), which is 1 / (alpha - 1) under a power tail
+OCTAVES_EXAMINED = np.arange(-30, 41)
+AGES_EXAMINED, WAITS_PER_AGE = 8, 40  # at which `covering` is examined
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Guarded(Law):
-    """`law`, with an error that says which member gave what where, if it is nothing that a law gives."""
+class CheckedLaw(Law):
+    """A wrapper of `law` that raises an error, with member and place, where an answer is none that a law can give."""
 
     law: Law
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.law == (other.law if isinstance(other, Guarded) else other))
+        return bool(self.law == (other.law if isinstance(other, CheckedLaw) else other))
 
     def __hash__(self) -> int:
         return hash(self.law)
@@ -76,39 +76,47 @@ class Guarded(Law):
 
     @property
     def age(self) -> Law:
-        given = self._asked("age")
-        if isinstance(given, Age) and given.law == self.law:
+        age = self._answer("age")
+        if isinstance(age, Age) and age.law == self.law:
             return Age(self)
-        if not isinstance(given, Law):
-            raise self.wrong(f"age is {given!r}", "a law, such as replnet.laws.Age(self)")
-        return given if _trusted(given) else Guarded(given)
+        if not isinstance(age, Law):
+            raise self.wrong(f"age is {age!r}", "a law, such as replnet.laws.Age(self)")
+        return age if _is_own(age) else CheckedLaw(age)
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        given = self._asked("breaks")
-        if not isinstance(given, tuple) or not all(_is_number(edge) and 0 < edge < math.inf for edge in given):
-            raise self.wrong(f"breaks is {given!r}", "a tuple of finite numbers above 0")
-        return tuple(map(float, given))
+        breaks = self._answer("breaks")
+        if not isinstance(breaks, tuple) or not all(_is_number(edge) and 0 < edge < math.inf for edge in breaks):
+            raise self.wrong(f"breaks is {breaks!r}", "a tuple of finite numbers above 0")
+        return tuple(map(float, breaks))
 
     @property
     def span(self) -> float | None:
-        return None if self._asked("span") is None else self._number("span", "None, or a number above 0")
+        return None if self._answer("span") is None else self._number("span", "None, or a number above 0")
+
+    @property
+    def unit(self) -> str | None:
+        return self.law.unit
+
+    def counted_in(self, unit: str) -> Law:
+        law = self.law.counted_in(unit)
+        return self if law is self.law else CheckedLaw(law)
 
     def tail(self, x: Array) -> Array:
-        return self._bounded("tail", x, 1.0, ROUNDING, "from 0 to 1")
+        return self._values_in_range("tail", x, 1.0, ROUNDING, "from 0 to 1")
 
     def cdf(self, x: Array) -> Array:
-        return self._bounded("cdf", x, 1.0, ROUNDING, "from 0 to 1")
+        return self._values_in_range("cdf", x, 1.0, ROUNDING, "from 0 to 1")
 
     def hazard(self, x: Array) -> Array:
-        return self._bounded("hazard", x, math.inf, 0.0, "0 or more")
+        return self._values_in_range("hazard", x, math.inf, 0.0, "0 or more")
 
     def excess(self, x: Array) -> Array:
         high = self.mean * (1 + ROUNDING)
-        return self._bounded("excess", x, high, 0.0, f"from 0 to mean = {high:g}")
+        return self._values_in_range("excess", x, high, 0.0, f"from 0 to mean = {high:g}")
 
     def integrated_tail(self, x: Array) -> Array:
-        return self._bounded("integrated_tail", x, math.inf, ROUNDING * min(self.mean, 1.0), "from 0 to x")
+        return self._values_in_range("integrated_tail", x, math.inf, ROUNDING * min(self.mean, 1.0), "from 0 to x")
 
     def isf(self, q: Array) -> Array:
         return self._interval("isf", q, np.greater(q, 0), np.less(q, 1 - UNDERFLOW))
@@ -125,47 +133,59 @@ class Guarded(Law):
     def covering(self, age: Array, e: Array) -> Array:
         finite = (np.asarray(age) < OLDEST) & np.isfinite(e)
         right = "a finite interval, not below the age"
-        return self._given("covering", (age, e), lambda gives: (gives >= age) & (np.isfinite(gives) | ~finite), right)
+        return self._checked_values(
+            "covering", (age, e), lambda gives: (gives >= age) & (np.isfinite(gives) | ~finite), right
+        )
 
-    def wrong(self, what: str, right: str) -> FieldError:
-        """The error of a law that does not keep what `Law` promises."""
-        return FieldError("law", f"{self} is no law of intervals: {what}", right)
+    def wrong(self, fault: str, right: str) -> FieldError:
+        """Return the error of a law that breaks a promise of `Law`: what is wrong, and what would be right."""
+        return FieldError("law", f"{self} is no law of intervals: {fault}", right)
 
     def _number(self, member: str, right: str) -> float:
-        given = self._asked(member)
-        if not _is_number(given) or not given > 0:
-            raise self.wrong(f"{member} is {given!r}", right)
-        return float(given)
+        """Return a member that is a number above 0; raise FieldError if it is not."""
+        value = self._answer(member)
+        if not _is_number(value) or not value > 0:
+            raise self.wrong(f"{member} is {value!r}", right)
+        return float(value)
 
-    def _bounded(self, member: str, x: Array, high: float, slack: float, hint: str) -> Array:
-        """From 0 to `high`, which rounding may miss by `slack`."""
-        gives = self._given(member, (x,), lambda gives: (gives >= -slack) & (gives <= high + slack), hint)
-        return np.clip(gives, 0.0, high)
+    def _values_in_range(self, member: str, x: Array, high: float, slack: float, hint: str) -> Array:
+        """Return a member's values at x, which must lie from 0 to `high`; rounding may miss that by `slack`."""
+        values = self._checked_values(member, (x,), lambda values: (values >= -slack) & (values <= high + slack), hint)
+        return np.clip(values, 0.0, high)
 
-    def _interval(self, member: str, at: Array, finite: Array, above: Array) -> Array:
-        """Zero only where a short interval may round to it, infinite only at the end of the support."""
+    def _interval(self, member: str, points: Array, is_finite: Array, is_above_zero: Array) -> Array:
+        """Return a member's intervals at these points.
 
-        def right(gives: Array) -> Array:
-            return ((gives > 0) | ((gives == 0) & ~above)) & ((gives < math.inf) | ~finite)
+        An interval may be infinite only where `is_finite` is false, at the end of the support, and zero only where
+        `is_above_zero` is false, as a short interval may round to zero there.
+        """
 
-        return self._given(member, (at,), right, "a finite interval above 0")
+        def right(values: Array) -> Array:
+            return ((values > 0) | ((values == 0) & ~is_above_zero)) & ((values < math.inf) | ~is_finite)
 
-    def _given(self, member: str, at: tuple[Array, ...], right: Callable[[Array], Array], hint: str) -> Array:
-        """What a member gives at these points: as many floats as there are points, all of them right."""
-        points = np.broadcast_arrays(*at)
+        return self._checked_values(member, (points,), right, "a finite interval above 0")
+
+    def _checked_values(
+        self, member: str, arguments: tuple[Array, ...], right: Callable[[Array], Array], hint: str
+    ) -> Array:
+        """Return a member's values at these points: as many floats as points, for which `right` must hold.
+
+        `arguments` has the member's arguments, and `hint` says what a right value is.
+        """
+        points = np.broadcast_arrays(*arguments)
         shape = points[0].shape
 
         def name(place: int) -> str:
             return f"{member} at {' and '.join(f'{float(x.flat[place]):.12g}' for x in points if x.size)}"
 
-        gives = np.asarray(self._asked(member, at, name(0)))
-        if gives.dtype.kind not in "fiu":
-            some = gives.flat[0] if gives.size else gives.dtype
-            raise self.wrong(f"{name(0)} is {some}", "a real number, as a float")
-        if gives.shape != shape:
-            wrong = f"{member} of an array of shape {shape} has the shape {gives.shape}"
+        values = np.asarray(self._answer(member, arguments, name(0)))
+        if values.dtype.kind not in "fiu":
+            example = values.flat[0] if values.size else values.dtype
+            raise self.wrong(f"{name(0)} is {example}", "a real number, as a float")
+        if values.shape != shape:
+            wrong = f"{member} of an array of shape {shape} has the shape {values.shape}"
             raise self.wrong(wrong, "what goes in shaped comes out shaped")
-        floats = gives.astype(float, copy=False)
+        floats = values.astype(float, copy=False)
         with np.errstate(all="ignore"):
             # Where there is no question there is no wrong answer.
             bad = np.flatnonzero(~(right(floats) | np.any([np.isnan(x) for x in points], axis=0)))
@@ -173,38 +193,41 @@ class Guarded(Law):
             raise self.wrong(f"{name(int(bad[0]))} is {floats.flat[bad[0]]:g}", hint)
         return floats[()]
 
-    def _asked(self, member: str, at: tuple[Array, ...] = (), name: str = "") -> Any:
-        """A member of the law, or what it gives at these points."""
+    def _answer(self, member: str, arguments: tuple[Array, ...] = (), name: str = "") -> Any:
+        """Return a member of the law, or its values at these arguments; raise FieldError with `name` if that raises."""
         try:
             with np.errstate(all="ignore"):
-                found = getattr(self.law, member)
-                return found(*at) if at else found
+                answer = getattr(self.law, member)
+                return answer(*arguments) if arguments else answer
         except Exception as error:  # whatever a stranger's law raises
             wrong = f"{name or member} raises {type(error).__name__}: {error}"
             raise self.wrong(wrong, "a member of a law answers, for a number and for arrays") from error
 
 
-def admit(field: str, given: object, right: str = "a law such as pareto(alpha=3, rate=2)") -> Law:
-    """`given` if it is a law that can be relied on: ours, or a stranger's that passed its examination, guarded."""
-    if not isinstance(given, Law):
-        raise FieldError(field, f"{given!r} is not a law", right)
-    if isinstance(given, Guarded) or _trusted(given):
-        return given
+def check_law(field: str, value: object, right: str = "a law such as pareto(alpha=3, rate=2)") -> Law:
+    """Return `value` if it is one of our laws, and else in a CheckedLaw, once it has passed its examination.
+
+    `field` and `right` are the field and what would be right in the error for a value that is no law.
+    """
+    if not isinstance(value, Law):
+        raise FieldError(field, f"{value!r} is not a law", right)
+    if isinstance(value, CheckedLaw) or _is_own(value):
+        return value
     try:
-        hash(given)
+        hash(value)
     except TypeError as error:
-        wrong = f"{_name(given)} cannot be hashed: {error}"
+        wrong = f"{_name(value)} cannot be hashed: {error}"
         raise FieldError("law", wrong, "equal laws have equal hashes, as those of frozen dataclasses") from error
-    return _examined(given)
+    return _examine_and_wrap(value)
 
 
-def _trusted(law: Law) -> bool:
-    """Is it ours, and of our own making?"""
-    return type(law).__module__.startswith(HOME) and not isinstance(law, Scipy)
+def _is_own(law: Law) -> bool:
+    """Whether a law is one of our own, and no distribution of SciPy."""
+    return type(law).__module__.startswith(OWN_PACKAGE) and not isinstance(law, Scipy)
 
 
 def _name(law: Law) -> str:
-    """How a law writes itself, or its name if it does not say."""
+    """Return the text of a law, or the name of its class if the law cannot write itself."""
     try:
         return str(law)
     except Exception:  # one without a text of its own, among others
@@ -212,20 +235,22 @@ def _name(law: Law) -> str:
 
 
 @lru_cache(maxsize=256)
-def _examined(law: Law) -> Guarded:
-    guarded = Guarded(law)
-    examine(guarded)
-    return guarded
+def _examine_and_wrap(law: Law) -> CheckedLaw:
+    """Return a CheckedLaw of `law`, which is examined once."""
+    checked = CheckedLaw(law)
+    examine(checked)
+    return checked
 
 
-def _is_number(given: object) -> bool:
-    return isinstance(given, Real) and not isinstance(given, bool) and not math.isnan(given)
+def _is_number(value: object) -> bool:
+    """Whether a value is a real number, and not NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def examine(law: Guarded) -> None:
-    """Raise what is wrong with a law; nothing if nothing is."""
-    _invertible(law)
-    e = -np.log((np.arange(STRATA) + 0.5) / STRATA)
+def examine(law: CheckedLaw) -> None:
+    """Raise FieldError if an answer of the law does not fit its tail."""
+    _check_inverses_exist(law)
+    e = -np.log((np.arange(DRAWS_EXAMINED) + 0.5) / DRAWS_EXAMINED)
     # All that a uniform of 53 bits gives.
     e = np.sort(np.concatenate([e, np.geomspace(1.2e-16, 36.7, 40)]))
     mean = law.mean
@@ -234,57 +259,59 @@ def examine(law: Guarded) -> None:
     second, _ = law.second_moment, law.breaks
     drawn = law.draw(e)
     scale = mean if math.isfinite(mean) else float(np.median(drawn))
-    x = np.unique(np.concatenate([[0.0], np.ldexp(scale, OCTAVES), drawn]))
-    tail = _falling(law, x, mean)
-    _inverses(law, e, drawn)
+    x = np.unique(np.concatenate([[0.0], np.ldexp(scale, OCTAVES_EXAMINED), drawn]))
+    tail = _check_tail(law, x, mean)
+    _check_inverses(law, e, drawn)
     for member, form, formula in (
         ("cdf", 1 - law.cdf(x), "1 - tail"),
         ("hazard", np.exp(-law.hazard(x)), "-log(tail)"),
     ):
-        for a in _worst(np.abs(form - tail) - EQUAL):
+        for a in _worst_place(np.abs(form - tail) - RELATIVE_ERROR):
             wrong = f"{member} at {x[a]:g} is {float(getattr(law, member)(x[a])):.6g}, where the tail is {tail[a]:.6g}"
             raise law.wrong(wrong, formula)
-    excess = _integrals(law, x, tail, mean)
-    _moment(law, x, tail, excess, second)
-    _covers(law, drawn)
+    excess = _check_integrals(law, x, tail, mean)
+    _check_second_moment(law, x, tail, excess, second)
+    _check_cover(law, drawn)
     span = law.span
-    if span is not None and np.any(np.abs(drawn / span - np.rint(drawn / span)) > EQUAL * np.maximum(drawn / span, 1)):
+    if span is not None and np.any(
+        np.abs(drawn / span - np.rint(drawn / span)) > RELATIVE_ERROR * np.maximum(drawn / span, 1)
+    ):
         raise law.wrong(f"span is {span:g}, but not all draws are multiples of it", "None")
     if math.isfinite(mean):
-        _age(law, x, excess, e)
+        _check_age(law, x, excess, e)
 
 
-def _invertible(law: Guarded) -> None:
-    """Its inverses lead to numbers, and end where the tail does."""
+def _check_inverses_exist(law: CheckedLaw) -> None:
+    """Raise FieldError unless the law has an inverse of its tail, which ends where the tail does."""
     kind = type(law.law)
     if kind.isf is Law.isf and kind.solve is Law.solve:
         raise law.wrong("it has neither isf nor solve", "one of the two, the inverse of its tail")
     end = float(law.isf(0.0))
-    if math.isfinite(end) and law.tail(end) > NOTHING:
+    if math.isfinite(end) and law.tail(end) > NEGLIGIBLE:
         wrong = f"isf at 0 is {end:g}, where the tail is {float(law.tail(end)):g}"
         raise law.wrong(wrong, "the end of its support, or infinite")
 
 
-def _worst(off: Floats) -> list[int]:
-    """Where it is above 0 by most; nowhere if it is not."""
-    worst = int(np.argmax(off))
-    return [worst] if off.flat[worst] > 0 else []
+def _worst_place(violation: Floats) -> list[int]:
+    """Return the place of the largest element in a list, or an empty list if none is above 0."""
+    worst = int(np.argmax(violation))
+    return [worst] if violation.flat[worst] > 0 else []
 
 
-def _falling(law: Guarded, x: Floats, mean: float) -> Floats:
-    """The tail at ascending points."""
+def _check_tail(law: CheckedLaw, x: Floats, mean: float) -> Floats:
+    """Return the tail at the ascending points x; raise FieldError unless it falls from 1 and fits the mean."""
     tail = np.asarray(law.tail(x))
-    if tail[0] < 1 - NOTHING:
+    if tail[0] < 1 - NEGLIGIBLE:
         raise law.wrong(f"tail at 0 is {tail[0]:g}", "1, as no interval has length 0")
-    one, many = law.tail(float(x[-2])), law.tail(x[-6:].reshape(2, 3))
-    if abs(one - tail[-2]) > NOTHING or np.any(abs(many.ravel() - tail[-6:]) > NOTHING):
+    single, several_values = law.tail(float(x[-2])), law.tail(x[-6:].reshape(2, 3))
+    if abs(single - tail[-2]) > NEGLIGIBLE or np.any(abs(several_values.ravel() - tail[-6:]) > NEGLIGIBLE):
         raise law.wrong("tail of a number and of arrays with it differ", "the same at the same x")
-    rises = np.flatnonzero(np.diff(tail) > NOTHING)
+    rises = np.flatnonzero(np.diff(tail) > NEGLIGIBLE)
     if rises.size:
         a, b = rises[0], rises[0] + 1
         wrong = f"tail rises from {tail[a]:g} at {x[a]:g} to {tail[b]:g} at {x[b]:g}"
         raise law.wrong(wrong, "a tail falls from 1 to 0")
-    heavy = np.flatnonzero(tail * x > mean * (1 + EQUAL) + NOTHING * x)
+    heavy = np.flatnonzero(tail * x > mean * (1 + RELATIVE_ERROR) + NEGLIGIBLE * x)
     if heavy.size:
         a = heavy[-1]
         wrong = f"tail at {x[a]:g} is {tail[a]:g}, more than mean / x = {mean / x[a]:g}"
@@ -292,84 +319,90 @@ def _falling(law: Guarded, x: Floats, mean: float) -> Floats:
     return tail
 
 
-def _inverses(law: Guarded, e: Floats, drawn: Floats) -> None:
+def _check_inverses(law: CheckedLaw, e: Floats, drawn: Floats) -> None:
+    """Raise FieldError unless every inverse at e, and `drawn`, the law's draws there, fit the tail."""
     q, p = np.exp(-e), -np.expm1(-e)
-    for member, at, given in (
+    for member, arguments, intervals in (
         ("draw", e, drawn),
         ("solve", e, law.solve(e)),
         ("isf", q, law.isf(q)),
         ("quantile", p, law.quantile(p)),
     ):
-        _follows(law, member, at, np.asarray(given), q)
+        _check_against_tail(law, member, arguments, np.asarray(intervals), q)
 
 
-def _follows(law: Guarded, member: str, at: Floats, x: Floats, q: Floats) -> None:
-    """(2)."""
-    allowed = np.minimum(FOLLOWS, q / 100) + NOTHING
-    after, before = law.tail(x * (1 + NEARBY)), law.tail(x * (1 - NEARBY))
-    off = np.maximum(after - q, q - before) - allowed
-    for worst in _worst(off):
-        where, found = float(at.flat[worst]), float(x.flat[worst])
-        wrong = f"{member} at {where:.6g} is {found:.6g}, where the tail is {float(law.tail(found)):.6g}"
-        raise law.wrong(wrong, f"the x where the tail is {q.flat[worst]:.6g}")
+def _check_against_tail(law: CheckedLaw, member: str, arguments: Floats, x: Floats, q: Floats) -> None:
+    """Raise FieldError unless x, the values of `member` at these arguments, keep (2) at probabilities q."""
+    allowed = np.minimum(TAIL_ERROR, q / 100) + NEGLIGIBLE
+    after, before = law.tail(x * (1 + JUMP_WIDTH)), law.tail(x * (1 - JUMP_WIDTH))
+    violation = np.maximum(after - q, q - before) - allowed
+    for place in _worst_place(violation):
+        argument, interval = float(arguments.flat[place]), float(x.flat[place])
+        wrong = f"{member} at {argument:.6g} is {interval:.6g}, where the tail is {float(law.tail(interval)):.6g}"
+        raise law.wrong(wrong, f"the x where the tail is {q.flat[place]:.6g}")
 
 
-def _integrals(law: Guarded, x: Floats, tail: Floats, mean: float) -> Floats:
-    """The excess at ascending points."""
-    before, beyond = np.asarray(law.integrated_tail(x)), np.asarray(law.excess(x))
+def _check_integrals(law: CheckedLaw, x: Floats, tail: Floats, mean: float) -> Floats:
+    """Return the excess at ascending points; raise FieldError unless it and the integrated tail fit tail and mean."""
+    integrated, excess = np.asarray(law.integrated_tail(x)), np.asarray(law.excess(x))
     if math.isfinite(mean):
-        if abs(beyond[0] - mean) > EQUAL * mean:
-            wrong = f"mean is {mean:.6g}, but excess at 0 is {beyond[0]:.6g}"
+        if abs(excess[0] - mean) > RELATIVE_ERROR * mean:
+            wrong = f"mean is {mean:.6g}, but excess at 0 is {excess[0]:.6g}"
             raise law.wrong(wrong, "the same, the integral of the tail")
-        _within(law, "excess", x, -beyond, tail)
-        if beyond[-1] > EQUAL * mean + SLOWEST * x[-1] * tail[-1]:
-            wrong = f"excess at {x[-1]:g} is {beyond[-1]:g}, where the tail is {tail[-1]:g}"
+        _check_increments(law, "excess", x, -excess, tail)
+        if excess[-1] > RELATIVE_ERROR * mean + LARGEST_EXCESS_RATIO * x[-1] * tail[-1]:
+            wrong = f"excess at {x[-1]:g} is {excess[-1]:g}, where the tail is {tail[-1]:g}"
             raise law.wrong(wrong, "an excess that falls to 0, and the mean that goes with it")
-    _within(law, "integrated_tail", x, before, tail)
-    for a in _worst(np.abs(before + beyond - mean) - EQUAL * mean) if math.isfinite(mean) else ():
-        wrong = f"integrated_tail and excess at {x[a]:g} add up to {before[a] + beyond[a]:.6g}"
+    _check_increments(law, "integrated_tail", x, integrated, tail)
+    for a in _worst_place(np.abs(integrated + excess - mean) - RELATIVE_ERROR * mean) if math.isfinite(mean) else ():
+        wrong = f"integrated_tail and excess at {x[a]:g} add up to {integrated[a] + excess[a]:.6g}"
         raise law.wrong(wrong, f"the mean, {mean:.6g}")
-    return beyond
+    return excess
 
 
-def _within(law: Guarded, member: str, x: Floats, integral: Floats, tail: Floats) -> None:
-    """(1)."""
+def _check_increments(law: CheckedLaw, member: str, x: Floats, integral: Floats, tail: Floats) -> None:
+    """Raise FieldError unless an integral of the tail keeps (1) between neighbouring points."""
     grows, width = np.diff(integral), np.diff(x)
-    allowed = EQUAL * np.maximum(np.abs(integral[1:]), np.abs(integral[:-1])) + NOTHING * np.median(x)
-    off = np.maximum(grows - width * tail[:-1], width * tail[1:] - grows) - allowed
-    for a in _worst(off):
+    allowed = RELATIVE_ERROR * np.maximum(np.abs(integral[1:]), np.abs(integral[:-1])) + NEGLIGIBLE * np.median(x)
+    violation = np.maximum(grows - width * tail[:-1], width * tail[1:] - grows) - allowed
+    for a in _worst_place(violation):
         low, high = width[a] * tail[a + 1], width[a] * tail[a]
         wrong = f"{member} changes by {abs(grows[a]):.6g} from {x[a]:g} to {x[a + 1]:g}"
         raise law.wrong(wrong, f"the integral of its tail, from {low:.6g} to {high:.6g}")
 
 
-def _moment(law: Guarded, x: Floats, tail: Floats, excess: Floats, second: float) -> None:
+def _check_second_moment(law: CheckedLaw, x: Floats, tail: Floats, excess: Floats, second: float) -> None:
+    """Raise FieldError unless the second moment fits the integral of the excess."""
     if not np.isfinite(excess).all():
         return
     low, high = (2 * float(np.sum(np.diff(x) * part)) for part in (excess[1:], excess[:-1]))
     # Only where the tail has vanished is nothing left beyond the last point.
     high = high if tail[-1] == 0 else math.inf
-    if not low * (1 - EQUAL) <= second <= high * (1 + EQUAL):
+    if not low * (1 - RELATIVE_ERROR) <= second <= high * (1 + RELATIVE_ERROR):
         raise law.wrong(f"second_moment is {second:g}", f"twice the integral of its excess, from {low:g} to {high:g}")
 
 
-def _covers(law: Guarded, drawn: Floats) -> None:
-    ages = 0.999 * drawn[:: drawn.size // AGES][:, None]
-    waits = -np.log((np.arange(AFTER) + 0.5) / AFTER)[None, :]
+def _check_cover(law: CheckedLaw, drawn: Floats) -> None:
+    """Raise FieldError unless intervals that cover an age fit the tail."""
+    ages = 0.999 * drawn[:: drawn.size // AGES_EXAMINED][:, None]
+    waits = -np.log((np.arange(WAITS_PER_AGE) + 0.5) / WAITS_PER_AGE)[None, :]
     ages = ages[law.tail(ages[:, 0]) > 0]
     q = law.tail(ages) * np.exp(-waits)
-    found = np.asarray(law.covering(ages, waits))
-    _follows(law, "covering at an age and", np.broadcast_to(waits, found.shape), found, np.asarray(q))
+    intervals = np.asarray(law.covering(ages, waits))
+    _check_against_tail(
+        law, "covering at an age and", np.broadcast_to(waits, intervals.shape), intervals, np.asarray(q)
+    )
 
 
-def _age(law: Guarded, x: Floats, excess: Floats, e: Floats) -> None:
+def _check_age(law: CheckedLaw, x: Floats, excess: Floats, e: Floats) -> None:
+    """Raise FieldError unless the law of the age fits (1) of law.py, and its inverses too if it is not our own."""
     age = law.age
     mean = law.second_moment / (2 * law.mean)
-    if not (age.mean == mean or abs(age.mean - mean) <= EQUAL * mean):
+    if not (age.mean == mean or abs(age.mean - mean) <= RELATIVE_ERROR * mean):
         raise law.wrong(f"mean of its age is {age.mean:g}", f"second_moment / (2 mean) = {mean:g}")
-    for a in _worst(np.abs(age.tail(x) - excess / law.mean) - EQUAL):
+    for a in _worst_place(np.abs(age.tail(x) - excess / law.mean) - RELATIVE_ERROR):
         wrong = f"tail of its age at {x[a]:g} is {float(age.tail(x[a])):.6g}"
         raise law.wrong(wrong, f"excess / mean = {excess[a] / law.mean:.6g}")
-    if isinstance(age, Guarded):  # a stranger's too
-        _invertible(age)
-        _inverses(age, e, np.asarray(age.draw(e)))
+    if isinstance(age, CheckedLaw):  # a stranger's too
+        _check_inverses_exist(age)
+        _check_inverses(age, e, np.asarray(age.draw(e)))

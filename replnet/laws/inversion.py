@@ -1,4 +1,4 @@
-"""From a standard exponential e to the interval x that solves hazard(x) = e, for laws without a formula.
+"""The interval x that solves hazard(x) = e for a standard exponential e, for laws without a formula.
 
 `invert` finds x to the last digits. A geometric grid over every magnitude brackets the root within a
 factor of two; Chandrupatla's method (1997: inverse quadratic where it is safe, else bisection) then
@@ -21,40 +21,41 @@ import numpy as np
 
 from replnet.laws.law import Array, Floats, Law
 
-OCTAVES = 960  # of the grid, on each side of `around`: the whole range of floats, near enough
-ROUNDS = 120  # bisection alone needs about 55
+GRID_OCTAVES = 960  # of the grid, on each side of `around`: the whole range of floats, near enough
+MOST_ROUNDS = 120  # bisection alone needs about 55
 
 DEGREE = 6
-LOWEST, HIGHEST = -40, 6  # octaves of e: below lies a share 1e-12 of the draws, above 1e-28
-SPLITS = (4, 5, 6, 7)  # k, the coarsest first
-ERROR = 1e-11
-RARE = 1e-4  # share of draws that may need solving before finer panels are tried
-OFTEN = 0.3  # share beyond which a table is not worth having
-BLOCK = 8192  # elements that stay in cache from one coefficient to the next
+LOWEST_OCTAVE, HIGHEST_OCTAVE = -40, 6  # octaves of e: below lies a share 1e-12 of the draws, above 1e-28
+PANELS_LOG2 = (4, 5, 6, 7)  # k, the coarsest first
+LARGEST_ERROR = 1e-11
+RARELY_MISSING = 1e-4  # share of draws that may need solving before finer panels are tried
+OFTEN_MISSING = 0.3  # share beyond which a table is not worth having
+BLOCK_SIZE = 8192  # elements that stay in cache from one coefficient to the next
 
-MANTISSA = 52
-ONE = np.int64(0x3FF0000000000000)  # the bits of 1.0
+MANTISSA_BITS = 52
+BITS_OF_ONE = np.int64(0x3FF0000000000000)  # the bits of 1.0
 
 
 def invert(law: Law, e: Array, *, around: float, end: float = np.inf) -> Array:
-    """The x with law.hazard(x) = e, for a law of size about `around` whose support stops at `end`."""
+    """Return the x with law.hazard(x) = e, for a law of size about `around` whose support ends at `end`."""
     e = np.asarray(e, dtype=float)
     flat = e.ravel()
     x, hazard = _grid(law, around, end)
     right = np.searchsorted(hazard, flat)
     result = np.where(right == 0, 0.0, end)
     inside = np.flatnonzero((right > 0) & (right < x.size) & np.isfinite(flat))
-    at = right[inside]
+    edge = right[inside]
     with np.errstate(all="ignore"):
-        result[inside] = _chandrupatla(law, flat[inside], x[at - 1], x[at], hazard[at - 1], hazard[at])
+        result[inside] = _chandrupatla(law, flat[inside], x[edge - 1], x[edge], hazard[edge - 1], hazard[edge])
     result[np.isnan(flat)] = np.nan
     return result.reshape(e.shape)[()]
 
 
 @lru_cache(maxsize=256)
 def _grid(law: Law, around: float, end: float) -> tuple[Floats, Floats]:
+    """Return x at every octave, and the hazard there."""
     with np.errstate(all="ignore"):
-        x = np.ldexp(around, np.arange(-OCTAVES, OCTAVES + 1))
+        x = np.ldexp(around, np.arange(-GRID_OCTAVES, GRID_OCTAVES + 1))
         x = x[(x > 0) & (x < end)]
         if np.isfinite(end):
             x = np.append(x, end)
@@ -66,36 +67,36 @@ def _grid(law: Law, around: float, end: float) -> tuple[Floats, Floats]:
 
 
 def _chandrupatla(law: Law, e: Floats, a: Floats, b: Floats, ha: Floats, hb: Floats) -> Floats:
-    """The roots of log(hazard / e) between a and b, where it changes sign."""
+    """Return the roots of log(hazard / e) between a and b, at which the hazard is ha and hb."""
     result = np.empty_like(e)
-    where = np.arange(e.size)
+    places = np.arange(e.size)
     fa, fb = np.log(ha / e), np.log(hb / e)
     # First where the chord crosses zero; in the middle where an end is infinite.
     share = fa / (fa - fb)
     step = np.where(np.isfinite(share), np.clip(share, 1e-3, 1 - 1e-3), 0.5)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         x = a + step * (b - a)
         f = np.log(law.hazard(x) / e)
-        same = (f < 0) == (fa < 0)
-        c, fc = np.where(same, a, b), np.where(same, fa, fb)
-        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        same_sign = (f < 0) == (fa < 0)
+        c, fc = np.where(same_sign, a, b), np.where(same_sign, fa, fb)
+        b, fb = np.where(same_sign, b, a), np.where(same_sign, fb, fa)
         a, fa = x, f
         best = np.where(np.abs(fa) < np.abs(fb), a, b)
         floor = 2e-16 * best / np.abs(b - a)
-        done = (floor > 0.5) | (f == 0)
-        result[where[done]] = np.where(f == 0, x, best)[done]
-        keep = ~done
-        if not keep.any():
+        is_done = (floor > 0.5) | (f == 0)
+        result[places[is_done]] = np.where(f == 0, x, best)[is_done]
+        is_open = ~is_done
+        if not is_open.any():
             return result
-        where, e, floor, best = where[keep], e[keep], floor[keep], best[keep]
-        a, b, c, fa, fb, fc = (part[keep] for part in (a, b, c, fa, fb, fc))
+        places, e, floor, best = places[is_open], e[is_open], floor[is_open], best[is_open]
+        a, b, c, fa, fb, fc = (part[is_open] for part in (a, b, c, fa, fb, fc))
         step = np.clip(_next(a, b, c, fa, fb, fc), floor, 1 - floor)
-    result[where] = best
+    result[places] = best
     return result
 
 
 def _next(a: Floats, b: Floats, c: Floats, fa: Floats, fb: Floats, fc: Floats) -> Floats:
-    """The share of the way from a to b at which to look next."""
+    """Return the share of the way from a to b at which to evaluate next."""
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
     quadratic = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
     safe = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(quadratic)
@@ -103,15 +104,15 @@ def _next(a: Floats, b: Floats, c: Floats, fa: Floats, fb: Floats, fc: Floats) -
 
 
 def interpolate(law: Law, e: Array) -> Array:
-    """law.solve(e) within a relative 1e-11."""
+    """Return law.solve(e) within a relative 1e-11."""
     e = np.asarray(e, dtype=float, order="C")  # NumPy rounds differently where memory is strided
     table = _table(law)
     if table is None:
         return law.solve(e)
     flat = e.reshape(-1)
     x = np.empty_like(flat)
-    for start in range(0, flat.size, BLOCK):
-        _read(table, flat[start : start + BLOCK], x[start : start + BLOCK])
+    for start in range(0, flat.size, BLOCK_SIZE):
+        _evaluate_table(table, flat[start : start + BLOCK_SIZE], x[start : start + BLOCK_SIZE])
     missing = np.flatnonzero(np.isnan(x))
     if missing.size:
         x[missing] = law.solve(flat[missing])
@@ -120,43 +121,48 @@ def interpolate(law: Law, e: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _table(law: Law) -> Floats | None:
-    """Coefficients by power and panel, the last panel standing for outside; NaN where `solve` must answer."""
-    for k in SPLITS:
-        table, missing = _fitted(law, k)
-        if missing < RARE:
+    """Return coefficients by power and panel, NaN where `solve` must answer; None if that would be often.
+
+    The last panel stands for all e outside.
+    """
+    for k in PANELS_LOG2:
+        table, missing = _fit_table(law, k)
+        if missing < RARELY_MISSING:
             break
-    return table if missing < OFTEN else None
+    return table if missing < OFTEN_MISSING else None
 
 
-def _fitted(law: Law, k: int) -> tuple[Floats, float]:
-    """The table with 2^k panels to the octave, and the share of draws it leaves out."""
+def _fit_table(law: Law, k: int) -> tuple[Floats, float]:
+    """Return the table with 2^k panels to the octave, and the share of draws that it leaves out."""
     nodes = 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     tests = np.append(0.5 * (nodes[1:] + nodes[:-1]), (-0.5, 0.4999))
-    panel = np.arange((HIGHEST - LOWEST) << k)
-    octave = np.ldexp(1.0, LOWEST + (panel >> k))
-    left, width = octave * (1 + (panel & ((1 << k) - 1)) / (1 << k)), octave / (1 << k)
+    panel = np.arange((HIGHEST_OCTAVE - LOWEST_OCTAVE) << k)
+    octave = np.ldexp(1.0, LOWEST_OCTAVE + (panel >> k))
+    panel_begin, width = octave * (1 + (panel & ((1 << k) - 1)) / (1 << k)), octave / (1 << k)
     with np.errstate(all="ignore"):
-        x = law.solve(left[:, None] + width[:, None] * (nodes + 0.5))
+        x = law.solve(panel_begin[:, None] + width[:, None] * (nodes + 0.5))
         coefficients = np.linalg.solve(np.vander(nodes, increasing=True), x.T)
-        exact = law.solve(left[:, None] + width[:, None] * (tests + 0.5))
+        exact = law.solve(panel_begin[:, None] + width[:, None] * (tests + 0.5))
         fit = np.polynomial.polynomial.polyval(tests, coefficients)
-        good = np.all(np.abs(fit - exact) <= ERROR * exact, axis=1)
+        is_precise = np.all(np.abs(fit - exact) <= LARGEST_ERROR * exact, axis=1)
     table = np.full((DEGREE + 1, panel.size + 1), np.nan)
-    table[:, :-1] = np.where(good, coefficients, np.nan)
-    share = np.exp(-left) * -np.expm1(-width)
-    return table, float(share[~good].sum())
+    table[:, :-1] = np.where(is_precise, coefficients, np.nan)
+    share = np.exp(-panel_begin) * -np.expm1(-width)
+    return table, float(share[~is_precise].sum())
 
 
-def _read(table: Floats, e: Floats, x: Floats) -> None:
-    """Fill `x` with the polynomials at `e`."""
+def _evaluate_table(table: Floats, e: Floats, x: Floats) -> None:
+    """Fill `x` with the polynomials at `e`; NaN where the table has none."""
     outside = table.shape[1] - 1
-    k = (outside // (HIGHEST - LOWEST)).bit_length() - 1
+    k = (outside // (HIGHEST_OCTAVE - LOWEST_OCTAVE)).bit_length() - 1
     bits = e.view(np.int64)
-    first = np.int64(1023 + LOWEST) << np.int64(k)
+    first = np.int64(1023 + LOWEST_OCTAVE) << np.int64(k)
     # Read as unsigned, a panel before the first is beyond the last.
-    panel = np.minimum(((bits >> np.int64(MANTISSA - k)) - first).view(np.uint64), np.uint64(outside)).view(np.int64)
-    inside = (bits << np.int64(k)) & np.int64((1 << MANTISSA) - 1)
-    place = (inside | ONE).view(np.float64)
+    panel = np.minimum(((bits >> np.int64(MANTISSA_BITS - k)) - first).view(np.uint64), np.uint64(outside)).view(
+        np.int64
+    )
+    inside = (bits << np.int64(k)) & np.int64((1 << MANTISSA_BITS) - 1)
+    place = (inside | BITS_OF_ONE).view(np.float64)
     place -= 1.5
     table[DEGREE].take(panel, out=x, mode="clip")
     row = np.empty_like(x)

@@ -1,4 +1,4 @@
-"""What every interval law knows.
+"""The interface of interval laws, and the register of their families.
 
 Notation of the papers: F the distribution function of an interval X, rate =
 1/E[X], and in equilibrium the age A (time since the last event) with
@@ -34,18 +34,18 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.text.errors import FieldError
-from replnet.text.grammar import listed, number
+from replnet.text.grammar import list_text, number
 
-OLDEST = 1e300
-FELT = 0.01  # of the mean: spans above it
-FINEST = 10_000  # denominator of the ratio of two spans beyond which no path is long enough to tell
-EXACT = 1e-12  # relative, of that ratio
+OLDEST = 1e300  # an age; floats reach hardly further
+COARSE_SPAN = 0.01  # of the mean: wider lattices are felt
+LARGEST_DENOMINATOR = 10_000  # of the ratio of two spans: with a larger one, no path is long enough to see the lattice
+RATIO_ERROR = 1e-12  # relative
 
 Array = Any  # a float or an array of floats; what goes in shaped comes out shaped
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
-Given = float | None  # an argument that stands for the same as others, such as rate, mean and scale
+Given = float | None  # an argument that may be left out, as another one is given: rate, mean or scale
 Maker = TypeVar("Maker", bound="Callable[..., Law]")
 
 
@@ -57,53 +57,56 @@ class Law(ABC):
     @property
     @abstractmethod
     def mean(self) -> float:
-        """May be infinite: the age of a heavy tail is a law too."""
+        """The mean interval; may be infinite, as the age of a heavy tail is a law too."""
 
     @abstractmethod
     def tail(self, x: Array) -> Array:
-        """P(X > x), for x >= 0."""
+        """Return P(X > x), for x >= 0."""
 
     def isf(self, q: Array) -> Array:
-        """The smallest x with tail(x) <= q, for q in [0, 1]. A law has a formula for this or for `solve`."""
+        """Return the smallest x with tail(x) <= q, for q in [0, 1].
+
+        A law has a formula for this or for `solve`.
+        """
         with np.errstate(divide="ignore"):
             return self.solve(-np.log(q))
 
     @abstractmethod
     def excess(self, x: Array) -> Array:
-        """Integral of the tail from x to infinity, E[(X - x)+]."""
+        """Return the integral of the tail from x to infinity, E[(X - x)+]."""
 
     def integrated_tail(self, x: Array) -> Array:
-        """Integral of the tail from 0 to x, E[min(X, x)]; finite even where the mean is not."""
+        """Return the integral of the tail from 0 to x, E[min(X, x)]; finite even where the mean is not."""
         return self.mean - self.excess(x)
 
     @property
     def rate(self) -> float:
-        """Events per unit of time."""
+        """The number of events per unit of time."""
         return 1 / self.mean
 
     def cdf(self, x: Array) -> Array:
-        """P(X <= x); laws that can are precise where it is small."""
+        """Return P(X <= x); laws with a formula for it are precise where it is small."""
         return 1 - self.tail(x)
 
     def quantile(self, p: Array) -> Array:
-        """The smallest x with cdf(x) >= p, for p in [0, 1]."""
+        """Return the smallest x with cdf(x) >= p, for p in [0, 1]."""
         p = np.asarray(p, dtype=float)
         with np.errstate(divide="ignore"):
             return np.where(p > 0, self.solve(-np.log1p(-p)), 0.0)[()]
 
     def hazard(self, x: Array) -> Array:
-        """-log tail(x), the left side of (2)."""
-        below = np.minimum(self.cdf(x), 1.0)
+        """Return -log tail(x), the left side of (2)."""
+        cdf = np.minimum(self.cdf(x), 1.0)
         # Each form keeps its digits on its own side of the median.
         with np.errstate(divide="ignore"):
-            return np.where(below < 0.5, -np.log1p(-below), -np.log(self.tail(x)))[()]
+            return np.where(cdf < 0.5, -np.log1p(-cdf), -np.log(self.tail(x)))[()]
 
     def solve(self, e: Array) -> Array:
-        """The interval that solves (2), to the last digits."""
+        """Return the interval that solves (2), to the last digits."""
         return self.isf(np.exp(-np.asarray(e)))
 
     def draw(self, e: Array) -> Array:
-        """The interval that solves (2), quickly: laws whose `solve` is slow interpolate it to 1e-11.
+        """Return the interval that solves (2), quickly: laws whose `solve` is slow interpolate it to 1e-11.
 
         An element's value depends on nothing but that element.
         """
@@ -111,13 +114,13 @@ class Law(ABC):
         return self.solve(np.asarray(e, dtype=float, order="C"))
 
     def covering(self, age: Array, e: Array) -> Array:
-        """The interval that covers `age`, which solves (3); never below `age`."""
+        """Return the interval that covers `age`, which solves (3); never below `age`."""
         return np.maximum(self.draw(self.hazard(age) + e), age)
 
     def around_zero(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """The age at time zero in equilibrium, and the interval around it, from two standard exponentials.
+        """Return the age at time zero in equilibrium, and the interval around it, from two standard exponentials.
 
-        An age that floats do not reach is the `OLDEST`, which is before anything that a path looks up.
+        An age beyond `OLDEST` is cut to it, which is before anything that a path looks up.
         """
         with np.errstate(over="ignore"):
             age = np.minimum(self.age.draw(first), OLDEST)
@@ -126,28 +129,39 @@ class Law(ABC):
     @property
     @abstractmethod
     def second_moment(self) -> float:
-        """E[X^2], infinite where the tail says so."""
+        """The second moment E[X^2], infinite for heavy tails."""
 
     @property
     def variance(self) -> float:
+        """The variance of the interval."""
         return self.second_moment - self.mean**2
 
     @property
     @abstractmethod
     def age(self) -> Law:
-        """The law of (1)."""
+        """The law of the age (1)."""
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """Where the tail jumps or bends: quadrature must not step across."""
+        """The points at which the tail jumps or bends, which quadrature must not step across."""
         return ()
 
     @property
     def span(self) -> float | None:
-        """The lattice on which all intervals lie, or None."""
+        """The step of the lattice on which all intervals lie, or None."""
         return None
 
+    @property
+    def unit(self) -> str | None:
+        """The unit in which the law counts time, such as s for a record of dates; None for plain numbers."""
+        return None
+
+    def counted_in(self, unit: str) -> Law:
+        """Return the same law with time in this unit; a law of plain numbers stays as it is."""
+        return self
+
     def require_finite_mean(self) -> None:
+        """Raise FieldError if the mean is infinite."""
         if not math.isfinite(self.mean):
             raise FieldError("law", f"{self} has infinite mean, so no stationary age", "a law with a finite mean")
 
@@ -155,92 +169,102 @@ class Law(ABC):
         return str(self)
 
     def _set(self, **values: object) -> None:
-        """Give a new law its fields, which stay as they are from then on."""
+        """Set the fields of a new law, which is frozen otherwise."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
 
-def coarse(law: Law) -> bool:
-    """On a lattice whose step is felt: a record in whole seconds with hours between its events is not."""
-    return law.span is not None and law.span > FELT * law.mean
+def has_coarse_lattice(law: Law) -> bool:
+    """Whether intervals lie on a lattice whose step is felt; one second is not, with hours between events."""
+    return law.span is not None and law.span > COARSE_SPAN * law.mean
 
 
 def span_ratio(a: float, b: float) -> Fraction | None:
-    """a / b as a fraction of small numbers, if it is one up to rounding."""
-    found = Fraction(a / b).limit_denominator(FINEST)
-    return found if abs(float(found) * b - a) <= EXACT * a else None
+    """Return a / b as a fraction of small numbers, or None if it is no such fraction, up to rounding."""
+    ratio = Fraction(a / b).limit_denominator(LARGEST_DENOMINATOR)
+    return ratio if abs(float(ratio) * b - a) <= RATIO_ERROR * a else None
 
 
 def commensurable(a: float, b: float) -> bool:
-    """Processes on lattices of these spans keep their phases."""
+    """Whether processes on lattices of these spans keep their phases: the spans have a common multiple."""
     return span_ratio(a, b) is not None
 
 
-def distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """In order, each once. Of whole numbers np.unique makes a table, which of millions takes 180 times as long."""
+def sorted_distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the distinct values in ascending order.
+
+    For integers np.unique makes a hash table, which takes 180 times as long for millions.
+    """
     ordered = np.sort(numbers, axis=None)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
 
 
 def special() -> Any:
-    """The special functions of SciPy, which few laws need and which take a while to load."""
+    """Return scipy.special, imported only here: few laws need it, and it takes a while to load."""
     from scipy import special
 
     return special
 
 
 FAMILIES: dict[str, tuple[Callable[..., Law], str]] = {}
-"""By name, what makes laws that users write, and an example; every module of laws adds its own."""
+"""Families by name: the class or function that builds the law, and an example. Every module of laws adds its own."""
 
 
 def family(example: str) -> Callable[[Maker], Maker]:
-    """Marks a class of laws, or a function that makes some, as what users write like `example`.
+    """Return a decorator that registers a class of laws, or a function that returns laws, under the name in `example`.
 
     A class becomes frozen, its laws equal where their fields are, and written with the names of these. If its
     constructor takes other arguments by name alone (rate=, mean=, ...), one of them stands for the last field.
     """
 
     def register(maker: Maker) -> Maker:
-        made: Any = maker
+        registered: Any = maker
         if isinstance(maker, type):
-            made = dataclass(frozen=True, init=False, repr=False, eq=made.__eq__ is object.__eq__)(made)
-            if made.__str__ is object.__str__:
-                made.__str__ = text_of
-        FAMILIES[example.split("(")[0]] = made, example
-        return made  # type: ignore[no-any-return]
+            registered = dataclass(frozen=True, init=False, repr=False, eq=registered.__eq__ is object.__eq__)(
+                registered
+            )
+            if registered.__str__ is object.__str__:
+                registered.__str__ = text_of
+        FAMILIES[example.split("(")[0]] = registered, example
+        return registered  # type: ignore[no-any-return]
 
     return register
 
 
-def choices_of(law: Law) -> tuple[str, ...]:
-    """The arguments, such as rate and mean, of which one stands for the last field of a law."""
+def scale_arguments(law: Law) -> tuple[str, ...]:
+    """Return the alternative arguments, such as rate and mean, of which one sets the last field of the law."""
     return tuple(type(law).__init__.__kwdefaults__ or ())
 
 
 def fields_of(law: Law) -> dict[str, Any]:
-    """What a law of a `family` is made of, in order."""
+    """Return the fields of a law of a `family` by name, in the order of its constructor."""
     return {field.name: getattr(law, field.name) for field in fields(law)}  # type: ignore[arg-type]
 
 
 def text_of(law: Law, *choices: str) -> str:
-    """The shortest text that gives exactly this law back, with one of `choices`, or of what its constructor takes."""
-    shape, choices = fields_of(law), choices or choices_of(law)
+    """Return the shortest text that reads back as exactly this law, with one of `choices` as its scale argument.
+
+    Without `choices`, any of the scale arguments of its constructor.
+    """
+    shape, choices = fields_of(law), choices or scale_arguments(law)
     if not choices:
-        return _text(law, shape)
+        return _call_text(law, shape)
     shape.popitem()
     values = [(name, getattr(law, name)) for name in choices]
-    ways = [{**shape, name: number} for name, value in values for number in (float(f"{value:.15g}"), value)]
-    exact = [way for way in ways if _gives(law, way)] or ways[-1:]
-    return min((_text(law, way) for way in exact), key=len)
+    candidates = [{**shape, name: number} for name, value in values for number in (float(f"{value:.15g}"), value)]
+    exact = [arguments for arguments in candidates if _reproduces(law, arguments)] or candidates[-1:]
+    return min((_call_text(law, arguments) for arguments in exact), key=len)
 
 
-def _gives(law: Law, arguments: Mapping[str, Any]) -> bool:
+def _reproduces(law: Law, arguments: Mapping[str, Any]) -> bool:
+    """Whether these arguments construct a law equal to `law`."""
     try:
         return type(law)(**arguments) == law
     except ValueError:  # these arguments do not reach so far, as with the rate of an infinite mean
         return False
 
 
-def _text(law: Law, arguments: Mapping[str, Any]) -> str:
-    values = (f"{name}={listed(a) if isinstance(a, tuple) else number(a)}" for name, a in arguments.items())
+def _call_text(law: Law, arguments: Mapping[str, Any]) -> str:
+    """Return the text of a law with these arguments."""
+    values = (f"{name}={list_text(a) if isinstance(a, tuple) else number(a)}" for name, a in arguments.items())
     return f"{type(law).__name__.lower()}({', '.join(values)})"

@@ -1,4 +1,4 @@
-"""Laws without formulas of their own: the age of any law, and the quadrature that it needs.
+"""Laws without formulas: the age of any law, and the quadrature that it needs.
 
 With X the interval and A its age,
 
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
@@ -35,9 +35,9 @@ from replnet.laws.inversion import interpolate, invert
 from replnet.laws.law import Array, Floats, Law
 
 DEGREE = 16
-SMALLEST, LARGEST = -140, 200  # octaves either side of `around`; powers up to x^-4 have not vanished there
-VANISHED = 1e-290  # of f(0)
-NOISE = 1e-10  # errors below this that halving does not help are rounding in f
+LOWEST_OCTAVE, HIGHEST_OCTAVE = -140, 200  # relative to `around`; powers up to x^-4 have not vanished there
+VANISHED_SHARE = 1e-290  # of f(0)
+LARGEST_NOISE = 1e-10  # errors below this that halving does not help are rounding in f
 MOST_PANELS = 3000
 
 _ORDERS = np.arange(DEGREE + 1)
@@ -49,18 +49,18 @@ _OVER = np.where(
 
 
 class Numerical(Law):
-    """A law that is known by its tail and the integrals of it; all else is found by search and quadrature."""
+    """A law that is known by its tail and the tail's integrals; search and quadrature give all else."""
 
     __slots__ = ()
 
     @property
     def around(self) -> float:
-        """How long its intervals are, as to the order of magnitude."""
+        """The order of magnitude of its intervals."""
         return self.mean
 
     @property
     def end(self) -> float:
-        """Where its support ends."""
+        """The end of its support: no interval is longer."""
         return math.inf
 
     def solve(self, e: Array) -> Array:
@@ -91,6 +91,13 @@ class Age(Numerical):
         return f"age({self.law})"
 
     @property
+    def unit(self) -> str | None:
+        return self.law.unit
+
+    def counted_in(self, unit: str) -> Law:
+        return replace(self, law=self.law.counted_in(unit))
+
+    @property
     def around(self) -> float:
         return self.law.mean
 
@@ -104,7 +111,7 @@ class Age(Numerical):
 
     @property
     def second_moment(self) -> float:
-        return 2 * self.law.rate * excess_integral(self.law).weighted() if math.isfinite(self.mean) else math.inf
+        return 2 * self.law.rate * excess_integral(self.law).first_moment() if math.isfinite(self.mean) else math.inf
 
     def tail(self, x: Array) -> Array:
         return self.law.rate * self.law.excess(x)
@@ -127,51 +134,58 @@ class Age(Numerical):
 
 @lru_cache(maxsize=256)
 def excess_integral(law: Law) -> TailIntegral:
-    """The integrals of the law's excess."""
+    """Return the integrals of the law's excess."""
     return TailIntegral(law.excess, around=law.mean, bends=law.breaks, end=float(law.isf(0.0)))
 
 
 @final
 class TailIntegral:
-    """The two integrals of `f` as functions of x, for an f that changes at about `around`."""
+    """The two integrals of a decreasing function `f`, from 0 to x and from x to infinity."""
 
     def __init__(
         self, f: Callable[[Array], Array], *, around: float, bends: Iterable[float] = (), end: float = math.inf
     ) -> None:
+        """Cut the half line into panels for an f that changes around `around`, bends at `bends` and ends at `end`."""
         with np.errstate(all="ignore"):
-            self._edges, self._fit = _refined(f, _first_edges(f, around, bends, end))
+            self._edges, self._fit = _refine_panels(f, _first_edges(f, around, bends, end))
             self._last = float(self._edges[-1])
-            near, height = float(f(self._last / 2)), float(f(self._last))
+            half_way_height, height = float(f(self._last / 2)), float(f(self._last))
         # The a of f ~ x^-a at the last edge, and f there; no height where f has vanished.
-        self._power, self._height = (math.log2(near / height), height) if height > VANISHED else (math.inf, 0.0)
+        self._power, self._height = (
+            (math.log2(half_way_height / height), height) if height > VANISHED_SHARE else (math.inf, 0.0)
+        )
         self._half = np.diff(self._edges) / 2
-        self._own = np.asarray(self._fit @ _OVER * self._half)
+        self._panel_integrals = np.asarray(self._fit @ _OVER * self._half)
         # By order and panel, the integral from the panel's left edge.
         self._left = np.polynomial.chebyshev.chebint(self._fit.T, lbnd=-1) * self._half
         outside = self._height * self._last / (self._power - 1) if self._power > 1 else 0.0
         # From the small end of each sum to the large one.
-        self._beyond = np.cumsum(np.append(outside, self._own[::-1]))[::-1]
-        self._before = np.append(0.0, np.cumsum(self._own))
+        self._beyond = np.cumsum(np.append(outside, self._panel_integrals[::-1]))[::-1]
+        self._before = np.append(0.0, np.cumsum(self._panel_integrals))
 
     def beyond(self, x: Array) -> Array:
-        """Integral of f from x to infinity."""
+        """Return the integral of f from x to infinity."""
         x = np.asarray(x, dtype=float)
         if self._power <= 1:
             return np.full_like(x, math.inf)[()]
-        panel, left = self._located(x)
-        inside = self._beyond[panel + 1] + (self._own[panel] - left)
+        panel, from_left_edge = self._find_panel(x)
+        inside = self._beyond[panel + 1] + (self._panel_integrals[panel] - from_left_edge)
         with np.errstate(invalid="ignore", divide="ignore"):
-            far = self._beyond[-1] * np.power(x / self._last, 1 - self._power) if self._height else 0 * inside
-        return np.where(x >= self._last, far, np.maximum(inside, 0.0))[()]
+            beyond_last_panel = (
+                self._beyond[-1] * np.power(x / self._last, 1 - self._power) if self._height else 0 * inside
+            )
+        return np.where(x >= self._last, beyond_last_panel, np.maximum(inside, 0.0))[()]
 
     def before(self, x: Array) -> Array:
-        """Integral of f from 0 to x."""
+        """Return the integral of f from 0 to x."""
         x = np.asarray(x, dtype=float)
-        panel, left = self._located(x)
-        return np.where(x >= self._last, self._before[-1] + self._far_before(x), self._before[panel] + left)[()]
+        panel, from_left_edge = self._find_panel(x)
+        return np.where(x >= self._last, self._before[-1] + self._far_before(x), self._before[panel] + from_left_edge)[
+            ()
+        ]
 
-    def weighted(self) -> float:
-        """Integral of x f(x) over the half line."""
+    def first_moment(self) -> float:
+        """Return the integral of x f(x) over the half line."""
         if self._height and self._power <= 2 + 1e-9:
             return math.inf
         low, width = self._edges[:-1], np.diff(self._edges)
@@ -181,7 +195,7 @@ class TailIntegral:
         return inside + (self._height * self._last**2 / (self._power - 2) if self._height else 0.0)
 
     def _far_before(self, x: Array) -> Array:
-        """Integral of f from the last panel to x."""
+        """Return the integral of f from the last panel to x."""
         if not self._height:
             return 0.0
         growth = np.log(np.maximum(x / self._last, 1.0))
@@ -189,8 +203,8 @@ class TailIntegral:
             return self._height * self._last * growth
         return self._height * self._last * np.expm1((1 - self._power) * growth) / (1 - self._power)
 
-    def _located(self, x: Array) -> tuple[Array, Array]:
-        """The panel of each x, and the integral from its left edge to x."""
+    def _find_panel(self, x: Array) -> tuple[Array, Array]:
+        """Return the panel of each x, and the integral from its left edge to x."""
         panel = np.clip(np.searchsorted(self._edges, x, side="right") - 1, 0, self._half.size - 1)
         place = np.clip((x - self._edges[panel]) / self._half[panel] - 1, -1.0, 1.0)
         total, older = np.zeros_like(place), np.zeros_like(place)
@@ -200,40 +214,41 @@ class TailIntegral:
 
 
 def _first_edges(f: Callable[[Array], Array], around: float, bends: Iterable[float], end: float) -> Floats:
-    """Zero, octaves up to where f vanishes, bends, and panels graded towards the end of the support."""
-    octaves = np.ldexp(around, np.arange(SMALLEST, LARGEST + 1))
+    """Return the first edges of panels: zero, octaves up to where f vanishes, bends, and closer ones to the end."""
+    octaves = np.ldexp(around, np.arange(LOWEST_OCTAVE, HIGHEST_OCTAVE + 1))
     octaves = octaves[np.isfinite(octaves) & (octaves < end)]
     edges = np.concatenate(([0.0], octaves, [bend for bend in bends if 0 < bend < end]))
     if math.isfinite(end):
         edges = np.append(edges, end - end * np.ldexp(1.0, -np.arange(1, 52)))
         return np.unique(np.append(edges, end))
     edges = np.unique(edges)
-    return edges[: max(2, 1 + int(np.searchsorted(-f(edges), -VANISHED * f(0.0), side="left")))]
+    return edges[: max(2, 1 + int(np.searchsorted(-f(edges), -VANISHED_SHARE * f(0.0), side="left")))]
 
 
-def _refined(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, Floats]:
-    """Edges and Chebyshev coefficients of panels that meet (3) and (4), as far as the digits of f allow."""
-    fit = _fitted(f, edges[:-1], edges[1:])
-    before = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
+def _refine_panels(f: Callable[[Array], Array], edges: Floats) -> tuple[Floats, Floats]:
+    """Return edges and Chebyshev coefficients of panels that meet (3) and (4), as far as the digits of f allow."""
+    fit = _fit_panels(f, edges[:-1], edges[1:])
+    parent_error = np.full(edges.size - 1, math.inf)  # the error of the panel that each one is half of
     while edges.size < MOST_PANELS:
         width = np.diff(edges)
-        own = fit @ _OVER * width / 2
-        beyond = np.cumsum(own[::-1])[::-1] - own
-        error = np.abs(fit[:, -3:]).max(axis=1) * width / np.abs(own)
-        noise = (error < NOISE) & (error > 0.7 * before)
-        coarse = ((error > 1e-14) & ~noise) | ((beyond < 1e-3 * own) & (beyond > 0))
-        coarse &= width > 1e-13 * edges[1:]
-        if not coarse.any():
+        panel_integrals = fit @ _OVER * width / 2
+        integral_beyond = np.cumsum(panel_integrals[::-1])[::-1] - panel_integrals
+        error = np.abs(fit[:, -3:]).max(axis=1) * width / np.abs(panel_integrals)
+        noise = (error < LARGEST_NOISE) & (error > 0.7 * parent_error)
+        too_wide = ((error > 1e-14) & ~noise) | ((integral_beyond < 1e-3 * panel_integrals) & (integral_beyond > 0))
+        too_wide &= width > 1e-13 * edges[1:]
+        if not too_wide.any():
             break
-        low, high = edges[:-1][coarse], edges[1:][coarse]
+        low, high = edges[:-1][too_wide], edges[1:][too_wide]
         middle = (low + high) / 2
-        order = np.argsort(np.concatenate((edges[:-1][~coarse], low, middle)), kind="stable")
-        fit = np.concatenate((fit[~coarse], _fitted(f, low, middle), _fitted(f, middle, high)))[order]
-        before = np.concatenate((before[~coarse], error[coarse], error[coarse]))[order]
+        order = np.argsort(np.concatenate((edges[:-1][~too_wide], low, middle)), kind="stable")
+        fit = np.concatenate((fit[~too_wide], _fit_panels(f, low, middle), _fit_panels(f, middle, high)))[order]
+        parent_error = np.concatenate((parent_error[~too_wide], error[too_wide], error[too_wide]))[order]
         edges = np.unique(np.concatenate((edges, middle)))
     return edges, fit
 
 
-def _fitted(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
+def _fit_panels(f: Callable[[Array], Array], low: Floats, high: Floats) -> Floats:
+    """Return the Chebyshev coefficients of f on panels from `low` to `high`."""
     x = low[:, None] + (high - low)[:, None] * (_NODES + 1) / 2
     return np.asarray(f(x) @ _FIT.T)

@@ -16,14 +16,14 @@ from replnet.laws.law import Array, Given, Law, family, special
 from replnet.laws.numeric import Age, Numerical
 from replnet.text.errors import FieldError, positive, scale_of
 
-SURE = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
-FARTHEST = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
+NEGLIGIBLE_HAZARD = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
+LARGEST_UNIT_MEAN = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
 
 
 @final
 @family("weibull(shape=0.6, rate=2)")
 class Weibull(Law):
-    """P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above.
+    """Intervals with P(X > x) = exp(-(x / scale) ** shape): bursts below shape 1, regular above.
 
     >>> rn.weibull(shape=0.6, rate=2).mean
     0.5
@@ -34,7 +34,7 @@ class Weibull(Law):
 
     def __init__(self, shape: float, *, rate: Given = None, mean: Given = None, scale: Given = None) -> None:
         shape = positive("shape", shape)
-        unit_mean = _spread("shape", shape, _or_infinite(math.gamma, 1 + 1 / shape), "0.025 or more")
+        unit_mean = _check_unit_mean("shape", shape, _or_infinite(math.gamma, 1 + 1 / shape), "0.025 or more")
         self._set(shape=shape, scale=scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
 
     @property
@@ -60,11 +60,13 @@ class Weibull(Law):
 
     def excess(self, x: Array) -> Array:
         hazard = self.hazard(x)
-        return np.where(hazard < SURE, self.mean - x, self.mean * special().gammaincc(1 / self.shape, hazard))[()]
+        return np.where(
+            hazard < NEGLIGIBLE_HAZARD, self.mean - x, self.mean * special().gammaincc(1 / self.shape, hazard)
+        )[()]
 
     def integrated_tail(self, x: Array) -> Array:
         hazard = self.hazard(x)
-        return np.where(hazard < SURE, x, self.mean * special().gammainc(1 / self.shape, hazard))[()]
+        return np.where(hazard < NEGLIGIBLE_HAZARD, x, self.mean * special().gammainc(1 / self.shape, hazard))[()]
 
     @property
     def age(self) -> Age:
@@ -74,7 +76,7 @@ class Weibull(Law):
 @final
 @family("gamma(shape=2, rate=2)")
 class Gamma(Numerical):
-    """A sum of `shape` exponential stages of mean `scale`, for any shape above zero.
+    """Intervals that are a sum of `shape` exponential stages of mean `scale`, for any shape above zero.
 
     >>> rn.gamma(shape=2, rate=2).second_moment
     0.375
@@ -107,8 +109,8 @@ class Gamma(Numerical):
     def solve(self, e: Array) -> Array:
         e = np.asarray(e, dtype=float)
         # -expm1(-e) is exact where exp(-e) rounds to 1.
-        short = special().gammaincinv(self.shape, -np.expm1(-np.minimum(e, 1.0)))
-        return self.scale * np.where(e < 0.5, short, special().gammainccinv(self.shape, np.exp(-e)))[()]
+        if_short = special().gammaincinv(self.shape, -np.expm1(-np.minimum(e, 1.0)))
+        return self.scale * np.where(e < 0.5, if_short, special().gammainccinv(self.shape, np.exp(-e)))[()]
 
     def excess(self, x: Array) -> Array:
         # Q(shape + 1, z) = Q(shape, z) + z^shape exp(-z) / Gamma(shape + 1), which
@@ -120,13 +122,13 @@ class Gamma(Numerical):
     def integrated_tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
         with np.errstate(invalid="ignore"):
-            whole = self.mean * special().gammainc(self.shape + 1, x / self.scale) + x * self.tail(x)
-        return np.where(np.isinf(x), self.mean, whole)[()]
+            integral = self.mean * special().gammainc(self.shape + 1, x / self.scale) + x * self.tail(x)
+        return np.where(np.isinf(x), self.mean, integral)[()]
 
 
 @family("erlang(stages=3, rate=2)")
 def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
-    """A sum of `stages` equal exponentials; rate and mean are those of the sum.
+    """Return the law of a sum of `stages` equal exponentials; rate and mean are those of the sum.
 
     >>> rn.erlang(stages=3, rate=2)
     gamma(shape=3, rate=2)
@@ -139,7 +141,7 @@ def erlang(stages: int, *, rate: Given = None, mean: Given = None) -> Gamma:
 @final
 @family("lognormal(sigma=1, rate=2)")
 class Lognormal(Numerical):
-    """X = scale * exp(sigma * N) with N standard normal; scale is the median.
+    """Intervals scale * exp(sigma * N) with N standard normal; scale is the median.
 
     >>> rn.lognormal(sigma=1, mean=2).mean
     2.0
@@ -150,7 +152,7 @@ class Lognormal(Numerical):
 
     def __init__(self, sigma: float, *, rate: Given = None, mean: Given = None, scale: Given = None) -> None:
         sigma = positive("sigma", sigma)
-        unit_mean = _spread("sigma", sigma, _or_infinite(math.exp, sigma**2 / 2), "15 or less")
+        unit_mean = _check_unit_mean("sigma", sigma, _or_infinite(math.exp, sigma**2 / 2), "15 or less")
         self._set(sigma=sigma, scale=scale_of(unit_mean, rate=rate, mean=mean, scale=scale))
 
     @property
@@ -162,7 +164,7 @@ class Lognormal(Numerical):
         return self.scale**2 * _or_infinite(math.exp, 2 * self.sigma**2)
 
     def _normal(self, x: Array) -> Array:
-        """The N that makes X = x."""
+        """Return the N that gives X = x."""
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(x) / self.scale) / self.sigma
 
@@ -181,24 +183,25 @@ class Lognormal(Numerical):
     def excess(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
         with np.errstate(invalid="ignore"):
-            beyond = self.mean * special().ndtr(self.sigma - self._normal(x)) - x * self.tail(x)
-        return np.where(np.isinf(x), 0.0, np.maximum(beyond, 0.0))[()]
+            integral = self.mean * special().ndtr(self.sigma - self._normal(x)) - x * self.tail(x)
+        return np.where(np.isinf(x), 0.0, np.maximum(integral, 0.0))[()]
 
     def integrated_tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
         with np.errstate(invalid="ignore"):
-            whole = self.mean * special().ndtr(self._normal(x) - self.sigma) + x * self.tail(x)
-        return np.where(np.isinf(x), self.mean, whole)[()]
+            integral = self.mean * special().ndtr(self._normal(x) - self.sigma) + x * self.tail(x)
+        return np.where(np.isinf(x), self.mean, integral)[()]
 
 
-def _spread(field: str, value: float, unit_mean: float, right: str) -> float:
-    """The mean at scale 1, unless this shape puts it worlds away from the scale."""
-    if unit_mean > FARTHEST:
-        raise FieldError(field, f"{value:g} spreads over more than {FARTHEST:g} times the scale", right)
+def _check_unit_mean(field: str, value: float, unit_mean: float, right: str) -> float:
+    """Return the mean at scale 1; raise FieldError if this shape puts it too many magnitudes from the scale."""
+    if unit_mean > LARGEST_UNIT_MEAN:
+        raise FieldError(field, f"{value:g} spreads over more than {LARGEST_UNIT_MEAN:g} times the scale", right)
     return unit_mean
 
 
 def _or_infinite(function: Callable[[float], float], x: float) -> float:
+    """Return function(x), infinite where it overflows."""
     try:
         return function(x)
     except OverflowError:

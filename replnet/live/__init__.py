@@ -5,28 +5,29 @@ The driver's side:
     driver          paths of a network, one per replication, all at once
     ray_cluster     Ray: a cluster that is joined or started, and hosts in it
     cluster_nodes   its nodes, what they lack, and the code that travels with the job
-    node_probe      what runs on a node to say what it has
-    cluster_check   its nodes one by one, with clocks and messages, for `replnet doctor`
+    node_probe      the job that finds out which software a node has
+    cluster_check   a check of its nodes, their clocks and messages between them, for `replnet doctor`
     placement       which host runs which node
     time_scale      how fast model time may pass, what messages cost, and whether a run has kept up
-    supervisor      a run as it goes on: what its hosts have seen, which of them are lost, and which are back
-    outcome         what a run yields, and the words in which it ends otherwise
+    supervisor      a run from time zero on: reports of its hosts, and restarts of those that are lost
+    outcome         the result of a run, and the errors by which it ends without one
 
 A host's side:
 
-    actor           what runs inside the process of a host
-    host            some nodes in every replication, and the order in which things happen to them
-    batches         what hosts send one another, as bytes, numbered, each taken once
+    actor           the process of a host: a thread for its nodes, and calls from outside
+    host            some nodes in every replication, and the order of their events
+    batches         messages between hosts, in numbered batches of bytes, each taken once
 
 Both sides:
 
-    clocks          one clock for all hosts, and who stood still
+    clocks          one clock for all hosts, and processes that stood still
     quantiles       mean, largest and quantiles of many values in little memory
 
 Many independent jobs:
 
-    pool            here, in processes of this machine, or on Ray workers
+    pool            jobs done in this process, in processes of this machine, or on Ray workers
     processes       processes of this machine that do jobs, one at a time each
+    by_value        pickles of jobs, with the code of the program's own modules
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs inside a host's process: a thread that steps it, and calls that bring batches and questions."""
+"""The process of a host: a thread that runs its nodes, and calls that bring batches and questions."""
 
 from __future__ import annotations
 
@@ -17,40 +17,45 @@ from typing import Any, TypeAlias, final
 
 from replnet.engines.path import Task
 from replnet.engines.step import run_path
-from replnet.live.clocks import Heartbeat, machine
-from replnet.live.host import Assignment, Host, Logged, Report
+from replnet.live.clocks import Heartbeat, boot_id
+from replnet.live.host import Assignment, Host, LogRows, Report
 from replnet.live.time_scale import GAP, Echo, Echoed, shortest
 
-NAP = 0.2  # seconds after which a thread looks up whether it is to end
-REPORT = 0.1  # seconds between reports
-SPARE = 50  # a report may take this part of the time
-WARMED = 1000  # nodes of a network, of which a short path takes a moment
+NAP_SECONDS = 0.2  # after which a thread looks whether it is to end
+REPORT_SECONDS = 0.1  # between reports
+REPORT_TIMES = 50  # the time between reports is at least so many times that of making one
+MOST_NODES_WARMED_UP = 1000  # a short path of so many nodes takes a moment
 
-What: TypeAlias = bytes | Callable[[], None]
-"""That a thread is handed: a batch, or something to do between two events."""
+Arrival: TypeAlias = bytes | Callable[[], None]
+"""Input of the thread: a batch, or a function to call between two events."""
 
 
 @final
 @dataclass(frozen=True)
 class Status:
-    """How a host is doing, and at the end of a run how it did."""
+    """The state of a host: its progress during a run, or its results at the end of one."""
 
-    done: bool  # no wake is left and no query is open
-    idle: bool  # no wake is left
-    report: bytes  # of a Report, pickled when it was true; empty if there is none yet
-    rows: list[Logged]  # of the log up to that report, since the last time
-    left: list[list[tuple[int, int, float]]] = field(default_factory=list)  # what its nodes hold at the end
+    done: bool  # whether no wake is left and no query is open
+    idle: bool  # whether no wake is left
+    report: bytes  # the latest Report, pickled; empty if there is none yet
+    rows: list[LogRows]  # rows of the log up to that report that were not handed over yet
+    left: list[list[tuple[int, int, float]]] = field(
+        default_factory=list
+    )  # copies at the end, as `Host.copies_left` has them
     busy: float = 0.0  # share of the time in which its loop worked
     cpu: float = 0.0  # CPUs that its process used
-    stood: list[tuple[float, float]] = field(default_factory=list)  # still, from when in model time, for seconds
+    stood: list[tuple[float, float]] = field(default_factory=list)  # standstills: model time, and seconds
 
 
 @final
 class HostActor:
-    """All methods but `prepare` and `finish` return at once; what takes time happens in the thread."""
+    """A Ray actor with one host. All methods but `prepare` and `finish` return at once; a thread does the work.
+
+    A call or its answer may get lost and is then repeated: so every method does and returns the same the second time.
+    """
 
     def __init__(self) -> None:
-        self._come: queue.SimpleQueue[What] = queue.SimpleQueue()
+        self._arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._over, self._failed = threading.Event(), ""
         self._peers: list[Any] = []
@@ -59,159 +64,186 @@ class HostActor:
         self._zero, self._scale = float("inf"), 1.0
         self._busy = self._cpu = self._wall = 0.0
         self._stood: list[tuple[float, float]] = []
-        self._report, self._rows, self._reporting = b"", list[Logged](), threading.Lock()
+        self._report, self._rows, self._reporting = b"", list[LogRows](), threading.Lock()
+        self._forgotten = 0  # blocks of rows that have arrived
 
     def hello(self) -> tuple[str, str, int]:
-        """Its machine since when, the name of that, and its process there."""
-        return machine(), socket.gethostname(), os.getpid()
+        """Return the boot id and the name of its machine, and the id of its process."""
+        return boot_id(), socket.gethostname(), os.getpid()
 
     def clock(self) -> float:
+        """Return the time of its monotonic clock."""
         return time.monotonic()
 
     def meet(self, peers: list[Any]) -> None:
-        """How to reach the hosts, by number; nothing comes back from a delivery, not even an error."""
-        self._peers = [_to(peer) for peer in peers]
+        """Take the handles of all hosts, by number.
+
+        Nothing comes back from a delivery to them, not even an error.
+        """
+        self._peers = [_delivery_to(peer) for peer in peers]
 
     def deliver(self, batch: bytes) -> None:
-        self._come.put(batch)
+        """Hand a batch to the thread."""
+        self._arrivals.put(batch)
 
     def _send(self, host: int, batch: bytes) -> None:
+        """Deliver a batch to another host."""
         self._peers[host](batch)
 
     def echo(self) -> None:
-        """Send back what comes, until a run begins."""
+        """Start a thread that sends back what comes, until a run begins."""
         self._run(self._echoing)
 
     def measure(self, me: int, to: int, size: int, seconds: float) -> None:
-        """What messages to another host cost, by its echo."""
+        """Start to measure what messages to another host cost: `size` pulls go there and back for `seconds`."""
         self._echo.start(me, to, size, seconds)
 
-    def measured(self) -> Echoed:
+    def measurement(self) -> Echoed:
+        """Return what the latest measurement has found."""
         return self._echo.result()
 
-    def prepare(self, task: Task, given: Assignment) -> float:
-        """Make the nodes; returns how many seconds that took."""
-        if given.incarnation == 0 and task.plan.size <= WARMED:
-            # Where replnet has just come to, kernels are yet to be compiled, which must not happen in the run.
+    def prepare(self, task: Task, assignment: Assignment) -> float:
+        """Make the nodes of an assignment; return how many seconds that took."""
+        if assignment.incarnation == 0 and task.plan.size <= MOST_NODES_WARMED_UP:
+            # On a machine that is new to replnet kernels are not compiled yet; that must not happen in the run.
             run_path(replace(task, horizon=shortest(task.plan)))
         begun = time.monotonic()
-        self._host, self._since = Host(task, given, self._model_time, self._send), given.since
-        # The nodes stay: looking through all of them for garbage would stop everything for a while, again and again.
+        self._host, self._since = Host(task, assignment, self._model_time, self._send), assignment.since
+        # The nodes stay to the end; searching all of them for garbage would stop the host again and again.
         gc.collect()
         gc.freeze()
         return time.monotonic() - begun
 
-    def begin(self, zero: float, scale: float, met: list[int]) -> None:
-        """Model time zero is when this machine's monotonic clock shows `zero`; a unit takes `scale` seconds.
+    def begin(self, zero: float, scale: float, incarnations: list[int]) -> None:
+        """Start the run: model time zero is when the clock of this machine shows `zero`, and a unit takes `scale`
+        seconds.
 
-        `met`: the incarnations of the hosts whose handles it has.
+        `incarnations` are those of the hosts whose handles this host has.
         """
         self._end()
         assert self._host is not None
         self._host.mailbox.gap = GAP / scale
         self._zero, self._scale = zero, scale
-        for host, incarnation in enumerate(met):
+        for host, incarnation in enumerate(incarnations):
             if incarnation:
                 self._host.meet(host, incarnation)
         self._run(self._live)
 
-    def replaced(self, host: int, incarnation: int, peer: Any) -> None:
-        """A host has begun anew."""
-        self._come.put(partial(self._replace, host, incarnation, peer))
+    def meet_successor(self, host: int, incarnation: int, peer: Any) -> None:
+        """Take the handle of a host that has begun anew, between two events."""
+        self._arrivals.put(partial(self._replace, host, incarnation, peer))
 
     def _replace(self, host: int, incarnation: int, peer: Any) -> None:
+        """Write to a new incarnation of a host from now on, unless this host does so already."""
         assert self._host is not None
         if not self._host.mailbox.knows(host, incarnation):
-            self._peers[host] = _to(peer)
+            self._peers[host] = _delivery_to(peer)
             self._host.meet(host, incarnation)
 
     def cut(self, horizon: float) -> None:
-        """End at this instant of model time."""
+        """End the run at this instant of model time."""
         assert self._host is not None
-        self._come.put(partial(self._host.cut, horizon))
+        self._arrivals.put(partial(self._host.cut, horizon))
 
-    def status(self) -> Status:
+    def status(self, blocks_heard: int) -> Status:
+        """Return the state of the host, with the log after the first `blocks_heard` blocks of rows, which have
+        arrived.
+        """
         if self._failed:
             raise RuntimeError(self._failed)
         assert self._host is not None
         with self._reporting:
-            report, rows, self._rows = self._report, self._rows, []
-        return Status(self._host.done, self._host.idle, report, rows)
+            return Status(self._host.done, self._host.idle, self._report, self._rows_after(blocks_heard))
 
-    def finish(self) -> Status:
+    def _rows_after(self, blocks_heard: int) -> list[LogRows]:
+        """Forget the first `blocks_heard` blocks of rows since the beginning, and return the others."""
+        del self._rows[: blocks_heard - self._forgotten]
+        self._forgotten = blocks_heard
+        return list(self._rows)
+
+    def finish(self, blocks_heard: int) -> Status:
+        """End the run and return its results, with the log after the first `blocks_heard` blocks of rows."""
         self._end()
         host, elapsed = self._host, max(self._wall, 1e-9)
         assert host is not None
-        report, rows = pickle.dumps(host.report(), protocol=5), self._rows + host.rows()
+        self._rows += host.rows()
+        report, rows = pickle.dumps(host.report(), protocol=5), self._rows_after(blocks_heard)
         busy, cpu = self._busy / elapsed, self._cpu / elapsed
-        return Status(host.done, host.idle, report, rows, host.left(), busy, cpu, self._stood)
+        return Status(host.done, host.idle, report, rows, host.copies_left(), busy, cpu, self._stood)
 
     def _model_time(self) -> float:
+        """Return the present instant of model time."""
         return (time.monotonic() - self._zero) / self._scale
 
-    def _run(self, what: Callable[[], None]) -> None:
-        def guarded() -> None:
+    def _run(self, work: Callable[[], None]) -> None:
+        """Start a thread that does `work`; an error in it is raised by the next `status`."""
+
+        def note_failure() -> None:
             try:
-                what()
+                work()
             except Exception:
                 self._failed = traceback.format_exc(limit=-4)
 
         self._over.clear()
-        self._thread = threading.Thread(target=guarded, daemon=True)
+        self._thread = threading.Thread(target=note_failure, daemon=True)
         self._thread.start()
 
     def _end(self) -> None:
+        """End the thread."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(10)
 
     def _echoing(self) -> None:
+        """Send back every batch that comes, until the thread is to end."""
         while not self._over.is_set():
-            for what in self._coming(NAP):
-                assert isinstance(what, bytes)
-                self._echo.receive(what)
+            for batch in self._wait_for_arrivals(NAP_SECONDS):
+                assert isinstance(batch, bytes)
+                self._echo.receive(batch)
 
     def _live(self) -> None:
+        """Run the nodes from the start of the assignment until the thread is to end."""
         assert self._host is not None
         host, start = self._host, self._zero + self._since * self._scale
         time.sleep(max(start - time.monotonic(), 0))
         cpu, report_at = time.process_time(), start
         heart = Heartbeat(time.monotonic, time.process_time, start)
         while not self._over.is_set():
-            if still := heart.beat():
-                self._stood.append((self._model_time() - still / self._scale, still))
+            if stood := heart.beat():
+                self._stood.append((self._model_time() - stood / self._scale, stood))
             begun = time.monotonic()
             due = host.step()
             now = time.monotonic()
             if now > report_at and host.caught_up:
-                self._take_down(host.so_far(), host.rows())
+                self._keep_report(host.so_far(), host.rows())
                 taken, now = now, time.monotonic()
-                report_at = now + max(REPORT, SPARE * (now - taken))
+                report_at = now + max(REPORT_SECONDS, REPORT_TIMES * (now - taken))
             self._busy += now - begun
-            for what in self._coming(min(self._zero + due * self._scale - now, NAP)):
-                if isinstance(what, bytes):
-                    host.mailbox.receive(what)
+            for arrival in self._wait_for_arrivals(min(self._zero + due * self._scale - now, NAP_SECONDS)):
+                if isinstance(arrival, bytes):
+                    host.mailbox.receive(arrival)
                 else:
-                    what()
+                    arrival()
         self._wall, self._cpu = time.monotonic() - start, time.process_time() - cpu
 
-    def _take_down(self, report: Report, rows: list[Logged]) -> None:
-        """Keep it for whoever asks next."""
+    def _keep_report(self, report: Report, rows: list[LogRows]) -> None:
+        """Keep a report and rows of the log for the next question."""
         pickled = pickle.dumps(report, protocol=5)
         with self._reporting:
             self._report = pickled
             self._rows += rows
 
-    def _coming(self, patience: float) -> list[What]:
-        """What is there, or the first to come within `patience` seconds."""
-        come: list[What] = []
+    def _wait_for_arrivals(self, patience: float) -> list[Arrival]:
+        """Return all that has arrived; if nothing has, wait up to `patience` seconds for the first arrival."""
+        arrivals: list[Arrival] = []
         try:
-            come.append(self._come.get(timeout=patience) if patience > 0 else self._come.get_nowait())
+            arrivals.append(self._arrivals.get(timeout=patience) if patience > 0 else self._arrivals.get_nowait())
             while True:
-                come.append(self._come.get_nowait())
+                arrivals.append(self._arrivals.get_nowait())
         except queue.Empty:
-            return come
+            return arrivals
 
 
-def _to(peer: Any) -> Any:
+def _delivery_to(peer: Any) -> Any:
+    """Return a function that delivers a batch to another host, without an answer."""
     return peer.deliver.options(num_returns=0).remote

@@ -1,4 +1,4 @@
-"""What hosts send one another: batches of messages as bytes, numbered, each taken once.
+"""Batches of messages that hosts send one another: as bytes, numbered, each taken once.
 
 A batch says which host sent it, in which incarnation, and its number there.
 Batches may overtake one another or come twice: messages need no order, so each
@@ -16,61 +16,65 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.runner import Parcel
-from replnet.network.nodes import Message, Pull, Reply, Silence
+from replnet.engines.runner import TimedMessage
+from replnet.network.nodes import Message, NoReply, Pull, Reply
 
 Head: TypeAlias = tuple[int, int, int]
 """Host, incarnation, number."""
 
 
-MESSAGES: dict[int, type[Message]] = {len(kind._fields): kind for kind in (Pull, Reply, Silence)}  # no two as long
+# Kinds of messages by their numbers of fields, which differ.
+MESSAGES: dict[int, type[Message]] = {len(kind._fields): kind for kind in (Pull, Reply, NoReply)}
 assert len(MESSAGES) == 3
 
 
-def pack(head: Head, parcels: list[Parcel]) -> bytes:
-    """Column by column, as plain tuples: pickling a class costs several times as much."""
+def pack(head: Head, parcels: list[TimedMessage]) -> bytes:
+    """Return messages under way as a batch: columns of plain tuples, as pickling a class costs several times more."""
     *columns, messages = zip(*parcels, strict=True)
     return pickle.dumps((head, columns, [tuple(message) for message in messages]), protocol=5)
 
 
-def unpack(batch: bytes) -> tuple[Head, list[Parcel]]:
+def unpack(batch: bytes) -> tuple[Head, list[TimedMessage]]:
+    """Return the head and the messages of a batch."""
     head, columns, bodies = pickle.loads(batch)
-    made = tuple.__new__  # what NamedTuples do in the end
-    messages = [made(MESSAGES[len(body)], body) for body in bodies]
-    return head, [made(Parcel, row) for row in zip(*columns, messages, strict=True)]
+    new = tuple.__new__  # what NamedTuples do in the end
+    messages = [new(MESSAGES[len(body)], body) for body in bodies]
+    return head, [new(TimedMessage, row) for row in zip(*columns, messages, strict=True)]
 
 
 @final
 @dataclass
 class _Peer:
-    """Another host: what waits to be sent to it, and which of its batches have come."""
+    """Another host: messages that wait to be sent to it, and the numbers of its batches that have come."""
 
-    met: int = 0  # the incarnation that this host writes to
-    parcels: list[Parcel] = field(default_factory=list)
+    met: int = 0  # the incarnation that messages are sent to
+    parcels: list[TimedMessage] = field(default_factory=list)
     number: int = 0  # of the next batch
-    free_at: float = -np.inf  # when that may go
-    heard: int = 0  # the incarnation whose batches are taken:
+    free_at: float = -np.inf  # when the next batch may be sent
+    heard: int = 0  # the incarnation whose batches are taken
     next: int = 0  # all numbers below this one have come,
-    early: set[int] = field(default_factory=set)  # and these
+    early: set[int] = field(default_factory=set)  # and so have these numbers above it
 
 
 @final
 class Mailbox:
-    """What a host sends to others and gets from them."""
+    """The messages that a host sends to other hosts and gets from them."""
 
     def __init__(self, me: int, incarnation: int, send: Callable[[int, bytes], None]) -> None:
-        self.gap = 0.0  # at least so much time between two batches to one host, which hold the more messages
-        self.messages = self.batches = self.taken = self.repeated = 0  # sent, and come
+        self.gap = 0.0  # the least time between two batches to one host; with more time a batch holds more messages
+        self.messages = self.batches = 0  # sent
+        self.taken = self.repeated = 0  # batches that have come, for the first time or again
         self._me, self._incarnation, self._send = me, incarnation, send
         self._peers = defaultdict[int, _Peer](_Peer)
         self._inbox = deque[bytes]()
 
-    def put(self, host: int, parcel: Parcel) -> None:
+    def put(self, host: int, parcel: TimedMessage) -> None:
+        """Add a message to those that wait to be sent to a host."""
         self.messages += 1
         self._peers[host].parcels.append(parcel)
 
     def flush(self, now: float) -> None:
-        """Send what may be sent."""
+        """Send all that waits to hosts that may get a batch by now."""
         for host, peer in self._peers.items():
             if peer.parcels and peer.free_at <= now:
                 self._send(host, pack((self._me, self._incarnation, peer.number), peer.parcels))
@@ -78,22 +82,22 @@ class Mailbox:
                 self.batches += 1
 
     def next_at(self) -> float:
-        """When something that waits may go."""
+        """Return when the next waiting message may be sent; inf if none waits."""
         return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
     def receive(self, batch: bytes) -> None:
-        """May be called from another thread."""
+        """Keep a batch until `take`; may be called from another thread."""
         self._inbox.append(batch)
 
-    def take(self) -> Iterator[Parcel]:
-        """What has come, each batch once."""
+    def take(self) -> Iterator[TimedMessage]:
+        """Yield the messages that have come, each batch once."""
         for _ in range(len(self._inbox)):
             head, parcels = unpack(self._inbox.popleft())
             if self.is_new(head):
                 yield from parcels
 
     def is_new(self, head: Head) -> bool:
-        """Whether a batch is to be taken; then it counts as taken."""
+        """Whether a batch has not come before, and is from a present incarnation; it then counts as taken."""
         host, incarnation, number = head
         peer = self._peers[host]
         self._hear(peer, incarnation)
@@ -108,15 +112,16 @@ class Mailbox:
         return True
 
     def _hear(self, peer: _Peer, incarnation: int) -> None:
+        """Forget the batches of a host that has begun anew, if this incarnation is new."""
         if incarnation > peer.heard:
             peer.heard, peer.next, peer.early = incarnation, 0, set()
 
     def knows(self, host: int, incarnation: int) -> bool:
-        """Whether it writes to this incarnation already."""
+        """Whether messages to a host are sent to this incarnation already."""
         return self._peers[host].met >= incarnation
 
     def meet(self, host: int, incarnation: int) -> None:
-        """A host has begun anew: what was meant for its predecessor, or comes from it, is lost."""
+        """Send to this new incarnation of a host from now on; drop messages to its predecessor and batches from it."""
         peer = self._peers[host]
         peer.met, peer.parcels, peer.number, peer.free_at = incarnation, [], 0, -np.inf
         self._hear(peer, incarnation)

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-ROUNDS = 20
-STILL = 2.0  # seconds for which a process has to do nothing before it is said; all of them nap for less
+CLOCK_READINGS = 20  # of which the best is taken
+LEAST_STANDSTILL = 2.0  # seconds; all processes nap for less
 
 
 @final
 @dataclass(frozen=True)
 class Offset:
-    """What a host's clock shows at the driver's zero; both in seconds."""
+    """The time that a host's clock shows when the driver's shows zero, and how wrong that may be; both in seconds."""
 
     seconds: float = 0.0
     error: float = 0.0
@@ -32,13 +32,13 @@ class Offset:
 @final
 @dataclass(frozen=True)
 class Standstill:
-    """Who did nothing for a while, and not by their own will."""
+    """A time in which a process could not run, as it was stopped or swapped out."""
 
     who: str
     at: float  # model time
     seconds: float
-    nodes: tuple[str, ...] = ()  # that were late by it
-    spared: int = 0  # processes that were to be killed meanwhile, and were not
+    nodes: tuple[str, ...] = ()  # those that were late by it
+    spared: int = 0  # number of processes that were to be killed meanwhile, and were not
 
     def __str__(self) -> str:
         spared = f", so that {self.spared} of the planned crashes killed no process" if self.spared else ""
@@ -47,32 +47,34 @@ class Standstill:
 
 @final
 class Heartbeat:
-    """Tells how long a process stood still that beats much more often than every STILL seconds while it runs."""
+    """A measure of how long a process stood still; it must beat much more often than every LEAST_STANDSTILL seconds."""
 
     def __init__(self, clock: Callable[[], float], cpu: Callable[[], float], since: float = math.inf) -> None:
-        """`cpu` is the time for which the process has worked; `since`: when it should have begun, if that is over."""
+        """`cpu` returns the CPU time of the process; `since` is when it should have begun to beat, if that is over."""
         self._clock, self._cpu = clock, cpu
         self._last, self._worked = min(clock(), since), cpu()
 
     def beat(self) -> float:
-        """The seconds for which it stood still since the last beat; 0 if that is nothing to speak of."""
+        """Return the seconds for which the process stood still since the last beat; 0 if less than LEAST_STANDSTILL."""
         now, worked = self._clock(), self._cpu()
         still = now - self._last - (worked - self._worked)
         self._last, self._worked = now, worked
-        return still if still > STILL else 0.0
+        return still if still > LEAST_STANDSTILL else 0.0
 
 
-def machine() -> str:
-    """Processes of one machine since its start share the monotonic clock."""
+def boot_id() -> str:
+    """Return an id of this machine since its start; processes with the same id share the monotonic clock. Empty if
+    there is none.
+    """
     boot = Path("/proc/sys/kernel/random/boot_id")
     return boot.read_text().strip() if boot.exists() else ""
 
 
-def offset(ask: Callable[[], float], clock: Callable[[], float], rounds: int = ROUNDS) -> Offset:
-    """Of the clock that `ask` reads, from here."""
-    found = []
+def measure_offset(ask: Callable[[], float], clock: Callable[[], float], rounds: int = CLOCK_READINGS) -> Offset:
+    """Return the offset of the clock that `ask` reads from the clock that `clock` reads, the best of some readings."""
+    offsets = []
     for _ in range(rounds):
-        before, there = clock(), ask()
+        before, answer = clock(), ask()
         after = clock()
-        found.append(Offset(there - (before + after) / 2, (after - before) / 2))
-    return min(found, key=lambda o: o.error)
+        offsets.append(Offset(answer - (before + after) / 2, (after - before) / 2))
+    return min(offsets, key=lambda o: o.error)

@@ -1,4 +1,4 @@
-"""A cluster that is there, node by node: whether replnet can run on it, how far clocks are off, what messages cost."""
+"""A check of an existing cluster: whether replnet can run on each node, how far clocks are off, what messages cost."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from replnet.live.time_scale import Costs
 @final
 @dataclass(frozen=True)
 class CheckedNode:
-    """What is found of one node; nothing is measured where nothing can run."""
+    """A node of a cluster with its measurements; None if replnet cannot run there."""
 
     node: ClusterNode
     offset: Offset | None = None  # of its clock, from that of this process
-    costs: Costs | None = None  # of messages to it from the first node that can run replnet, and back
+    costs: Costs | None = None  # of messages between it and the first node that can run replnet
 
 
 def check_cluster(address: str) -> list[CheckedNode]:
-    with ray_cluster.joined(address, fit=False) as nodes:
+    """Return the nodes of the cluster at this address with their measurements, nodes that cannot run replnet first."""
+    with ray_cluster.join_cluster(address, fit=False) as nodes:
         able = [node for node in nodes if node.cpus and not node.unfit]
-        with ray_cluster.started(len(able), [node.id for node in able]) as hosts:
-            hosts.call("hello", patience=ray_cluster.START)
+        with ray_cluster.start_hosts(len(able), [node.id for node in able]) as hosts:
+            hosts.call("hello", patience=ray_cluster.START_SECONDS)
             hosts.call("meet", [(hosts.peers(),)] * len(hosts))
             measured = [
                 CheckedNode(node, clock_offset(hosts, host), message_costs(hosts, [(0, host)]))

@@ -1,8 +1,8 @@
 """Paths of a network on the wall clock, one per replication, all at once.
 
-The past is replayed in virtual time, as `step` does; then every host gets what
-its nodes have learnt so far, all agree on when time zero is, and the nodes go on
-by themselves. The driver only looks on, and gathers what the hosts have seen.
+The past is replayed in virtual time, as `step` does; then every host gets the
+state of its nodes, all agree on when time zero is, and the nodes go on by
+themselves. The driver only watches, and gathers the reports of the hosts.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan
-from replnet.engines.step import Walk, to_zero
-from replnet.laws.law import Floats, distinct
+from replnet.engines.step import StepRun, run_to_zero
+from replnet.laws.law import Floats, sorted_distinct
 from replnet.laws.processes.streams import seed_words
 from replnet.live import ray_cluster
-from replnet.live.clocks import Offset, Standstill, machine
-from replnet.live.host import Assignment, Tallied, amounts, assignments, total
+from replnet.live.clocks import Offset, Standstill, boot_id
+from replnet.live.host import Assignment, ReplicationTally, add_elements, assignments, measured_shares
 from replnet.live.outcome import HostSummary, Live, Summary
 from replnet.live.placement import place, traffic, work_of
-from replnet.live.quantiles import merged
+from replnet.live.quantiles import merge_spreads
 from replnet.live.supervisor import HostState, Log, Supervisor, Watch, clock_offset
 from replnet.live.time_scale import (
     FEW,
     MANY,
-    STRAINED,
+    MOST_LATE_SHARE,
     Costs,
     HostPace,
     costs,
@@ -40,9 +40,9 @@ from replnet.live.time_scale import (
 )
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
-CALIBRATING = 0.15  # seconds
-PAIRS = 4  # of hosts that calibrate at once
-HANDLED = 3000  # wakes and messages in virtual time, for their cost
+CALIBRATION_SECONDS = 0.15
+MOST_PAIRS = 4  # of hosts that calibrate at once
+EVENTS_TIMED = 3000  # wakes and messages in virtual time from which their cost is measured
 
 
 def run_live(
@@ -63,46 +63,46 @@ def run_live(
     what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
     Unreachable if there is no Ray to run on.
     """
-    begun, plan, horizon, asked = time.monotonic(), task.plan, task.horizon, task
+    begun, plan, horizon, task_given = time.monotonic(), task.plan, task.horizon, task
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
         raise ValueError(f"horizon and time scale are above 0, not {horizon} and {time_scale}")
     if replications < 1:
         raise ValueError(f"replications: {replications} is not a number of 1 or more")
     if not isinstance(hosts, int | None) and hosts != "per-node":
         raise ValueError(f"hosts: {hosts!r} is neither a whole number nor 'per-node'")
-    with ray_cluster.joined(address):
-        at = place(plan, _how_many(plan, hosts))
-        with ray_cluster.started(max(at) + 1) as actors:
-            task = replace(task, names=_seen_by_one(plan, at))
-            walks = [to_zero(task, r) for r in range(replications)]  # while processes start
+    with ray_cluster.join_cluster(address):
+        at = place(plan, _number_of_hosts(plan, hosts))
+        with ray_cluster.start_hosts(max(at) + 1) as actors:
+            task = replace(task, names=_rows_seen(plan, at))
+            walks = [run_to_zero(task, r) for r in range(replications)]  # while processes start
             starts = [(walk.depth, walk.unproven) for walk in walks]
             start = _Start(task, at, actors, replications)
-            presents = [(walk.runner.present, walk.unknown) for walk in walks]
+            presents = [(walk.runner.state, walk.unknown) for walk in walks]
             states = start.states(assignments(task, at, presents, log is not None))
             costs = start.costs(walks[0]) if time_scale is None else None
             scale = start.scale(costs) if costs else time_scale
             assert scale is not None
             kills = planned_kills(task, at) if replications == 1 else []
             run = Supervisor(task, actors, states, start.begin(states, scale), scale, kills)
-            if kept := run.run(watch, log, STRAINED * shortest(plan) if costs else np.inf):
-                found = gathered(task, run, starts, scale, run.now * scale)
-        if not kept:
+            if is_kept := run.run(watch, log, MOST_LATE_SHARE * shortest(plan) if costs else np.inf):
+                fields = gather_results(task, run, starts, scale, run.now * scale)
+        if not is_kept:
             slower = round_up(run.slower * scale)
-            found = vars(
-                run_live(asked, replications=replications, hosts=hosts, time_scale=slower, watch=watch, log=log)
+            fields = vars(
+                run_live(task_given, replications=replications, hosts=hosts, time_scale=slower, watch=watch, log=log)
             )
-    return Live(**found | {"rate_measured": costs.rate if costs else None, "total_seconds": time.monotonic() - begun})
+    return Live(**fields | {"rate_measured": costs.rate if costs else None, "total_seconds": time.monotonic() - begun})
 
 
-def _seen_by_one(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
-    """The groups of which there is something to be seen: who looks at several nodes at once sees those of one host."""
+def _rows_seen(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
+    """Return the rows of the table that can be measured: not those of views whose nodes are in different hosts."""
     hosts = np.array(at)
-    split = {view.group for view in plan.topology.views if distinct(hosts[view.nodes]).size > 1}
-    return {name: where for name, where in plan.own_rows.items() if plan.groups[where[0]] not in split}
+    split = {view.group for view in plan.topology.views if sorted_distinct(hosts[view.nodes]).size > 1}
+    return {name: where for name, where in plan.default_rows.items() if plan.groups[where[0]] not in split}
 
 
 def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
-    """When which process is to be killed: that of a node which is to crash and lose its copy, and is alone in it."""
+    """Return (instant, host) of processes to be killed: those of a single node, when it crashes and loses its copy."""
     turns = Outages(task.plan, seed_words(task.seed, 0), 0.0, task.horizon).turns
     return [
         (when, at[node])
@@ -111,7 +111,8 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
     ]
 
 
-def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
+def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
+    """Return how many hosts the nodes are put into; raise ValueError if that is out of range."""
     if hosts is None:
         return max(1, min(int(ray_cluster.cpus()), len(plan.names)))
     n = len(plan.names) if hosts == "per-node" else hosts
@@ -123,47 +124,52 @@ def _how_many(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
 @final
 @dataclass(frozen=True)
 class _Start:
-    """A run up to time zero."""
+    """The beginning of a run, up to time zero; `at` is the host of every node."""
 
     task: Task
     at: tuple[int, ...]
     hosts: ray_cluster.Hosts
     replications: int
 
-    def states(self, given: list[Assignment]) -> list[HostState]:
-        """All processes there, their clocks compared with this one, their nodes made."""
-        hello = self.hosts.call("hello", patience=ray_cluster.START)
-        here, offsets = machine(), list[Offset]()
+    def states(self, assignments: list[Assignment]) -> list[HostState]:
+        """Wait for all processes, compare their clocks with this one, make their nodes; return the states of hosts."""
+        hello = self.hosts.call("hello", patience=ray_cluster.START_SECONDS)
+        boot_id_here, offsets = boot_id(), list[Offset]()
         for host, (boot, *_) in enumerate(hello):
-            offsets.append(Offset() if boot == here and here else clock_offset(self.hosts, host))
+            offsets.append(Offset() if boot == boot_id_here and boot_id_here else clock_offset(self.hosts, host))
         self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
         task = self.hosts.share(self.task)
-        made_in = self.hosts.call("prepare", [(task, one) for one in given], ray_cluster.START)
+        made_in = self.hosts.call(
+            "prepare", [(task, assignment) for assignment in assignments], ray_cluster.START_SECONDS
+        )
         names = [name for _, name, _ in hello]
-        return [HostState(*about) for about in zip(given, made_in, names, offsets, strict=True)]
+        return [HostState(*about) for about in zip(assignments, made_in, names, offsets, strict=True)]
 
-    def costs(self, walk: Walk) -> Costs:
-        """Of messages between neighbouring hosts; a lone host talks to itself."""
+    def costs(self, walk: StepRun) -> Costs:
+        """Return the costs of messages between neighbouring hosts (a single one sends to itself) and of events."""
         n = len(self.hosts)
-        pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:PAIRS] or [(0, 0)]
+        pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:MOST_PAIRS] or [(0, 0)]
         carried = message_costs(self.hosts, pairs)
-        return replace(carried, handling=self._handling(walk))
+        return replace(carried, handling=self._handling_cost(walk))
 
-    def _handling(self, walk: Walk) -> float:
-        """CPU seconds per wake or message inside a host: those of `step`, which handles the same ones."""
-        length = HANDLED / work_of(self.task.plan).sum()
-        walk.until(length)  # the first wake of a process costs much more than those that follow
+    def _handling_cost(self, walk: StepRun) -> float:
+        """Return the CPU seconds per wake or message inside a host; virtual time has the same events, so it is
+        measured there.
+        """
+        length = EVENTS_TIMED / work_of(self.task.plan).sum()
+        walk.run_until(length)  # the first wake of a process costs much more than those that follow
         begun = time.thread_time()
-        walk.until(2 * length)
-        return (time.thread_time() - begun) / HANDLED
+        walk.run_until(2 * length)
+        return (time.thread_time() - begun) / EVENTS_TIMED
 
     def scale(self, costs: Costs) -> float:
+        """Return the default seconds per unit of model time."""
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
         return default_scale(self.task.plan, costs, work, between, ray_cluster.cpus())
 
     def begin(self, states: list[HostState], scale: float) -> float:
-        """Returns when time zero will be."""
+        """Begin the run; return the instant of time zero by the clock of this process."""
         zero = time.monotonic() + 0.2 + 0.01 * len(states)
         met = self.hosts.incarnations
         self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
@@ -171,39 +177,42 @@ class _Start:
 
 
 def message_costs(hosts: ray_cluster.Hosts, pairs: list[tuple[int, int]]) -> Costs:
-    """Of messages from one host to another and back, all pairs at once."""
-    found = []
+    """Return the costs of messages between the hosts of these pairs, measured for all pairs at the same time."""
+    rounds = []
     hosts.call("echo")
     for size in (FEW, MANY):
-        hosts.some("measure", {a: (a, b, size, CALIBRATING) for a, b in pairs})
-        time.sleep(CALIBRATING + 0.02)
-        found.append(hosts.some("measured", {a: () for a, _ in pairs}))
-    return costs(*found)
+        hosts.call_some("measure", {a: (a, b, size, CALIBRATION_SECONDS) for a, b in pairs})
+        time.sleep(CALIBRATION_SECONDS + 0.02)
+        rounds.append(hosts.call_some("measurement", {a: () for a, _ in pairs}))
+    return costs(*rounds)
 
 
-def gathered(
+def gather_results(
     task: Task, run: Supervisor, starts: list[tuple[float, int]], scale: float, seconds: float
 ) -> dict[str, Any]:
-    """What the hosts of a run have seen, by the names of Live; `starts`: depths, and how many copies are unproven."""
+    """Return the fields of Live, from the reports of the hosts of a run.
+
+    `starts` has for each replication the depth of its past and the number of copies whose start is unproven.
+    """
     plan, states, horizon = task.plan, run.states, run.horizon
     reports = [report for state in states for report in state.reports]
     seen = [report.statistics for report in reports]
-    tallied = [list(of) for of in zip(*(report.tallied for report in reports), strict=True)]
-    late = [merged([of.late[g] for of in seen]) for g in range(len(plan.groups))]
+    tallies = [list(of) for of in zip(*(report.tallies for report in reports), strict=True)]
+    late = [merge_spreads([of.late[g] for of in seen]) for g in range(len(plan.groups))]
     hosts, stood = [_summary(state) for state in states], [_standstills(plan, state) for state in states]
     paces = [HostPace(h.slip.mean, h.busy, h.said / seconds, still) for h, still in zip(hosts, stood, strict=True)]
     why, advised = judge(plan, scale, paces, seconds, run.unfinished)
     return {
         "horizon": horizon,
         "paths": tuple(
-            _path(task, of, _left(plan, states, r), *starts[r], bool(run.outages), horizon)
-            for r, of in enumerate(tallied)
+            _path(task, of, _final_copies(plan, states, r), *starts[r], bool(run.outages), horizon)
+            for r, of in enumerate(tallies)
         ),
-        "delays": Summary.of(merged([spread for of in seen for spread in of.delays])),
-        "late": merged(late).mean,
+        "delays": Summary.of(merge_spreads([spread for of in seen for spread in of.delays])),
+        "late": merge_spreads(late).mean,
         "group_late": tuple(spread.mean for spread in late),
-        "responses": Summary.of(merged([of.responses for of in seen])),
-        "unanswered": sum(one.unanswered for of in tallied for one in of),
+        "responses": Summary.of(merge_spreads([of.responses for of in seen])),
+        "unanswered": sum(tally.unanswered for of in tallies for tally in of),
         "messages": sum(of.said for of in seen),
         "crossed": sum(of.crossed for of in seen),
         "batches": sum(of.batches for of in seen),
@@ -216,34 +225,42 @@ def gathered(
         "why": why,
         "advised": advised,
         "lost": run.outages,
-        "stood": (*run.stood, *(one for still in stood for one in still)),
+        "stood": (*run.stood, *(standstill for standstills in stood for standstill in standstills)),
         "cut_short": run.cut_short,
     }
 
 
 def _path(
-    task: Task, found: list[Tallied], copies: Floats, depth: float, unproven: int, degraded: bool, horizon: float
+    task: Task,
+    tallies: list[ReplicationTally],
+    copies: Floats,
+    depth: float,
+    unproven: int,
+    degraded: bool,
+    horizon: float,
 ) -> Path:
-    updates, downloads, polls, queries = total([of.counts for of in found]).tolist()
-    shares = amounts(task, found, horizon, degraded)
+    """Return the path of one replication, from what its hosts tallied and the copies at the end."""
+    updates, downloads, polls, queries = add_elements([of.counts for of in tallies]).tolist()
+    shares = measured_shares(task, tallies, horizon, degraded)
     return Path(shares, (updates, downloads, polls, queries), depth, unproven, copies=copies)
 
 
-def _left(plan: Plan, states: list[HostState], replication: int) -> Floats:
-    """What every node holds at the end, a row per source; -inf where it holds nothing or is not there."""
+def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floats:
+    """Return the departures of all copies at the end, a row per source; -inf where a node holds none or is lost."""
     copies = np.full((plan.sources.size, plan.size), -np.inf)
     for state in states:
-        for row, node, left in state.finished.left[replication] if state.finished else []:
-            copies[row, node] = left
+        for row, node, departure in state.finished.left[replication] if state.finished else []:
+            copies[row, node] = departure
     return copies
 
 
 def _summary(state: HostState) -> HostSummary:
+    """Return how one host did."""
     seen, end = [report.statistics for report in state.reports], state.finished
     return HostSummary(
-        nodes=state.given.at.count(state.given.me),
+        nodes=state.assignment.at.count(state.assignment.me),
         machine=state.machine,
-        slip=Summary.of(merged([of.slip for of in seen])),
+        slip=Summary.of(merge_spreads([of.slip for of in seen])),
         busy=end.busy if end else 0.0,
         cpu=end.cpu if end else 0.0,
         said=sum(of.said for of in seen),
@@ -253,6 +270,7 @@ def _summary(state: HostState) -> HostSummary:
 
 
 def _standstills(plan: Plan, state: HostState) -> list[Standstill]:
-    me = state.given.me
-    nodes = tuple(name for name, host in zip(plan.names, state.given.at, strict=True) if host == me)
+    """Return the times in which a host could not run."""
+    me = state.assignment.me
+    nodes = tuple(name for name, host in zip(plan.names, state.assignment.at, strict=True) if host == me)
     return [Standstill(f"host {me}", *when, nodes) for when in (state.finished.stood if state.finished else [])]

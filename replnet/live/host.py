@@ -1,9 +1,9 @@
-"""A host: some nodes of a network, in every replication of a run, and the order in which things happen to them.
+"""A host: some nodes of a network, in every replication of a run, and the order of their events.
 
-It owns no thread and no clock. Whoever runs it calls `step` when the next event is due or a batch has come, hands it
-the model time as a function, and carries the batches that it sends. A node is told the planned instant of its wakes,
-however late the host is, so lateness does not add up; messages it is told when they come. A client's query counts from
-when it was due.
+It owns no thread and no clock. Its caller runs `step` when the next event is due or a batch has come, gives it the
+model time as a function, and carries the batches that it sends. Nodes wake with the planned instant, however late the
+host is, so lateness does not add up; they get messages at the instant at which these come. A client's query counts from
+the instant at which it was due.
 """
 
 from __future__ import annotations
@@ -16,60 +16,60 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.lines import load
+from replnet.engines.lines import line_metrics
 from replnet.engines.log import Columns
 from replnet.engines.outages import Hazards
-from replnet.engines.path import Shares, Sums, Task, rates, shares
-from replnet.engines.runner import PULL, REPLY, Agenda, Instants, Parcel, Present, Runner
-from replnet.engines.watcher import NodeStates, Watcher
+from replnet.engines.path import Shares, Sums, Task, compute_shares, rates_of_downloads
+from replnet.engines.runner import PULL, REPLY, EventQueue, Instants, Runner, RunnerState, TimedMessage
+from replnet.engines.watcher import NodeMeasure, NodeStates
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.streams import seed_words
 from replnet.live.batches import Mailbox
 from replnet.live.quantiles import Spread
 from replnet.network.nodes import Copies, Pull, Replica
 
-BURST = 64  # events in a row before batches that have come get their turn
+MOST_EVENTS_IN_A_ROW = 64  # before batches that have come get their turn
 
-Logged: TypeAlias = tuple[int, Columns]
-"""Rows of the log of a replication (engines/log.py)."""
+LogRows: TypeAlias = tuple[int, Columns]
+"""The number of a replication, and rows of its log (engines/log.py)."""
 
 
 @final
 @dataclass(frozen=True)
 class Assignment:
-    """What one host needs to know of a run, besides its task."""
+    """The part of one host in a run, besides the task that all share."""
 
-    me: int
+    me: int  # the number of the host
     at: tuple[int, ...]  # the host of every node
-    presents: tuple[Present, ...]  # of its own nodes, by replication
-    unknown: tuple[float, ...]  # what these say of copies that may be from before the replayed past
+    presents: tuple[RunnerState, ...]  # states of its nodes at the start, by replication
+    unknown: tuple[float, ...]  # by replication: the departure that stands for copies from before the replayed past
     horizon: float
-    logged: bool = False  # whether every event is handed on
+    logged: bool = False  # whether to hand over a log of all events
     incarnation: int = 0
-    since: float = 0.0  # when it goes live; wakes up to here are over
+    since: float = 0.0  # the instant from which it runs; earlier wakes are left out
 
-    def restarted(self, incarnation: int, since: float, horizon: float) -> Assignment:
-        """The same nodes without memory: replicas blank, nothing under way."""
-        blank = tuple(Present({}, [], {}, {}, None) for _ in self.presents)
+    def successor(self, incarnation: int, since: float, horizon: float) -> Assignment:
+        """Return the assignment of the next incarnation: the same nodes without copies, and no message under way."""
+        blank = tuple(RunnerState({}, [], {}, {}, None) for _ in self.presents)
         return replace(self, presents=blank, horizon=horizon, incarnation=incarnation, since=since)
 
     @property
     def own(self) -> Ints:
-        """Its nodes."""
+        """The numbers of its nodes."""
         return np.flatnonzero(np.array(self.at) == self.me)
 
-    def coming(self, instants: Instants, process: int) -> tuple[Iterator[float], int]:
-        """The instants of a process after `since`, and how many of these come before time zero.
+    def wakes_of(self, instants: Instants, process: int) -> tuple[Iterator[float], int]:
+        """Return the instants of a process after `since`, and how many of these come before time zero.
 
-        That number is negative if some have passed since then: choices are numbered by
-        wakes from time zero on, so whoever begins late goes on where the numbers are by then.
+        The number is negative if instants have passed since time zero: choices are numbered
+        by wakes from then on, so that a late start goes on with the number of its first wake.
         """
-        coming, before = instants.of(process), instants.before(process)
+        wakes, before = instants.of(process), instants.before(process)
         if self.incarnation == 0:
-            return coming, before
-        for at in coming:
+            return wakes, before
+        for at in wakes:
             if at > self.since:
-                return chain([at], coming), before
+                return chain([at], wakes), before
             before -= 1
         raise AssertionError("processes have no end")
 
@@ -77,109 +77,123 @@ class Assignment:
 @final
 @dataclass
 class Statistics:
-    """Of one host, all replications together."""
+    """Delays and numbers of messages in one host, over all replications."""
 
-    delays: list[Spread]  # of replies, by the group of who gets them
-    late: list[Spread]  # the same, but only by how much they came later than the network says
+    delays: list[Spread]  # of replies, by the group of the asker
+    late: list[Spread]  # how much later replies came than by the delays of the network, by the group of the asker
     responses: Spread = field(default_factory=Spread)  # to queries, from when they were due
     slip: Spread = field(default_factory=Spread)  # by how much wakes came later than planned
-    said: int = 0  # messages of its nodes, wherever they went
+    said: int = 0  # messages that its nodes sent, to any node
     crossed: int = 0  # messages to other hosts
-    batches: int = 0  # of these
+    batches: int = 0  # sent to other hosts
     taken: int = 0  # batches that came, each once
     repeated: int = 0  # batches that had come before
 
 
 @final
 @dataclass(frozen=True)
-class Tallied:
-    """Of one replication in one host."""
+class ReplicationTally:
+    """The sums of one replication in one host, from which shares of time and answers are made."""
 
     counts: tuple[int, ...]  # wakes, by purpose
     sums: Sums
-    held: Floats  # copy-time in which there was a copy, by cell
+    held: Floats  # time in which there was a copy, summed over the copies of a cell
     downloads: Floats  # by source, of those that have rows of their own
-    unanswered: int
-    own: Shares  # of its nodes alone: what lines amount to, and what was fresh together
+    unanswered: int  # queries that are still open
+    own: Shares  # of its nodes alone: load of lines, and freshness of any or all sources
 
 
 @final
 @dataclass(frozen=True)
 class Report:
-    """What one incarnation of a host has seen from when it went live up to some instant."""
+    """The measurements of one incarnation of a host, from its start up to the instant `upto`."""
 
     upto: float
-    tallied: tuple[Tallied, ...]  # by replication
+    tallies: tuple[ReplicationTally, ...]  # by replication
     statistics: Statistics
     states: NodeStates  # of its nodes in the first replication
 
 
 @final
 class _Replication:
-    """The nodes of one replication that live in one host: an observer that also sees how late everything is."""
+    """The nodes of one replication in one host; an observer of their runner that also measures how late events are."""
 
     def __init__(
-        self, task: Task, given: Assignment, r: int, agenda: Agenda, found: Statistics, put: Callable[[Parcel], None]
+        self,
+        task: Task,
+        assignment: Assignment,
+        r: int,
+        agenda: EventQueue,
+        statistics: Statistics,
+        put: Callable[[TimedMessage], None],
     ) -> None:
-        self._task, self._given, self._found, self._rows = task, given, found, list[Logged]()
+        self._task, self._assignment, self._statistics, self._rows = task, assignment, statistics, list[LogRows]()
         self._group: list[int] = task.plan.group.tolist()
-        plan, own, since, run = task.plan, given.own, given.since, seed_words(task.seed, r)
-        keep = (lambda rows: self._rows.append((r, rows))) if given.logged else None
-        self.watcher = Watcher(task, run, own, since, given.unknown[r], by_due=True, keep=keep)
-        self.updated, self.pulled = self.watcher.updated, self.watcher.pulled
-        self.offered, self.holds = self.watcher.offered, self.watcher.holds
-        processes = np.flatnonzero(np.isin(plan.processes.node, own))
-        # An instant at time zero itself is the last of the past, and yet to come.
+        plan, nodes, since, run = task.plan, assignment.own, assignment.since, seed_words(task.seed, r)
+        keep = (lambda rows: self._rows.append((r, rows))) if assignment.logged else None
+        self.watcher = NodeMeasure(task, run, nodes, since, assignment.unknown[r], by_due=True, keep=keep)
+        self.note_update, self.note_pull = self.watcher.note_update, self.watcher.note_pull
+        self.note_offer, self.note_copies = self.watcher.note_offer, self.watcher.note_copies
+        processes = np.flatnonzero(np.isin(plan.processes.node, nodes))
+        # An instant at time zero itself belongs to the past as its last one, but has yet to happen.
         instants = Instants(plan, run, processes, 0.0)
-        hazards = Hazards(plan, run, since, given.horizon) if plan.strict else None
-        coming = {q: given.coming(instants, q) for q in processes.tolist()}
-        self.runner = Runner(plan, run, own, coming.__getitem__, agenda, self, hazards, put, r)
-        self.cut(given.horizon)
-        self.runner.resume(given.presents[r])
-        self.runner.expect(since, given.horizon)
+        hazards = Hazards(plan, run, since, assignment.horizon) if plan.pulls_may_fail else None
+        wakes = {q: assignment.wakes_of(instants, q) for q in processes.tolist()}
+        self.runner = Runner(plan, run, nodes, wakes.__getitem__, agenda, self, hazards, put, r)
+        self.cut(assignment.horizon)
+        self.runner.resume(assignment.presents[r])
+        self.runner.plan_turns(since, assignment.horizon)
         held = {i: node.copies for i, node in self.runner.nodes.items() if isinstance(node, Replica)}
         for i, copies in held.items():
-            down = hazards is not None and hazards.outages.down(i, since)
-            self.watcher.holds(since, i, {} if down else copies)
+            down = hazards is not None and hazards.outages.is_down(i, since)
+            self.watcher.note_copies(since, i, {} if down else copies)
         self.watcher.open(held, since)
         self.runner.start(since)
 
-    def woke(self, now: float, planned: float, node: int, process: int) -> None:
-        self._found.slip.add(now - planned)
-        self.watcher.woke(now, planned, node, process)
+    def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
+        """Note a wake, which was planned earlier."""
+        self._statistics.slip.add(now - planned)
+        self.watcher.note_wake(now, planned, node, process)
 
-    def replied(self, now: float, parcel: Parcel, copies: Copies) -> None:
-        if parcel.pulled >= 0:  # what time zero finds under way does not count
+    def note_reply(self, now: float, parcel: TimedMessage, copies: Copies) -> None:
+        """Note the arrival of a reply."""
+        if parcel.pulled >= 0:  # replies to pulls from before time zero do not count
             group = self._group[parcel.to]
-            self._found.delays[group].add(now - parcel.sent)
-            self._found.late[group].add(now - parcel.due)
-        self.watcher.replied(now, parcel, copies)
+            self._statistics.delays[group].add(now - parcel.sent)
+            self._statistics.late[group].add(now - parcel.due)
+        self.watcher.note_reply(now, parcel, copies)
 
-    def answered(self, now: float, due: float, client: int, copies: Copies) -> None:
-        if due >= self._given.since:
-            self._found.responses.add(now - due)
-        self.watcher.answered(now, due, client, copies)
+    def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
+        """Note the answer to a query that was due at `due`."""
+        if due >= self._assignment.since:
+            self._statistics.responses.add(now - due)
+        self.watcher.note_answer(now, due, client, copies)
 
     def cut(self, horizon: float) -> None:
+        """End the replication at this horizon."""
         self.runner.horizon = self.watcher.horizon = horizon
 
-    def tallied(self, until: float) -> Tallied:
-        watcher, lasted = self.watcher, until - self._given.since
-        sums, together = watcher.sums(until)
+    def tally(self, until: float) -> ReplicationTally:
+        """Return the sums from the start of the host until this instant."""
+        watcher, lasted = self.watcher, until - self._assignment.since
+        sums, any_and_all = watcher.sums(until)
         lines = self.runner.hazards.lines if self.runner.hazards else None
-        own = np.array(self._given.at) == self._given.me
-        spent = load(self._task.plan, lines.totals(until), lasted, own) if lines else {}
+        is_own = np.array(self._assignment.at) == self._assignment.me
+        spent = line_metrics(self._task.plan, lines.totals(until), lasted, is_own) if lines else {}
         held = watcher.copies * lasted - sums.absent[:-1]
-        return Tallied(tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open, spent | together)
+        return ReplicationTally(
+            tuple(watcher.counts), sums, held, watcher.downloads, self.runner.open_queries, spent | any_and_all
+        )
 
     def states(self, now: float) -> NodeStates:
-        own = self._given.own
+        """Return the present states of the nodes."""
+        nodes = self._assignment.own
         lines = self.runner.hazards.lines if self.runner.hazards else None
-        waiting = lines.waiting(own, now) if lines else np.zeros(own.size)
-        return NodeStates(*self.watcher.states(now, own), waiting)
+        waiting = lines.lengths(nodes, now) if lines else np.zeros(nodes.size)
+        return NodeStates(*self.watcher.states(now, nodes), waiting)
 
-    def rows(self) -> list[Logged]:
-        """What has happened since this was last asked for."""
+    def rows(self) -> list[LogRows]:
+        """Return the rows of the log since the last call."""
         self.watcher.finish()
         rows, self._rows = self._rows, []
         return rows
@@ -187,21 +201,25 @@ class _Replication:
 
 @final
 class Host:
-    def __init__(
-        self, task: Task, given: Assignment, clock: Callable[[], float], send: Callable[[int, bytes], None]
-    ) -> None:
-        self._given, self._clock, groups = given, clock, task.plan.groups
-        self.mailbox, self._agenda = Mailbox(given.me, given.incarnation, send), Agenda()
-        self._found = Statistics([Spread() for _ in groups], [Spread() for _ in groups])
-        self._horizon, self._now = given.horizon, given.since
-        paths = range(len(given.presents))
-        self._paths = [_Replication(task, given, r, self._agenda, self._found, self._put) for r in paths]
+    """The nodes of one host in all replications, and its mailbox."""
 
-    def _put(self, parcel: Parcel) -> None:
-        self.mailbox.put(self._given.at[parcel.to], parcel)
+    def __init__(
+        self, task: Task, assignment: Assignment, clock: Callable[[], float], send: Callable[[int, bytes], None]
+    ) -> None:
+        """`clock` returns the model time, and `send` carries a batch to the host with this number."""
+        self._assignment, self._clock, groups = assignment, clock, task.plan.groups
+        self.mailbox, self._agenda = Mailbox(assignment.me, assignment.incarnation, send), EventQueue()
+        self._statistics = Statistics([Spread() for _ in groups], [Spread() for _ in groups])
+        self._horizon, self._now = assignment.horizon, assignment.since
+        paths = range(len(assignment.presents))
+        self._paths = [_Replication(task, assignment, r, self._agenda, self._statistics, self._put) for r in paths]
+
+    def _put(self, parcel: TimedMessage) -> None:
+        """Send a message to the host of the node that it is for."""
+        self.mailbox.put(self._assignment.at[parcel.to], parcel)
 
     def step(self) -> float:
-        """Some of what is due, at best all; send what may be sent; say when something is due next."""
+        """Handle all or many events that are due; send batches; return the instant of the next event or batch."""
         for parcel in self.mailbox.take():
             self._now = self._clock()
             if parcel.due > self._now:
@@ -210,11 +228,11 @@ class Host:
             else:
                 self._paths[parcel.replication].runner.deliver(self._now, parcel)
         now, agenda = self._clock(), self._agenda
-        for _ in range(BURST):
+        for _ in range(MOST_EVENTS_IN_A_ROW):
             if agenda.next_at > now:
                 break
             event = agenda.pop()
-            self._paths[event[2]].runner.happen(now, event)
+            self._paths[event[2]].runner.handle(now, event)
             now = self._clock()
         self._now = now
         self.mailbox.flush(self._now)
@@ -222,85 +240,90 @@ class Host:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all has happened that was due so far."""
+        """Whether all events that were due have happened."""
         return self._agenda.next_at > self._now
 
     @property
     def idle(self) -> bool:
-        """Whether all its wakes are over."""
+        """Whether no wake is left before the horizon."""
         return not self._agenda.wakes
 
     @property
     def done(self) -> bool:
-        """Whether, besides, no query is open."""
-        return self.idle and not any(path.runner.open for path in self._paths)
+        """Whether no wake is left and no query is open."""
+        return self.idle and not any(path.runner.open_queries for path in self._paths)
 
     def meet(self, host: int, incarnation: int) -> None:
-        """Another host has begun anew; what its predecessor has said is forgotten, even on its way."""
+        """Send to a new incarnation of another host; forget the messages of its predecessor, even those under way."""
         self.mailbox.meet(host, incarnation)
-        self._agenda.forget({i for i, at in enumerate(self._given.at) if at == host})
+        self._agenda.forget({i for i, at in enumerate(self._assignment.at) if at == host})
 
     def cut(self, horizon: float) -> None:
-        """End earlier than planned."""
+        """End the run at this horizon, earlier than planned."""
         self._horizon = horizon
         self._agenda.cut(horizon)
         for path in self._paths:
             path.cut(horizon)
 
     def report(self, until: float | None = None) -> Report:
-        """As of the horizon, or of the latest instant at which it had caught up."""
-        until, box, found = self._horizon if until is None else until, self.mailbox, self._found
-        found.said = sum(path.runner.said for path in self._paths)
-        found.crossed, found.batches, found.taken, found.repeated = box.messages, box.batches, box.taken, box.repeated
-        tallied = tuple(path.tallied(until) for path in self._paths)
-        return Report(until, tallied, found, self._paths[0].states(until))
+        """Return the measurements up to `until`, by default the horizon."""
+        until, box, statistics = self._horizon if until is None else until, self.mailbox, self._statistics
+        statistics.said = sum(path.runner.messages_sent for path in self._paths)
+        statistics.crossed, statistics.batches, statistics.taken, statistics.repeated = (
+            box.messages,
+            box.batches,
+            box.taken,
+            box.repeated,
+        )
+        tallies = tuple(path.tally(until) for path in self._paths)
+        return Report(until, tallies, statistics, self._paths[0].states(until))
 
     def so_far(self) -> Report:
-        """What it has seen up to now, to be asked for when it has caught up."""
+        """Return the measurements up to now; all events that were due must have happened."""
         assert self.caught_up
-        return self.report(min(max(self._now, self._given.since), self._horizon))
+        return self.report(min(max(self._now, self._assignment.since), self._horizon))
 
-    def rows(self) -> list[Logged]:
-        """What has happened since this was last asked for."""
+    def rows(self) -> list[LogRows]:
+        """Return the rows of the log since the last call, over all replications."""
         return [rows for path in self._paths for rows in path.rows()]
 
-    def left(self) -> list[list[tuple[int, int, float]]]:
-        """By replication, (row, node, when it left) of every copy, as of the horizon."""
-        return [path.watcher.left() for path in self._paths]
+    def copies_left(self) -> list[list[tuple[int, int, float]]]:
+        """Return (row, node, departure) of every copy at the horizon, by replication."""
+        return [path.watcher.departures() for path in self._paths]
 
 
 def assignments(
-    task: Task, at: tuple[int, ...], presents: list[tuple[Present, float]], logged: bool
+    task: Task, at: tuple[int, ...], presents: list[tuple[RunnerState, float]], logged: bool
 ) -> list[Assignment]:
-    """What every host needs, of what the past has left behind in each replication."""
+    """Return the assignment of every host; `presents` are the state at time zero and `unknown`, by replication."""
 
-    def own(present: Present, me: int) -> Present:
-        return Present(
-            {i: kept for i, kept in present.memories.items() if at[i] == me},
+    def part_of(present: RunnerState, me: int) -> RunnerState:
+        return RunnerState(
+            {i: memory for i, memory in present.memories.items() if at[i] == me},
             [parcel for parcel in present.under_way if at[parcel.to] == me],
-            {pair: n for pair, n in present.said.items() if at[pair[0]] == me},
+            {pair: n for pair, n in present.sent.items() if at[pair[0]] == me},
             {key: due for key, due in present.due.items() if at[key[0]] == me},
             present.lines,
         )
 
     unknown = tuple(unknown for _, unknown in presents)
     return [
-        Assignment(me, at, tuple(own(present, me) for present, _ in presents), unknown, task.horizon, logged)
+        Assignment(me, at, tuple(part_of(present, me) for present, _ in presents), unknown, task.horizon, logged)
         for me in range(max(at) + 1)
     ]
 
 
-def amounts(task: Task, found: Sequence[Tallied], horizon: float, degraded: bool) -> Shares:
-    """What several hosts have tallied of one replication up to the horizon."""
-    plan, sums = task.plan, reduce(Sums.plus, (of.sums for of in found))
-    sums.absent = np.append(horizon * plan.copies - total([of.held for of in found]), 0.0)
-    made = shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
-    for key in dict.fromkeys(key for of in found for key in of.own):
-        amount, whole = total([of.own[key] for of in found if key in of.own])
-        made[key] = float(amount), float(whole)
-    return made | rates(plan, total([of.downloads for of in found]), horizon)
+def measured_shares(task: Task, tallies: Sequence[ReplicationTally], horizon: float, degraded: bool) -> Shares:
+    """Return the shares and rates of one replication, from the tallies of its hosts and their predecessors."""
+    plan, sums = task.plan, reduce(Sums.plus, (of.sums for of in tallies))
+    sums.absent = np.append(horizon * plan.copies - add_elements([of.held for of in tallies]), 0.0)
+    result = compute_shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
+    for key in dict.fromkeys(key for of in tallies for key in of.own):
+        amount, whole = add_elements([of.own[key] for of in tallies if key in of.own])
+        result[key] = float(amount), float(whole)
+    return result | rates_of_downloads(plan, add_elements([of.downloads for of in tallies]), horizon)
 
 
-def total(things: Sequence[Any]) -> Any:
-    """Of arrays or tuples, element by element."""
+def add_elements(things: Sequence[Any]) -> Any:
+    """Return the sum of arrays or tuples, element by element."""
     return np.sum(things, axis=0)

@@ -1,4 +1,4 @@
-"""What a node of a cluster has to run replnet with.
+"""The job that finds out which software a node of a cluster has.
 
 It is sent there by value, since replnet may be missing there: it needs nothing but the standard library.
 """
@@ -12,29 +12,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Probed(NamedTuple):
-    """Of one node."""
+class NodeSoftware(NamedTuple):
+    """The software of a node that replnet needs."""
 
     python: str
-    replnet: str  # the digest of its sources; empty where there is none
-    missing: list[str]  # libraries
+    replnet: str  # the digest of its sources; empty if it is not installed
+    missing: list[str]  # libraries that are not installed
 
 
 def digest(package: Path) -> str:
-    """Of the sources of a package: two of them may call themselves the same version."""
-    found = hashlib.sha256()
+    """Return a digest of the sources of a package; unlike versions, it differs whenever the sources do."""
+    hashed = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
-        found.update(f"{path.relative_to(package)} ".encode() + path.read_bytes())
-    return found.hexdigest()[:12]
+        hashed.update(f"{path.relative_to(package)} ".encode() + path.read_bytes())
+    return hashed.hexdigest()[:12]
 
 
-def probe(libraries: list[str]) -> Probed:
+def probe(libraries: list[str]) -> NodeSoftware:
+    """Return the software of this node; `libraries` are the names of those to look for."""
     spec = util.find_spec("replnet")
-    found = digest(Path(spec.origin).parent) if spec and spec.origin else ""
-    return Probed(platform.python_version(), found, [name for name in libraries if not _installed(name)])
+    replnet_digest = digest(Path(spec.origin).parent) if spec and spec.origin else ""
+    return NodeSoftware(
+        platform.python_version(), replnet_digest, [name for name in libraries if not _is_installed(name)]
+    )
 
 
-def _installed(name: str) -> bool:
+def _is_installed(name: str) -> bool:
+    """Whether a library is installed here."""
     try:
         metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What a live run yields, and the words in which it ends otherwise."""
+"""The result of a live run, and the errors by which it ends without one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ PLANNED = "was killed as planned"
 
 
 class LiveLost(RuntimeError):  # noqa: N818
-    """What a run needs died, fell silent or failed, and nothing was measured that is of use; `lost` names it."""
+    """An error that ends a run without a result: processes in `lost` died, fell silent or failed.
+
+    `at` is the instant of model time; None before time zero.
+    """
 
     def __init__(self, lost: tuple[str, ...], at: float | None = None) -> None:
         self.lost, self.at = lost, at
@@ -30,7 +33,7 @@ class Unreachable(ConnectionError):  # noqa: N818
 @final
 @dataclass(frozen=True)
 class Summary:
-    """Of many values that are 0 or more."""
+    """The mean and quantiles of many values that are 0 or more."""
 
     count: int
     mean: float
@@ -40,17 +43,18 @@ class Summary:
 
     @classmethod
     def of(cls, spread: Spread) -> Summary:
+        """Return the summary of a spread."""
         return cls(spread.count, spread.mean, spread.quantile(0.5), spread.quantile(0.99), spread.largest)
 
 
 @final
 @dataclass(frozen=True)
 class HostSummary:
-    """How one host did. Instants and slips in model time."""
+    """The measurements of one host. Instants and slips are in model time."""
 
     nodes: int
     machine: str  # its address in the cluster
-    slip: Summary  # observed minus planned, of its wakes
+    slip: Summary  # observed minus planned instants of its wakes
     busy: float  # share of the time in which its loop worked
     cpu: float  # CPUs that its process used, all threads
     said: int  # messages of its nodes
@@ -61,17 +65,17 @@ class HostSummary:
 @final
 @dataclass(frozen=True)
 class Outage:
-    """A host whose process ended before the run did. Instants in model time."""
+    """The outage of a host whose process ended before the run did. Instants are in model time."""
 
     host: int
     nodes: tuple[str, ...]
     why: str
-    heard: float  # what it did up to then is counted
-    back: float | None = None  # from then on it counts again, its replicas blank at first; None: it never came back
+    heard: float  # up to here it is counted
+    back: float | None = None  # from here it counts again, its replicas blank at first; None: it never came back
 
     @property
     def planned(self) -> bool:
-        """Whether it was asked to fail, and is back since."""
+        """Whether the process was killed as planned, and replaced."""
         return self.why == PLANNED and self.back is not None
 
     def __str__(self) -> str:
@@ -82,32 +86,32 @@ class Outage:
 @final
 @dataclass(frozen=True)
 class Glimpse:
-    """How a run is going."""
+    """The progress of a run, and the shares that it has measured so far."""
 
     now: float  # model time
     horizon: float
     groups: tuple[str, ...]
-    fresh: Floats  # per group, since time zero; NaN where there are no copies
+    fresh: Floats  # freshness by group, since time zero; NaN where there are no copies
     counts: tuple[int, int, int, int]
     messages: int
     slip: float  # the largest mean of a host
     lost: tuple[Outage, ...] = ()  # so far
-    stood: tuple[Standstill, ...] = ()  # the driver, so far
-    states: NodeStates | None = None  # of all nodes in the first replication, where it goes on one event at a time
+    stood: tuple[Standstill, ...] = ()  # of the driver, so far
+    states: NodeStates | None = None  # of all nodes in the first replication, if one is emulated event by event
 
 
 @final
 @dataclass(frozen=True)
 class Live:
-    """Paths on the wall clock, all at once. Delays, responses and slips are in units of model time."""
+    """The result of a live run, whose replications ran at once. Delays, responses and slips are in model time."""
 
     horizon: float  # of every path: earlier than planned if the run was cut short
     paths: tuple[Path, ...]  # by replication
     delays: Summary  # of replies: arrival minus the instant at which the upstream answered
-    late: float  # the mean by which replies took longer than the network says
-    group_late: tuple[float, ...]  # the same by the group that asked; 0 where nobody did
+    late: float  # the mean by which replies took longer than the delays of the network
+    group_late: tuple[float, ...]  # the same by the group of the asker; 0 for groups that did not ask
     responses: Summary  # of clients' queries: answer minus the instant at which it was due
-    unanswered: int
+    unanswered: int  # queries without an answer
     messages: int
     crossed: int  # messages between hosts
     batches: int
@@ -118,7 +122,7 @@ class Live:
     time_scale: float  # seconds per unit of model time
     hosts: tuple[HostSummary, ...]
     faithful: bool
-    why: str  # it is not
+    why: str  # the reason if it is not faithful, else empty
     advised: float | None  # a time scale that would do
     rate_measured: float | None  # messages per second of one CPU, if the time scale came from it
     lost: tuple[Outage, ...] = ()
@@ -127,24 +131,26 @@ class Live:
 
     @property
     def degraded(self) -> bool:
-        """Whether something failed that no one asked to."""
+        """Whether any process was lost."""
         return bool(self.lost)
 
     @property
     def events(self) -> int:
+        """The number of wakes in all replications."""
         return sum(sum(path.counts) for path in self.paths)
 
     @property
     def messages_per_second(self) -> float:
+        """The number of messages per second of the wall clock."""
         return self.messages / self.seconds
 
     @property
     def mean_slip(self) -> float:
-        """Of all wakes."""
+        """The mean slip of all wakes."""
         wakes = sum(host.slip.count for host in self.hosts)
         return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
 
     @property
     def slip(self) -> Summary:
-        """Of the host that was latest."""
+        """The slip of the host whose wakes were latest on average."""
         return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)

@@ -1,4 +1,4 @@
-"""Which host runs which node: neighbours that talk much together, and every host as much work.
+"""The host of each node: neighbours that talk much share a host, and every host has as much work.
 
 Nodes are lined up by walking downstream from the sources, subtree after
 subtree and pool after pool, and the line is cut into stretches of equal work.
@@ -18,9 +18,9 @@ from replnet.laws.law import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:
-    """The host of every node; hosts are numbered from 0 and none is empty."""
+    """Return the host of every node; hosts are numbered from 0 and none is empty."""
     assert hosts >= 1
-    line = lined_up(plan)
+    line = line_up(plan)
     work = work_of(plan)[line]
     middle = np.cumsum(work) - work / 2
     rough = np.floor(middle / max(work.sum(), 1e-300) * hosts).astype(int) if hosts < len(line) else np.arange(hosts)
@@ -29,9 +29,9 @@ def place(plan: Plan, hosts: int) -> tuple[int, ...]:
     return tuple(at.tolist())
 
 
-def lined_up(plan: Plan) -> list[int]:
-    """All nodes, each soon after one that it asks."""
-    below = _Below(plan)
+def line_up(plan: Plan) -> list[int]:
+    """Return all nodes in a line, each soon after a node that it asks."""
+    below = _Askers(plan)
     seen, line = set[int](), list[int]()
     for first in chain(plan.sources.tolist(), range(plan.size)):
         waiting = [first]
@@ -44,12 +44,12 @@ def lined_up(plan: Plan) -> list[int]:
     return line
 
 
-class _Below:
-    """Who asks a node; the users of one list are met once, not once per member."""
+class _Askers:
+    """The nodes that ask a node; those that ask a list of candidates are yielded for one of its members only."""
 
     def __init__(self, plan: Plan) -> None:
-        self._lists: dict[int, list[int]] = {}  # node: the lists that it is on
-        self._users: dict[int, list[int]] = {}  # list: who asks its members
+        self._lists: dict[int, list[int]] = {}  # by node: the lists that it is on
+        self._users: dict[int, list[int]] = {}  # by list: the nodes that ask its members
         p = plan.processes
         for q in np.argsort(p.purpose, kind="stable").tolist():
             if p.ask[q]:
@@ -60,24 +60,25 @@ class _Below:
                 self._users.setdefault(among, []).append(int(p.node[q]))
 
     def of(self, node: int) -> Iterator[int]:
+        """Yield the nodes that ask a node and were not yielded before."""
         for key in self._lists.get(node, []):
             yield from self._users.pop(key, [])
 
 
 def work_of(plan: Plan) -> Floats:
-    """Wakes and messages that a node handles per unit of time."""
+    """Return the number of wakes and messages that each node handles per unit of time."""
     p, lists = plan.processes, plan.lists
-    asked = np.bincount(p.candidates, 2 * plan.rates * p.ask, lists.begin.size - 1) / np.maximum(lists.sizes, 1)
+    pulls = np.bincount(p.candidates, 2 * plan.rates * p.ask, lists.begin.size - 1) / np.maximum(lists.sizes, 1)
     work = np.bincount(p.node, plan.rates * (1 + 2 * p.ask), plan.size)
-    return np.asarray(work + np.bincount(lists.members, np.repeat(asked, lists.sizes), plan.size))
+    return np.asarray(work + np.bincount(lists.members, np.repeat(pulls, lists.sizes), plan.size))
 
 
 def traffic(plan: Plan, at: tuple[int, ...]) -> Floats:
-    """Messages per unit of time from host to host; what stays within one is on the diagonal."""
+    """Return the messages per unit of time from host to host, those within a host on the diagonal."""
     p, lists, hosts, of = plan.processes, plan.lists, max(at) + 1, np.array(at)
     number = np.repeat(np.arange(lists.begin.size - 1), lists.sizes)
-    there = np.bincount(number * hosts + of[lists.members], minlength=(lists.begin.size - 1) * hosts)
-    shares = there.reshape(-1, hosts) / np.maximum(lists.sizes, 1)[:, None]
+    members_in_host = np.bincount(number * hosts + of[lists.members], minlength=(lists.begin.size - 1) * hosts)
+    shares = members_in_host.reshape(-1, hosts) / np.maximum(lists.sizes, 1)[:, None]
     pulls, between = (plan.rates * p.ask)[:, None] * shares[p.candidates], np.zeros((hosts, hosts))
     np.add.at(between, of[p.node], pulls)
     return between + between.T

@@ -1,4 +1,4 @@
-"""How values that are 0 or more spread: mean and largest exact, quantiles within one percent.
+"""The spread of values that are 0 or more: mean and largest exact, quantiles within one percent.
 
 Values fall into buckets whose edges grow by a constant factor, so a spread of
 any number of values is small, and two of them add up.
@@ -12,37 +12,42 @@ from typing import final
 
 import numpy as np
 
-BATCH = 1024  # values in hand before they are counted
-PER_E = 50.0  # buckets per factor e: each is 2 % wide, and its middle within 1 % of all in it
+BATCH = 1024  # values that are collected before they are counted
+BUCKETS_PER_E = 50.0  # per factor e: a bucket is 2 % wide, and its middle within 1 % of all values in it
 
 
 @final
 class Spread:
+    """The number, mean, largest and quantiles of values that were added one by one."""
+
     def __init__(self) -> None:
         self._count, self._total, self._largest, self._buckets = 0, 0.0, 0.0, dict[int, int]()
         self._new: list[float] = []
 
     def add(self, value: float) -> None:
+        """Add a value."""
         self._new.append(value)
         if len(self._new) >= BATCH:
             self._settle()
 
     def _settle(self) -> None:
-        """Count what is in hand."""
+        """Count the values that were collected."""
         new = np.array(self._new)
         self._count += new.size
         self._new.clear()
         above = new[new > 0.0]  # clocks of two machines may disagree about what came first
         self._total += float(above.sum())
         self._largest = max(self._largest, float(above.max(initial=0.0)))
-        buckets, numbers = np.unique(np.floor(np.log(above) * PER_E).astype(np.int64), return_counts=True)
+        buckets, numbers = np.unique(np.floor(np.log(above) * BUCKETS_PER_E).astype(np.int64), return_counts=True)
         self._add(dict(zip(buckets.tolist(), numbers.tolist(), strict=True)))
 
     def _add(self, buckets: dict[int, int]) -> None:
+        """Add the numbers of values in buckets."""
         for bucket, n in buckets.items():
             self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 
     def merge(self, other: Spread) -> None:
+        """Add the values of another spread."""
         self._settle()
         other._settle()
         self._count += other._count
@@ -52,20 +57,23 @@ class Spread:
 
     @property
     def count(self) -> int:
+        """The number of values."""
         return self._count + len(self._new)
 
     @property
     def largest(self) -> float:
+        """The largest value, 0 without any."""
         self._settle()
         return self._largest
 
     @property
     def mean(self) -> float:
+        """The mean of the values, 0 without any."""
         self._settle()
         return self._total / self._count if self._count else 0.0
 
     def quantile(self, p: float) -> float:
-        """Not below a share p of the values."""
+        """Return the value that a share p of the values do not exceed, within one percent."""
         self._settle()
         rank = p * self._count - (self._count - sum(self._buckets.values()))
         if rank <= 0:
@@ -73,11 +81,12 @@ class Spread:
         for bucket in sorted(self._buckets):
             rank -= self._buckets[bucket]
             if rank <= 0:
-                return min(math.exp((bucket + 0.5) / PER_E), self._largest)
+                return min(math.exp((bucket + 0.5) / BUCKETS_PER_E), self._largest)
         return self._largest
 
 
-def merged(spreads: Iterable[Spread]) -> Spread:
+def merge_spreads(spreads: Iterable[Spread]) -> Spread:
+    """Return the spread of the values in all of these."""
     whole = Spread()
     for spread in spreads:
         whole.merge(spread)

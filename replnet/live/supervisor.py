@@ -1,13 +1,13 @@
-"""A run from time zero to its end: what its hosts have seen so far, which of them are lost, and which are back.
+"""A run from time zero to its end: reports of its hosts, and restarts of those that are lost.
 
-Every host hands over what it has seen up to some instant, again and again. One
-that dies or falls silent is counted up to its last report, and another process
-takes its place: the next incarnation of the host, whose nodes start blank at an
-instant that is set before, and count from then on. Nothing here waits without
-an end: a look takes LOOK seconds, a silent host is given up after ANSWER, a
-new process after AGAIN. Where the driver itself stood still, hosts went on by
-themselves and what they have seen counts; but the time does not count against
-them, since nobody asked them.
+Every host reports its measurements up to some instant, again and again. One that
+dies or falls silent is counted up to its last report, and another process takes
+its place: the next incarnation of the host, whose nodes start blank at an instant
+that is set before, and count from then on. Every wait has an end: a look takes
+LOOK_SECONDS, a silent host is given up after ANSWER_SECONDS, a new process after
+RESTART_SECONDS. If the driver itself stood still, hosts went on by themselves and
+their measurements count; but that time does not count as silence, as nobody asked
+them.
 """
 
 from __future__ import annotations
@@ -22,76 +22,85 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from replnet.engines.path import Task
-from replnet.engines.step import longest
+from replnet.engines.step import longest_delay
 from replnet.engines.watcher import NodeStates
 from replnet.live import ray_cluster
 from replnet.live.actor import Status
-from replnet.live.clocks import Heartbeat, Offset, Standstill, machine, offset
-from replnet.live.host import Assignment, Logged, Report, amounts, total
+from replnet.live.clocks import Heartbeat, Offset, Standstill, boot_id, measure_offset
+from replnet.live.host import Assignment, LogRows, Report, add_elements, measured_shares
 from replnet.live.outcome import PLANNED, Glimpse, LiveLost, Outage
 
-LOOK = 0.2  # seconds between looks at the hosts
-GRACE = 2.0  # seconds for answers that are under way at the end, besides the network's own delays
-AGAIN = 25.0  # seconds for another process to take the place of one that was lost
-MARGIN = 0.1  # seconds from when it is told of its nodes to when they go live, besides the time to make them
+LOOK_SECONDS = 0.2  # between looks at the hosts
+GRACE_SECONDS = 2.0  # for answers that are under way at the end, besides the delays of the network
+RESTART_SECONDS = 25.0  # for another process to take the place of one that was lost
+MARGIN_SECONDS = 0.1  # between the assignment of a new process and its start, besides the time to make its nodes
 MOST_LOSSES = 5  # of one host
-CUT = 0.5  # seconds from when a run is cut short to its end, so that all hosts hear of it before
-CHECK = 5.0  # seconds between looks at Ray itself
-TRIAL = 3.0  # seconds after which it shows whether a pace can be kept
-SLOWER = (3.0, 20.0)  # times, at least and at most, after one that could not be kept
-BEHIND = 2.0  # seconds without a report by which a host has not caught up
+CUT_SECONDS = 0.5  # from when a run is cut short to its end, so that all hosts hear of it before
+CHECK_SECONDS = 5.0  # between looks at Ray itself
+TRIAL_SECONDS = 3.0  # after which it shows whether a pace can be kept
+SLOWER_TIMES = (3.0, 20.0)  # how many times slower the next pace is, at least and at most
+SECONDS_BEHIND = 2.0  # without a report, after which a host has not caught up
 
 Watch: TypeAlias = Callable[[Glimpse], None]
-Log: TypeAlias = Callable[[list[Logged]], None]
+Log: TypeAlias = Callable[[list[LogRows]], None]
 Restart: TypeAlias = Generator[tuple[Any, ...], Any, None]
-"""Asks questions of a new process (method and arguments), gets the answers."""
+"""The steps of a restart: yields calls to a new process (method and arguments), and is sent their answers."""
 
 
 @final
 @dataclass
 class HostState:
-    """One host of a run, whichever process it is at present."""
+    """The state of a host in a run, over all its incarnations."""
 
-    given: Assignment
+    assignment: Assignment
     made_in: float  # seconds
     machine: str
     offset: Offset
     up: bool = True
     restart: Restart | None = None
-    ref: Any = None  # the question that is open
-    patience: float = np.inf  # when it counts as unanswered
-    give_up: float = np.inf  # when it is too late for another process
+    ref: Any = None  # of the call whose answer is awaited
+    patience: float = np.inf  # the instant after which no answer means that the host is lost
+    give_up: float = np.inf  # the instant after which a restart has failed
     status: Status | None = None
-    past: list[Report] = field(default_factory=list)  # of incarnations that are over
+    rows: int = 0  # blocks of rows of the log that have come from the process
+    past: list[Report] = field(default_factory=list)  # the last reports of earlier incarnations
     latest: Report | None = None
     finished: Status | None = None
     outages: list[Outage] = field(default_factory=list)
-    killed: bool = False  # as planned, and not heard of since
+    killed: bool = False  # whether it was killed as planned, and has not been replaced yet
 
     @property
     def heard(self) -> float:
-        return self.latest.upto if self.latest else self.given.since
+        """The instant up to which the present incarnation has reported."""
+        return self.latest.upto if self.latest else self.assignment.since
 
     @property
     def reports(self) -> list[Report]:
+        """The latest reports of all incarnations."""
         return [*self.past, self.latest] if self.latest else self.past
 
     def take(self, status: Status) -> None:
+        """Take a status from the process."""
+        self.rows += len(status.rows)
         if status.report and (self.status is None or status.report != self.status.report):
             self.latest = pickle.loads(status.report)
         self.status = status
 
     def lose(self, outage: Outage) -> None:
+        """Note that the process is lost."""
         self.outages.append(outage)
-        self.past, self.latest, self.status, self.up = self.reports, None, None, False
+        self.past, self.latest, self.status, self.up, self.rows = self.reports, None, None, False, 0
 
-    def back(self, given: Assignment) -> None:
-        self.outages[-1] = replace(self.outages[-1], back=given.since)
-        self.given, self.up, self.restart = given, True, None
+    def back(self, assignment: Assignment) -> None:
+        """Note that another process has taken over, with this assignment."""
+        self.outages[-1] = replace(self.outages[-1], back=assignment.since)
+        self.assignment, self.up, self.restart = assignment, True, None
 
 
 @final
 class Supervisor:
+    """The run of a network in its hosts: watches them, restarts those that are lost, and ends the run."""
+
     def __init__(
         self,
         task: Task,
@@ -101,7 +110,7 @@ class Supervisor:
         scale: float,
         kills: Iterable[tuple[float, int]] = (),
     ) -> None:
-        """`zero` by this process's clock; `scale` in seconds per unit of time; `kills`: when to kill which host."""
+        """`zero` is by the clock of this process, `scale` in seconds per unit of time; `kills` are (instant, host)."""
         self._task, self._hosts, self._zero, self._scale = task, hosts, zero, scale
         self.states, self.horizon = states, task.horizon
         self.cut_short = self.unfinished = ""
@@ -111,76 +120,80 @@ class Supervisor:
 
     @property
     def now(self) -> float:
+        """The present instant of model time."""
         return (time.monotonic() - self._zero) / self._scale
 
     @property
     def outages(self) -> tuple[Outage, ...]:
+        """The outages of all hosts, in the order of time."""
         return tuple(sorted((outage for state in self.states for outage in state.outages), key=lambda o: o.heard))
 
     def run(self, watch: Watch | None, log: Log | None, most_slip: float = np.inf) -> bool:
-        """Until all is done, or the time for it is over, or Ctrl-C has cut it short; False if it was too fast.
+        """Watch the run until all events have happened, its time is over or Ctrl-C cuts it short; return False if it
+        was too fast.
 
-        It is if after TRIAL seconds the wakes of a host are later than `most_slip` on average; then it ends at once, as
-        if it had not been, and nothing was handed to `log`.
+        It was too fast if after TRIAL_SECONDS the wakes of a host are later than `most_slip` on average; then it ends
+        at once, as if it had not been, and nothing was handed to `log`.
         """
-        held, trial = list[Logged](), most_slip < np.inf
-        with ray_cluster.noted() as interrupted:
+        rows_held, trial = list[LogRows](), most_slip < np.inf
+        with ray_cluster.delay_interrupts() as interrupted:
             while not self._over():
-                self._look(held.extend if trial else log)
+                self._look(rows_held.extend if trial else log)
                 self._kill()
-                if trial and time.monotonic() > self._zero + TRIAL:
-                    if self._strained(most_slip):
+                if trial and time.monotonic() > self._zero + TRIAL_SECONDS:
+                    if self._is_too_fast(most_slip):
                         return False
                     trial = False
-                    if log is not None and held:
-                        log(held)
+                    if log is not None and rows_held:
+                        log(rows_held)
                 if watch is not None:
                     watch(self._glimpse())
                 if interrupted.is_set() and not self.cut_short:
                     self._cut("interrupted")
-            if trial and self._strained(most_slip):
+            if trial and self._is_too_fast(most_slip):
                 return False
-            if trial and log is not None and held:
-                log(held)
+            if trial and log is not None and rows_held:
+                log(rows_held)
             self._finish(log)
         return True
 
     @property
     def slower(self) -> float:
-        """How many times more slowly model time has to pass if this pace was too fast."""
+        """The factor by which model time has to pass more slowly if this pace was too fast."""
         heard = min(state.heard for state in self.states)
-        return float(np.clip(2 * self.now / max(heard, 1e-9), *SLOWER))
+        return float(np.clip(2 * self.now / max(heard, 1e-9), *SLOWER_TIMES))
 
-    def _strained(self, most_slip: float) -> bool:
-        """Whether a host is late, or too busy to say so; what else went wrong is no strain."""
+    def _is_too_fast(self, most_slip: float) -> bool:
+        """Whether a host is late, or too busy to report; a run with outages or that was cut short does not count."""
         heard = min(state.heard for state in self.states)
-        behind = heard < self.horizon and (self.now - heard) * self._scale > BEHIND
+        behind = heard < self.horizon and (self.now - heard) * self._scale > SECONDS_BEHIND
         return (self._glimpse().slip > most_slip or behind) and not self.outages and not self.cut_short
 
     def _beat(self) -> bool:
-        """Whether this process stood still just now."""
-        still = self._heart.beat()
-        if not still:
+        """Whether this process stood still just now; gives hosts that time, and spares those to be killed meanwhile."""
+        stood = self._heart.beat()
+        if not stood:
             return False
         for state in self.states:
-            state.patience += still
-            state.give_up += still
+            state.patience += stood
+            state.give_up += stood
         self._awake = time.monotonic()
-        # A process that dies later than its node was to would lose what the node has learnt since.
+        # A process that is killed late would lose copies that its node got after the planned crash.
         missed = [kill for kill in self._kills if kill[0] <= self.now]
         for kill in missed:
             self._kills.remove(kill)
-        self.stood.append(Standstill("the driver", self.now - still / self._scale, still, spared=len(missed)))
+        self.stood.append(Standstill("the driver", self.now - stood / self._scale, stood, spared=len(missed)))
         return True
 
     def _over(self) -> bool:
+        """Whether the run has ended: all wakes and answers have come, or it is too late for them."""
         self._beat()
         now, end = time.monotonic(), self._zero + self.horizon * self._scale
         if now < end:
             return False
         up = [state.status for state in self.states if state.up]
         more = 0.25 * self.horizon * self._scale
-        grace = GRACE + min(2 * longest(self._task.plan) * self._scale, more)
+        grace = GRACE_SECONDS + min(2 * longest_delay(self._task.plan) * self._scale, more)
         idle = all(status is not None and status.idle for status in up)
         if idle and (now >= end + grace or all(status is not None and status.done for status in up)):
             return True
@@ -190,41 +203,45 @@ class Supervisor:
         return bool(self.unfinished)
 
     def _look(self, log: Log | None) -> None:
+        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS."""
         begun = time.monotonic()
-        left = self._zero + self.horizon * self._scale - begun
-        until = begun + (min(LOOK, left) if left > 0 else 0.02)
+        remaining = self._zero + self.horizon * self._scale - begun
+        until = begun + (min(LOOK_SECONDS, remaining) if remaining > 0 else 0.02)
         for state in self.states:
             if state.up and state.ref is None:
-                self._ask(state, begun + ray_cluster.ANSWER, "status")
-        asked = {state.ref: state for state in self.states if state.ref is not None}
-        for ref in self._hosts.ready(list(asked), until - begun):
-            self._hear(asked[ref], log)
+                self._ask(state, begun + ray_cluster.ANSWER_SECONDS, "status", state.rows)
+        states = {state.ref: state for state in self.states if state.ref is not None}
+        for ref in self._hosts.ready(list(states), until - begun):
+            self._hear(states[ref], log)
         self._beat()
         for state in self.states:
             if state.ref is not None and time.monotonic() > state.patience:
-                self._lose(state, f"did not answer for {ray_cluster.ANSWER:g} s")
-        if begun - self._checked > CHECK:
+                self._lose(state, f"did not answer for {ray_cluster.ANSWER_SECONDS:g} s")
+        if begun - self._checked > CHECK_SECONDS:
             self._check_ray()
         time.sleep(max(until - time.monotonic(), 0.0))
 
     def _kill(self) -> None:
-        """What is planned to crash, does."""
+        """Kill the processes whose planned crash is due."""
         self._beat()
         while self._kills and self._kills[0][0] <= self.now:
             state = self.states[self._kills.popleft()[1]]
             if state.up:
                 state.killed = True
-                self._hosts.end(state.given.me)
+                self._hosts.end(state.assignment.me)
 
     def _check_ray(self) -> None:
+        """Raise LiveLost if Ray's control service cannot be reached."""
         self._checked = time.monotonic()
-        if gone := ray_cluster.gone():
-            raise LiveLost((gone,), self.now)
+        if reason := ray_cluster.why_unreachable():
+            raise LiveLost((reason,), self.now)
 
-    def _ask(self, state: HostState, patience: float, method: str, *what: Any) -> None:
-        state.ref, state.patience = self._hosts.ask(state.given.me, method, *what), patience
+    def _ask(self, state: HostState, patience: float, method: str, *arguments: Any) -> None:
+        """Call a method of a host; its answer counts as missing after the instant `patience`."""
+        state.ref, state.patience = self._hosts.ask(state.assignment.me, method, *arguments), patience
 
     def _hear(self, state: HostState, log: Log | None) -> None:
+        """Take an answer of a host: its status, or that of its restart."""
         ref, state.ref = state.ref, None
         try:
             answer = self._hosts.answer(ref)
@@ -232,7 +249,7 @@ class Supervisor:
             self._lose(state, str(why))
             return
         except ray_cluster.Failed as why:
-            raise LiveLost((f"host {state.given.me} of {len(self.states)} {why}",), self.now) from why
+            raise LiveLost((f"host {state.assignment.me} of {len(self.states)} {why}",), self.now) from why
         if state.restart is not None:
             self._go_on(state, answer)
             return
@@ -241,78 +258,84 @@ class Supervisor:
             log(answer.rows)
 
     def _lose(self, state: HostState, why: str) -> None:
-        """A process is lost: the one that ran, or the one that was to replace it."""
+        """Note that a process is lost (the running one, or its replacement); start another, or cut the run short."""
         state.ref = state.restart = None
-        me = state.given.me
+        me = state.assignment.me
         if state.up:
             if self.now < 0:
                 raise LiveLost((f"host {me} of {len(self.states)} {why}",))
             planned, state.killed = state.killed, False
             state.lose(self._outage(state, PLANNED if planned else why))
-            state.give_up = time.monotonic() + AGAIN
+            state.give_up = time.monotonic() + RESTART_SECONDS
         self._check_ray()
         if self.now >= self.horizon or self.cut_short:
             return
         if sum(outage.why != PLANNED for outage in state.outages) > MOST_LOSSES:
             self._cut(f"host {me} was lost {len(state.outages)} times")
         elif time.monotonic() > state.give_up:
-            self._cut(f"host {me} {why}, and no other process took its place within {AGAIN:g} s")
+            self._cut(f"host {me} {why}, and no other process took its place within {RESTART_SECONDS:g} s")
         else:
-            state.restart = self._restarting(state)
+            state.restart = self._restart_steps(state)
             self._go_on(state, None)
 
     def _outage(self, state: HostState, why: str) -> Outage:
-        me = state.given.me
-        nodes = tuple(name for name, host in zip(self._task.plan.names, state.given.at, strict=True) if host == me)
+        """Return the outage of a host from its latest report on."""
+        me = state.assignment.me
+        nodes = tuple(name for name, host in zip(self._task.plan.names, state.assignment.at, strict=True) if host == me)
         return Outage(me, nodes, why, state.heard)
 
     def _go_on(self, state: HostState, answer: Any) -> None:
+        """Take the next step of a restart, after the answer to the one before."""
         assert state.restart is not None
         try:
-            method, *what = state.restart.send(answer)
+            method, *arguments = state.restart.send(answer)
         except StopIteration:
             return
-        # A process that was killed while it started may never answer: rather another one than all the patience.
-        self._ask(state, min(state.give_up, time.monotonic() + ray_cluster.ANSWER), method, *what)
+        except ray_cluster.Lost as why:  # if no node of the cluster is alive
+            raise LiveLost((str(why),), self.now) from why
+        # A process that was killed while it started may never answer: better to start another one soon.
+        self._ask(state, min(state.give_up, time.monotonic() + ray_cluster.ANSWER_SECONDS), method, *arguments)
 
-    def _restarting(self, state: HostState) -> Restart:
-        """The next incarnation of a host, up to where it runs and all know of it."""
-        hosts, me = self._hosts, state.given.me
+    def _restart_steps(self, state: HostState) -> Restart:
+        """Yield the calls by which the next incarnation of a host starts; tell the others of it at the end."""
+        hosts, me = self._hosts, state.assignment.me
         hosts.replace(me)
         boot, state.machine, _ = yield ("hello",)
-        state.offset = Offset() if boot == machine() and boot else clock_offset(hosts, me)
+        state.offset = Offset() if boot == boot_id() and boot else clock_offset(hosts, me)
         yield "meet", hosts.peers()
-        since = self.now + (MARGIN + 2 * state.made_in) / self._scale
+        since = self.now + (MARGIN_SECONDS + 2 * state.made_in) / self._scale
         if since >= self.horizon:
             return
-        given = state.given.restarted(hosts.incarnations[me], since, self.horizon)
-        yield "prepare", hosts.share(self._task), given
+        successor = state.assignment.successor(hosts.incarnations[me], since, self.horizon)
+        yield "prepare", hosts.share(self._task), successor
         yield "begin", self._zero + state.offset.seconds, self._scale, hosts.incarnations
-        # Those that are about to begin anew hear of it too, or they would write to its predecessor.
+        # Hosts that are starting anew are told as well, or they would write to its predecessor.
         for other in self.states:
             if other is not state:
-                hosts.ask(other.given.me, "replaced", me, given.incarnation, hosts.peers()[me])
-        state.back(given)
+                hosts.ask(other.assignment.me, "meet_successor", me, successor.incarnation, hosts.peers()[me])
+        state.back(successor)
 
     def _cut(self, why: str) -> None:
-        """End soon, at one instant for all."""
-        at = self.now + CUT / self._scale
+        """End the run soon, at the same instant for all hosts."""
+        at = self.now + CUT_SECONDS / self._scale
         if at >= self.horizon:
             return
         self.horizon, self.cut_short = at, f"{why} at t = {at:.4g}"
         for state in self.states:
             if state.up:
-                self._hosts.ask(state.given.me, "cut", at)
+                self._hosts.ask(state.assignment.me, "cut", at)
             else:
                 state.ref = state.restart = None
 
     def _finish(self, log: Log | None) -> None:
-        """The last of what the hosts have seen; one that is lost even now is counted up to its latest report."""
-        asked = {self._hosts.ask(state.given.me, "finish"): state for state in self.states if state.up}
-        ready = self._hosts.ready(list(asked), 2 * ray_cluster.ANSWER)
+        """Take the last reports of all hosts; one that is lost even now is counted up to its latest report."""
+        states = {
+            self._hosts.ask(state.assignment.me, "finish", state.rows): state for state in self.states if state.up
+        }
+        ready = self._hosts.ready(list(states), 2 * ray_cluster.ANSWER_SECONDS)
         if self._beat():
-            ready = self._hosts.ready(list(asked), 2 * ray_cluster.ANSWER)
-        for ref, state in asked.items():
+            ready = self._hosts.ready(list(states), 2 * ray_cluster.ANSWER_SECONDS)
+        for ref, state in states.items():
             try:
                 if ref not in ready:
                     raise ray_cluster.Lost("did not answer at the end")
@@ -328,32 +351,33 @@ class Supervisor:
             raise LiveLost(tuple(str(outage) for outage in self.outages), self.now)
 
     def _glimpse(self) -> Glimpse:
+        """Return the progress of the run."""
         reports = [report for state in self.states for report in state.reports]
-        found = [of for report in reports for of in report.tallied]
+        tallies = [of for report in reports for of in report.tallies]
         now = min(max(self.now, 0.0), self.horizon)
         groups, counts, shares = self._task.plan.groups, (0, 0, 0, 0), np.full(len(self._task.plan.groups), np.nan)
-        if found:
-            counts = tuple(total([of.counts for of in found]).tolist())
-            made = amounts(self._task, found, now * len(found), degraded=True)
-            pairs = np.array([made.get((group, "freshness"), (0.0, 0.0)) for group in groups])
+        if tallies:
+            counts = tuple(add_elements([of.counts for of in tallies]).tolist())
+            shares_of_groups = measured_shares(self._task, tallies, now * len(tallies), degraded=True)
+            pairs = np.array([shares_of_groups.get((group, "freshness"), (0.0, 0.0)) for group in groups])
             with np.errstate(invalid="ignore", divide="ignore"):
                 shares = pairs[:, 0] / pairs[:, 1]
-        said = sum(report.statistics.said for report in reports)
+        messages = sum(report.statistics.said for report in reports)
         slip = max((report.statistics.slip.mean for report in reports), default=0.0)
         faults = self.outages, tuple(self.stood)
-        return Glimpse(now, self.horizon, groups, shares, counts, said, slip, *faults, self._node_states())
+        return Glimpse(now, self.horizon, groups, shares, counts, messages, slip, *faults, self._node_states())
 
     def _node_states(self) -> NodeStates:
-        """As of the latest reports; a node whose process is lost has nothing."""
+        """Return the states of all nodes by the latest reports; zeros for nodes whose process is lost."""
         size = self._task.plan.size
-        found = NodeStates(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
+        result = NodeStates(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
         for state in self.states:
             if state.latest:
-                for every, own in zip(found, state.latest.states, strict=True):
-                    every[state.given.own] = own
-        return found
+                for every, of_host in zip(result, state.latest.states, strict=True):
+                    every[state.assignment.own] = of_host
+        return result
 
 
 def clock_offset(hosts: ray_cluster.Hosts, host: int) -> Offset:
-    """How far its clock is from this one."""
-    return offset(lambda: float(hosts.some("clock", {host: ()})[0]), time.monotonic)
+    """Return the offset of a host's clock from that of this process."""
+    return measure_offset(lambda: float(hosts.call_some("clock", {host: ()})[0]), time.monotonic)

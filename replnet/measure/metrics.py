@@ -1,4 +1,4 @@
-"""Metrics of staleness beyond fresh or not, by name: what is measured for each, and what is predicted beside it.
+"""Metrics of staleness beyond fresh or not, by name: the definition of each, and the formula that predicts it.
 
     name                 mean over time (of clients: over answers) of                    prediction
     staleness            1 while an update is missed                                     Staleness eq. 36
@@ -16,43 +16,52 @@
     fresh_spell          how long a copy stays fresh once it is, by the spell            P2P eq. 19
     stale_spell          and how long it stays stale
     fresh_spell_beyond(t)  1 where it stays fresh for more than t, by the spell          P2P eq. 19
+    stale_spell_beyond(t)  1 where it stays stale for more than t, by the spell          Staleness Thm 5
     fresh_residual(t)    1 where it stays so for t more, over fresh time only            P2P eq. 16
 
-A metric `NAME at t` is that of the copies that there are at that time after the begin, over replications; so also
-`freshness at t` and, of all copies that there could be, `availability at t`. A range in the place of t stands for its
-points: currency(0:2:9), freshness at 0:5:11.
+A metric `NAME at t` is the mean over the copies held at that time after the begin, over replications; so is
+`freshness at t`, and `availability at t` the share of all possible copies that are held then. A range in the place of
+t stands for its points: currency(0:2:9), freshness at 0:5:11.
 
-Where copies are of several sources it is a mean over these as well, as freshness is.
-They are measured where they are asked for. An interval needs more than that the mean
-exists: what a pull interval D of any process behind a copy adds up to, w2(D) or, of
-all missed updates, w3(D), must have a variance,
+If a group has copies of several sources, a metric is the mean over these as well, as freshness is. An answer that
+brings no copy of a source that its client can hear of counts as one with an infinitely old copy: it is stale, older
+than any time and not current within any, so staleness is 1 - freshness, and currency(0) is freshness. A quantile is
+over all answers too, and infinite where fewer bring a copy. Means that would be infinite by that (ages, lags, missed
+updates and weights without a limit) are over the copies that arrived, and the row says what share of the answers that
+is. The same holds for replicas that can hear of no source.
+
+They are measured on request. For an interval it is not enough that the mean exists: what
+one pull interval D, of any process on which a copy depends, adds to the cost, w2(D), or
+for all missed updates w3(D), must have a variance,
 
     E[w2(D)^2] < inf,  that is E[w2(A) w(A)] < inf  for the age A of D                   (1)
     E[w3(D)^2] < inf,  that is E[w3(A) w2(A)] < inf                                      (2)
 
-which for w = 1 are E[D^2] and E[D^4]. That is cautious: a copy that has fast and slow ways
-to its source may well do with less.
+which for w = 1 are E[D^2] and E[D^4]. For answers to a client that asks several replicas, A is the smallest of as many
+ages as have to be large at once, those of copies that do not depend on the same process (study/caveats.py). That is
+cautious: a copy with fast and slow ways to its source may have a variance where this asks for more.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import numpy as np
 
 from replnet.ages import penalties, spells
-from replnet.ages.half_line import exists, half_line
-from replnet.ages.information_age import InformationAge, direct
-from replnet.ages.prediction import Basis, Prediction, joined, mean
+from replnet.ages.half_line import exists, half_line_law
+from replnet.ages.information_age import InformationAge, Never, best_of, direct
+from replnet.ages.prediction import Basis, Prediction, joint_basis, mean, unknown
+from replnet.ages.roots import bracket, crossing
 from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
-from replnet.laws.law import Law
-from replnet.measure.row import AT, METRICS, ON_REQUEST, SHARES, bare, broken_metrics, on_request
-from replnet.measure.stretches import About, Question
-from replnet.text.errors import FieldError, FieldsError, shown, suggestion
+from replnet.laws.law import Array, Law
+from replnet.measure.row import AT, METRICS, ON_REQUEST, SHARES, base_name, broken_metrics, metrics_on_request
+from replnet.measure.stretches import CostKind, Question
+from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
 from replnet.text.grammar import argument, number
 from replnet.text.ranges import is_range, points_of
 
@@ -60,15 +69,19 @@ Predict = Callable[[InformationAge, Law], Prediction]
 ByAge = Callable[[InformationAge, Law], float]
 
 WITH_RANGE = re.compile(r"(.*(?:\(| at ))([^(]*?:[^()]*)(\)?)")  # the last thing in brackets, or the time
-FARTHEST, CLOSE = 2.0**30, 1e-9  # quantiles that are looked for, and how precisely
+FARTHEST = 30 * math.log(2)  # logarithm of the factor by which a quantile is looked for on each side of the scale
+CLOSE = 1e-9  # accuracy of a quantile, relative to its value
 MOST_POINTS = 1_000  # of a range
 
 
 @final
 @dataclass(frozen=True)
 class Metric:
-    """`name` is the same however it was spelled; `basis` is that of the formula for a copy whose age is known;
-    `whole` is predicted for what the mean is taken over, if not all.
+    """A metric by its name: the question that measures it, and the formulas that predict it.
+
+    `name` is the same however the user spelled it. `predict` is the mean cost of a copy with a known age, and `basis`
+    what it rests on; `whole` predicts the share of time (or the rate of turns) by which it is divided, if that is not
+    all time.
     """
 
     name: str
@@ -77,82 +90,121 @@ class Metric:
     basis: Basis
     predict: Predict
     whole: Predict | None = None
-    within: Callable[[float], Predict] | None = None  # of quantiles, the chance to be within an age
+    within: Callable[[float], Predict] | None = None  # of quantiles: the chance that the age is at most so much
 
     @property
-    def lasting(self) -> bool:
-        """Whether it is about how long copies stay as they are."""
-        return self.question.about in ("still", "turns") or self.question.over == "turns"
+    def is_about_durations(self) -> bool:
+        """Whether it is about how long copies stay fresh or stale."""
+        return self.question.about == "still" or self.question.over == "turns"
 
-    def doubt(self, laws: Iterable[Law]) -> str:
-        """Why its interval could not be trusted where these laws of intervals are behind a copy, by (1) and (2)."""
+    def has_no_variance(self, law: Law, copies: int = 1) -> bool:
+        """Whether the cost has no variance, by (1) and (2), for the freshest of `copies` copies pulled by this law."""
         order = 2 if self.question.about in ("every", "count") else 1
         low, high = self.weight.orders[order - 1 : order + 1]
-        for law in dict.fromkeys(laws):
-            if not exists(half_line(direct(law)), lambda x: np.asarray(low(x)) * np.asarray(high(x)), 0):
-                return f"no interval: infinite variance of {self.name} under {law}"
-        return ""
+        return not finite_cost(law, copies, lambda x: np.asarray(low(x)) * np.asarray(high(x)))
 
-    def formula(self, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
-        """The mean over copies, or answers, of these ages, so many of each."""
+    def formula(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
+        """Predict the metric over copies, or answers; `parts` has how many have each (age, law of the updates)."""
+        copies: dict[tuple[InformationAge, Law], float] = {}
+        missing = 0.0
+        for (age, updates), share in parts.items():
+            missing += share * (1 - age.chance_of_copy)
+            if age.chance_of_copy:
+                key = age.of_copies, updates
+                copies[key] = copies.get(key, 0.0) + share * age.chance_of_copy
+        missing /= sum(parts.values())
+        cost, whole = self.question.without_copy
         if self.question.level is not None:
-            return _quantile(self.within, parts, self.question.level)
-        found = _mean(self.predict, parts)
-        if self.whole is None or not found.known:
-            return found
+            return _quantile(self.within, copies, self.question.level, missing)
+        if not (whole or copies):
+            return unknown("there are no copies")
+        shares = {self._of_copies(copies): 1 - missing} if copies else {}
+        if whole and missing:
+            shares[Prediction.of(1 - cost if self.question.over == "rest" else cost, Never.basis)] = missing
+        return mean(shares) if all(prediction.known for prediction in shares) else next(iter(shares))
+
+    def _of_copies(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
+        """Predict the metric over those that have a copy."""
+        cost = _mean(self.predict, parts)
+        if self.whole is None or not cost.known:
+            return cost
         whole = _mean(self.whole, parts)
         if whole.value == 0:
             never = {"stale": "it is never stale", "fresh": "it is never fresh", "turns": "it never changes"}
-            return Prediction(math.nan, note=f"no formula: {never[self.question.over]}")
-        value = found.value / whole.value
-        return replace(found, value=value, accuracy=(found.accuracy + value * whole.accuracy) / whole.value)
+            return unknown(never[self.question.over])
+        value = cost.value / whole.value
+        return replace(cost, value=value, accuracy=(cost.accuracy + value * whole.accuracy) / whole.value)
 
 
-def _mean(predict: Predict, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
-    said: dict[Prediction, float] = {}
+def finite_cost(law: Law, copies: int, cost: Callable[[Array], Array]) -> bool:
+    """Whether the mean cost of the freshest of so many copies is finite, each pulled at intervals of `law`."""
+    return exists(half_line_law(best_of([direct(law)] * copies)), cost, 0)
+
+
+def _mean(predict: Predict, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
+    """Return the mean of a prediction over `parts`: how many copies have each (age, law of the updates).
+
+    It has no value, only a note, if one of them is infinite.
+    """
+    predictions: dict[Prediction, float] = {}
     for (copy, updates), share in parts.items():
         prediction = predict(copy, updates)
-        said[prediction] = said.get(prediction, 0) + share
-    for prediction in said:
+        predictions[prediction] = predictions.get(prediction, 0) + share
+    for prediction in predictions:
         if math.isinf(prediction.value):
             return Prediction(math.nan, prediction.kind, prediction.source, note=prediction.assumes.split("; ")[-1])
-    return mean(said)
+    return mean(predictions)
 
 
 def _quantile(
-    within: Callable[[float], Predict] | None, parts: dict[tuple[InformationAge, Law], float], level: float
+    within: Callable[[float], Predict] | None,
+    copies: Mapping[tuple[InformationAge, Law], float],
+    level: float,
+    missing: float,
 ) -> Prediction:
-    """The least age that they are within with this chance."""
+    """Predict the least age that a share `level` of all does not exceed, if a share `missing` has no copy.
+
+    `within(x)` predicts the chance that a copy's age is at most x, and `copies` has how many have each age and law.
+    """
     assert within is not None
+    if level >= 1 - missing:
+        note = f"infinite because {100 * missing:.3g} % bring no copy"
+        return Prediction(math.nan, Never.basis.kind, Never.basis.source, note=note)
 
     def chance(x: float) -> Prediction:
-        return _mean(within(x), parts)
+        """Return the share of all whose age is at most x."""
+        of_copies = _mean(within(x), copies)
+        return replace(of_copies, value=of_copies.value * (1 - missing), accuracy=of_copies.accuracy * (1 - missing))
+
+    start = math.log(min(min(age.scales.marks) for age, _ in copies))
 
     def least(level: float) -> float:
-        high, low = min(min(age.scales.marks) for age, _ in parts), 0.0
-        while chance(high).value < level:
-            low, high = high, 2 * high
-            if high > FARTHEST:
-                return math.inf
-        while high - low > CLOSE * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if chance(middle).value >= level else (middle, high)
-        return high
+        """Return the least age that a share `level` does not exceed; infinite if it is too far to be found."""
+
+        def excess(x: float) -> float:
+            """Return by how much the share of ages up to exp(x) is above `level`."""
+            return chance(math.exp(x)).value - level
+
+        low, high = bracket(excess, start, math.log(2), math.log(16), FARTHEST)
+        return math.inf if high[1] < 0 else math.exp(crossing(excess, low, high, close=CLOSE)[1][0])
 
     if (fresh := chance(0.0)).value >= level:
         return replace(fresh, value=0.0, accuracy=0.0)
     value = least(level)
-    found = chance(value)
     if not math.isfinite(value):
-        return Prediction(math.nan, note=f"no formula: an age beyond {FARTHEST:g}")
+        return unknown(f"an age beyond {math.exp(start + FARTHEST):.2g}")
+    reached = chance(value)
     accuracy = CLOSE * value
-    if found.accuracy:
-        low, high = (least(min(max(level + off, 0.0), 1.0)) for off in (-found.accuracy, found.accuracy))
+    if reached.accuracy:
+        low, high = (least(min(max(level + off, 0.0), 1.0)) for off in (-reached.accuracy, reached.accuracy))
         accuracy = max(value - low, high - value)
-    return replace(found, value=value, accuracy=accuracy if found.accuracy else 0.0)
+    return replace(reached, value=value, accuracy=accuracy if reached.accuracy else 0.0)
 
 
-def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None) -> Metric:
+def _plain(
+    name: str, about: CostKind, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None
+) -> Metric:
+    """Return a metric with a cost weighed by `by`: a mean over time, or with `whole` over stale time."""
     return Metric(
         name,
         Question(about, by, by.integral, "stale" if whole else "time", by.limit if about == "first" else math.inf),
@@ -164,31 +216,36 @@ def _plain(name: str, about: About, by: Weight, basis: Basis, predict: Predict, 
 
 
 def _spell(name: str, question: Question, predict: Predict, whole: Predict) -> Metric:
+    """Return a metric of how long copies stay fresh or stale."""
     return Metric(name, question, ONE, spells.SPELL, predict, whole)
 
 
-def _still(copy: InformationAge, updates: Law) -> Prediction:
-    return spells.still(copy, updates, 0.0)
+def _fresh_share(copy: InformationAge, updates: Law) -> Prediction:
+    """Predict the share of time in which a copy is fresh, with what the formulas of spells rest on."""
+    return spells.remaining_freshness(copy, updates, 0.0)
 
 
 def _freshness(copy: InformationAge, updates: Law) -> Prediction:
+    """Predict the freshness of a copy."""
     return copy.freshness(updates)
 
 
-PLAIN = {
-    one.name: one
-    for one in (
+PLAIN_METRICS = {
+    metric.name: metric
+    for metric in (
         _plain("staleness", "first", ONE, penalties.STALENESS, penalties.staleness),
         _plain("staleness_age", "first", AGE, penalties.FIRST_MISSED, penalties.since_first_missed),
         _plain("change_age", "last", AGE, penalties.LAST_CHANGE, penalties.since_last_change),
         _plain("information_age", "data", AGE, penalties.DATA, lambda copy, _: penalties.data_age(copy)),
         _plain("missing_updates", "count", ONE, penalties.MISSING, penalties.missing_updates),
         _plain("lag", "first", AGE, penalties.FIRST_MISSED, penalties.since_first_missed, penalties.staleness),
-        _spell("fresh_spell", Question("still", ONE, ONE.integral, "turns", 1.0), _still, spells.turns),
-        _spell("stale_spell", Question("first", ONE, ONE.integral, "turns", 1.0), penalties.staleness, spells.turns),
+        _spell("fresh_spell", Question("still", ONE, ONE.integral, "turns", 1.0), _fresh_share, spells.stale_rate),
+        _spell(
+            "stale_spell", Question("first", ONE, ONE.integral, "turns", 1.0), penalties.staleness, spells.stale_rate
+        ),
     )
 }
-CALLS = {
+METRIC_CALLS = {
     "currency": "a lag in brackets, such as currency(0.4)",
     "source_penalty": "a weight in brackets, such as source_penalty(x)",
     "update_penalty": "a weight in brackets, such as update_penalty(1/(1+x))",
@@ -196,6 +253,7 @@ CALLS = {
     "age_quantile": "a share in brackets, such as age_quantile(0.95)",
     "older": "a time in brackets, such as older(2)",
     "fresh_spell_beyond": "a time in brackets, such as fresh_spell_beyond(0.5)",
+    "stale_spell_beyond": "a time in brackets, such as stale_spell_beyond(0.5)",
     "fresh_residual": "a time in brackets, such as fresh_residual(0.5)",
 }
 AT_A_TIME = {
@@ -203,95 +261,101 @@ AT_A_TIME = {
         "freshness", Question("first", ONE, ONE.integral, "rest", 1.0), ONE, penalties.STALENESS, _freshness
     ),
     "availability": Metric(
-        "availability", Question("data", ONE, ONE.integral, "copies", 1.0), ONE, penalties.THERE, penalties.there
+        "availability", Question("data", ONE, ONE.integral, "copies", 1.0), ONE, penalties.HELD, penalties.held_share
     ),
 }
-"""What has a meaning of its own only at a time; at any it is measured always, or where nodes crash."""
-assert {*PLAIN, *CALLS} == ON_REQUEST.keys()
+"""Metrics that are requested only at a time: otherwise they are measured in any case, or where nodes crash."""
+assert {*PLAIN_METRICS, *METRIC_CALLS} == ON_REQUEST.keys()
 
 
 def staleness_metric(
     name: str, unit: str, about: Literal["first", "every", "data"], by: Weight, basis: Basis, *, share: bool = False
 ) -> Callable[[ByAge], ByAge]:
-    """Make a metric of another package known by `name`: what weighs the age of the `first` missed update, the ages of
-    `every` one, or that of the `data`, by a weight of ages/weights; a `share` if it is one of time and of answers.
+    """Return a decorator that makes a metric of another package known by `name`, measured in `unit` (a few words).
 
-    It marks the formula for a copy of an information age whose source has updates of a law.
+    The metric is the mean of the weight `by` (ages/weights) of the age of the `first` missed update, summed over the
+    ages of `every` one, or of the age of the `data`; with `share` it is a share of time or of answers. What is
+    decorated is its formula, a function of a copy's information age and the law of its source's updates; `basis` is
+    what the formula rests on.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise FieldError("metric", f"{shown(name)} is not a name", "small letters, digits and _")
+        raise FieldError("metric", f"{short_repr(name)} is not a name", "small letters, digits and _")
     if name in METRICS or name in ON_REQUEST:
         raise FieldError("metric", f"{name} is known already", "another name")
 
-    def known(formula: ByAge) -> ByAge:
+    def register(formula: ByAge) -> ByAge:
+        """Make the metric known with this formula, and return the formula."""
+
         def predict(copy: InformationAge, updates: Law) -> Prediction:
-            found = Prediction.of(formula(copy, updates), joined([copy.basis, basis]))
-            return replace(found, assumes=f"{name} is infinite") if math.isinf(found.value) else found
+            """Return the value of the formula with its basis."""
+            prediction = Prediction.of(formula(copy, updates), joint_basis([copy.basis, basis]))
+            return replace(prediction, assumes=f"{name} is infinite") if math.isinf(prediction.value) else prediction
 
         limit = math.inf if about == "every" else by.limit
-        PLAIN[name] = Metric(name, Question(about, by, by.integral, limit=limit), by, basis, predict)
+        PLAIN_METRICS[name] = Metric(name, Question(about, by, by.integral, limit=limit), by, basis, predict)
         ON_REQUEST[name] = unit
         SHARES.update([name] if share else [])
         return formula
 
-    return known
+    return register
 
 
-def is_beyond(text: object) -> bool:
-    """Whether this names one of these metrics, however badly."""
-    return isinstance(text, str) and (AT in text or bare(text) in on_request())
+def is_metric_on_request(text: object) -> bool:
+    """Whether a text names a metric that is measured on request, even if with wrong arguments."""
+    return isinstance(text, str) and (AT in text or base_name(text) in metrics_on_request())
 
 
 def metric(text: str) -> Metric:
-    """The metric of this name."""
+    """Return the metric that a text names, such as `lag`, `older(2)` or `freshness at 5`, or raise FieldError."""
     text, at, time = text.partition(AT)
-    return _at(text, time) if at else _always(text)
+    return _metric_at(text, time) if at else _metric_over_time(text)
 
 
-def _at(text: str, time: str) -> Metric:
-    """A metric of the copies that there are at a time."""
-    always, at = AT_A_TIME.get(text.strip()) or _always(text), _time(time)
+def _metric_at(text: str, time: str) -> Metric:
+    """Return a metric of the copies that are held at a time."""
+    over_time, at = AT_A_TIME.get(text.strip()) or _metric_over_time(text), _time(time)
     if not at >= 0:
-        raise FieldError("measure", f"{shown(time)} is not a time", f"{text}{AT}2.5, of 0 or more after the begin")
-    if not always.question.of_answers or always.question.ahead or always.question.level is not None:
-        raise FieldError("measure", f"{always.name} takes longer than a moment", f"freshness{AT}{number(at)}")
-    return replace(always, name=f"{always.name}{AT}{number(at)}", question=replace(always.question, at=at))
+        raise FieldError("measure", f"{short_repr(time)} is not a time", f"{text}{AT}2.5, of 0 or more after the begin")
+    if not over_time.question.of_answers or over_time.question.ahead or over_time.question.level is not None:
+        raise FieldError("measure", f"{over_time.name} takes longer than a moment", f"freshness{AT}{number(at)}")
+    return replace(over_time, name=f"{over_time.name}{AT}{number(at)}", question=replace(over_time.question, at=at))
 
 
 def _time(text: str) -> float:
-    """The number, or NaN."""
+    """Return the finite number that a text states, or NaN if it states none."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
         return math.nan
-    return found if math.isfinite(found) else math.nan
+    return value if math.isfinite(value) else math.nan
 
 
-def _always(text: str) -> Metric:
-    name = bare(text)
-    if name not in on_request():
+def _metric_over_time(text: str) -> Metric:
+    """Return a metric that is a mean over time or answers, with its argument if it takes one."""
+    name = base_name(text)
+    if name not in metrics_on_request():
         if name in broken_metrics():
             raise FieldError("measure", broken_metrics()[name], "mend or uninstall its package")
-        raise FieldError("measure", f"{shown(text)} is not a metric", suggestion(text, ON_REQUEST))
-    if name in PLAIN:
+        raise FieldError("measure", f"{short_repr(text)} is not a metric", suggestion(text, ON_REQUEST))
+    if name in PLAIN_METRICS:
         if "(" in text:
-            raise FieldError("measure", f"{shown(text)} takes nothing in brackets", name)
-        return PLAIN[name]
-    inside = argument(text, "measure", CALLS[name])
+            raise FieldError("measure", f"{short_repr(text)} takes nothing in brackets", name)
+        return PLAIN_METRICS[name]
+    inside = argument(text, "measure", METRIC_CALLS[name])
     if name.endswith("_penalty"):
         return _penalty(name, text, inside)
     x = _time(inside)
     if not x >= 0:
-        what = CALLS[name].split()[1]
-        raise FieldError("measure", f"{shown(text)} has no {what} of 0 or more", CALLS[name])
-    return _beyond(name, f"{name}({number(x)})", x)
+        noun = METRIC_CALLS[name].split()[1]  # of "a lag in brackets, ..."
+        raise FieldError("measure", f"{short_repr(text)} has no {noun} of 0 or more", METRIC_CALLS[name])
+    return _metric_with_number(name, f"{name}({number(x)})", x)
 
 
-def _beyond(name: str, full: str, x: float) -> Metric:
-    """What asks for more, or less, than a time."""
+def _metric_with_number(name: str, full: str, x: float) -> Metric:
+    """Return a metric with a number in brackets; `full` is its name with it."""
     late = threshold(x)
     if name in ("staleness_quantile", "age_quantile"):
-        return _of_level(name, full, x)
+        return _quantile_metric(name, full, x)
     if name == "currency":
         question = Question("first", late, late.integral, "rest", late.limit)
         return Metric(full, question, late, penalties.CURRENCY, lambda copy, law: penalties.currency(copy, law, x))
@@ -300,18 +364,23 @@ def _beyond(name: str, full: str, x: float) -> Metric:
         return Metric(full, question, late, penalties.DATA, lambda copy, _: penalties.older(copy, x))
     if name == "fresh_residual":
         question = Question("still", ONE, ONE.integral, "fresh", 1.0, ahead=x)
-        return _spell(full, question, lambda copy, law: spells.still(copy, law, x), _still)
+        return _spell(full, question, lambda copy, law: spells.remaining_freshness(copy, law, x), _fresh_share)
+    if name == "stale_spell_beyond":
+        question = Question("spells", ONE, ONE.integral, "turns", 1.0, ahead=x)
+        return _spell(full, question, lambda copy, law: spells.stale_spell_rate(copy, law, x), spells.stale_rate)
     question = Question("turns", ONE, ONE.integral, "turns", 1.0, ahead=x)
-    return _spell(full, question, lambda copy, law: spells.turns(copy, law, x), spells.turns)
+    return _spell(full, question, lambda copy, law: spells.stale_rate(copy, law, x), spells.stale_rate)
 
 
-def _of_level(name: str, full: str, level: float) -> Metric:
+def _quantile_metric(name: str, full: str, level: float) -> Metric:
+    """Return the metric of a quantile at a level above 0 and below 1; `full` is its name with the level."""
     if not 0 < level < 1:
-        raise FieldError("measure", f"{full} is of no share", "a share above 0 and below 1, such as 0.95")
+        raise FieldError("measure", f"{full} is no quantile", "a share above 0 and below 1, such as 0.95")
     about, basis = ("first", penalties.CURRENCY) if name == "staleness_quantile" else ("data", penalties.DATA)
     question = Question(about, AGE, AGE.integral, level=level)  # type: ignore[arg-type]
 
     def within(x: float) -> Predict:
+        """Return the formula for the chance that the age is at most x."""
         if name == "staleness_quantile":
             return lambda copy, law: penalties.currency(copy, law, x)
         return lambda copy, _: penalties.younger(copy, x)
@@ -320,10 +389,11 @@ def _of_level(name: str, full: str, level: float) -> Metric:
 
 
 def _penalty(name: str, text: str, inside: str) -> Metric:
+    """Return the metric of a penalty whose weight stands in the brackets of `text`."""
     try:
         by = weight(inside)
     except FieldError as error:
-        raise FieldError("measure", f"{shown(text)}: {error.wrong}", error.right) from None
+        raise FieldError("measure", f"{short_repr(text)}: {error.wrong}", error.right) from None
     if name == "source_penalty":
         question, basis, predict = (
             Question("first", by, by.integral, "time", by.limit),
@@ -336,22 +406,23 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
 
 
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Those of these names that are measured only where they are asked for."""
-    asked = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
-    return tuple({one.name: one for text in asked for one in map(metric, each(text))}.values())
+    """Return the metrics of these names, each once, without those that every run measures in any case."""
+    texts = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
+    requested = (metric(point) for text in texts for point in expand_range(text))
+    return tuple({metric.name: metric for metric in requested}.values())
 
 
-def each(text: str) -> Iterator[str]:
-    """With every point of a range in its place."""
-    found = WITH_RANGE.fullmatch(text)
-    if found is None or not is_range(found[2]):
+def expand_range(text: str) -> Iterator[str]:
+    """Yield the text once for every point of the range in it, such as `older(0:2:9)`, or as it is if it has none."""
+    match = WITH_RANGE.fullmatch(text)
+    if match is None or not is_range(match[2]):
         yield text
         return
     try:
-        points = points_of(found[2])
+        points = points_of(match[2])
     except FieldsError as error:
         (_, wrong, right), *_ = error.faults
-        raise FieldError("measure", f"{shown(text)}: {wrong}", right) from None
+        raise FieldError("measure", f"{short_repr(text)}: {wrong}", right) from None
     if len(points) > MOST_POINTS:
-        raise FieldError("measure", f"{shown(text)} has {len(points):,} points", f"{MOST_POINTS:,} at most")
-    yield from (f"{found[1]}{number(point)}{found[3]}" for point in points)
+        raise FieldError("measure", f"{short_repr(text)} has {len(points):,} points", f"{MOST_POINTS:,} at most")
+    yield from (f"{match[1]}{number(point)}{match[3]}" for point in points)

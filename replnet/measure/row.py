@@ -1,4 +1,4 @@
-"""One (group, metric): what was measured, what was predicted, and what to make of it; from the engine to the table."""
+"""A row of a table, for one group and metric: the measured value, the predicted one, and the verdict on them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import ROUNDING, Comparison, verdicts
 from replnet.text.plugins import load_plugins
 
-AT = " at "  # before the time at which alone a metric is looked at
-TIME = "time"  # what a figure has these over
+AT = " at "  # in the name of a metric, before the only instant at which it is measured
+TIME = "time"  # the axis of figures over these instants
 
 METRICS = {
     "freshness": "share of time (copies) or of answers (clients)",
@@ -22,12 +22,12 @@ METRICS = {
     "all_fresh": "share of time in which all sources are fresh",
     "download_rate": "downloads of a source per unit of time",
     "availability": "share of time with a copy",
-    "answered": "share of queries that brought a copy",
+    "answered": "share of queries that brought a copy of any source",
     "service_rate": "queries per unit of time that the group can serve",
     "queueing_delay": "units of time",
     "rejected": "share of messages turned away for lack of bandwidth",
 }
-"""What there may be rows of, with the unit."""
+"""Metrics that are measured in any case, where they have a meaning, with their units."""
 
 ON_REQUEST = {
     "staleness": "share of time (copies) or of answers (clients) that miss an update",
@@ -45,14 +45,15 @@ ON_REQUEST = {
     "fresh_spell": "units of time for which a copy stays fresh, once it is",
     "stale_spell": "units of time for which a copy stays stale, once it is",
     "fresh_spell_beyond": "share of the spells in which a copy is fresh that last longer than the time in brackets",
+    "stale_spell_beyond": "share of the spells in which a copy is stale that last longer than the time in brackets",
     "fresh_residual": "share of the fresh time after which a copy stays fresh for longer than the time in brackets",
 }
-"""And of what else where it is asked for (metrics.py), some with an argument in brackets."""
+"""Metrics that are measured on request (metrics.py), with their units; some take an argument in brackets."""
 
-# Judged as they are; others relative to their size.
+# Metrics whose intervals and errors are judged as they are; those of others relative to the value.
 SHARES = {
     "freshness", "any_fresh", "all_fresh", "availability", "answered", "rejected", "staleness", "currency", "older",
-    "fresh_spell_beyond", "fresh_residual",
+    "fresh_spell_beyond", "stale_spell_beyond", "fresh_residual",
 }  # fmt: skip
 
 PLUGINS = "replnet.metrics"  # the group of entry points of other packages' metrics
@@ -60,29 +61,54 @@ PLUGINS = "replnet.metrics"  # the group of entry points of other packages' metr
 
 @cache
 def broken_metrics() -> dict[str, str]:
-    """By name, why a metric of another package could not be made known, which all other packages' are."""
+    """Load the metrics of all other packages, and return why some could not be loaded, by name."""
     return load_plugins(PLUGINS, ON_REQUEST, "staleness_metric")
 
 
-def on_request() -> dict[str, str]:
-    """ON_REQUEST with the metrics of other packages."""
+def metrics_on_request() -> dict[str, str]:
+    """Return ON_REQUEST with the metrics of other packages, loaded first."""
     broken_metrics()
     return ON_REQUEST
 
 
-def bare(metric: str) -> str:
-    """The name without what stands in brackets, and without the time after AT."""
+def base_name(metric: str) -> str:
+    """Return the name of a metric without its argument in brackets, and without AT and the time after it."""
     return metric.partition(AT)[0].partition("(")[0].strip()
 
 
 def is_share(metric: str) -> bool:
-    name = bare(metric)
-    # A metric of another package says what it is as that is loaded.
-    return name in SHARES or (name not in METRICS and name in on_request() and name in SHARES)
+    """Whether a metric, by its name, is a share between 0 and 1."""
+    name = base_name(metric)
+    # Whether a metric of another package is a share is known only once that is loaded.
+    return name in SHARES or (name not in METRICS and name in metrics_on_request() and name in SHARES)
 
 
-DIGITS = 4  # of what a single replication adds
-NOTHING = Prediction(math.nan)
+def share_note(share: float, of_answers: bool) -> str:
+    """Return a note that a mean is over a share of the answers, or of the copies: those with a copy of a source."""
+    noun = "answers that bring a copy" if of_answers else "copies that anything reaches"
+    return f"over the {100 * share:.3g} % of {noun}"
+
+
+WIDEST = 0.5  # half-width of a useful prediction, as a share of its value
+WIDEST_SHARE, NARROW_SHARE = 0.05, 0.005  # half-widths of shares: too wide above the first, never below the second
+
+
+def drop_if_rough(metric: str, prediction: Prediction) -> Prediction:
+    """Return the prediction, or if its bounds are too wide to be useful one without a value, with a note of the bounds.
+
+    Too wide is a half-width above half of the value, and of a share one above 0.05; 0.005 is narrow for any share.
+    """
+    value, share, widest = prediction.value, is_share(metric), WIDEST * abs(prediction.value)
+    widest = max(min(widest, WIDEST_SHARE), NARROW_SHARE) if share else max(widest, ROUNDING)
+    if not prediction.known or prediction.accuracy <= widest:
+        return prediction
+    low, high = max(value - prediction.accuracy, 0.0), value + prediction.accuracy
+    bounds = f"between {low:.3g} and {min(high, 1.0) if share else high:.3g}"
+    return Prediction(math.nan, note=f"no prediction: {metric} is only known to lie {bounds}")
+
+
+DEVIATION_DIGITS = 4  # significant digits of the deviation of a replication, in records
+NO_PREDICTION = Prediction(math.nan)
 PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
 COMPARED = (
     "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict", "kind", "source", "accuracy",
@@ -93,14 +119,15 @@ COMPARED = (
 @final
 @dataclass(frozen=True)
 class Row:
-    """`estimate` is None where nothing was measured, and `prediction` says so itself where nothing is predicted.
+    """A row of a table: the measured value of a metric of a group beside the predicted one.
 
-    A row is judged by the two, or by `against` in their place.
+    `estimate` is None if nothing was measured, and `prediction` has no value if nothing is predicted. The verdict
+    compares the two, or is that of `against` in their place.
     """
 
     group: str
     metric: str
-    prediction: Prediction = NOTHING
+    prediction: Prediction = NO_PREDICTION
     estimate: Estimate | None = None
     note: str = ""
     verdict: str = ""
@@ -108,28 +135,32 @@ class Row:
 
     @classmethod
     def of(cls, key: tuple[str, str], prediction: Prediction) -> Row:
-        """What is only predicted."""
+        """Return the row of a (group, metric) that is only predicted."""
         return cls(*key, prediction, note=prediction.note)
 
     @property
     def measured(self) -> float | None:
+        """The measured value; None if there is none or it is infinite."""
         return _finite(self.estimate.value) if self.estimate else None
 
     @property
     def ci_low(self) -> float | None:
+        """The lower end of the interval around the measured value, if it has one."""
         return _finite(self.estimate.low) if self.estimate else None
 
     @property
     def ci_high(self) -> float | None:
+        """The upper end of the interval around the measured value, if it has one."""
         return _finite(self.estimate.high) if self.estimate else None
 
     @property
     def predicted(self) -> float | None:
+        """The predicted value; None if there is none."""
         return _finite(self.prediction.value)
 
     @property
     def kind(self) -> str:
-        """Of the prediction: exact, limit or approximation."""
+        """The kind of the prediction: exact, limit or approximation; empty without one."""
         return str(self.prediction.kind)
 
     @property
@@ -139,38 +170,42 @@ class Row:
 
     @property
     def accuracy(self) -> float | None:
-        """Of a limit or an approximation: how far off it may be."""
+        """The largest error that a limit or an approximation may have; None if the prediction is exact."""
         return _finite(self.prediction.accuracy) or None
 
     @property
     def z(self) -> float | None:
-        """Standard errors between measured and predicted, where there is more error than rounding."""
-        judged = self.comparison
-        return _finite(judged.z) if judged and judged.z is not None and judged.estimate.error > ROUNDING else None
+        """The number of standard errors between measured and predicted, if the error is more than rounding."""
+        comparison = self.comparison
+        if comparison is None or comparison.z is None or not comparison.estimate.error > ROUNDING:
+            return None
+        return _finite(comparison.z)
 
     @property
     def comparison(self) -> Comparison | None:
-        """What the verdict is about; None where nothing was measured."""
+        """The pair of values that the verdict is about; None if nothing was measured."""
         if self.against or self.estimate is None:
             return self.against
         scale = 1.0 if is_share(self.metric) else self.estimate.value
         return Comparison(self.estimate, self.predicted, self.accuracy or 0.0, scale)
 
     def data(self, columns: Sequence[str] = COMPARED) -> dict[str, Any]:
+        """Return the values of these columns as plain data."""
         return {name: getattr(self, name) for name in columns}
 
     def record(self) -> dict[str, Any]:
-        """All that it takes to judge the row again, together with those of others, as plain data."""
+        """Return, as plain data, all that it takes to judge the row again together with other rows."""
         estimate = self.estimate
-        numbers = ("measured", "error", "skew", "ci_low", "ci_high", "deviations")
-        found: dict[str, Any] = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
+        names = ("measured", "error", "skew", "ci_low", "ci_high", "deviations")
+        numbers: dict[str, Any] = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
         if estimate:
-            found |= {"error": _finite(estimate.error), "skew": _finite(estimate.skew)}
-            found |= {"deviations": [float(f"{one:.{DIGITS}g}") for one in estimate.deviations]}
+            numbers |= {"error": _finite(estimate.error), "skew": _finite(estimate.skew)}
+            deviations = [float(f"{deviation:.{DEVIATION_DIGITS}g}") for deviation in estimate.deviations]
+            numbers |= {"deviations": deviations}
         return {
             "group": self.group,
             "metric": self.metric,
-            **{name: found.get(name) for name in numbers},
+            **{name: numbers.get(name) for name in names},
             "replications": (estimate.replications or None) if estimate else None,
             "doubt": estimate.doubt if estimate else "",
             **self.data(("predicted", "kind", "source", "accuracy", "note")),
@@ -178,7 +213,10 @@ class Row:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Row:
+        """Return the row, without a verdict, that `record` made the record of."""
+
         def number(name: str) -> float:
+            """Return a number of the record, NaN for None."""
             return math.nan if record[name] is None else float(record[name])
 
         prediction = Prediction(
@@ -193,12 +231,16 @@ class Row:
         return cls(record["group"], record["metric"], prediction, estimate, record["note"])
 
 
-def judged(rows: Sequence[Row], resolution: float) -> list[Row]:
-    """The rows with their verdicts, all judged together."""
-    compared = [row.comparison for row in rows]
-    words = iter(verdicts([one for one in compared if one], resolution))
-    return [replace(row, verdict=next(words)) if one else row for row, one in zip(rows, compared, strict=True)]
+def judge_rows(rows: Sequence[Row], resolution: float) -> list[Row]:
+    """Return the rows with their verdicts, judged together; `resolution` is the widest half-width of an `agree`."""
+    comparisons = [row.comparison for row in rows]
+    words = iter(verdicts([comparison for comparison in comparisons if comparison], resolution))
+    return [
+        replace(row, verdict=next(words)) if comparison else row
+        for row, comparison in zip(rows, comparisons, strict=True)
+    ]
 
 
 def _finite(value: float) -> float | None:
+    """Return the value, or None if it is infinite or NaN."""
     return value if math.isfinite(value) else None

@@ -1,7 +1,7 @@
-"""What copies cost while they are behind, from instants alone: exact sums over a path (Staleness II-C, Sync 2.1).
+"""The costs of copies while they are out of date, as exact sums over a path (Staleness II-C, Sync 2.1).
 
 At t a copy that left its source at S misses the updates in (S, t]. With f the first
-and l the last of them, over a stretch [a, b) in which S stays the same
+and l the last of them, a stretch [a, b) in which S stays the same costs
 
     first     integral of w(t - f)           = w2(b - f) - w2(max(a, f) - f), if f < b           (1)
     every     integral of sum of w(t - u)    = sum over u in (S, b) of w2(b - u) - w2((a - u)+)  (2)
@@ -11,13 +11,15 @@ and l the last of them, over a stretch [a, b) in which S stays the same
     data      integral of w(t - S)           = w2(b - S) - w2(a - S)                             (5)
     still     time with no update in         = (min(b, f - y) - a)+                              (6)
               (S, t + y]
-    turns     how often fresh copies become  = 1 if a <= f - y < b                               (7)
-              stale, after y of being fresh
+    turns     how often copies become stale  = 1 if a <= f - y < b                               (7)
+              after more than y of being fresh
+    spells    how often they stay stale for  counted over several stretches (stale_spells.py)
+              more than y
 
-where w2 is the integral of w. An answer at t costs what stands under these integrals. A copy that is
-older than anything (S = -inf) misses every update and costs what w says at infinity. In (7) a copy that
-is fresh for longer than y before f was so at f - y, with no update missed before f; so of the stretches that
-end their freshness at f one counts, if it lasted.
+where w2 is the integral of w. An answer at t costs the integrand at t. A copy that is infinitely old (S = -inf)
+misses every update and costs the limit of w. As to (7): a holder whose copy was fresh for longer than y when the
+update f made it stale had one at f - y that misses nothing before f. Its stretch is the one that counts, so each
+turn to stale counts once, whatever stretches follow until f.
 """
 
 from __future__ import annotations
@@ -33,229 +35,272 @@ import numpy as np
 from replnet.laws.law import Flags, Floats, Ints
 
 Cost = Callable[[Floats], Floats]
-About = Literal["first", "every", "count", "last", "data", "still", "turns"]
-Over = Literal["time", "stale", "rest", "fresh", "turns", "copies"]
+CostKind = Literal["first", "every", "count", "last", "data", "still", "turns", "spells"]
+Denominator = Literal["time", "stale", "rest", "fresh", "turns", "copies"]
 
-PAIRS = 1 << 20  # of a stretch and an update that are in hand at once
+MOST_PAIRS_AT_ONCE = 1 << 20  # of a stretch and an update that it misses
 
 
 @final
 @dataclass(frozen=True)
 class Question:
-    """What is to be added up, and of what it is a share.
+    """A metric as a ratio of sums over a path: the cost that is added up, and the whole by which it is divided.
 
-    `w` and its integral `w2` weigh what is about the `first` or `every` missed update; the others have no weight.
-    `over` time is a mean; `stale` and `fresh`, of the time that was so; `turns`, of the times that copies became stale;
-    `rest` is the share that costs nothing, and `copies` the mean over all copies that there could be. `ahead` is y of
-    (6) and (7), and `at` an instant that alone counts.
+    `about` names the cost, one of the list above; `w` and its integral `w2` are the weight of those about the `first`
+    or `every` missed update and the `data`. `over` names the whole: all `time`, the `stale` or the `fresh` time, the
+    `turns` of copies to stale, or all `copies` that there could be; `rest` is one minus the mean over time.
+    `ahead` is the time y in (6), (7) and spells, and `at` the only instant that counts, if not all do.
     """
 
-    about: About
+    about: CostKind
     w: Cost
     w2: Cost
-    over: Over = "time"
+    over: Denominator = "time"
     limit: float = math.inf  # the cost of a copy that is infinitely old
     ahead: float = 0.0
     at: float | None = None
-    level: float | None = None  # of a quantile of what is about the `first` missed update, or the `data`
+    level: float | None = None  # of a quantile of the age about the `first` missed update or the `data`, if it is one
 
     @property
     def of_answers(self) -> bool:
         """Whether it can be asked of answers as well as of copies."""
         return self.at is None and self.over != "turns"
 
+    @property
+    def without_copy(self) -> tuple[float, float]:
+        """The cost of an answer, or a unit of time, without any copy of a source, and its part of the whole.
+
+        It costs as much as an infinitely old copy; if that is infinite, both are 0: the mean is over copies alone.
+        """
+        if self.over in ("stale", "fresh", "turns"):
+            return 0.0, 0.0
+        if self.level is not None:
+            return 0.0, 1.0
+        return (self.limit, 1.0) if math.isfinite(self.limit) else (0.0, 0.0)
+
+    @property
+    def over_copies_alone(self) -> bool:
+        """Whether it is a mean over time, or over answers, that leaves out those without a copy."""
+        return self.over in ("time", "stale") and not self.without_copy[1]
+
 
 class Updates(NamedTuple):
-    """Instants at which sources change, those of row s at points[begin[s] : begin[s + 1]], ascending."""
+    """The instants at which sources change, in one array, ascending for each source.
+
+    Those of the source in row s are points[begin[s] : begin[s + 1]]. An update is known by its index in `points`.
+    """
 
     points: Floats
     begin: Ints
 
     @classmethod
     def of(cls, points: Floats) -> Updates:
-        """Of one source."""
+        """Return the updates of a single source."""
         return cls(points, np.array([0, points.size]))
 
-    def after(self, row: Ints, place: Ints) -> Floats:
-        """The update at a place; infinite where it lies beyond those of its row."""
-        found = np.append(self.points, np.inf)[place]
-        return np.where(place < self.begin[row + 1], found, np.inf)
+    def at_index(self, row: Ints, index: Ints) -> Floats:
+        """Return the instant of the update at each index; infinite if it is beyond the updates of its row."""
+        instants = np.append(self.points, np.inf)[index]
+        return np.where(index < self.begin[row + 1], instants, np.inf)
 
-    def places(self, row: Ints, instants: Floats, right: bool) -> Ints:
-        """How many are before each instant, or with `right` not after it; counted from the first of all rows."""
-        from replnet.measure.staleness_kernels import places
+    def index_after(self, row: Ints, instants: Floats, including: bool) -> Ints:
+        """Return, for each instant, the index of the first update in its row that is not before it.
 
-        found = np.empty(instants.size, np.int64)
-        places(self.points, self.begin, row, instants, right, found)
-        return found
+        With `including` an update at the very instant counts as before it, so the index is that of the next one.
+        """
+        from replnet.measure.staleness_kernels import find_places
+
+        indices = np.empty(instants.size, np.int64)
+        find_places(self.points, self.begin, row, instants, including, indices)
+        return indices
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Times in which copies stayed as they were, beside all updates of their sources after the oldest of them."""
+    """Time spans [begin, end) in which a node held the same copy of the source in `row`, which left it at `departure`.
+
+    `updates` has all updates of these sources after the earliest departure.
+    """
 
     row: Ints
     begin: Floats
     end: Floats
-    left: Floats
+    departure: Floats
     updates: Updates
 
     @cached_property
-    def _first(self) -> Ints:
-        """The place of the first update that is missed."""
-        return self.updates.places(self.row, self.left, right=True)
+    def _first_missed_index(self) -> Ints:
+        """The index of the first update that each copy misses."""
+        return self.updates.index_after(self.row, self.departure, including=True)
 
     @cached_property
-    def _before(self) -> Ints:
-        """The place after all updates so far at the begin, and no less than the first that is missed."""
-        return np.maximum(self.updates.places(self.row, self.begin, right=True), self._first)
+    def _index_at_begin(self) -> Ints:
+        """The index after all updates up to the begin, at least that of the first missed one."""
+        return np.maximum(self.updates.index_after(self.row, self.begin, including=True), self._first_missed_index)
 
     @cached_property
-    def _upto(self) -> Ints:
-        """The place after all updates before the end, and no less than at the begin."""
-        return np.maximum(self.updates.places(self.row, self.end, right=False), self._before)
+    def _index_at_end(self) -> Ints:
+        """The index after all updates before the end, at least that at the begin."""
+        return np.maximum(self.updates.index_after(self.row, self.end, including=False), self._index_at_begin)
 
     @cached_property
-    def _late(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """The stretches that become stale: their places, f, max(a, f) and b."""
-        since = self.updates.after(self.row, self._first)
-        late = np.flatnonzero(since < self.end)
-        since = since[late]
-        return late, since, np.maximum(self.begin[late], since), self.end[late]
+    def _stale_parts(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """The stretches that become stale: their indices, and f, max(a, f) and b of (1)."""
+        since = self.first_missed_update
+        stale = np.flatnonzero(since < self.end)
+        since = since[stale]
+        return stale, since, np.maximum(self.begin[stale], since), self.end[stale]
 
     @property
     def length(self) -> Floats:
+        """The length of each stretch."""
         return self.end - self.begin
 
     @cached_property
     def stale(self) -> Floats:
-        """(1) with w = 1."""
-        late, _, begin, end = self._late
-        return self._spread(late, end - begin)
+        """The stale time in each stretch: (1) with w = 1."""
+        stale, _, begin, end = self._stale_parts
+        return self._spread(stale, end - begin)
+
+    @property
+    def first_missed_update(self) -> Floats:
+        """The instant of the first update after each departure; infinite if none is known."""
+        return self.updates.at_index(self.row, self._first_missed_index)
 
     @property
     def fresh_until(self) -> Floats:
-        """When each becomes stale, or its end."""
-        late, _, begin, _ = self._late
-        found = self.end.copy()
-        found[late] = begin
-        return found
+        """The instant at which each copy becomes stale, or the end of its stretch if it does not."""
+        stale, _, begin, _ = self._stale_parts
+        until = self.end.copy()
+        until[stale] = begin
+        return until
 
-    def upto(self, horizon: float) -> tuple[Stretches, Flags]:
-        """What there is of them before then, and whose it is."""
-        there = self.begin < horizon
-        begin, end = self.begin[there], np.minimum(self.end[there], horizon)
-        return Stretches(self.row[there], begin, end, self.left[there], self.updates), there
+    def cut_at(self, horizon: float) -> tuple[Stretches, Flags]:
+        """Return the parts of the stretches before `horizon`, and the mask of the stretches that have one."""
+        begun = self.begin < horizon
+        begin, end = self.begin[begun], np.minimum(self.end[begun], horizon)
+        return Stretches(self.row[begun], begin, end, self.departure[begun], self.updates), begun
 
-    def seen(self, at: float) -> tuple[Answers, Flags]:
-        """The copies that who asks then would get, and which of them there are."""
-        there = (self.begin <= at) & (at < self.end)
-        row, left = self.row[there], self.left[there]
-        return Answers(row, np.full(row.size, at), left, self.updates), there
+    def answers_at(self, at: float) -> tuple[Answers, Flags]:
+        """Return the copies held at an instant, as answers at it, and the mask of the stretches around it."""
+        around = (self.begin <= at) & (at < self.end)
+        row, departure = self.row[around], self.departure[around]
+        return Answers(row, np.full(row.size, at), departure, self.updates), around
 
-    def whole(self, over: Over) -> Floats:
-        """What the cost of every stretch is a share of."""
+    def whole(self, over: Denominator) -> Floats:
+        """Return, for every stretch, the whole of which its cost is a share: by default its length."""
         match over:
             case "stale":
                 return self.stale
             case "fresh":
                 return self.length - self.stale
             case "turns":
-                return self._turns(0.0)
+                return self._count_turns(0.0)
             case _:
                 return self.length
 
     def cost(self, question: Question) -> Floats:
-        """Of every stretch."""
+        """Return the cost of every stretch."""
         match question.about:
             case "first":
-                late, since, begin, end = self._late
-                return self._spread(late, question.w2(end - since) - question.w2(begin - since))
+                stale, since, begin, end = self._stale_parts
+                return self._spread(stale, question.w2(end - since) - question.w2(begin - since))
             case "every":
-                places = (self._first, self._before, self._upto)
-                return _every(question.w2, self.updates.points, (self.begin, self.end), places)
+                indices = (self._first_missed_index, self._index_at_begin, self._index_at_end)
+                return _cost_of_every(question.w2, self.updates.points, (self.begin, self.end), indices)
             case "count":
-                return self._count()
+                return self._integrate_count()
             case "last":
-                late, _, begin, end = self._late
-                row = self.row[late]
-                return self._spread(late, self._updates_age(row, end) - self._updates_age(row, begin))
+                stale, _, begin, end = self._stale_parts
+                row = self.row[stale]
+                return self._spread(stale, self._integrate_age(row, end) - self._integrate_age(row, begin))
             case "data":
-                return question.w2(self.end - self.left) - question.w2(self.begin - self.left)
+                return question.w2(self.end - self.departure) - question.w2(self.begin - self.departure)
             case "still":
-                lasts = self.updates.after(self.row, self._first) - question.ahead
-                return np.maximum(np.minimum(self.end, lasts) - self.begin, 0.0)
+                fresh_so_long = np.minimum(self.end, self.first_missed_update - question.ahead)
+                return np.maximum(fresh_so_long - self.begin, 0.0)
             case "turns":
-                return self._turns(question.ahead)
+                return self._count_turns(question.ahead)
+            case "spells":
+                raise AssertionError("spells go on from stretch to stretch")
 
-    def _turns(self, ahead: float) -> Floats:
-        """(7)"""
-        lasts = self.updates.after(self.row, self._first) - ahead
-        return ((self.begin <= lasts) & (lasts < self.end)).astype(float)
+    def _count_turns(self, ahead: float) -> Floats:
+        """Return 1 for each stretch with a turn to stale after more than `ahead` of being fresh, by (7), else 0."""
+        instant = self.first_missed_update - ahead
+        return ((self.begin <= instant) & (instant < self.end)).astype(float)
 
     def ages(self, question: Question) -> tuple[Ints, Floats, Floats]:
-        """The stretches in which there is such an age, and from what to what it grows."""
+        """Return the indices of the stretches in which the age of the question is defined, its first and last value.
+
+        That is the age of the `data`, or the time since the first missed update, which only stale copies have.
+        """
         if question.about == "data":
-            return np.arange(self.begin.size), self.begin - self.left, self.end - self.left
-        late, since, begin, end = self._late
-        return late, begin - since, end - since
+            return np.arange(self.begin.size), self.begin - self.departure, self.end - self.departure
+        stale, since, begin, end = self._stale_parts
+        return stale, begin - since, end - since
 
-    def _spread(self, late: Ints, cost: Floats) -> Floats:
-        found = np.zeros(self.begin.size)
-        found[late] = cost
-        return found
+    def _spread(self, stretches: Ints, cost: Floats) -> Floats:
+        """Return the costs of all stretches from those of some, by their indices; the others cost nothing."""
+        costs = np.zeros(self.begin.size)
+        costs[stretches] = cost
+        return costs
 
-    def _count(self) -> Floats:
-        """(3)"""
+    def _integrate_count(self) -> Floats:
+        """Return the integral of the number of missed updates over each stretch, by (3)."""
         points, begins = self.updates
         origin = np.append(points, 0.0)[begins[:-1]]
         since = points - np.repeat(origin, np.diff(begins))
         sums = np.append(0.0, np.cumsum(since))
-        before, upto = self._before, self._upto
-        inside = (upto - before) * (self.end - origin[self.row]) - (sums[upto] - sums[before])
-        return np.asarray((before - self._first) * self.length + inside)
+        first, last = self._index_at_begin, self._index_at_end
+        inside = (last - first) * (self.end - origin[self.row]) - (sums[last] - sums[first])
+        return np.asarray((first - self._first_missed_index) * self.length + inside)
 
-    def _updates_age(self, row: Ints, t: Floats) -> Floats:
-        """P of (4) from the first update to every t after it."""
+    def _integrate_age(self, row: Ints, t: Floats) -> Floats:
+        """Return P of (4), the integral of the time since the last update, from the first update of the row to t."""
         points = self.updates.points
         gaps = np.diff(points, prepend=0.0)
         gaps[self.updates.begin[:-1][self.updates.begin[:-1] < points.size]] = 0.0
         squares = np.cumsum(gaps**2 / 2)
-        last = self.updates.places(row, t, right=True) - 1
+        last = self.updates.index_after(row, t, including=True) - 1
         return np.asarray(squares[last] + (t - points[last]) ** 2 / 2)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Instants at which clients got a copy, beside all updates of its source after the oldest of them."""
+    """Instants `at` which clients got a copy of the source in `row`, which left it at `departure`.
+
+    `updates` has all updates of these sources after the earliest departure.
+    """
 
     row: Ints
     at: Floats
-    left: Floats
+    departure: Floats
     updates: Updates
 
     @cached_property
-    def _first(self) -> Ints:
-        return self.updates.places(self.row, self.left, right=True)
+    def _first_missed_index(self) -> Ints:
+        """The index of the first update that each copy misses."""
+        return self.updates.index_after(self.row, self.departure, including=True)
 
     @cached_property
-    def _upto(self) -> Ints:
-        """The place after all updates so far."""
-        return np.maximum(self.updates.places(self.row, self.at, right=True), self._first)
+    def _index_now(self) -> Ints:
+        """The index, by answer, of the first update of its source after `at`, no less than the first missed one."""
+        return np.maximum(self.updates.index_after(self.row, self.at, including=True), self._first_missed_index)
 
     @cached_property
     def stale(self) -> Floats:
-        return (self._first < self._upto).astype(float)
+        """The numbers 1 for answers that miss an update, and 0 for the others."""
+        return (self._first_missed_index < self._index_now).astype(float)
 
-    def upto(self, horizon: float) -> tuple[Answers, Flags]:
-        """Those before then, and which they are."""
-        there = self.at < horizon
-        return Answers(self.row[there], self.at[there], self.left[there], self.updates), there
+    def cut_at(self, horizon: float) -> tuple[Answers, Flags]:
+        """Return the answers before `horizon`, and their mask."""
+        early = self.at < horizon
+        return Answers(self.row[early], self.at[early], self.departure[early], self.updates), early
 
-    def whole(self, over: Over) -> Floats:
-        """What the cost of every answer is a share of."""
+    def whole(self, over: Denominator) -> Floats:
+        """Return, for every answer, the whole of which its cost is a share: by default 1."""
         match over:
             case "stale":
                 return self.stale
@@ -265,56 +310,60 @@ class Answers:
                 return np.ones(self.at.size)
 
     def cost(self, question: Question) -> Floats:
-        """Of every answer."""
-        late = np.flatnonzero(self.stale)
-        found, points = np.zeros(self.at.size), self.updates.points
+        """Return the cost of every answer."""
+        stale = np.flatnonzero(self.stale)
+        costs, points = np.zeros(self.at.size), self.updates.points
+        first, now = self._first_missed_index, self._index_now
         match question.about:
             case "first":
-                found[late] = question.w(self.at[late] - points[self._first[late]])
+                costs[stale] = question.w(self.at[stale] - points[first[stale]])
             case "every":
-                found = _every(question.w, points, (self.at, self.at), (self._first, self._first, self._upto))
+                costs = _cost_of_every(question.w, points, (self.at, self.at), (first, first, now))
             case "count":
-                found[late] = self._upto[late] - self._first[late]
+                costs[stale] = now[stale] - first[stale]
             case "last":
-                found[late] = self.at[late] - points[self._upto[late] - 1]
+                costs[stale] = self.at[stale] - points[now[stale] - 1]
             case "data":
-                found = question.w(self.at - self.left)
+                costs = question.w(self.at - self.departure)
             case "still":
-                found = (self.updates.after(self.row, self._first) > self.at + question.ahead).astype(float)
-            case "turns":
+                costs = (self.updates.at_index(self.row, first) > self.at + question.ahead).astype(float)
+            case "turns" | "spells":
                 raise AssertionError("answers do not last")
-        return found
+        return costs
 
     def ages(self, question: Question) -> tuple[Ints, Floats, None]:
-        """The answers that have such an age, and that."""
+        """Return the indices of the answers with a defined age, and their ages; None as these do not grow."""
         if question.about == "data":
-            return np.arange(self.at.size), self.at - self.left, None
-        late = np.flatnonzero(self.stale)
-        return late, self.at[late] - self.updates.points[self._first[late]], None
+            return np.arange(self.at.size), self.at - self.departure, None
+        stale = np.flatnonzero(self.stale)
+        return stale, self.at[stale] - self.updates.points[self._first_missed_index[stale]], None
 
 
-def _every(cost: Cost, updates: Floats, span: tuple[Floats, Floats], places: tuple[Ints, Ints, Ints]) -> Floats:
-    """(2), with `cost` for w2: by the begin and the end of each span, over updates from the first that is missed.
+def _cost_of_every(
+    cost: Cost, updates: Floats, span: tuple[Floats, Floats], indices: tuple[Ints, Ints, Ints]
+) -> Floats:
+    """Return (2) for each span, given the begins and the ends of all of them, with `cost` for w2.
 
-    Those before the second place are missed at the begin already, those before the third at the end.
+    `indices` are those of the first missed update, and after the last one missed at the begin, and at the end.
     """
-    from replnet.measure.staleness_kernels import add_up, missed
+    from replnet.measure.staleness_kernels import add_costs, missed_ages
 
-    found = np.zeros(span[0].size)
-    for some in _slices(places[2] - places[0]):
-        (begin, end), (first, before, upto) = (one[some] for one in span), (one[some] for one in places)
-        late, early = np.empty(int((upto - first).sum())), np.empty(int((before - first).sum()))
-        missed(begin, end, updates, first, before, upto, late, early)
-        add_up(cost(late), upto - first, 1.0, found[some])
-        add_up(cost(early), before - first, -1.0, found[some])
-    return found
+    costs = np.zeros(span[0].size)
+    for part in _slices(indices[2] - indices[0]):
+        begin, end = (instants[part] for instants in span)
+        first, at_begin, at_end = (column[part] for column in indices)
+        end_ages, begin_ages = np.empty(int((at_end - first).sum())), np.empty(int((at_begin - first).sum()))
+        missed_ages(begin, end, updates, first, at_begin, at_end, end_ages, begin_ages)
+        add_costs(cost(end_ages), at_end - first, 1.0, costs[part])
+        add_costs(cost(begin_ages), at_begin - first, -1.0, costs[part])
+    return costs
 
 
 def _slices(count: Ints) -> Iterator[slice]:
-    """Stretches, or answers, that miss about PAIRS updates together."""
+    """Yield slices of stretches, or answers, that together miss about MOST_PAIRS_AT_ONCE updates, of `count` each."""
     ends, begin = np.cumsum(count), 0
     while begin < count.size:
         done = int(ends[begin - 1]) if begin else 0
-        stop = max(int(np.searchsorted(ends, done + PAIRS, side="right")), begin + 1)
+        stop = max(int(np.searchsorted(ends, done + MOST_PAIRS_AT_ONCE, side="right")), begin + 1)
         yield slice(begin, stop)
         begin = stop

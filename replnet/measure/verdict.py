@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from replnet.measure.estimate import Estimate
 
 FAMILY = 0.01
-POWER = 0.9  # chance to call a difference one, of the least that is said to be visible
-RESOLUTION = 0.02  # half-width above which an interval is wider than the question
+POWER = 0.9  # chance that an error as large as the least visible one is called a difference
+RESOLUTION = 0.02  # half-width above which an interval is too wide for an `agree`
 ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One measured value and what was predicted for it, with the accuracy the prediction claims.
+    """A measured value beside the predicted one, with the accuracy that the prediction claims.
 
-    `scale` is what the width of the interval is held against: 1 for shares.
+    The half-width of the interval is judged as a share of `scale`: 1 for shares, else the value.
     """
 
     estimate: Estimate
@@ -37,20 +37,21 @@ class Comparison:
 
     @property
     def beyond(self) -> float:
-        """How far the measured value lies from what the prediction allows."""
+        """The distance by which the measured value is off the prediction, less its accuracy; with its sign."""
         assert self.predicted is not None
         off = self.estimate.value - self.predicted
         return math.copysign(max(abs(off) - self.accuracy - ROUNDING, 0.0), off)
 
     @property
     def z(self) -> float | None:
-        """Standard errors between measured and predicted, or None where there is no error or prediction."""
+        """The number of standard errors between measured and predicted, or None without an error or a prediction."""
         if self.predicted is None or not self.estimate.error > 0:
             return None
         return (self.estimate.value - self.predicted) / self.estimate.error
 
     @property
     def p_value(self) -> float:
+        """The chance, if the prediction is right within its accuracy, of a value as far off as the measured one."""
         if self.beyond == 0:
             return 1.0
         if self.estimate.error == 0:
@@ -59,56 +60,67 @@ class Comparison:
 
     @property
     def _chance_of_all_alike(self) -> float:
-        """At most, that every replication shows nothing of a share, or all of it: the mean bounds that of each."""
+        """An upper bound of the chance that every replication measures a share of 0, or 1, as these all did.
+
+        The mean of a share bounds the chance of 0, or of 1, in each.
+        """
         assert self.predicted is not None
         near = self.predicted + math.copysign(self.accuracy, self.beyond)
         each = {0.0: 1 - near, 1.0: near}.get(self.estimate.value, 0.0) if self.scale == 1 else 0.0
         return min(max(each, 0.0), 1.0) ** self.estimate.replications
 
-    def open_question(self, resolution: float) -> bool:
+    def is_open(self, resolution: float) -> bool:
+        """Whether the interval is too wide to agree, or has no width although the value is off the prediction."""
         alike = self.estimate.error == 0 and self.predicted is not None and self.beyond != 0
         return alike or not self.estimate.half_width <= resolution * abs(self.scale)
 
 
 def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> list[str]:
-    """`agree`, `differ` or `unresolved` per cell; an empty word where nothing is predicted."""
-    judged = [
-        (c.p_value, at) for at, c in enumerate(cells) if c.predicted is not None and not math.isnan(c.estimate.error)
-    ]
+    """Return `agree`, `differ` or `unresolved` for every cell, judged together; empty where nothing is predicted."""
+    ranked = sorted(
+        (c.p_value, number)
+        for number, c in enumerate(cells)
+        if c.predicted is not None and not math.isnan(c.estimate.error)
+    )
     different: set[int] = set()
-    for rank, (p, at) in enumerate(sorted(judged)):
-        if p >= FAMILY / (len(judged) - rank):
+    for rank, (p, number) in enumerate(ranked):
+        if p >= FAMILY / (len(ranked) - rank):
             break
-        different.add(at)
-    return [_word(cell, at in different, resolution) for at, cell in enumerate(cells)]
+        different.add(number)
+    return [_word(cell, number in different, resolution) for number, cell in enumerate(cells)]
 
 
-def visible(cells: Sequence[Comparison]) -> list[float]:
-    """Per cell, how far off a prediction has to be for nine such tables of ten to call it different, or NaN."""
+def visible_errors(cells: Sequence[Comparison]) -> list[float]:
+    """Return, for every cell, the least error of a prediction that nine such tables of ten would call different.
+
+    NaN for a cell without a prediction or an interval.
+    """
     from scipy.special import stdtrit
 
     judged = sum(c.predicted is not None and c.estimate.error > 0 for c in cells)
 
     def least(c: Comparison) -> float:
+        """Return the least visible error of one cell."""
         if c.predicted is None or not c.estimate.error > 0:
             return math.nan
         freedom = c.estimate.replications - 1
-        called, reached = stdtrit(freedom, 1 - FAMILY / judged / 2), stdtrit(freedom, POWER)
-        return float(c.accuracy + c.estimate.error * (called + reached))
+        threshold, margin = stdtrit(freedom, 1 - FAMILY / judged / 2), stdtrit(freedom, POWER)
+        return float(c.accuracy + c.estimate.error * (threshold + margin))
 
     return [least(c) for c in cells]
 
 
 def _word(cell: Comparison, different: bool, resolution: float) -> str:
+    """Return the verdict on a cell that is `different` or not."""
     if cell.predicted is None:
         return ""
     if different:
         return "differ"
-    return "unresolved" if cell.open_question(resolution) else "agree"
+    return "unresolved" if cell.is_open(resolution) else "agree"
 
 
-def overall(words: Sequence[str]) -> str:
-    """The worst of them."""
+def worst_verdict(words: Sequence[str]) -> str:
+    """Return the worst of these verdicts: `differ`, then `unresolved`, then `agree`; empty if there is none."""
     for word in ("differ", "unresolved", "agree"):
         if word in words:
             return word

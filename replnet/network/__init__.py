@@ -3,21 +3,21 @@
 What users write:
 
     specification  one model per kind of network, the fields as users write them
-    parts          what the specifications of all kinds share
+    parts          fields that the specifications of several kinds share
     aggregate      many sources, and replicas that keep copies of all of them
     graph_fields   networks that name their nodes and links
     links          links between named nodes, one by one and in columns
-    graph_file     graphs made elsewhere: GraphML, node-link JSON and NetworkX objects
-    faults         what goes wrong, and when: crashes, cuts and losses
+    graph_file     graphs of other programs: GraphML, node-link JSON and NetworkX objects
+    faults         crashes, cuts and losses, and when they happen
 
 What it means:
 
     network        a network: its specification, its topology and NetworkX graph, built when first asked for
-    build          specifications to topologies, level by level
+    build          the topology of a specification, level by level
     wiring         a graph specification made explicit: the role and laws of every node, the kind of every link
-    sources        an aggregate made ready: its sources as arrays, and how often and in what order each is downloaded
-    topology       a network in columns: its nodes in blocks that are alike, whom they ask, and when
-    nodes          source, replica and client as state machines, and what they say to one another
+    sources        the topology of an aggregate: its sources as arrays, how often and in what order each is downloaded
+    topology       a network in columns: blocks of nodes that are alike, their candidates and their clocks
+    nodes          source, replica and client as state machines, and the messages between them
     pictures       networks as text and as pictures
 """
 

@@ -1,7 +1,7 @@
 """The specification of an aggregate: many sources, and replicas that keep copies of all of them.
 
-Downloads are limited by a budget for all sources together. Who gets how much of it is
-the allocation, when downloads happen the order.
+Downloads are limited by a budget for all sources together. The allocation shares it
+among sources, the order says when each is downloaded.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from replnet.laws.fields import (
     Count,
     LawField,
     Part,
+    PerSourceField,
     PlainLaws,
     Shape,
     SourceCount,
-    Sourced,
-    misfits,
     numbers,
+    size_errors,
 )
 from replnet.network.parts import QUERIES, Whole
-from replnet.text.errors import FieldsError, shown, suggestion
+from replnet.text.errors import FieldsError, short_repr, suggestion
 from replnet.text.grammar import argument
 
 Order = Literal["independent", "fixed", "random", "purely random", "carousel"]
@@ -34,11 +34,11 @@ POLICIES = (
     "algorithm1", "algorithm2",
 )  # fmt: skip
 PENALTIES = ("source_penalty", "update_penalty")
-OPTIMAL = ("freshness", "age")  # whose best rates depend on what lies between downloads
+OPTIMAL = ("freshness", "age")  # policies whose rates depend on the intervals between downloads
 POISSON = Exponential(rate=1.0)
 
 ALLOCATE = (
-    "who gets how much of the budget: uniform; proportional, to the rates of change; weights, in proportion to them; "
+    "how sources share the budget: uniform; proportional, to the rates of change; weights, in proportion to them; "
     "freshness or age, optimal for the order; missing_updates, the square-root law; change_directed, as if all weights "
     "were equal; algorithm1 or algorithm2 (Crawl); source_penalty(w) or update_penalty(w), optimal at constant "
     "intervals; or a list of downloads per unit of time, one per source"
@@ -46,7 +46,7 @@ ALLOCATE = (
 
 
 def penalty_of(policy: str) -> tuple[str, str] | None:
-    """Which penalty a policy makes least, and the text of its weight; None where it is another policy."""
+    """Return the penalty that a policy minimises and the text of its weight; None for policies without a penalty."""
     name = policy.partition("(")[0].strip()
     if name not in PENALTIES:
         return None
@@ -54,18 +54,18 @@ def penalty_of(policy: str) -> tuple[str, str] | None:
 
 
 def _allocation(value: object) -> str | tuple[float, ...]:
-    """A policy by its name, or rates."""
+    """Return an allocation as it is, checked: the name of a policy, or a list of rates."""
     if not isinstance(value, str):
         return numbers(value, f"a list of rates, or {', '.join(POLICIES)}")
     if value not in POLICIES and penalty_of(value) is None:
-        raise FieldError("", f"{shown(value)} is unknown", suggestion(value, [*POLICIES, "update_penalty(x)"]))
+        raise FieldError("", f"{short_repr(value)} is unknown", suggestion(value, [*POLICIES, "update_penalty(x)"]))
     return value
 
 
 Allocate = Annotated[
     Any,
     BeforeValidator(_allocation),
-    PlainSerializer(lambda given: given if isinstance(given, str) else list(given)),
+    PlainSerializer(lambda allocation: allocation if isinstance(allocation, str) else list(allocation)),
     WithJsonSchema(
         {
             "anyOf": [
@@ -79,7 +79,7 @@ Allocate = Annotated[
 
 
 class AggregateShape(Part):
-    """Abstract: many sources, and one replica or several that keep copies of all of them."""
+    """Abstract: many sources, and one or several replicas that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
     sources: SourceCount | None = Field(
@@ -90,15 +90,15 @@ class AggregateShape(Part):
         description="the law of the times between updates of a source, or a list of one per source; "
         "beside rates, their shape only, exponential if left out",
     )
-    rates: Sourced | None = Field(
+    rates: PerSourceField | None = Field(
         None,
         description="how often sources are updated: a list, or a law whose quantiles (i - 1/2) / M they are, "
         "such as gamma(shape=2, mean=1); 0 is never",
     )
-    weights: Sourced | None = Field(
+    weights: PerSourceField | None = Field(
         None,
-        description="what sources count, equal if left out: a list, or a law whose quantiles are dealt to them in an "
-        "order that is shuffled once for all",
+        description="how much each source counts in means, equal if left out: a list, or a law whose quantiles are "
+        "dealt to them in an order that is shuffled once for all",
     )
     budget: Amount | None = Field(
         None, description="downloads per unit of time, all sources and replicas together; the sum of a list in allocate"
@@ -124,13 +124,14 @@ class AggregateShape(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> AggregateShape:
-        faults = [*misfits(self.sources, self._lists()), *self._speeds(), *self._shares(), *self._solvable()]
+        """Raise FieldsError with all that is wrong with these fields together."""
+        faults = [*size_errors(self.sources, self._lists()), *self._speeds(), *self._shares(), *self._solvable()]
         if faults:
             raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
         return self
 
     def _lists(self) -> dict[str, int]:
-        """The fields that are lists of one per source, and how long they are."""
+        """Return the lengths of the fields that are lists with an entry per source."""
         fields = {"updates": self.updates, "rates": self.rates, "weights": self.weights, "allocate": self.allocate}
         lists = {name: len(value) for name, value in fields.items() if isinstance(value, tuple)}
         if lists["updates"] == 1:  # one law for all
@@ -138,6 +139,7 @@ class AggregateShape(Part):
         return lists
 
     def _speeds(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what is wrong with rates, weights and the budget: (field, what is wrong, what would be right)."""
         if self.rates is None and "updates" not in self.model_fields_set:
             yield "updates", "missing", "the law of the times between updates, or rates"
         if self.rates is not None and len(self.updates) > 1:
@@ -152,6 +154,7 @@ class AggregateShape(Part):
             yield "budget", wrong, "their sum, or left out"
 
     def _shares(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what is wrong with the way in which replicas share downloads."""
         if self.ask > self.replicas:
             yield "ask", f"{self.ask} is more than replicas = {self.replicas}", f"1 to {self.replicas}"
         if self.order != "independent":
@@ -161,7 +164,7 @@ class AggregateShape(Part):
                 yield "replicas", f"{self.replicas} cannot share a {self.order} order", "1, or order: independent"
 
     def _solvable(self) -> Iterator[tuple[str, str, str]]:
-        """The best rates are known at constant intervals, and for others only in part."""
+        """Yield an error if the best rates are not known: at intervals that are not constant, only some are."""
         if self.allocate not in OPTIMAL or self.constant:
             return
         between = self.downloads if self.order == "independent" else self.order
@@ -186,12 +189,12 @@ class AggregateShape(Part):
 
     @property
     def count(self) -> int:
-        """M."""
+        """The number of sources (M)."""
         return self.sources or next(iter(self._lists().values()))
 
     @property
     def constant(self) -> bool:
-        """Whether a source is downloaded at constant intervals, or as nearly as can be."""
+        """Whether each source is downloaded at constant intervals, or as nearly so as its order allows."""
         if self.order == "independent":
             return self.downloads is None or isinstance(self.downloads, Constant)
         return self.order in ("fixed", "carousel")
@@ -203,20 +206,20 @@ class AggregateShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Replicas per level, of which there is one."""
+        """Return the number of replicas in each level: an aggregate has one level."""
         return (fields["replicas"],)
 
 
 @final
 class Aggregate(AggregateShape, Whole):
-    """Many sources, and one replica or several that keep copies of all of them."""
+    """A network of many sources, and of one or several replicas that keep copies of all of them."""
 
     queries: LawField | None = Field(
         None, description=f"{QUERIES}, which asks at those times; left out, it may ask at any time"
     )
 
     @model_serializer(mode="wrap")
-    def _said(self, all_of_it: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
-        """Without what is as in most networks, so that records of an aggregate keep their keys."""
+    def _without_defaults(self, dump: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
+        """Return all fields but some that have their defaults, so that old records of an aggregate keep their keys."""
         usual = {name for name in ("delay", "queue", "charge", "faults", "start") if name not in self.model_fields_set}
-        return {name: value for name, value in all_of_it(self).items() if name not in usual}
+        return {name: value for name, value in dump(self).items() if name not in usual}

@@ -6,9 +6,9 @@
       - {cut: [source, cluster], at: 10, lasts: 5}                              # no message passes between the two
       - {lose: 0.01}                                                            # one message in a hundred
 
-Those whom a fault strikes are named as a node, a group, a role (sources,
+The nodes that a fault concerns are named by a node, a group, a role (sources,
 replicas, clients) or a list of these. Instants count from the start of every
-replication. A law makes the network stationary; a schedule does not.
+replication. A network whose faults have laws is stationary; a schedule makes it not so.
 """
 
 from __future__ import annotations
@@ -24,55 +24,64 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from replnet.laws.fields import Instant, Part, PlainLawField, text
 from replnet.network.topology import ROLES as NODE_ROLES
 from replnet.network.topology import Topology
-from replnet.text.errors import FieldError, FieldsError, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
 
-ONE, OTHER = 1, 2  # bits of a side
+ONE, OTHER = 1, 2  # bits that say on which side of a fault a node is; both are possible
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}
-MOST_NAMED = 5
+MOST_NAMES_LISTED = 5
 FORMS = "crash: a node or group, cut: [one side, the other], or lose: a share of messages"
 
 
-def _who(value: object) -> tuple[str, ...]:
+def _parse_names(value: object) -> tuple[str, ...]:
+    """Return the names of the nodes that a fault concerns, from one name or a list."""
     names = value if isinstance(value, (list, tuple)) else [value]
     if not names:
         raise FieldError("", "names nobody", "a node, a group, replicas, or a list of these")
     return tuple(map(text, names))
 
 
-def _sides(value: object) -> Any:
+def _parse_sides(value: object) -> Any:
+    """Return the two sides that a user gave; raise FieldError if there are not two."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise FieldError(
-            "", f"{shown(value)} is not two sides", "[one side, the other], each a node, a group or a list"
+            "", f"{short_repr(value)} is not two sides", "[one side, the other], each a node, a group or a list"
         )
     return tuple(value)
 
 
-def _share(value: object) -> float:
+def _parse_share(value: object) -> float:
+    """Return a share of messages; raise FieldError unless it is a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise FieldError("", f"{shown(value)} is not a share of messages", "a number above 0 and below 1")
+        raise FieldError("", f"{short_repr(value)} is not a share of messages", "a number above 0 and below 1")
     return float(value)
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+def _list_names(names: tuple[str, ...]) -> str:
+    """Return the first few names as text, and the number of the others."""
+    return ", ".join(names[:MOST_NAMES_LISTED]) + (
+        f" and {len(names) - MOST_NAMES_LISTED} more" if len(names) > MOST_NAMES_LISTED else ""
+    )
 
 
-def _plain(names: tuple[str, ...]) -> str | list[str]:
+def _name_or_list(names: tuple[str, ...]) -> str | list[str]:
+    """Return names as users write them: one name alone, or a list."""
     return names[0] if len(names) == 1 else list(names)
 
 
 NAMES = "a node, a group, sources, replicas or clients, or a list of these"
-WHO_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-Who = Annotated[tuple[str, ...], BeforeValidator(_who), PlainSerializer(_plain), WithJsonSchema(WHO_SCHEMA)]
-Sides = Annotated[tuple[Who, Who], BeforeValidator(_sides)]
-Share = Annotated[float, BeforeValidator(_share), Field(gt=0, lt=1)]
+NAMES_SCHEMA: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+NodeNames = Annotated[
+    tuple[str, ...], BeforeValidator(_parse_names), PlainSerializer(_name_or_list), WithJsonSchema(NAMES_SCHEMA)
+]
+Sides = Annotated[tuple[NodeNames, NodeNames], BeforeValidator(_parse_sides)]
+Share = Annotated[float, BeforeValidator(_parse_share), Field(gt=0, lt=1)]
 
 
 @final
 class Fault(Part):
-    """One thing that goes wrong: exactly one of crash, cut and lose."""
+    """A fault as users write it: exactly one of crash, cut and lose."""
 
-    crash: Who | None = Field(None, description=f"nodes that crash: {NAMES}")
+    crash: NodeNames | None = Field(None, description=f"nodes that crash and forget what they have asked for: {NAMES}")
     cut: Sides | None = Field(None, description=f"two sides between which no message passes, each {NAMES}")
     lose: Share | None = Field(None, description="the share of messages that are lost, each by itself")
     between: Sides | None = Field(None, description="lose: only of messages between these two sides")
@@ -85,7 +94,8 @@ class Fault(Part):
     )
 
     @model_validator(mode="after")
-    def _one_of_each(self) -> Fault:
+    def _check_fields(self) -> Fault:
+        """Raise an error unless there is exactly one kind of fault, with the times and options that fit it."""
         kinds = [name for name in ("crash", "cut", "lose") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise FieldError("", f"says {' and '.join(kinds) or 'neither crash nor cut nor lose'}", FORMS)
@@ -103,102 +113,106 @@ class Fault(Part):
         if self.at is not None:
             when += " for ever" if self.lasts is None else f" for {self.lasts:g}"
         if self.crash is not None:
-            return f"{_listed(self.crash)} crash, {when}; copies {self.copy_ or 'empty'}"
+            return f"{_list_names(self.crash)} crash, {when}; copies {self.copy_ or 'empty'}"
         if self.cut is not None:
-            return f"cut between {' and '.join(map(_listed, self.cut))}, {when}"
-        between = f" between {' and '.join(map(_listed, self.between))}" if self.between else ""
+            return f"cut between {' and '.join(map(_list_names, self.cut))}, {when}"
+        between = f" between {' and '.join(map(_list_names, self.between))}" if self.between else ""
         return f"{self.lose:.3g} of all messages{between} get lost"
 
-    def struck(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Names that it uses, each with the field that has them."""
+    def names_used(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the names of nodes in this fault, with the field that they stand in."""
         if self.crash is not None:
             yield "crash", self.crash
         for key in ("cut", "between"):
             yield from ((key, side) for side in getattr(self, key) or ())
 
     def _refuse(self, names: set[str], why: str) -> None:
+        """Raise FieldsError if any of the fields `names` is given, which must not be for the reason `why`."""
         if names:
             raise FieldsError([((name,), f"does not fit here: {why}", "leave it out") for name in sorted(names)])
 
 
-def struck(who: tuple[str, ...], topology: Topology) -> list[int]:
-    """The numbers of the nodes that some names stand for: a node, else a group, else a role."""
-    found: dict[int, None] = {}
-    for name in who:
+def nodes_named(names: tuple[str, ...], topology: Topology) -> list[int]:
+    """Return the numbers of the nodes that these names stand for: a name is that of a node, else of a group, else of a
+    role.
+    """
+    numbers: dict[int, None] = {}
+    for name in names:
         if name in topology.number:
-            found[topology.number[name]] = None
+            numbers[topology.number[name]] = None
             continue
         role = ROLES.get(name)
         blocks = [block for block in topology.blocks if block.group == name or NODE_ROLES[block.role] == role]
         if not blocks:
             words = dict.fromkeys([*ROLES, *(block.group for block in topology.blocks), *topology.names])
             raise FieldError("faults", f"there is no node or group {name}", suggestion(name, words))
-        found.update(dict.fromkeys(i for block in blocks for i in block.nodes.tolist()))
-    return list(found)
+        numbers.update(dict.fromkeys(i for block in blocks for i in block.nodes.tolist()))
+    return list(numbers)
 
 
 @final
 @dataclass(frozen=True)
 class Crash:
-    """Nodes that go down, each by itself, and whether they lose their copy."""
+    """Nodes that crash, each by itself."""
 
     fault: Fault
     nodes: tuple[int, ...]
 
     @property
     def empties(self) -> bool:
+        """Whether the nodes come back without their copies."""
         return self.fault.copy_ != "kept"
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Way:
-    """Messages between two sides, in both directions, which a fault cuts or of which it loses a share."""
+class LinkFault:
+    """A fault of messages between two sides, in both directions: all are lost for some time, or a share for ever."""
 
     fault: Fault
-    side: npt.NDArray[np.uint8]  # of every node, ONE and OTHER
+    side: npt.NDArray[np.uint8]  # by node: ONE, OTHER, both bits or neither
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Faults:
-    """What may go wrong in a network, by node number."""
+    """The faults of a network, with nodes by number."""
 
     crashes: tuple[Crash, ...] = ()
-    cuts: tuple[Way, ...] = ()
-    losses: tuple[Way, ...] = ()
+    cuts: tuple[LinkFault, ...] = ()
+    losses: tuple[LinkFault, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.crashes or self.cuts or self.losses)
 
-    def arriving(self, a: int, b: int) -> float:
-        """The share of messages between two nodes that do not get lost."""
-        arrive = 1.0
-        for way in self.losses:
-            if across(int(way.side[a]), int(way.side[b])):
-                arrive *= 1.0 - (way.fault.lose or 0.0)
-        return arrive
+    def arrival_probability(self, a: int, b: int) -> float:
+        """Return the probability that a message between nodes `a` and `b` does not get lost; cuts do not count."""
+        probability = 1.0
+        for loss in self.losses:
+            if on_opposite_sides(int(loss.side[a]), int(loss.side[b])):
+                probability *= 1.0 - (loss.fault.lose or 0.0)
+        return probability
 
     @property
     def empties(self) -> bool:
-        """Whether a replica may come to be without a copy."""
+        """Whether some crash leaves replicas without a copy."""
         return any(crash.empties for crash in self.crashes)
 
 
 def faults(topology: Topology) -> Faults:
-    """The faults of a network, by the numbers of its nodes."""
-    crashes, cuts, losses = list[Crash](), list[Way](), list[Way]()
+    """Return the faults of a network, with nodes by number."""
+    crashes, cuts, losses = list[Crash](), list[LinkFault](), list[LinkFault]()
     for fault in topology.about.get("faults", ()):
         if fault.crash is not None:
-            crashes.append(Crash(fault, tuple(struck(fault.crash, topology))))
+            crashes.append(Crash(fault, tuple(nodes_named(fault.crash, topology))))
             continue
         side = np.zeros(topology.size, np.uint8)
-        for bit, who in zip((ONE, OTHER), fault.cut or fault.between or (None, None), strict=True):
-            side[struck(tuple(who), topology) if who else slice(None)] |= bit
-        (cuts if fault.cut else losses).append(Way(fault, side))
+        for bit, names in zip((ONE, OTHER), fault.cut or fault.between or (None, None), strict=True):
+            side[nodes_named(tuple(names), topology) if names else slice(None)] |= bit
+        (cuts if fault.cut else losses).append(LinkFault(fault, side))
     return Faults(tuple(crashes), tuple(cuts), tuple(losses))
 
 
-def across(a: int, b: int) -> bool:
-    """Whether these are on opposite sides."""
+def on_opposite_sides(a: int, b: int) -> bool:
+    """Whether two nodes, of which `a` and `b` are the side bits, are on opposite sides of a fault."""
     return bool((a & ONE and b & OTHER) or (a & OTHER and b & ONE))

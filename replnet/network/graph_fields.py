@@ -12,21 +12,27 @@ from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, fi
 from replnet.laws.fields import Bandwidth, Count, LawField, Name, Named, Part
 from replnet.network.links import EVERY, FORMS, LinksField
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
-from replnet.text.errors import FieldError, FieldsError, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
 
 if TYPE_CHECKING:
-    from replnet.network.wiring import Wiring
+    from replnet.network.wiring import GraphColumns
 
 SELECT = (
     "which peers a poll asks: random, or recent, the latest of its pool to contact its upstream, "
     "as that told at the last download"
 )
 
+GROUP = (
+    "where tables count it; by default `level N`, N downloads from the nearest source, in which polls do not count; "
+    "what polls alone reach is in `by polls`"
+)
+
 
 def _two_numbers(value: object) -> object:
+    """Return a position as it is; raise FieldError unless it is two finite numbers."""
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [None]
     if any(isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x) for x in pair):
-        raise FieldError("", f"{shown(value)} is no position", "two numbers, such as [48.9, 2.4]")
+        raise FieldError("", f"{short_repr(value)} is no position", "two numbers, such as [48.9, 2.4]")
     return value
 
 
@@ -35,7 +41,7 @@ Position = Annotated[tuple[float, float], BeforeValidator(_two_numbers)]
 
 @final
 class NodeFields(Part):
-    """A node; what is left out is inferred from the links and taken from the defaults of the network."""
+    """The fields of a node; those left out are inferred from its links or taken from the defaults of the network."""
 
     role: Literal["source", "replica", "client"] | None = Field(None, description="source, replica or client")
     updates: LawField | None = Field(None, description=UPDATES)
@@ -50,13 +56,13 @@ class NodeFields(Part):
         description="how many it asks, drawn at random: of its upstreams (by default all), or of replicas (1)",
     )
     pool: Name | None = Field(None, description="the pool it polls or asks; replicas of one pool are peers")
-    group: Name | None = Field(None, description="where tables count it; by default its distance from the sources")
+    group: Name | None = Field(None, description=GROUP)
     bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
     position: Position | None = Field(None, description="where pictures show it: [x, y], to the right and up")
 
     @property
     def implied_role(self) -> str | None:
-        """The role that the laws alone give away."""
+        """The role that is given, or that the laws of the node imply; None if neither."""
         if self.role is None and self.updates is not None:
             return "source"
         if self.role is None and self.queries is not None:
@@ -66,21 +72,24 @@ class NodeFields(Part):
         return self.role
 
 
-def _shared(nodes: Mapping[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """Nodes that say the same have the same fields, made once; what is wrong with others is found one by one."""
-    made: dict[tuple[Any, ...], Any] = {}
-    found = dict[str, Any]()
+def _check_alike_once(nodes: Mapping[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """Return the nodes with their fields checked, once for all nodes whose fields are equal.
+
+    Fields that are wrong are left as they are, for an error that names the node.
+    """
+    checked: dict[tuple[Any, ...], Any] = {}
+    nodes_checked = dict[str, Any]()
     for name, fields in nodes.items():
         if isinstance(fields, dict) and all(isinstance(value, str) for value in fields.values()):
             key = tuple(fields.items())
-            if key not in made:
+            if key not in checked:
                 try:
-                    made[key] = NodeFields.model_validate(fields, context=info.context)
+                    checked[key] = NodeFields.model_validate(fields, context=info.context)
                 except ValidationError:
-                    made[key] = fields
-            fields = made[key]
-        found[name] = fields
-    return found
+                    checked[key] = fields
+            fields = checked[key]
+        nodes_checked[name] = fields
+    return nodes_checked
 
 
 EDGES = (
@@ -94,18 +103,18 @@ NAMES = (
 
 @final
 class Graph(Whole):
-    """Nodes and links by name, or from a file; several sources, several upstreams and cycles of pulls are fine."""
+    """Nodes and links by name, or from a file. Several sources, several upstreams and cycles of pulls are allowed."""
 
     kind: Literal["graph"] = Field(description="graph: nodes and links by name, or from a file")
     file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
     edges: Literal["peers", "downloads"] | None = Field(None, description=EDGES)
     names: str | None = Field(None, description=NAMES)
-    nodes: Annotated[dict[str, NodeFields], BeforeValidator(_shared), Named] = Field(
+    nodes: Annotated[dict[str, NodeFields], BeforeValidator(_check_alike_once), Named] = Field(
         {}, description="names of nodes, each with its fields"
     )
     links: LinksField = Field((), validate_default=True, description=f"a list of links: {FORMS}")
     pools: dict[str, tuple[str, ...]] | None = Field(
-        None, description="replicas by name of pool; by default those whose pool it is"
+        None, description="the members of pools by name; by default the replicas that name the pool"
     )
     updates: LawField | None = Field(None, description=f"default of the sources: {UPDATES}")
     downloads: LawField | None = Field(None, description=f"default of replicas with an upstream: {DOWNLOADS}")
@@ -119,13 +128,15 @@ class Graph(Whole):
     @field_validator("nodes")
     @classmethod
     def _known_name(cls, nodes: dict[str, NodeFields]) -> dict[str, NodeFields]:
+        """Raise FieldsError if a node has the name that stands for every replica."""
         if EVERY in nodes:
             raise FieldsError([((EVERY,), "stands for every replica", "another name")])
         return nodes
 
     @field_validator("pools")
     @classmethod
-    def _of_nodes(cls, pools: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+    def _check_members(cls, pools: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        """Raise FieldsError if a member of a pool is no node."""
         nodes = (info.context or {}).get("nodes")
         if nodes is not None and pools is not None:
             strangers = [(pool, name) for pool, names in pools.items() for name in names if name not in nodes]
@@ -135,17 +146,18 @@ class Graph(Whole):
         return pools
 
     @model_validator(mode="after")
-    def _complete(self) -> Graph:
+    def _check_whole(self) -> Graph:
+        """Raise FieldsError where nodes and links do not fit together; with a file this is checked later."""
         if self.file is not None:
             return self
-        if told := [key for key in ("edges", "names") if getattr(self, key) is not None]:
-            raise FieldsError([((key,), "is about a file, and there is none", "file: a graph") for key in told])
-        self.wiring  # noqa: B018  which raises where nodes and links do not fit together
+        if file_fields := [key for key in ("edges", "names") if getattr(self, key) is not None]:
+            raise FieldsError([((key,), "describes a file, and none is given", "file: a graph") for key in file_fields])
+        self.columns  # noqa: B018  raises where nodes and links do not fit together
         return self
 
     @cached_property
-    def wiring(self) -> Wiring:
-        """What the specification means, node by node and link by link."""
-        from replnet.network.wiring import wire
+    def columns(self) -> GraphColumns:
+        """The nodes and links with their roles, laws and kinds, ready to become a topology."""
+        from replnet.network.wiring import graph_columns
 
-        return wire(self)
+        return graph_columns(self)

@@ -1,7 +1,7 @@
-"""Graphs made elsewhere: GraphML, node-link JSON and NetworkX objects as the plain data of a graph specification.
+"""Graphs of other programs: GraphML, node-link JSON and NetworkX objects as the plain data of a graph specification.
 
-A specification may name a file of nodes and links beside what it says of them itself, and say what they mean. Where
-nodes have coordinates these are kept for pictures: x and y, pos, or a longitude and a latitude.
+A specification may name a file of nodes and links beside nodes and links of its own, and say what the edges of the file
+mean. Coordinates of nodes are kept for pictures: x and y, pos, or a longitude and a latitude.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from replnet.text.documents import (
     read_text,
     split_lines,
 )
-from replnet.text.errors import InputError, Problem, field_name, shown, suggestion
+from replnet.text.errors import InputError, Problem, field_name, short_repr, suggestion
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
 LINK_KEYS = frozenset({"kind", "delay"})
-OF_FILES = frozenset({"file", "edges", "names"})
-GRAPH_KEYS = frozenset(Graph.model_fields) - OF_FILES - {"kind", "nodes", "links"}
-PLACES = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
-ON_MAPS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
+FILE_KEYS = frozenset({"file", "edges", "names"})
+GRAPH_KEYS = frozenset(Graph.model_fields) - FILE_KEYS - {"kind", "nodes", "links"}
+POSITION_KEYS = frozenset({"x", "pos", "viz", "longitude", "lon", "lng"})
+MAP_KEYS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
-PIECE = 1 << 20  # letters of a document that are looked at together
-NOTHING: dict[str, Any] = {}
+LETTERS_AT_ONCE = 1 << 20  # letters of a document that the parser gets at once
+NO_ATTRIBUTES: dict[str, Any] = {}
 NORTHERNMOST = 85.0  # of a Mercator map, in degrees
 
 Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
@@ -52,36 +52,37 @@ Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    """What the edges of a graph made elsewhere are, and the attribute that names its nodes, if that is said."""
+class EdgeMeaning:
+    """The meaning of the edges of a graph file, and the attribute that names its nodes; None stands for the default."""
 
     edges: str | None = None
     names: str | None = None
 
     def link(self, directed: bool) -> dict[str, Any]:
-        """What every edge is that does not say so itself."""
+        """Return the attributes of an edge without a kind of its own."""
         if self.edges == "peers" or (self.edges is None and not directed):
             return {"kind": "peer", "both": True}
         return {} if directed else {"both": True}
 
 
-UNSAID = Meaning()
+DEFAULT_MEANING = EdgeMeaning()
 
 
-def read_graph(path: Path, meaning: Meaning = UNSAID) -> dict[str, Any]:
-    """Nodes, links and defaults of a GraphML or JSON file."""
+def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
+    """Return the nodes, links and defaults of a GraphML or JSON file as data of a specification."""
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():
         raise file_error(str(path), "is empty", "GraphML or node-link JSON")
     return (_from_json if text.lstrip()[0] in "{[" else _from_graphml)(text, str(path), meaning)
 
 
-def from_networkx(graph: Any, name: str | None = None, meaning: Meaning = UNSAID) -> dict[str, Any]:
-    """The data of a NetworkX graph; an undirected edge is a link in both directions."""
-    return _plain(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name, meaning)
+def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
+    """Return the data of a NetworkX graph; an undirected edge is a link in both directions. `name` is for messages."""
+    return _graph_data(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name, meaning)
 
 
-def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
+def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
+    """Return the data of a GraphML document; raise InputError if it is none. `name` is that of its file."""
     import networkx as nx
 
     # Entities could expand without bound, and GraphML needs none.
@@ -98,53 +99,54 @@ def _from_graphml(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
         raise InputError([Problem(name, line, column + 1, "file", wrong, "GraphML or JSON", source)]) from None
     except (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise file_error(name, f"is not GraphML: {error}", "GraphML as networkx.write_graphml makes it") from None
-    return _plain(graph.graph, graph.nodes.items(), graph.links(), graph.directed, name, meaning)
+    return _graph_data(graph.graph, graph.nodes.items(), graph.links(), graph.directed, name, meaning)
 
 
 @final
 class _GraphML:
-    """What NetworkX reads of a GraphML document, taken in element by element: no tree and no graph is made of it.
+    """The graph of a GraphML document, filled element by element with the reader of NetworkX.
 
-    To the reader of NetworkX this is the graph that it fills.
+    It takes the place of the NetworkX graph that this reader fills, so neither a tree of elements nor a graph of
+    objects is ever built.
     """
 
     def __init__(self, directed: bool) -> None:
         self.directed, self.graph = directed, dict[str, Any]()
         self.nodes: dict[str, dict[str, Any]] = {}
         self._ends = array("i"), array("i")
-        self._number: dict[str, int] = {}  # of ends
-        self._about: dict[int, dict[str, Any]] = {}  # of edges that say something
+        self._number: dict[str, int] = {}  # by name, of nodes at the ends of edges
+        self._about: dict[int, dict[str, Any]] = {}  # attributes by number, of edges that have some
 
     @classmethod
     def of(cls, text: str) -> _GraphML | None:
-        """The first graph of a document, if there is one."""
+        """Return the first graph of a document, None if there is none."""
         from networkx.readwrite.graphml import GraphMLReader
 
         reader, parser = GraphMLReader(force_multigraph=True), cast("Any", XMLPullParser(("start", "end")))
-        made: _GraphML | None = None
+        result: _GraphML | None = None
         open_elements: list[Any] = []
-        for begin in range(0, len(text), PIECE):
-            parser.feed(text[begin : begin + PIECE].encode())
+        for begin in range(0, len(text), LETTERS_AT_ONCE):
+            parser.feed(text[begin : begin + LETTERS_AT_ONCE].encode())
             for event, element in parser.read_events():
                 if event == "start":
                     open_elements.append(element)
-                    if made is None and len(open_elements) == 2 and element.tag == f"{{{NAMESPACE}}}graph":
-                        made, whole = cls(element.get("edgedefault") == "directed"), element
+                    if result is None and len(open_elements) == 2 and element.tag == f"{{{NAMESPACE}}}graph":
+                        result, whole = cls(element.get("edgedefault") == "directed"), element
                         keys, defaults = reader.find_graphml_keys(open_elements[0])
                     continue
                 open_elements.pop()
-                if made is not None and element is whole:
-                    made.graph |= reader.decode_data_elements(keys, element)
-                elif made is not None and open_elements[-1:] == [whole] and element.tag != f"{{{NAMESPACE}}}data":
-                    made._add(reader, element, keys, defaults)
+                if result is not None and element is whole:
+                    result.graph |= reader.decode_data_elements(keys, element)
+                elif result is not None and open_elements[-1:] == [whole] and element.tag != f"{{{NAMESPACE}}}data":
+                    result._add(reader, element, keys, defaults)
                     whole.remove(element)
         parser.close()
-        if made is not None:
-            made.nodes |= {node: {} for node in made._number if node not in made.nodes}
-        return made
+        if result is not None:
+            result.nodes |= {node: {} for node in result._number if node not in result.nodes}
+        return result
 
     def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:
-        """A node or an edge; whatever else there is says nothing of either."""
+        """Add the node or the edge that this element describes; other elements describe neither."""
         kind, plain = element.tag.removeprefix(f"{{{NAMESPACE}}}"), not len(element)
         if kind == "edge" and plain and "directed" not in element.attrib:  # as most are
             self._add_edge(str(element.get("source")), str(element.get("target")))
@@ -159,30 +161,35 @@ class _GraphML:
             raise ValueError("it has hyperedges")
 
     def is_directed(self) -> bool:
+        """Whether edges without a direction of their own are directed."""
         return self.directed
 
     def has_edge(self, source: str, target: str) -> bool:
-        """That an edge is there already is seen when all are."""
+        """Whether an edge repeats another: always False, as repeated edges are found when all edges are read."""
         return False
 
     def add_node(self, node: str, **about: Any) -> None:
+        """Add a node, or attributes of a node that is there already."""
         self.nodes.setdefault(node, {}).update(about)
 
     def add_edges_from(self, edges: Iterable[tuple[str, str, Any, dict[str, Any]]]) -> None:
+        """Add edges, each a tuple (source, target, key, attributes)."""
         for source, target, _, about in edges:
             if about:
                 self._about[len(self._ends[0])] = about
             self._add_edge(source, target)
 
     def _add_edge(self, source: str, target: str) -> None:
+        """Add an edge without attributes."""
         number = self._number
         self._ends[0].append(number.setdefault(source, len(number)))
         self._ends[1].append(number.setdefault(target, len(number)))
 
     def links(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Edges in the order in which a graph of NetworkX has them: node by node, undirected ones at the earlier node.
+        """Yield each edge as (source, target, attributes), in the order of a NetworkX graph.
 
-        At a node they are in the order of the document, but that parallel ones stand together.
+        Edges are sorted by node, undirected ones by the earlier of their nodes. At a node they are in the order of the
+        document, but that parallel ones stand together.
         """
         place = {node: i for i, node in enumerate(self.nodes)}
         places = np.array([place[node] for node in self._number], np.int64)
@@ -192,13 +199,16 @@ class _GraphML:
         _, first, which = np.unique(source * len(place) + target, return_index=True, return_inverse=True)
         order, names = np.lexsort((first[which], source)), [*self.nodes]
         for at, a, b in zip(order.tolist(), source[order].tolist(), target[order].tolist(), strict=True):
-            yield names[a], names[b], self._about.get(at, NOTHING)
+            yield names[a], names[b], self._about.get(at, NO_ATTRIBUTES)
 
 
-def _from_json(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
+def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
+    """Return the data of a node-link JSON document; raise InputError if it is none. `name` is that of its file."""
     right = '{"nodes": [{"id": ...}, ...], "links": [{"source": ..., "target": ...}, ...]}'
     try:
         data = json.loads(text)
+        if "\\ud" in text.lower():  # half of a letter that takes two of these, which no file or screen can hold
+            json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         source = text.splitlines()[error.lineno - 1] if error.lineno <= len(text.splitlines()) else None
         wrong = f"is not JSON: {error.msg}"
@@ -217,52 +227,65 @@ def _from_json(text: str, name: str, meaning: Meaning) -> dict[str, Any]:
     pairs = ((link["source"], link["target"], link) for link in links)
     nodes = [(node["id"], {key: item for key, item in node.items() if key != "id"}) for node in data["nodes"]]
     directed = data.get("directed", True) is not False
-    return _plain(about if isinstance(about, dict) else {}, nodes, pairs, directed, name, meaning)
+    return _graph_data(about if isinstance(about, dict) else {}, nodes, pairs, directed, name, meaning)
 
 
 def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> Iterable[Problem]:
+    """Yield a problem for each item of a list that lacks one of these keys."""
     for index, item in enumerate(items):
         for key in keys:
             if not isinstance(item, dict) or isinstance(item.get(key), (dict, list, type(None))):
                 yield Problem(name, None, None, field_name((field, index, key)), "missing", "the name of a node")
 
 
-def _plain(
+def _graph_data(
     about: Mapping[str, Any],
     nodes: Nodes,
     links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
     directed: bool,
     name: str | None,
-    meaning: Meaning,
+    meaning: EdgeMeaning,
 ) -> dict[str, Any]:
-    """One shape for all of them. Attributes that mean nothing here are left out, unless they look like a slip."""
+    """Return nodes and links of any format as data of a specification; raise InputError with all that is wrong.
+
+    Unknown attributes are left out, but one that looks like a misspelt field is a problem.
+    """
     problems: list[Problem] = []
-    named: dict[str, dict[str, Any]] = {}
+    nodes_by_name: dict[str, dict[str, Any]] = {}
     names = {} if meaning.names is None else _unique_names(nodes, meaning.names, name)
     for key, attributes in nodes:
         called = names.get(key, str(key))
-        if called in named:
+        if not _is_name(key):
+            problems.append(Problem(name, None, None, "nodes", f"{called} is not a name", "a text, or a number"))
+        elif called in nodes_by_name:
             problems.append(Problem(name, None, None, f"nodes.{called}", "is given twice", "another name"))
-        named[called] = _known(attributes, NODE_KEYS, f"nodes.{called}", name, problems)
-        if "position" not in named[called] and (place := _position(attributes)) is not None:
-            named[called]["position"] = place
-    listed = _Listed()
-    unsaid = meaning.link(directed)
+        nodes_by_name[called] = _known_attributes(attributes, NODE_KEYS, f"nodes.{called}", name, problems)
+        if "position" not in nodes_by_name[called] and (place := _position(attributes)) is not None:
+            nodes_by_name[called]["position"] = place
+    link_columns = _LinkColumns()
+    default = meaning.link(directed)
     for source, target, attributes in links:
         if meaning.edges is not None and source == target:
-            continue  # in a graph that was made for other ends it tells nobody anything
-        said = attributes and _known(attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems)
-        known = {**unsaid, **said} if said else unsaid
-        listed.add(names.get(source, str(source)), names.get(target, str(target)), known)
+            continue  # graphs that were made for other purposes have such edges
+        own_attributes = attributes and _known_attributes(
+            attributes, LINK_KEYS, f"links.{source} -> {target}", name, problems
+        )
+        link_attributes = {**default, **own_attributes} if own_attributes else default
+        link_columns.add(names.get(source, str(source)), names.get(target, str(target)), link_attributes)
     if problems:
         raise InputError(problems)
     whole = {key: item for key, item in about.items() if key in GRAPH_KEYS and item not in (None, {}, "")}
-    return {"kind": "graph", **whole, "nodes": named, "links": listed.links()}
+    return {"kind": "graph", **whole, "nodes": nodes_by_name, "links": link_columns.links()}
+
+
+def _is_name(key: object) -> bool:
+    """Whether the id of a node can be its name: no truth value, and no infinite number."""
+    return not isinstance(key, bool) and not (isinstance(key, float) and not math.isfinite(key))
 
 
 @final
-class _Listed:
-    """Links that are read one after another. Multigraphs repeat edges; the same link twice is one link."""
+class _LinkColumns:
+    """Columns of links, filled one by one; links that repeat another (as in multigraphs) are dropped at the end."""
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
@@ -273,75 +296,85 @@ class _Listed:
         self._sort = 0
 
     def add(self, source: str, target: str, about: dict[str, Any]) -> None:
+        """Add a link with these attributes."""
         number = self._number
         self._columns[0].append(number.setdefault(source, len(number)))
         self._columns[1].append(number.setdefault(target, len(number)))
-        if about is not self._latest:  # mostly they all say the same
+        if about is not self._latest:  # mostly all links have the same attributes
             self._latest, self._sort = about, self._sorts.setdefault(repr(about), len(self._sorts))
             self._about += [about] if self._sort == len(self._about) else []
         self._columns[2].append(self._sort)
 
     def links(self) -> Links:
+        """Return all links, repeated ones once."""
         source, target, sort = (np.array(column, np.int64) for column in self._columns)
         same = (source * len(self._number) + target) * len(self._about) + sort
-        some = np.sort(np.unique(same, return_index=True)[1])
-        source, target, sort = (column[some].astype(np.int32) for column in (source, target, sort))
+        firsts = np.sort(np.unique(same, return_index=True)[1])
+        source, target, sort = (column[firsts].astype(np.int32) for column in (source, target, sort))
         return Links([*self._number], source, target, sort, self._about)
 
 
 def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:
-    """Of nodes whose attribute is that of no other, nor the id of one."""
-    given = {key: " ".join(str(about[attribute]).split()) for key, about in nodes if about.get(attribute) is not None}
-    if not given:
+    """Map nodes to the text of their `attribute`, for texts that are unique and equal no other node's id."""
+    texts = {key: " ".join(str(about[attribute]).split()) for key, about in nodes if about.get(attribute) is not None}
+    if not texts:
         right = suggestion(attribute, {str(key): None for _, about in nodes for key in about}, "leave names out")
         raise InputError([Problem(name, None, None, "names", f"has no node with an attribute {attribute}", right)])
-    shares = Counter(given.values())
+    shares = Counter(texts.values())
     ids = {str(key): key for key, _ in nodes}
-    return {key: text for key, text in given.items() if text and shares[text] == 1 and ids.get(text, key) == key}
+    return {key: text for key, text in texts.items() if text and shares[text] == 1 and ids.get(text, key) == key}
 
 
 def _position(attributes: Mapping[str, Any]) -> list[float] | None:
-    """Where a node lies by what drawing programs, NetworkX and maps call that; y grows upwards."""
-    told = {str(key).lower(): value for key, value in attributes.items()}
-    if not told.keys() & PLACES:
+    """Return the position of a node from attributes of drawing programs, NetworkX or maps, y upwards; None without.
+
+    On a map it is that of the Mercator projection.
+    """
+    values = {str(key).lower(): value for key, value in attributes.items()}
+    if not values.keys() & POSITION_KEYS:
         return None
-    for east, north in ON_MAPS:
-        if (place := _pair((told.get(east), told.get(north)))) is not None:
+    for east, north in MAP_KEYS:
+        if (place := _pair((values.get(east), values.get(north)))) is not None:
             latitude = math.radians(max(-NORTHERNMOST, min(NORTHERNMOST, place[1])))
             return [place[0], math.degrees(math.asinh(math.tan(latitude)))]
-    viz, pos = told.get("viz"), told.get("pos")
+    viz, pos = values.get("viz"), values.get("pos")
     spot = viz.get("position") if isinstance(viz, dict) else None  # as NetworkX reads GEXF
     written = pos.rstrip("!").split(",") if isinstance(pos, str) else pos  # as Graphviz writes it
-    places = [written, *((one.get("x"), one.get("y")) for one in (told, spot) if isinstance(one, dict))]
+    places = [written, *((point.get("x"), point.get("y")) for point in (values, spot) if isinstance(point, dict))]
     place = next(filter(None, map(_pair, places)), None)
     # NetworkX gives the nodes of yEd a shape, and their y grows downwards.
-    return [place[0], -place[1]] if place is not None and "shape_type" in told else place
+    return [place[0], -place[1]] if place is not None and "shape_type" in values else place
 
 
 def _pair(values: Any) -> list[float] | None:
-    """Two finite numbers, if that is what they are."""
+    """Return two finite numbers; None if `values` are anything else."""
     try:
         x, y = (float(value) for value in values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return [x, y] if math.isfinite(x) and math.isfinite(y) else None
 
 
-def _known(
+def _known_attributes(
     attributes: Mapping[str, Any], keys: frozenset[str], field: str, name: str | None, problems: list[Problem]
 ) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+    """Return the attributes with these keys; add a problem for each other key that looks misspelt."""
+    recognised: dict[str, Any] = {}
     for key, value in attributes.items():
         if key in keys:
-            kept[key] = value
-        elif isinstance(key, str) and key != "pos" and (hint := _slip(key, keys)):
-            problems.append(Problem(name, None, None, f"{field}.{key}", f"unknown field {shown(key)}", hint))
-    return {key: value for key, value in kept.items() if value is not None}
+            recognised[key] = value
+        elif isinstance(key, str) and key != "pos" and (hint := _misspelling_hint(key, keys)):
+            problems.append(Problem(name, None, None, f"{field}.{key}", f"unknown field {short_repr(key)}", hint))
+    return {key: value for key, value in recognised.items() if value is not None}
 
 
 @lru_cache(maxsize=1_000)
-def _slip(key: str, keys: frozenset[str]) -> str:
-    """What is meant, if one letter or two make the difference; other tools have names of their own."""
+def _misspelling_hint(key: str, keys: frozenset[str]) -> str:
+    """Return a hint at the key that was probably meant; "" unless one begins and ends like `key` and is nearly as
+    long.
+
+    Attributes of other programs have names of their own, which are no errors.
+    """
     hint = suggestion(key, keys)
     meant = hint.removeprefix("did you mean ").removesuffix("?")
     near = hint != meant and key[:1] == meant[:1] and key[-1:] == meant[-1:] and abs(len(key) - len(meant)) <= 2
@@ -349,8 +382,8 @@ def _slip(key: str, keys: frozenset[str]) -> str:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without a search for garbage: it would go through millions of nodes and links again and again, and find none."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Switch the garbage collector off: it would search millions of new nodes and links again and again, in vain."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -360,57 +393,59 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@_uncollected()
-def with_file(document: Document) -> Spec:
-    """The specification with what its file holds written out, so that it stands on its own."""
-    # The fields themselves are checked first, the path among them.
-    own = specification(document.data, document)
-    assert isinstance(own, Graph)
-    assert own.file is not None
-    path = document.directory / own.file
+@_no_garbage_collection()
+def specification_with_file(document: Document) -> Spec:
+    """Return the specification of a document with the nodes and links of its graph file written out in it."""
+    # The fields of the document are checked first, the path of the file among them.
+    spec = specification(document.data, document)
+    assert isinstance(spec, Graph)
+    assert spec.file is not None
+    path = document.directory / spec.file
     try:
-        read = read_graph(path, Meaning(own.edges, own.names))
+        read = read_graph(path, EdgeMeaning(spec.edges, spec.names))
     except InputError as error:
         first = error.problems[0]
         if first.field not in ("file", "names") or first.line is not None:
             raise
         raise InputError([document.problem((first.field,), f"{path} {first.wrong}", first.right)]) from None
     try:
-        return specification(joined(read, document.data, own), document)
+        return specification(joined_data(read, document.data, spec), document)
     except InputError:
-        # Where everything stands takes longer to work out than all else, and only errors want to know.
+        # The lines of all nodes and links take longer to find than all else, so only after an error.
         read["links"] = list(read["links"])
-        whole = replace(document, root=merged(document.root, node_of(read, Mark(None, None, str(path)))))
+        whole = replace(document, root=merged_yaml(document.root, node_of(read, Mark(None, None, str(path)))))
         return specification(whole.data, whole)
 
 
-def joined(theirs: dict[str, Any], mine: Mapping[str, Any], own: Graph) -> dict[str, Any]:
-    """What a graph made elsewhere holds, and on top of it what is said beside it, and checked by itself."""
-    nodes = dict(theirs["nodes"])
-    for name, node in (mine.get("nodes") or {}).items():
+def joined_data(graph_data: dict[str, Any], fields: Mapping[str, Any], spec: Graph) -> dict[str, Any]:
+    """Return the data of a graph with the fields of a specification on top; `spec` are these fields, checked."""
+    nodes = dict(graph_data["nodes"])
+    for name, node in (fields.get("nodes") or {}).items():
         nodes[str(name)] = nodes.get(str(name), {}) | dict(node or {})
-    links = cast("Links", own.links) + theirs["links"]
-    return {**theirs, **mine, **dict.fromkeys(OF_FILES), "nodes": nodes, "links": links}
+    links = cast("Links", spec.links) + graph_data["links"]
+    return {**graph_data, **fields, **dict.fromkeys(FILE_KEYS), "nodes": nodes, "links": links}
 
 
-def merged(mine: YamlNode, theirs: YamlNode) -> YamlNode:
-    """The specification on top of what its file holds."""
-    fields = {**_mapping(theirs), **_mapping(mine)}
-    for key in OF_FILES & fields.keys():
+def merged_yaml(specification: YamlNode, graph: YamlNode) -> YamlNode:
+    """Return the YAML tree of a specification on top of the tree of its graph file; keeps the lines of both."""
+    fields = {**_mapping(graph), **_mapping(specification)}
+    for key in FILE_KEYS & fields.keys():
         del fields[key]
-    nodes = _mapping(theirs.child("nodes"))
-    for name, node in _mapping(mine.child("nodes")).items():
+    nodes = _mapping(graph.child("nodes"))
+    for name, node in _mapping(specification.child("nodes")).items():
         nodes[name] = YamlNode({**_mapping(nodes.get(name)), **_mapping(node)}, node.mark, node.key)
     # Links of the specification come first, so that they keep their numbers in messages.
-    links = [*_items(mine.child("links")), *_items(theirs.child("links"))]
+    links = [*_items(specification.child("links")), *_items(graph.child("links"))]
     fields["nodes"] = YamlNode(nodes, fields["nodes"].mark, fields["nodes"].key)
     fields["links"] = YamlNode(links, fields["links"].mark, fields["links"].key)
-    return YamlNode(fields, mine.mark)
+    return YamlNode(fields, specification.mark)
 
 
 def _mapping(node: YamlNode | None) -> dict[str, YamlNode]:
+    """Return the entries of a YAML mapping, none for any other node."""
     return dict(node.value) if node is not None and isinstance(node.value, dict) else {}
 
 
 def _items(node: YamlNode | None) -> list[YamlNode]:
+    """Return the items of a YAML list, none for any other node."""
     return node.value if node is not None and isinstance(node.value, list) else []

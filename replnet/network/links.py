@@ -20,7 +20,7 @@ from pydantic import (
 
 from replnet.laws.fields import Delay, Name, Part
 from replnet.laws.law import Ints, Law
-from replnet.text.errors import FieldError, shown, suggestion
+from replnet.text.errors import FieldError, short_repr, suggestion
 
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
 EVERY = "*"  # every replica, at one end of a link
@@ -29,7 +29,7 @@ FORMS = "a -> b (b downloads from a), or a -- b (they poll one another)"
 
 @final
 class LinkFields(Part):
-    """A link, in the direction the data flows."""
+    """A link as users write it, in the direction the data flows."""
 
     source: Name = Field(alias="from", description="the node that has the data, or * for every replica")
     target: Name = Field(alias="to", description="the node that asks for it, or * for every replica")
@@ -41,6 +41,7 @@ class LinkFields(Part):
 
     @model_validator(mode="after")
     def _between_nodes(self, info: ValidationInfo) -> LinkFields:
+        """Raise FieldError unless the link has two different ends that are nodes."""
         nodes = (info.context or {}).get("nodes")
         for end in (self.source, self.target):
             if nodes is not None and end not in nodes and end != EVERY:
@@ -52,12 +53,13 @@ class LinkFields(Part):
         return self
 
 
-def _parsed(value: object) -> object:
+def _parse_link(value: object) -> object:
+    """Return the fields of a link in the short form (a -> b, a -- b); anything but a text is returned as it is."""
     if not isinstance(value, str):
         return value
     parts = [part for part in ARROW.split(value.strip()) if part]
     if len(parts) != 3:
-        raise FieldError("", f"{shown(value)} is not a link", FORMS)
+        raise FieldError("", f"{short_repr(value)} is not a link", FORMS)
     two_ways = parts[1] == "--"
     return {"from": parts[0], "to": parts[2], "kind": "peer" if two_ways else None, "both": two_ways}
 
@@ -65,9 +67,9 @@ def _parsed(value: object) -> object:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Links(Sequence[dict[str, Any]]):
-    """Link i goes from names[source[i]] to names[target[i]]; what else it says is sorts[sort[i]].
+    """Links in columns: link i goes from names[source[i]] to names[target[i]] and has the attributes sorts[sort[i]].
 
-    Each is a mapping, as in plain data; of links that have been checked the values of kind, both and delay are there.
+    As a sequence, each item is a mapping as in plain data. The attributes are kind, both and delay.
     """
 
     names: Sequence[str]
@@ -78,7 +80,7 @@ class Links(Sequence[dict[str, Any]]):
 
     @classmethod
     def of(cls, links: Iterable[LinkFields]) -> Links:
-        """Those that have been checked one by one."""
+        """Return links that have been checked one by one, in columns."""
         names, sorts = dict[str, int](), dict[Any, int]()
         columns = [
             (
@@ -89,7 +91,7 @@ class Links(Sequence[dict[str, Any]]):
             for link in links
         ]
         source, target, sort = np.array(columns, np.int32).reshape(-1, 3).T
-        return cls([*names], source, target, sort, [_said(*one) for one in sorts])
+        return cls([*names], source, target, sort, [_link_attributes(*attributes) for attributes in sorts])
 
     def __len__(self) -> int:
         return self.source.size
@@ -112,74 +114,78 @@ class Links(Sequence[dict[str, Any]]):
 
     def __add__(self, other: Links) -> Links:
         ends = ((self.source, other.source), (self.target, other.target))
-        source, target = (np.concatenate([one, more + len(self.names)]) for one, more in ends)
+        source, target = (np.concatenate([ours, theirs + len(self.names)]) for ours, theirs in ends)
         sort = np.concatenate([self.sort, other.sort + len(self.sorts)])
         return Links([*self.names, *other.names], source, target, sort, [*self.sorts, *other.sorts])
 
     def firsts(self) -> list[dict[str, Any]]:
-        """One link of every sort."""
+        """Return the first link of every sort."""
         return [self[int(i)] for i in np.unique(self.sort, return_index=True)[1]]
 
     def sound(self, nodes: frozenset[str] | None) -> bool:
-        """Whether the ends of every link are two of these nodes, or one of them and all replicas."""
-        known = np.array([nodes is None or name in nodes or name == EVERY for name in self.names], np.bool_)
+        """Whether every link has two different ends, each in `nodes` (None: any name) or the sign for all replicas."""
+        present = np.array([nodes is None or name in nodes or name == EVERY for name in self.names], np.bool_)
         number: dict[str, int] = {}
         same = np.array([number.setdefault(name, len(number)) for name in self.names], np.int32)
-        return bool(known.all() and (same[self.source] != same[self.target]).all())
+        return bool(present.all() and (same[self.source] != same[self.target]).all())
 
-    def spelled(self) -> list[str | dict[str, Any]]:
-        """Each in the short form where that says everything."""
+    def in_short_forms(self) -> list[str | dict[str, Any]]:
+        """Return links as users write them: a text (a -> b) where that says all, else a mapping."""
         plain = [not ("->" in name or "--" in name or name != name.strip()) for name in self.names]
         arrows = [_arrow(sort) for sort in self.sorts]
-        found: list[str | dict[str, Any]] = []
+        forms: list[str | dict[str, Any]] = []
         for a, b, sort in zip(self.source.tolist(), self.target.tolist(), self.sort.tolist(), strict=True):
             short = f"{self.names[a]} {arrows[sort]} {self.names[b]}"
-            said = self.sorts[sort]
-            if arrows[sort] and ((plain[a] and plain[b]) or _reads(short, self.names[a], self.names[b])):
-                found.append(short)
+            attributes = self.sorts[sort]
+            if arrows[sort] and ((plain[a] and plain[b]) or _means(short, self.names[a], self.names[b])):
+                forms.append(short)
             else:
-                words = {key: str(value) if isinstance(value, Law) else value for key, value in said.items()}
-                found.append({"from": self.names[a], "to": self.names[b], **words})
-        return found
+                words = {key: str(value) if isinstance(value, Law) else value for key, value in attributes.items()}
+                forms.append({"from": self.names[a], "to": self.names[b], **words})
+        return forms
 
 
-def _said(kind: str | None, both: bool, delay: Any) -> dict[str, Any]:
-    """What a link says beside its ends."""
-    said = {"kind": kind, "both": both or None, "delay": delay}
-    return {key: value for key, value in said.items() if value is not None}
+def _link_attributes(kind: str | None, two_way: bool, delay: Any) -> dict[str, Any]:
+    """Return the attributes of a link by name, without those that are None or False."""
+    attributes = {"kind": kind, "both": two_way or None, "delay": delay}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
-def _arrow(said: Mapping[str, Any]) -> str:
-    """That of the short form; empty where it would not say everything."""
-    return "->" if not said else "--" if said == {"kind": "peer", "both": True} else ""
+def _arrow(attributes: Mapping[str, Any]) -> str:
+    """Return the arrow of the short form of a link with these attributes; "" if no short form says them all."""
+    return "->" if not attributes else "--" if attributes == {"kind": "peer", "both": True} else ""
 
 
-def _reads(short: str, source: str, target: str) -> bool:
-    """Whether a short form whose names have arrows in them means these two."""
+def _means(short: str, source: str, target: str) -> bool:
+    """Whether a text is the short form of a link between these two nodes, whose names may have arrows in them."""
     try:
-        parsed = _parsed(short)
+        parsed = _parse_link(short)
     except FieldError:
         return False
     return isinstance(parsed, dict) and (parsed["from"], parsed["to"]) == (source, target)
 
 
-def _in_columns(given: Any, check: Callable[[Any], tuple[LinkFields, ...]], info: ValidationInfo) -> Links:
-    """Links are checked one by one; of those that are in columns already one of every sort, and the ends of all."""
-    if isinstance(given, Links):
-        if given.sound((info.context or {}).get("nodes")):
+def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info: ValidationInfo) -> Links:
+    """Return links in columns, checked.
+
+    A list is checked link by link. Of links that are in columns already, the ends are checked all at once and the
+    attributes only of the first link of every sort.
+    """
+    if isinstance(links, Links):
+        if links.sound((info.context or {}).get("nodes")):
             try:
-                sorts = [_said(one.kind, one.both, one.delay) for one in check(given.firsts())]
+                sorts = [_link_attributes(first.kind, first.both, first.delay) for first in check(links.firsts())]
             except ValidationError:
-                pass  # which tells the number of one in a shorter list
+                pass  # the error would tell the number of a link in the list of firsts
             else:
                 return Links(
-                    given.names, given.source, given.target, np.unique(given.sort, return_inverse=True)[1], sorts
+                    links.names, links.source, links.target, np.unique(links.sort, return_inverse=True)[1], sorts
                 )
-        given = list(given)
-    return Links.of(check(given))
+        links = list(links)
+    return Links.of(check(links))
 
 
-LinkField = Annotated[LinkFields, BeforeValidator(_parsed, json_schema_input_type=str | LinkFields)]
+LinkField = Annotated[LinkFields, BeforeValidator(_parse_link, json_schema_input_type=str | LinkFields)]
 LinksField = Annotated[
-    tuple[LinkField, ...], WrapValidator(_in_columns), PlainSerializer(lambda links: links.spelled(), list)
+    tuple[LinkField, ...], WrapValidator(_in_columns), PlainSerializer(lambda links: links.in_short_forms(), list)
 ]

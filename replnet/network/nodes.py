@@ -1,8 +1,8 @@
-"""Source, Replica and Client as state machines: told what happened, they answer with commands.
+"""Source, Replica and Client as state machines: a wake or a message comes in, commands come out.
 
 They own no clock, socket or randomness: time is an argument, the instants of wakes and the choices of peers are
-iterators. The same classes run in virtual time and inside a Ray actor. Messages are what they say to one another,
-commands what they ask of whoever runs them.
+iterators. The same classes run in virtual time and inside a Ray actor. Nodes send messages to one another, and give
+commands to the engine that runs them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, final
 
 NodeId: TypeAlias = str | int
-"""A name, or a number: whoever runs nodes decides."""
+"""A name or a number, as the engine that runs the nodes decides."""
 Copies: TypeAlias = Mapping[NodeId, float]
-"""Per source, the instant at which what is held left it."""
+"""The copies that a node holds: by source, the departure of the copy (the instant at which it left the source)."""
 
 
 class Pull(NamedTuple):
-    """Send me what you have. With `contacts`, also that many of your latest other contacts in my pool.
+    """A request for the copies of another node.
 
-    With `offered`, take what I have.
+    `query` is the number of a client's query. `contacts` also asks for so many of the nodes of `pool` that pulled
+    latest. `offered` are copies of the asker, which the node asked is to take over (a two-way poll).
     """
 
     query: int = 0
@@ -30,36 +31,38 @@ class Pull(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What I had when your pull came, and whom I last heard from."""
+    """The copies that a node held when a pull came, and the contacts that the pull asked for."""
 
     copies: Copies
     query: int = 0
     contacts: tuple[NodeId, ...] | None = None
 
 
-class Silence(NamedTuple):
-    """To a pull of this query there will be no reply."""
+class NoReply(NamedTuple):
+    """The news that a pull of this query will have no reply."""
 
     query: int
 
 
-Message: TypeAlias = Pull | Reply | Silence
+Message: TypeAlias = Pull | Reply | NoReply
 
 
 class Send(NamedTuple):
+    """The command to send a message to a node."""
+
     to: NodeId
     message: Message
 
 
 class Wake(NamedTuple):
-    """Call me at this planned instant, for this purpose."""
+    """The command to wake the node at this instant, for this purpose."""
 
     at: float
     purpose: str
 
 
 class Answer(NamedTuple):
-    """A client's query came to its end with these copies, of which there may be none."""
+    """The command to count an answer to a client's query; without any copy if no reply brought one."""
 
     copies: Copies
 
@@ -67,26 +70,26 @@ class Answer(NamedTuple):
 Command: TypeAlias = Send | Wake | Answer
 
 
-def freshest(mine: Copies, theirs: Copies) -> Copies:
-    """Per source, whichever copy left it later; `mine` itself if it has all of these."""
+def freshest(held: Copies, received: Copies) -> Copies:
+    """Return by source the copy with the later departure; `held` itself if nothing received is fresher."""
     best = None
-    for source, left in theirs.items():
-        if source not in mine or left > mine[source]:
+    for source, departure in received.items():
+        if source not in held or departure > held[source]:
             if best is None:
-                best = dict(mine)
-            best[source] = left
-    return mine if best is None else best
+                best = dict(held)
+            best[source] = departure
+    return held if best is None else best
 
 
 @final
 class Contacts:
-    """Who pulled, latest first, per pool: the list that an upstream hands over at each contact."""
+    """The nodes that pulled, latest first, by pool: the list that an upstream hands over with a reply."""
 
     def __init__(self) -> None:
         self._latest: dict[str, dict[NodeId, None]] = {}
 
     def hand_over(self, sender: NodeId, pull: Pull) -> tuple[NodeId, ...] | None:
-        """The latest others of the sender's pool; the sender comes first from now on."""
+        """Return the latest other contacts of the sender's pool, and put the sender first from now on."""
         if not pull.pool:
             return None
         pool = self._latest.setdefault(pull.pool, {})
@@ -98,8 +101,11 @@ class Contacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
-    """When a node wakes for a purpose, and whom it then asks; `two_way` if it offers them what it has."""
+class PullSchedule:
+    """The wakes of a node for one purpose: their instants, the nodes that each asks, and the pull that it sends.
+
+    With `two_way` every pull also offers the copies of the node.
+    """
 
     instants: Iterator[float]
     choices: Iterator[Sequence[NodeId]]
@@ -109,7 +115,7 @@ class Habit:
 
 @final
 class Source:
-    """Changes at every wake, and serves what it has."""
+    """A node whose content changes at every wake, and which answers every pull with its present content."""
 
     __slots__ = ("_contacts", "_name", "_updates")
 
@@ -117,44 +123,50 @@ class Source:
         self._name, self._updates, self._contacts = name, updates, Contacts()
 
     def start(self) -> list[Command]:
+        """Return the command for the first wake."""
         return [Wake(next(self._updates), "updates")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
+        """Return the command for the next update; the content changes at `now`."""
         return [Wake(next(self._updates), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
+        """Return the reply to a pull, with a copy that leaves the source `now`."""
         assert isinstance(message, Pull), f"{self._name} asks nobody, so nobody replies"
         return [Send(sender, Reply({self._name: now}, message.query, self._contacts.hand_over(sender, message)))]
 
 
 @final
 class Replica:
-    """Pulls from its upstreams and its peers, keeps the freshest, and serves what it has."""
+    """A node that pulls from upstreams and peers, keeps the freshest copies, and answers pulls with them."""
 
-    __slots__ = ("_habits", "_recent", "_served", "contacts", "copies")
+    __slots__ = ("_recent", "_schedules", "_served", "contacts", "copies")
 
-    def __init__(self, habits: Mapping[str, Habit], recent: bool = False) -> None:
-        """With `recent`, polls go to the contacts that the upstream last handed over."""
+    def __init__(self, schedules: Mapping[str, PullSchedule], recent: bool = False) -> None:
+        """Take a schedule by purpose; with `recent`, polls go to the contacts that the upstream handed over last."""
         self.copies: Copies = {}
         self.contacts: tuple[NodeId, ...] = ()
-        self._habits, self._recent, self._served = habits, recent, Contacts()
+        self._schedules, self._recent, self._served = schedules, recent, Contacts()
 
     def start(self) -> list[Command]:
-        return [Wake(next(habit.instants), purpose) for purpose, habit in self._habits.items()]
+        """Return the commands for the first wake of every purpose."""
+        return [Wake(next(schedule.instants), purpose) for purpose, schedule in self._schedules.items()]
 
     def lose(self) -> None:
-        """All that it has learnt."""
+        """Forget all copies and contacts."""
         self.copies, self.contacts, self._served = {}, (), Contacts()
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        habit = self._habits[purpose]
-        asked = self.contacts if self._recent and purpose == "polls" else next(habit.choices)
-        pull = habit.pull._replace(offered=self.copies) if habit.two_way else habit.pull
-        commands: list[Command] = [Send(peer, pull) for peer in asked]
-        commands.append(Wake(next(habit.instants), purpose))
+        """Return the pulls of a wake for this purpose, and the command for the next one."""
+        schedule = self._schedules[purpose]
+        nodes_asked = self.contacts if self._recent and purpose == "polls" else next(schedule.choices)
+        pull = schedule.pull._replace(offered=self.copies) if schedule.two_way else schedule.pull
+        commands: list[Command] = [Send(peer, pull) for peer in nodes_asked]
+        commands.append(Wake(next(schedule.instants), purpose))
         return commands
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
+        """Return the reply to a pull; take over the copies and contacts that a pull or a reply brings."""
         if isinstance(message, Pull):
             reply = Reply(self.copies, message.query, self._served.hand_over(sender, message) if message.pool else None)
             if message.offered is not None:
@@ -170,31 +182,36 @@ class Replica:
 
 @dataclass
 class _Query:
+    """A client's query under way: how many pulls are still without a reply, and the freshest copies so far."""
+
     outstanding: int
     copies: Copies = field(default_factory=dict)
 
 
 @final
 class Client:
-    """Asks some replicas at every wake and takes the freshest of their answers."""
+    """A node that asks some replicas at every wake and takes the freshest of their replies."""
 
-    __slots__ = ("_asked", "_habit", "_open")
+    __slots__ = ("_last_query", "_open", "_schedule")
 
-    def __init__(self, queries: Habit) -> None:
-        self._habit, self._asked, self._open = queries, 0, dict[int, _Query]()
+    def __init__(self, schedule: PullSchedule) -> None:
+        self._schedule, self._last_query, self._open = schedule, 0, dict[int, _Query]()
 
     def start(self) -> list[Command]:
-        return [Wake(next(self._habit.instants), "queries")]
+        """Return the command for the first query."""
+        return [Wake(next(self._schedule.instants), "queries")]
 
     def on_wake(self, now: float, purpose: str) -> list[Command]:
-        asked = next(self._habit.choices)
-        self._asked += 1
-        self._open[self._asked] = _Query(len(asked))
-        pulls = [Send(replica, Pull(self._asked)) for replica in asked]
-        return [*pulls, Wake(next(self._habit.instants), purpose)]
+        """Return the pulls of a new query, and the command for the next one."""
+        nodes_asked = next(self._schedule.choices)
+        self._last_query += 1
+        self._open[self._last_query] = _Query(len(nodes_asked))
+        pulls = [Send(replica, Pull(self._last_query)) for replica in nodes_asked]
+        return [*pulls, Wake(next(self._schedule.instants), purpose)]
 
     def on_message(self, now: float, sender: NodeId, message: Message) -> list[Command]:
-        assert isinstance(message, Reply | Silence), "a client serves nobody"
+        """Count a reply or a missing one; return the answer when it was the last of its query."""
+        assert isinstance(message, Reply | NoReply), "a client serves nobody"
         query = self._open.get(message.query)
         if query is None:
             return []
@@ -209,18 +226,18 @@ class Client:
 
 Node = Source | Replica | Client
 Memory: TypeAlias = dict[str, Any]
-"""What a node has learnt, and what it is in the middle of."""
+"""The state of a node by attribute: what it has received, and which queries are under way."""
 
-_BORN_WITH = {"_name", "_updates", "_habits", "_habit", "_recent"}
-
-
-def memory(node: Node) -> Memory:
-    """All that a node holds but what it was made with."""
-    return {name: getattr(node, name) for name in node.__slots__ if name not in _BORN_WITH}
+_CONSTRUCTED_WITH = {"_name", "_updates", "_schedules", "_schedule", "_recent"}
 
 
-def remember(node: Node, of: Memory) -> None:
-    """Go on with the memory of a node of the same kind."""
-    assert of.keys() <= {*node.__slots__}, of.keys()
-    for name, value in of.items():
+def node_memory(node: Node) -> Memory:
+    """Return the state of a node, without the attributes that it was constructed with."""
+    return {name: getattr(node, name) for name in node.__slots__ if name not in _CONSTRUCTED_WITH}
+
+
+def restore_memory(node: Node, memory: Memory) -> None:
+    """Give `node` the state of a node of the same kind."""
+    assert memory.keys() <= {*node.__slots__}, memory.keys()
+    for name, value in memory.items():
         setattr(node, name, value)

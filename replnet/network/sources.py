@@ -1,7 +1,7 @@
-"""An aggregate made ready: its sources as arrays, how often each is downloaded and in what order, and its topology.
+"""The topology of an aggregate: its sources as arrays, how often each is downloaded and in what order.
 
-Every replica has a process of its own for every source. What clients find is the freshest of the copies in `ask` of the
-replicas, at any time: a view, unless they ask at the instants of a process.
+Every replica has a process of its own for every source. A client finds the freshest of the copies in `ask` of the
+replicas. If the specification gives no law of queries, it may look at any time: then its row is a view, not a node.
 """
 
 from __future__ import annotations
@@ -14,44 +14,50 @@ from typing import Any, cast, final
 import numpy as np
 
 from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.laws.fields import dealt, listed
+from replnet.laws.fields import source_weights, values_per_source
 from replnet.laws.law import Floats, Ints
 from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
 from replnet.laws.processes.streams import GOLDEN, Words, mix
 from replnet.network.aggregate import POISSON, Aggregate, AggregateShape, penalty_of
-from replnet.network.topology import DOWNLOADS, INDEX, UPDATES, Each, Numbered, Topology, View
-from replnet.papers.allocation import Between, least, rates_by
+from replnet.network.topology import DOWNLOADS, INDEX, UPDATES, BestOfView, Numbered, ProcessColumns, Topology
+from replnet.papers.allocation import Between, least_penalty_rates, rates_by
 from replnet.papers.staleness import Kind
 
-MOST_TOGETHER = 20  # sources that can be meant to be fresh all at once
-MOST_SHOWN = 10  # sources that have rows of their own
-CONSTANT = Constant(rate=1.0)
-LOT = 1 << 20
+MOST_ANY_AND_ALL = 20  # sources up to which it is measured if any is fresh, and if all are
+MOST_SOURCES_SHOWN = 10  # sources up to which each has a row of its own
+CONSTANT_SHAPE = Constant(rate=1.0)
+WORDS_AT_ONCE = 1 << 20
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """Source i changes at the intervals of shapes[which[i]], stretched to rates[i]; weights add up to 1."""
+    """Sources in columns: source i changes rates[i] times per unit of time, at intervals of the shape shapes[which[i]].
+
+    The weights, by which means over sources count them, add up to 1.
+    """
 
     shapes: tuple[Law, ...]
     which: Ints
     rates: Floats
     weights: Floats
 
-    def __getitem__(self, some: slice) -> Sources:
-        return Sources(self.shapes, self.which[some], self.rates[some], self.weights[some])
+    def __getitem__(self, part: slice) -> Sources:
+        """Return a slice of the sources, with their weights unchanged."""
+        return Sources(self.shapes, self.which[part], self.rates[part], self.weights[part])
 
     @property
     def size(self) -> int:
+        """The number of sources."""
         return self.rates.size
 
     @property
     def poisson(self) -> bool:
+        """Whether all updates are Poisson processes."""
         return all(isinstance(shape, Exponential) for shape in self.shapes)
 
     def members(self) -> list[tuple[Law, Ints]]:
-        """Every shape, with the sources that have it."""
+        """Return every shape with the numbers of the sources that have it."""
         if len(self.shapes) == 1:
             return [(self.shapes[0], np.arange(self.size))]
         order = np.argsort(self.which, kind="stable")
@@ -59,35 +65,35 @@ class Sources:
         return list(zip(self.shapes, np.split(order, ends[:-1]), strict=True))
 
 
-def sources(spec: AggregateShape) -> Sources:
-    """Those that a specification means."""
-    # What is exponential differs in its rate alone.
-    alike = [POISSON if isinstance(law, Exponential) else law for law in spec.updates]
-    place = {shape: i for i, shape in enumerate(dict.fromkeys(alike))}
-    which = np.array([place[shape] for shape in alike], np.int64)
+def sources_of(spec: AggregateShape) -> Sources:
+    """Return the sources that a specification describes."""
+    # Exponential laws have one shape; only their rates differ.
+    equally_often = [POISSON if isinstance(law, Exponential) else law for law in spec.updates]
+    place = {shape: i for i, shape in enumerate(dict.fromkeys(equally_often))}
+    which = np.array([place[shape] for shape in equally_often], np.int64)
     count = spec.count
-    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else listed(spec.rates, count)
+    rates = np.array([law.rate for law in spec.updates]) if spec.rates is None else values_per_source(spec.rates, count)
     return Sources(
         tuple(place),
         np.broadcast_to(which, (count,)) if which.size == 1 else which,
         np.ascontiguousarray(np.broadcast_to(rates, (count,))),
-        dealt(np.ones(count) if spec.weights is None else spec.weights, count),
+        source_weights(np.ones(count) if spec.weights is None else spec.weights, count),
     )
 
 
-def frequencies(spec: AggregateShape, of: Sources) -> Floats:
-    """Downloads of every source per unit of time, by all replicas together."""
+def frequencies(spec: AggregateShape, sources: Sources) -> Floats:
+    """Return the downloads of every source per unit of time, by all replicas together, as the allocation says."""
     if not isinstance(spec.allocate, str):
         return np.array(spec.allocate)
     assert spec.budget is not None
     if spec.budget == 0:
-        return np.zeros(of.size)
+        return np.zeros(sources.size)
     between = "constant" if spec.constant else "exponential" if spec.order == "independent" else spec.order
-    given = (of.members(), of.rates, of.weights, spec.budget)
+    problem = (sources.members(), sources.rates, sources.weights, spec.budget)
     try:
         if penalty := penalty_of(spec.allocate):
-            return least(*given, penalty[1], cast(Kind, penalty[0]))
-        return rates_by(spec.allocate, *given, cast(Between, between))
+            return least_penalty_rates(*problem, penalty[1], cast(Kind, penalty[0]))
+        return rates_by(spec.allocate, *problem, cast(Between, between))
     except FieldError as error:
         raise FieldError("allocate", f"{spec.allocate}: {error.field}: {error.wrong}", error.right) from None
 
@@ -95,7 +101,7 @@ def frequencies(spec: AggregateShape, of: Sources) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class ManySources:
-    """What the specification of an aggregate amounts to, or a part of it: sources from `first` on of so many in all."""
+    """An aggregate with its allocation solved, or a part of it: sources from number `first` on, of `whole` in all."""
 
     spec: AggregateShape
     sources: Sources
@@ -106,16 +112,18 @@ class ManySources:
 
     @classmethod
     def of(cls, spec: AggregateShape, group: str = "copies") -> ManySources:
-        found = sources(spec)
-        return cls(spec, found, frequencies(spec, found), group, 0, found.size)
+        """Return the aggregate that a specification describes; `group` is the name of the row of its copies."""
+        columns = sources_of(spec)
+        return cls(spec, columns, frequencies(spec, columns), group, 0, columns.size)
 
-    def __getitem__(self, some: slice) -> ManySources:
-        """Some of its sources, as they are among all."""
-        first = self.first + some.start
-        return replace(self, sources=self.sources[some], frequencies=self.frequencies[some], first=first)
+    def __getitem__(self, part: slice) -> ManySources:
+        """Return a slice of the sources, which keep their numbers and weights."""
+        first = self.first + part.start
+        return replace(self, sources=self.sources[part], frequencies=self.frequencies[part], first=first)
 
     @property
     def size(self) -> int:
+        """The number of sources."""
         return self.sources.size
 
     @property
@@ -124,114 +132,141 @@ class ManySources:
         return float(self.sources.rates.sum() + self.frequencies.sum())
 
     @property
-    def views(self) -> list[View]:
-        """The groups of rows: copies, those of one replica, and what clients find."""
+    def views(self) -> list[BestOfView]:
+        """The rows of the table that are no nodes: the copy in one replica, and what a client finds. Nodes are counted
+        from 0.
+        """
         spec, everyone = self.spec, np.arange(self.spec.replicas)
-        asked = isinstance(spec, Aggregate) and (spec.replicas > 1 or spec.queries is not None)
-        clients = [View("clients", everyone, spec.ask)] if asked else []
-        return [View(self.group, everyone, 1), *clients]
+        has_clients = isinstance(spec, Aggregate) and (spec.replicas > 1 or spec.queries is not None)
+        clients = [BestOfView("clients", everyone, spec.ask)] if has_clients else []
+        return [BestOfView(self.group, everyone, 1), *clients]
 
     @property
-    def together(self) -> bool:
-        """Whether it is asked if any source is fresh, and if all are."""
-        return 1 < self.size <= MOST_TOGETHER
+    def any_and_all(self) -> bool:
+        """Whether to measure if any source is fresh, and if all are."""
+        return 1 < self.size <= MOST_ANY_AND_ALL
 
     @property
-    def shown(self) -> int:
-        """How many sources have rows of their own."""
-        return self.size if self.size <= MOST_SHOWN else 0
+    def shown_count(self) -> int:
+        """The number of sources that have rows of their own: all or none."""
+        return self.size if self.size <= MOST_SOURCES_SHOWN else 0
 
     @property
     def downloads(self) -> Law:
-        """The shape of the intervals, where sources are downloaded independently of one another."""
-        return self.spec.downloads or CONSTANT
+        """The shape of the intervals between downloads of a source, if sources are downloaded independently."""
+        return self.spec.downloads or CONSTANT_SHAPE
 
     @property
-    def alike(self) -> bool:
-        """Whether all sources are downloaded equally often, so that there are rounds of them."""
+    def equally_often(self) -> bool:
+        """Whether all sources are downloaded equally often, so that they can be downloaded in rounds."""
         return bool(self.frequencies[0] == self.frequencies.max() == self.frequencies.min() > 0)
 
     @property
     def slot(self) -> float:
+        """The mean time between two downloads of any sources."""
         return 1 / float(self.frequencies.sum())
 
     @property
-    def apart(self) -> bool:
-        """Whether sources are downloaded independently of one another."""
-        own_rounds = self.spec.order == "fixed" and not self.alike
+    def independently(self) -> bool:
+        """Whether each source is downloaded at intervals of its own, independently of the others."""
+        own_rounds = self.spec.order == "fixed" and not self.equally_often
         return self.spec.order == "independent" or own_rounds or not self.frequencies.any()
 
     @cached_property
     def round(self) -> Ints:
-        """The order of the carousel, over and over."""
+        """The sources in the order in which the carousel downloads them, again and again."""
         from replnet.laws.processes.carousel import long_round
 
         return long_round(self.frequencies)
 
     @property
     def schedule(self) -> Schedule | None:
-        """The order in which sources are downloaded, if not independently of one another."""
+        """The schedule of downloads if sources share one; None if they are downloaded independently."""
         often = self.frequencies
-        if self.apart:
+        if self.independently:
             return None
         match self.spec.order:
             case "fixed":
                 return Round(np.arange(self.size), self.slot, self.size)
             case "random":
-                return Shuffled(self.size, 1 / float(often[0])) if self.alike else Scattered(often)
+                return Shuffled(self.size, 1 / float(often[0])) if self.equally_often else Scattered(often)
             case "purely random":
                 return Draws(often * self.slot, self.slot)
         return Round(self.round, self.slot, self.size)
 
     def laws(self) -> Iterator[Law]:
-        """The shapes of all processes that are renewal processes."""
+        """Yield the shapes of the intervals of all renewal processes."""
         yield from self.sources.shapes
         if self.spec.order == "independent":
             yield self.downloads
 
 
-def add_aggregate(made: Topology, of: ManySources, limit: dict[str, Any], prefix: str = "replica ") -> Ints:
-    """Adds the sources and the replicas of an aggregate, and its clients; returns the numbers of the replicas."""
-    spec, m, group = of.spec, of.spec.replicas, of.group
-    first = made.add(Numbered("source ", of.size, of.first), "source", "sources", **limit)
-    replicas = made.add(Numbered(prefix, m), "replica", group, **limit)
-    # Columns that are the same are one, as there may be a hundred million of sources.
-    words, every = source_words(of.size, 0, of.first), first if m == 1 else np.tile(first, m)
-    made.link(first if m == 1 else np.repeat(first, m), np.tile(replicas, of.size))
-    weights = of.sources.weights[: 1 if spec.weights is None else None] * of.whole
-    made.weights, made.together, made.many = np.broadcast_to(weights, (of.size,)), of.together, of
-    shapes, which = of.sources.shapes, np.asarray(of.sources.which)
-    made.each.append(Each(first, UPDATES, None, shapes, which, of.sources.rates, words))
-    who, rate = np.repeat(replicas, of.size), of.frequencies
-    alone, turns = np.zeros(of.size, INDEX), m > 1 and spec.share == "turns"
+def add_aggregate(topology: Topology, aggregate: ManySources, limit: dict[str, Any], prefix: str = "replica ") -> Ints:
+    """Add the sources, the replicas and the clients of an aggregate; return the numbers of the replicas.
+
+    `limit` holds the bandwidth if there is one, and `prefix` starts the names of replicas.
+    """
+    spec, m, group = aggregate.spec, aggregate.spec.replicas, aggregate.group
+    sources = topology.add(Numbered("source ", aggregate.size, aggregate.first), "source", "sources", **limit)
+    replicas = topology.add(Numbered(prefix, m), "replica", group, **limit)
+    # Equal columns are one array, as there may be a hundred million sources.
+    words, every = source_words(aggregate.size, 0, aggregate.first), sources if m == 1 else np.tile(sources, m)
+    topology.link(sources if m == 1 else np.repeat(sources, m), np.tile(replicas, aggregate.size))
+    weights = aggregate.sources.weights[: 1 if spec.weights is None else None] * aggregate.whole
+    topology.weights, topology.any_and_all, topology.aggregate = (
+        np.broadcast_to(weights, (aggregate.size,)),
+        aggregate.any_and_all,
+        aggregate,
+    )
+    shapes, which = aggregate.sources.shapes, np.asarray(aggregate.sources.which)
+    topology.process_columns.append(
+        ProcessColumns(sources, UPDATES, None, shapes, which, aggregate.sources.rates, words)
+    )
+    nodes, rate = np.repeat(replicas, aggregate.size), aggregate.frequencies
+    law, turns = np.zeros(aggregate.size, INDEX), m > 1 and spec.share == "turns"
     if turns or m == 1:
-        turn = np.repeat(np.arange(m, dtype=INDEX), of.size) if turns else None
-        ways = Each(
-            who, DOWNLOADS, every, (of.downloads,), alone, rate, words, of.schedule, every, turn, m if turns else 1
+        turn = np.repeat(np.arange(m, dtype=INDEX), aggregate.size) if turns else None
+        downloads = ProcessColumns(
+            nodes,
+            DOWNLOADS,
+            every,
+            (aggregate.downloads,),
+            law,
+            rate,
+            words,
+            aggregate.schedule,
+            every,
+            turn,
+            m if turns else 1,
         )
     else:
-        words = np.concatenate([source_words(of.size, replica, of.first) for replica in range(m)])
-        ways = Each(who, DOWNLOADS, every, (of.downloads,), np.tile(alone, m), np.tile(rate / m, m), words)
-    made.each.append(ways)
-    made.parts = {f"source {i + 1}": (group, i) for i in range(of.shown)}
+        words = np.concatenate([source_words(aggregate.size, replica, aggregate.first) for replica in range(m)])
+        downloads = ProcessColumns(
+            nodes, DOWNLOADS, every, (aggregate.downloads,), np.tile(law, m), np.tile(rate / m, m), words
+        )
+    topology.process_columns.append(downloads)
+    topology.shown_sources = {f"source {i + 1}": (group, i) for i in range(aggregate.shown_count)}
     if isinstance(spec, Aggregate) and spec.queries is not None:
-        made.pools["replicas"] = replicas
-        made.add(["client 1"], "client", "clients", queries=spec.queries, ask=spec.ask, pool="replicas")
+        topology.pools["replicas"] = replicas
+        topology.add(["client 1"], "client", "clients", queries=spec.queries, ask=spec.ask, pool="replicas")
     else:
-        made.views += [View(view.group, replicas[view.nodes], view.ask) for view in of.views[1:]]
+        topology.views += [BestOfView(view.group, replicas[view.nodes], view.ask) for view in aggregate.views[1:]]
     return replicas
 
 
-def part(of: Topology, some: slice) -> Topology:
-    """The topology of an aggregate with some of its sources alone, who do there what they do among all."""
-    made = Topology(of.about)
-    add_aggregate(made, of.many[some], {})
-    return made
+def part_of(topology: Topology, sources: slice) -> Topology:
+    """Return the topology of an aggregate restricted to a slice of its sources, whose random streams stay the same."""
+    result = Topology(topology.about)
+    add_aggregate(result, topology.aggregate[sources], {})
+    return result
 
 
 def source_words(count: int, replica: int = 0, first: int = 0) -> Words:
-    """A word for each of so many sources from `first` on, or for the copies of them in one of several replicas."""
+    """Return the words that name the random streams of `count` sources from number `first` on, in one replica.
+
+    Replica 0 stands for the sources themselves.
+    """
     words = np.arange(first + 1, first + count + 1, dtype=np.uint64)
-    for lot in range(0, count, LOT):  # so that nothing but the words takes much memory
-        words[lot : lot + LOT] = mix(words[lot : lot + LOT] * GOLDEN)
+    for begin in range(0, count, WORDS_AT_ONCE):  # in blocks, so that only the words take much memory
+        words[begin : begin + WORDS_AT_ONCE] = mix(words[begin : begin + WORDS_AT_ONCE] * GOLDEN)
     return mix(words + np.full(1, replica, np.uint64) * GOLDEN) if replica else words

@@ -1,7 +1,7 @@
 """Specifications of networks: one model per kind, the fields as users write them.
 
-A shape is what a kind is made of, without the source above it. A network is a
-shape with updates; a tier is a shape that stands below another tier.
+A shape has the fields of the replicas of a kind, without the source above them. A
+network is a shape with updates; a tier is a shape below another tier.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_
 
 from replnet.laws import FieldError, Law
 from replnet.laws.fields import (
-    LARGEST,
+    MOST_REPLICAS,
     AtLeastTwo,
     Bandwidth,
     Count,
@@ -29,12 +29,12 @@ from replnet.network.graph_fields import Graph
 from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
 from replnet.text.documents import Document
 from replnet.text.errors import FieldsError
-from replnet.text.validation import checked_by
+from replnet.text.validation import validate_by
 
 
 @final
 class Clients(Part):
-    """Clients of one level, who ask several replicas and keep the freshest answer."""
+    """Clients of one level, which ask several replicas and keep the freshest answer."""
 
     level: LastOrNumber = Field("last", description="the level they ask: last, or a number from 1")
     number: Count = Field(1, description="how many clients")
@@ -50,7 +50,7 @@ class SingleShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Nodes per level, from the top."""
+        """Return the number of nodes in each level, from the top."""
         return (1,)
 
 
@@ -65,15 +65,17 @@ class CascadeShape(Part):
     @field_validator("branching")
     @classmethod
     def _small_enough(cls, branching: int, info: ValidationInfo) -> int:
+        """Return `branching`; raise FieldError if the tree has too many replicas."""
         depth = info.data.get("depth", 1)
-        if branching > 1 and (depth > 24 or tree_size(depth, branching) > LARGEST):
-            wrong = f"{branching:,} over {depth:,} levels gives more than {LARGEST:,} replicas"
+        if branching > 1 and (depth > 24 or tree_size(depth, branching) > MOST_REPLICAS):
+            wrong = f"{branching:,} over {depth:,} levels gives more than {MOST_REPLICAS:,} replicas"
             raise FieldError("", wrong, "fewer levels or fewer branches")
         return branching
 
     @field_validator("downloads")
     @classmethod
     def _one_per_level(cls, laws: tuple[Law, ...], info: ValidationInfo) -> tuple[Law, ...]:
+        """Return the laws; raise FieldError unless there is one, or one per level."""
         depth = info.data.get("depth", len(laws))
         if len(laws) not in (1, depth):
             raise FieldError("", f"has {len(laws)} laws for {depth} levels", "one law, or a list of one per level")
@@ -81,10 +83,11 @@ class CascadeShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the number of nodes in each level, from the top."""
         return tuple(fields["branching"] ** level for level in range(1, fields["depth"] + 1))
 
     def law_of(self, level: int) -> Law:
-        """The downloads of a level, from 1."""
+        """Return the law of downloads of a level, counted from 1."""
         return self.downloads[level - 1] if len(self.downloads) > 1 else self.downloads[0]
 
 
@@ -107,7 +110,8 @@ class CooperativeShape(Part):
     @field_validator("peers")
     @classmethod
     def _others(cls, peers: int, info: ValidationInfo) -> int:
-        replicas = info.data.get("replicas", LARGEST + 1)
+        """Return `peers`; raise FieldError if there are not so many other replicas."""
+        replicas = info.data.get("replicas", MOST_REPLICAS + 1)
         if peers >= replicas:
             right = f"0 to {replicas - 1}"
             raise FieldError("", f"{peers} is not below replicas = {replicas}", right)
@@ -115,6 +119,7 @@ class CooperativeShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the number of nodes in each level: a cluster has one level."""
         return (fields["replicas"],)
 
 
@@ -126,40 +131,44 @@ class Served(Whole):
 
     @field_validator("clients")
     @classmethod
-    def _askable(cls, clients: Clients | None, info: ValidationInfo) -> Clients | None:
-        sizes: Any = getattr(cls, "sizes")  # noqa: B009  every network that is served has a shape
+    def _check_clients_field(cls, clients: Clients | None, info: ValidationInfo) -> Clients | None:
+        """Return `clients`; raise FieldsError if their level does not exist or has too few replicas."""
+        sizes: Any = getattr(cls, "sizes")  # noqa: B009  every subclass has a shape as well
         if clients is not None and {"replicas", "branching"} & set(cls.model_fields) <= set(info.data):
             _check_clients(sizes(info.data), clients.level, clients.ask, "level")
         return clients
 
 
 def _check_clients(sizes: tuple[int, ...], level: str | int, ask: int, word: str) -> None:
+    """Raise FieldsError if clients ask a level (`word`: level or tier) that does not exist, or more replicas than it
+    has.
+    """
     if isinstance(level, int) and level > len(sizes):
         wrong = f"{level} is below the last {word}, {len(sizes)}"
         raise FieldsError([((word,), wrong, "last or 1" if len(sizes) == 1 else f"last, or 1 to {len(sizes)}")])
-    there = sizes[-1 if isinstance(level, str) else level - 1]
-    if ask > there:
-        raise FieldsError([(("ask",), f"{ask} is more than the {there} replicas there", f"1 to {there}")])
+    replicas = sizes[-1 if isinstance(level, str) else level - 1]
+    if ask > replicas:
+        raise FieldsError([(("ask",), f"{ask} is more than the {replicas} replicas there", f"1 to {replicas}")])
 
 
 @final
 class Single(Served, SingleShape):
-    """One source, one replica."""
+    """A network of one source and one replica."""
 
 
 @final
 class Cascade(Served, CascadeShape):
-    """A tree of replicas below one source."""
+    """A network whose replicas form a tree below one source."""
 
 
 @final
 class Cooperative(Served, CooperativeShape):
-    """A cluster of replicas that download from the source and poll one another."""
+    """A network whose replicas download from the source and poll one another."""
 
 
 @final
 class Redundant(Whole):
-    """Independent replicas, and clients who ask several of them."""
+    """A network of independent replicas, and of clients that ask several of them."""
 
     kind: Literal["redundant"] = Field(description="redundant: clients ask several independent replicas")
     replicas: Count = Field(description="m, the number of replicas")
@@ -171,15 +180,16 @@ class Redundant(Whole):
 
     @field_validator("ask")
     @classmethod
-    def _askable(cls, ask: int, info: ValidationInfo) -> int:
-        replicas = info.data.get("replicas", LARGEST)
+    def _check_ask(cls, ask: int, info: ValidationInfo) -> int:
+        """Return `ask`; raise FieldError if there are not so many replicas."""
+        replicas = info.data.get("replicas", MOST_REPLICAS)
         if ask > replicas:
             raise FieldError("", f"{ask} is more than replicas = {replicas}", f"1 to {replicas}")
         return ask
 
 
 class Below(Part):
-    """Abstract: how a tier hangs below the one above."""
+    """Abstract: the place of a tier below the one above it."""
 
     under: Literal["each", "spread"] = Field(
         "each",
@@ -191,7 +201,7 @@ class Below(Part):
 
 @final
 class SingleTier(SingleShape, Below):
-    """One replica as a tier."""
+    """A single replica as a tier."""
 
 
 @final
@@ -214,7 +224,7 @@ Tier = Annotated[SingleTier | CascadeTier | CooperativeTier | AggregateTier, Fie
 
 @final
 class TierClients(Part):
-    """Clients of one tier, who ask several of its replicas and keep the freshest answer."""
+    """Clients of one tier, which ask several of its replicas and keep the freshest answer."""
 
     tier: LastOrNumber = Field("last", description="the tier they ask: last, or a number from 1")
     number: Count = Field(1, description="how many clients")
@@ -224,7 +234,7 @@ class TierClients(Part):
 
 @final
 class Compose(Whole):
-    """Tiers below one another: clusters, trees and single replicas."""
+    """A network of tiers below one another: clusters, trees and single replicas."""
 
     kind: Literal["compose"] = Field(description="compose: networks as tiers of one another")
     updates: LawField | None = Field(None, description=f"{UPDATES}; left out above an aggregate")
@@ -237,6 +247,7 @@ class Compose(Whole):
     @field_validator("tiers")
     @classmethod
     def _small_enough(cls, tiers: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the tiers; raise an error if there are none or too many replicas, or an aggregate where none fits."""
         if not tiers:
             raise FieldError("", "is empty", "one tier or more")
         faults: list[tuple[tuple[int | str, ...], str, str]] = [
@@ -248,13 +259,14 @@ class Compose(Whole):
             faults.append(((0, "ask"), "does not fit a tier", "clients, who ask a tier"))
         if faults:
             raise FieldsError(faults)
-        if sum(map(sum, tier_levels(tiers))) > LARGEST:
-            raise FieldError("", f"have more than {LARGEST:,} replicas in all", "smaller tiers, or under: spread")
+        if sum(map(sum, tier_levels(tiers))) > MOST_REPLICAS:
+            raise FieldError("", f"have more than {MOST_REPLICAS:,} replicas in all", "smaller tiers, or under: spread")
         return tiers
 
     @field_validator("clients")
     @classmethod
-    def _askable(cls, clients: TierClients | None, info: ValidationInfo) -> TierClients | None:
+    def _check_clients_field(cls, clients: TierClients | None, info: ValidationInfo) -> TierClients | None:
+        """Return `clients`; raise FieldsError if their tier does not exist or has too few replicas."""
         if clients is not None and "tiers" in info.data:
             sizes = tuple(levels[-1] for levels in tier_levels(info.data["tiers"]))
             _check_clients(sizes, clients.tier, clients.ask, "tier")
@@ -262,16 +274,17 @@ class Compose(Whole):
 
     @model_validator(mode="after")
     def _one_kind_of_source(self) -> Compose:
-        own = isinstance(self.tiers[0], AggregateTier)
-        if own and self.updates is not None:
+        """Raise FieldsError unless updates are given, or the first tier is an aggregate, but not both."""
+        has_own_sources = isinstance(self.tiers[0], AggregateTier)
+        if has_own_sources and self.updates is not None:
             raise FieldsError([(("updates",), "are given, and the first tier has sources of its own", "left out")])
-        if not own and self.updates is None:
+        if not has_own_sources and self.updates is None:
             raise FieldsError([(("updates",), "missing", UPDATES)])
         return self
 
 
 def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
-    """Nodes per level of every tier, all its copies together."""
+    """Return the number of nodes in each level of every tier, over all copies of the tier."""
     sizes: list[tuple[int, ...]] = []
     for tier in tiers:
         copies = sizes[-1][-1] if sizes and tier.under == "each" else 1
@@ -280,6 +293,7 @@ def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
 
 
 def tree_size(depth: int, branching: int) -> int:
+    """Return the number of nodes in a tree, its root not counted."""
     return sum(branching**level for level in range(1, depth + 1))
 
 
@@ -296,10 +310,10 @@ KINDS: dict[str, type[Spec]] = {
 
 
 def specification(data: Mapping[str, Any], document: Document | None = None) -> Spec:
-    """The checked specification that `data` describes; errors are placed in `document` if there is one."""
-    return checked_by(KINDS, "kind", data, document)
+    """Return the checked specification that `data` describes; errors are located in `document` if there is one."""
+    return validate_by(KINDS, "kind", data, document)
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a network file."""
+    """Return the JSON Schema of a network file."""
     return TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema()

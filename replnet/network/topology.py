@@ -1,15 +1,15 @@
-"""A network in columns: its nodes in blocks that are alike, whom they ask, and when.
+"""A network in columns: blocks of nodes that are alike, and for each process of a node its candidates and its clock.
 
-Nothing here takes an object or a graph node per replica; `graph` makes the NetworkX graph for whoever
-wants to see it. Nodes are numbered in the order in which they were added. Every wake of every node is a
-point of one of its processes, and all that a replica or a client ever does at a wake is to ask some of its candidates:
+There is no object per replica; `graph` makes the NetworkX graph when it is asked for. Nodes are numbered in the order
+in which they were added. A node wakes at the instants of its processes. At a wake of a source its content changes; at
+a wake of a replica or a client it asks some of the candidates of that process:
 
     downloads   candidates = upstreams, all of them unless `ask` says fewer
     polls       candidates = the other members of its pool, or its peers; k of them
     queries     candidates = the members of its pool, or the nodes it is linked to; k of them
 
-The instants of a process come from a clock. Mostly each has one of its own; replicas that take turns at the
-same downloads share one.
+The instants of a process come from a clock. Mostly each process has a clock of its own; replicas that take turns at
+the downloads of a source share one.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from replnet.laws.text import at_rate
 ROLES = ("source", "replica", "client")
 SOURCE, REPLICA, CLIENT = range(3)
 UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "downloads", "polls", "queries"))
-ASKING = {"updates": UPDATES, "downloads": DOWNLOADS, "polls": POLLS, "queries": QUERIES}
-LINKS = {DOWNLOADS: "download", POLLS: "peer", QUERIES: "query"}
-INDEX = np.int32  # numbers nodes, processes, clocks and lists, in half the memory; passes.py has fewer bits for nodes
+PURPOSE_OF = {"updates": UPDATES, "downloads": DOWNLOADS, "polls": POLLS, "queries": QUERIES}
+LINK_KINDS = {DOWNLOADS: "download", POLLS: "peer", QUERIES: "query"}
+INDEX = np.int32  # the type of numbers of nodes, processes, clocks and lists; passes.py has fewer bits for nodes
 
 
 @final
 @dataclass(frozen=True)
 class Numbered(Sequence[str]):
-    """`prefix` 1, `prefix` 2, ... without a text for each."""
+    """The names `prefix` 1, `prefix` 2, ..., each made when it is asked for."""
 
     prefix: str
-    many: int
-    before: int = 0  # and so many numbers further on
+    length: int
+    skipped: int = 0  # numbers left out at the start: the first name is `prefix` skipped + 1
 
     def __len__(self) -> int:
-        return self.many
+        return self.length
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(self.many))]
-        if not -self.many <= i < self.many:
+            return [self[j] for j in range(*i.indices(self.length))]
+        if not -self.length <= i < self.length:
             raise IndexError(i)
-        return f"{self.prefix}{self.before + i % self.many + 1}"
+        return f"{self.prefix}{self.skipped + i % self.length + 1}"
 
 
 @final
 @dataclass(frozen=True)
 class Branched(Sequence[str]):
-    """The names of one level of a tree, 1.1, 1.2, ... 2.1, ... behind `prefix`, without a text for each."""
+    """The names of one level of a tree behind `prefix` (1.1, 1.2, ... 2.1, ...), each made when it is asked for."""
 
     prefix: str
     branching: int
@@ -84,17 +84,17 @@ class Branched(Sequence[str]):
 @final
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Nodes that have all but their names and links in common."""
+    """Nodes that have everything but their names and links in common."""
 
     nodes: Ints  # in ascending order
     names: Sequence[str]
     role: int
     group: str
-    about: Mapping[str, Any]  # updates, downloads, polls, peers, select, pool, queries, ask, bandwidth
+    about: Mapping[str, Any]  # attributes: updates, downloads, polls, peers, select, pool, queries, ask, bandwidth
 
 
 class Link(NamedTuple):
-    """Links of one kind, in the direction the data flows; `delay` is None where it is that of the network."""
+    """Links of one kind from upstream[i] to downstream[i]; `delay` is None where it is that of the network."""
 
     kind: str
     upstream: Ints
@@ -102,73 +102,78 @@ class Link(NamedTuple):
     delay: Any = None
 
 
-class Lists(NamedTuple):
-    """Candidates: list l has members[begin[l] : begin[l + 1]]."""
+class IndexLists(NamedTuple):
+    """Lists of numbers (of nodes, rows, ...) in one array: list l is members[begin[l] : begin[l + 1]]."""
 
     begin: Ints
     members: Ints
 
     def of(self, number: int) -> Ints:
+        """Return the list with this number."""
         return self.members[self.begin[number] : self.begin[number + 1]]
 
-    def some(self, numbers: Ints) -> Ints:
-        """The members of all these lists."""
-        these = np.zeros(self.begin.size - 1, np.bool_)
-        these[numbers] = True
-        return self.members[np.repeat(these, self.sizes)]
+    def members_of(self, numbers: Ints) -> Ints:
+        """Return the members of the lists with these numbers, in the order of the lists, each list once."""
+        is_listed = np.zeros(self.begin.size - 1, np.bool_)
+        is_listed[numbers] = True
+        return self.members[np.repeat(is_listed, self.sizes)]
 
     @property
     def sizes(self) -> Ints:
+        """The number of members of every list."""
         return np.diff(self.begin)
 
 
 class Clocks(NamedTuple):
-    """Processes of instants: laws[law[c]] stretched to rate[c], or by a schedule; rate 0 is never."""
+    """Sequences of instants, in columns: clock c draws its intervals from laws[law[c]], or has a schedule.
+
+    `rate` is instants per unit of time; a clock of rate 0 never rings.
+    """
 
     law: Ints
     rate: Floats
     purpose: Ints
-    word: Words  # names its streams
-    schedule: Ints  # -1: none
+    word: Words  # from which the random streams of a clock are derived
+    schedule: Ints  # the number of its schedule in `process_columns`, -1 for none
 
 
 class Processes(NamedTuple):
-    """Who wakes, and whom it asks: updates first, then in the order of nodes."""
+    """The processes of nodes in columns: updates first, then all others in the order of nodes."""
 
     node: Ints
     purpose: Ints
     clock: Ints
-    candidates: Ints  # the number of their list
-    ask: Ints
-    recent: npt.NDArray[np.bool_]
-    two_way: npt.NDArray[np.bool_]  # whether it hands what the node has to those it asks
-    turn: Ints  # of replicas that take turns at the instants of a clock, from a random one on: which this is,
-    turns: Ints  # and of how many
+    candidates: Ints  # the number of the list of nodes that it may ask
+    ask: Ints  # how many of these it asks at each wake
+    recent: npt.NDArray[np.bool_]  # whether it asks its recent contacts instead of random members
+    two_way: npt.NDArray[np.bool_]  # whether a pull also hands the asker's copies to the node asked
+    turn: Ints  # replicas may take turns at the instants of a clock, from a random one on: the place of this replica,
+    turns: Ints  # and the number of replicas that do
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Each:
-    """Processes that are no attribute of a block, because each has a rate or a schedule of its own.
+class ProcessColumns:
+    """Processes with a rate or a schedule of their own, which are therefore no attribute of a block.
 
-    A clock each, unless `clock` says which; each asks one node.
+    Each process has a clock of its own, unless `clock` gives its number, and asks one node.
     """
 
     node: Ints
     purpose: int
-    asked: Ints | None
+    asked: Ints | None  # the node that each process asks; None for updates
     laws: tuple[Law, ...]
     law: Ints  # of every clock
     rate: Floats
     word: Words
-    schedule: Any = None  # an Order (laws/processes/schedules.py), for all clocks together
+    schedule: Any = None  # one Schedule (laws/processes/schedules.py) for all clocks together
     clock: Ints | None = None
     turn: Ints | None = None
     turns: int = 1
 
 
-class View(NamedTuple):
-    """A group of rows without nodes: what somebody would find who asks `ask` of these nodes, all at random."""
+class BestOfView(NamedTuple):
+    """A row of the table without a node: the freshest copy among `ask` of these nodes, drawn at random."""
 
     group: str
     nodes: Ints
@@ -178,19 +183,21 @@ class View(NamedTuple):
 @final
 @dataclass(eq=False)
 class Topology:
-    """Filled by `add`, `link` and the like, and not changed once it is looked at."""
+    """The columns of a network, filled by `add`, `link` and the like; not to be changed once any property is read."""
 
-    about: dict[str, Any] = field(default_factory=dict)  # kind, name, delay, queue, charge, faults, start, positions
+    # Attributes of the whole network: kind, name, delay, queue, charge, faults, start, positions.
+    about: dict[str, Any] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
-    size: int = 0  # nodes so far
+    size: int = 0  # number of nodes added so far
     links: list[Link] = field(default_factory=list)
     pools: dict[str, Ints] = field(default_factory=dict)
-    each: list[Each] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
-    weights: Floats | None = None  # what sources count in means over them, 1 on average; None: alike
-    many: Any = None  # the ManySources (network/sources.py) of an aggregate
-    together: bool = False  # whether it is asked if any source is fresh, and if all are
-    parts: dict[str, tuple[str, int]] = field(default_factory=dict)  # rows of their own: of a group and a source
+    process_columns: list[ProcessColumns] = field(default_factory=list)
+    views: list[BestOfView] = field(default_factory=list)
+    weights: Floats | None = None  # weights of sources in means over them, 1 on average; None if all are equal
+    aggregate: Any = None  # the ManySources (network/sources.py) of an aggregate
+    any_and_all: bool = False  # whether to measure if any source is fresh, and if all are
+    # Sources that have rows of their own: (group, source) by the name of the row.
+    shown_sources: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
     def fresh_start(self) -> bool:
@@ -198,81 +205,95 @@ class Topology:
         return self.about.get("start") == "fresh"
 
     def add(self, names: Sequence[str], role: str, group: str, nodes: Ints | None = None, **about: Any) -> Ints:
-        """Nodes that are alike; returns their numbers, which are the next ones unless they are given."""
-        own = np.arange(self.size, self.size + len(names), dtype=INDEX) if nodes is None else nodes
-        self.blocks.append(Block(own, names, ROLES.index(role), group, about))
+        """Add nodes that are alike, and return their numbers: `nodes` if given, else the next ones.
+
+        `about` holds the attributes that they share.
+        """
+        numbers = np.arange(self.size, self.size + len(names), dtype=INDEX) if nodes is None else nodes
+        self.blocks.append(Block(numbers, names, ROLES.index(role), group, about))
         self.size += len(names)
-        return own
+        return numbers
 
     def link(self, upstream: Ints, downstream: Ints, kind: str = "download", delay: Any = None) -> None:
+        """Add links from upstream[i] to downstream[i]; without `delay` the delay of the network holds."""
         self.links.append(Link(kind, np.asarray(upstream, INDEX), np.asarray(downstream, INDEX), delay))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        found = np.empty(self.size, object)
+        """The names of all nodes, by number."""
+        names = np.empty(self.size, object)
         for block in self.blocks:
-            found[block.nodes] = list(block.names)
-        return tuple(found.tolist())
+            names[block.nodes] = list(block.names)
+        return tuple(names.tolist())
 
     @cached_property
     def number(self) -> dict[str, int]:
+        """The number of every node, by name."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def role(self) -> Ints:
+        """The role of every node, an index into ROLES."""
         return np.asarray(self._spread((block.role for block in self.blocks), np.int8))
 
     @cached_property
     def clients(self) -> Flags:
+        """A mask of the nodes that are clients."""
         return np.asarray(self.role == CLIENT)
 
     @cached_property
     def sources(self) -> Ints:
+        """The numbers of the sources."""
         return np.flatnonzero(self.role == SOURCE)
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """What tables have rows of."""
+        """The names of the groups that tables have rows of: those of replicas and clients, then those of views."""
         nodes = [block.group for block in self.blocks if block.role != SOURCE]
         return tuple(dict.fromkeys([*nodes, *(view.group for view in self.views)]))
 
     @cached_property
     def group(self) -> Ints:
-        """Of each node; -1 for sources."""
+        """The index into `groups` of every node; -1 for sources."""
         place = {group: g for g, group in enumerate(self.groups)}
         groups = (-1 if block.role == SOURCE else place[block.group] for block in self.blocks)
         return np.asarray(self._spread(groups))
 
     @cached_property
     def bandwidth(self) -> Floats | None:
-        """Of each node, inf where it has no limit; None: nobody has one."""
+        """The bandwidth of every node, inf where it has no limit; None if no node has one."""
         if not any("bandwidth" in block.about for block in self.blocks):
             return None
         return np.asarray(self._spread((block.about.get("bandwidth", np.inf) for block in self.blocks), float))
 
     @property
     def delay(self) -> Law | float:
+        """The delay of a message on links without a delay of their own."""
         return self.about.get("delay") or 0.0
 
     @cached_property
     def delays(self) -> dict[tuple[int, int], Law | float]:
-        """By (upstream, downstream), where a link has its own."""
-        own = [link for link in self.links if link.delay is not None]
+        """The delay of every link that has its own, by (upstream, downstream)."""
+        delayed = [link for link in self.links if link.delay is not None]
         pairs = [
-            (link, pair) for link in own for pair in zip(link.upstream.tolist(), link.downstream.tolist(), strict=True)
+            (link, pair)
+            for link in delayed
+            for pair in zip(link.upstream.tolist(), link.downstream.tolist(), strict=True)
         ]
         return {pair: link.delay for link, pair in pairs}
 
     def _spread(self, values: Iterable[Any], dtype: Any = INDEX) -> Any:
-        """A value per block as one per node."""
-        found = np.empty(self.size, dtype)
+        """Return an array over nodes in which all nodes of a block have the value of that block."""
+        column = np.empty(self.size, dtype)
         for block, value in zip(self.blocks, values, strict=True):
-            found[block.nodes] = value
-        return found
+            column[block.nodes] = value
+        return column
 
     @cached_property
-    def lists(self) -> Lists:
-        """One per pool, one per node for every kind of link, one for each node asked alone, and an empty one."""
+    def lists(self) -> IndexLists:
+        """The lists of candidates: one per pool; one per node for each kind of link; one for each node by itself if
+        some process asks a single node; and an empty one.
+        """
         sizes, members = [np.array([pool.size for pool in self.pools.values()], np.int64)], [*self.pools.values()]
         for kind in self._first_list:
             if kind:
@@ -286,34 +307,42 @@ class Topology:
                 sizes.append(np.ones(self.size, np.int64))
                 members.append(np.arange(self.size, dtype=INDEX))
         begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([*sizes, np.zeros(1, np.int64)]))])
-        return Lists(begin, np.concatenate([np.empty(0, INDEX), *members]))
+        return IndexLists(begin, np.concatenate([np.empty(0, INDEX), *members]))
 
     @cached_property
     def _first_list(self) -> dict[str, int]:
-        """The number of the first list of every kind of link; "" for those of nodes that are asked alone."""
-        asking = {LINKS[p] for block in self.blocks for name, p in ASKING.items() if p and block.about.get(name)}
-        kinds = [*dict.fromkeys(link.kind for link in self.links if link.kind in asking), *([""] if self.each else [])]
-        return {kind: len(self.pools) + self.size * at for at, kind in enumerate(kinds)}
+        """The number of the first list of every kind of link; "" stands for lists of a single node."""
+        asking = {
+            LINK_KINDS[p] for block in self.blocks for name, p in PURPOSE_OF.items() if p and block.about.get(name)
+        }
+        node_kinds = [
+            *dict.fromkeys(link.kind for link in self.links if link.kind in asking),
+            *([""] if self.process_columns else []),
+        ]
+        return {kind: len(self.pools) + self.size * at for at, kind in enumerate(node_kinds)}
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:
-        """The shapes of all clocks."""
-        own = dict.fromkeys(block.about[name] for block in self.blocks for name in ASKING if block.about.get(name))
-        return tuple(own | dict.fromkeys(law for some in self.each for law in some.laws))
+        """The different laws that clocks draw from."""
+        of_blocks = dict.fromkeys(
+            block.about[name] for block in self.blocks for name in PURPOSE_OF if block.about.get(name)
+        )
+        return tuple(of_blocks | dict.fromkeys(law for columns in self.process_columns for law in columns.laws))
 
     @cached_property
     def _columns(self) -> tuple[Processes, Clocks]:
+        """The processes of all nodes, in order, and the clocks that these wake by."""
         number = {law: g for g, law in enumerate(self.laws)}
-        parts = [made for block in self.blocks if (made := self._alike(block, number)) is not None]
-        parts += [self._unlike(some, order, number) for order, some in enumerate(self.each)]
+        parts = [columns for block in self.blocks if (columns := self._of_block(block, number)) is not None]
+        parts += [self._of_columns(processes, order, number) for order, processes in enumerate(self.process_columns)]
         shift = np.cumsum([0, *(clocks.law.size for _, clocks in parts)]).tolist()
-        for (one, _), before in zip(parts, shift, strict=False):
-            one.clock[:] += before
-        of_processes, of_clocks = (list(zip(*some, strict=True)) for some in zip(*parts, strict=True))
-        del parts, one  # so that every column is there twice for a moment only
+        for (part, _), before in zip(parts, shift, strict=False):
+            part.clock[:] += before
+        of_processes, of_clocks = (list(zip(*tables, strict=True)) for tables in zip(*parts, strict=True))
+        del parts, part  # so that every column is in memory twice for a moment only
         processes = Processes._make(np.concatenate(of_processes.pop(0)) for _ in Processes._fields)
         clocks = Clocks._make(np.concatenate(of_clocks.pop(0)) for _ in Clocks._fields)
-        # Mostly they are in order already, and so are long runs of them where they are not.
+        # Processes are mostly in order already; where they are not, long runs of them are, which a stable sort uses.
         place = processes.node.astype(np.int64)
         place[processes.purpose != UPDATES] += self.size
         place *= len(PURPOSES)
@@ -323,16 +352,19 @@ class Topology:
             processes = Processes._make(column[order] for column in processes)
         return processes, clocks
 
-    def _alike(self, block: Block, number: Mapping[Law, int]) -> tuple[Processes, Clocks] | None:
-        """All processes of a block, node by node; None where its nodes have none."""
-        own = {name: purpose for name, purpose in ASKING.items() if block.about.get(name) is not None}
-        n, k = len(block.names), len(own)
-        if not own:
+    def _of_block(self, block: Block, number: Mapping[Law, int]) -> tuple[Processes, Clocks] | None:
+        """Return the processes of a block and their clocks, node by node; None if its nodes have no process.
+
+        `number` is the index of every law in `laws`.
+        """
+        purpose_of = {name: purpose for name, purpose in PURPOSE_OF.items() if block.about.get(name) is not None}
+        n, k = len(block.names), len(purpose_of)
+        if not purpose_of:
             return None
-        purposes, laws = np.array([*own.values()], np.int8), [block.about[name] for name in own]
+        purposes, laws = np.array([*purpose_of.values()], np.int8), [block.about[name] for name in purpose_of]
         candidates, ask = np.empty((2, n, k), INDEX)
-        for at, purpose in enumerate(own.values()):
-            candidates[:, at], ask[:, at] = self._asked(block, purpose)
+        for at, purpose in enumerate(purpose_of.values()):
+            candidates[:, at], ask[:, at] = self._candidates_of(block, purpose)
         polls = purposes == POLLS
         recent, two_way = polls & (block.about.get("select") == "recent"), polls & bool(block.about.get("two_way"))
         each = Processes(
@@ -340,73 +372,78 @@ class Topology:
             (np.arange(n, dtype=INDEX)[:, None] + n * np.arange(k, dtype=INDEX)).ravel(), candidates.ravel(),
             ask.ravel(), np.tile(recent, n), np.tile(two_way, n), np.zeros(n * k, INDEX), np.ones(n * k, INDEX),
         )  # fmt: skip
-        kinds = np.array([number[law] for law in laws], INDEX)
+        node_kinds = np.array([number[law] for law in laws], INDEX)
         return each, Clocks(
-            np.repeat(kinds, n), np.repeat([law.rate for law in laws], n), np.repeat(purposes, n),
+            np.repeat(node_kinds, n), np.repeat([law.rate for law in laws], n), np.repeat(purposes, n),
             np.tile(name_words(block.names), k), np.full(n * k, -1, INDEX),
         )  # fmt: skip
 
-    def _asked(self, block: Block, purpose: int) -> tuple[Ints | int, Ints | int]:
-        """The number of the list that a process of each node of a block asks, and how many of it."""
+    def _candidates_of(self, block: Block, purpose: int) -> tuple[Ints | int, Ints | int]:
+        """Return the number of the list that the process of each node in a block asks, and how many of its members."""
         about, candidates = block.about, cast("Ints | int", self.lists.begin.size - 2)
         if purpose == UPDATES:
             return candidates, 0
         if purpose != DOWNLOADS and about.get("pool"):
             candidates = list(self.pools).index(about["pool"])
-        elif LINKS[purpose] in self._first_list:
-            candidates = self._first_list[LINKS[purpose]] + block.nodes
-        there = self.lists.begin[candidates + 1] - self.lists.begin[candidates]
+        elif LINK_KINDS[purpose] in self._first_list:
+            candidates = self._first_list[LINK_KINDS[purpose]] + block.nodes
+        sizes = self.lists.begin[candidates + 1] - self.lists.begin[candidates]
         if purpose == POLLS:
             return candidates, about.get("peers", 1)
         wanted = about.get("ask")
-        return candidates, there if wanted is None else np.minimum(wanted, there)
+        return candidates, sizes if wanted is None else np.minimum(wanted, sizes)
 
-    def _unlike(self, some: Each, order: int, number: Mapping[Law, int]) -> tuple[Processes, Clocks]:
-        n, m = some.node.size, some.law.size
-        clock = np.arange(n, dtype=INDEX) if some.clock is None else some.clock.astype(INDEX)
+    def _of_columns(self, columns: ProcessColumns, order: int, number: Mapping[Law, int]) -> tuple[Processes, Clocks]:
+        """Return processes that are no attribute of a block, entry `order` of `process_columns`, and their clocks."""
+        n, m = columns.node.size, columns.law.size
+        clock = np.arange(n, dtype=INDEX) if columns.clock is None else columns.clock.astype(INDEX)
         empty = np.full(n, self.lists.begin.size - 2, INDEX)
-        candidates = empty if some.asked is None else (some.asked + self._first_list[""]).astype(INDEX)
-        turn = np.zeros(n, INDEX) if some.turn is None else some.turn.astype(INDEX)
+        candidates = empty if columns.asked is None else (columns.asked + self._first_list[""]).astype(INDEX)
+        turn = np.zeros(n, INDEX) if columns.turn is None else columns.turn.astype(INDEX)
         never = np.zeros(n, np.bool_)
         each = Processes(
-            some.node.astype(INDEX), np.full(n, some.purpose, np.int8), clock, candidates,
-            np.full(n, int(some.asked is not None), INDEX), never, never, turn, np.full(n, some.turns, INDEX),
+            columns.node.astype(INDEX), np.full(n, columns.purpose, np.int8), clock, candidates,
+            np.full(n, int(columns.asked is not None), INDEX), never, never, turn, np.full(n, columns.turns, INDEX),
         )  # fmt: skip
-        shape = np.array([number[law] for law in some.laws], INDEX)
-        schedule = np.full(m, -1 if some.schedule is None else order, INDEX)
-        law = shape[some.law] if some.laws else np.zeros(m, INDEX)
-        return each, Clocks(law, some.rate, np.full(m, some.purpose, np.int8), some.word, schedule)
+        shape = np.array([number[law] for law in columns.laws], INDEX)
+        schedule = np.full(m, -1 if columns.schedule is None else order, INDEX)
+        law = shape[columns.law] if columns.laws else np.zeros(m, INDEX)
+        return each, Clocks(law, columns.rate, np.full(m, columns.purpose, np.int8), columns.word, schedule)
 
     @property
     def processes(self) -> Processes:
+        """The processes of all nodes: updates first, then all others in the order of nodes."""
         return self._columns[0]
 
     @property
     def clocks(self) -> Clocks:
+        """The clocks that processes wake by."""
         return self._columns[1]
 
-    def kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:
-        """Group, role and attributes of nodes that are alike, and how many these are."""
+    def node_kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:
+        """Yield the group, role and attributes of nodes that are alike, and the number of these nodes."""
         changing = dict[int, Law]()
-        for each in self.each:
-            # What replicas do per source has no place at a node.
-            for node, law, rate in zip(each.node, each.law, each.rate, strict=True) if each.purpose == UPDATES else ():
+        for columns in self.process_columns:
+            # Only updates belong to one node; downloads from each source of an aggregate fit no attribute of a replica.
+            for node, law, rate in (
+                zip(columns.node, columns.law, columns.rate, strict=True) if columns.purpose == UPDATES else ()
+            ):
                 if rate:
-                    changing[int(node)] = at_rate(each.laws[law], float(rate))
+                    changing[int(node)] = at_rate(columns.laws[law], float(rate))
         for block in self.blocks:
-            own = Counter(changing.get(i) for i in block.nodes.tolist()) if changing else {None: len(block.names)}
-            for changes, count in own.items():
+            counts = Counter(changing.get(i) for i in block.nodes.tolist()) if changing else {None: len(block.names)}
+            for changes, count in counts.items():
                 more = {} if changes is None else {"updates": changes}
                 yield block.group, ROLES[block.role], {**block.about, **more}, count
 
     @property
-    def scheduled(self) -> bool:
+    def has_schedule(self) -> bool:
         """Whether some processes share a schedule."""
-        return any(some.schedule is not None for some in self.each)
+        return any(columns.schedule is not None for columns in self.process_columns)
 
     @cached_property
     def graph(self) -> Any:
-        """The networkx.DiGraph, whose edges point the way the data flows."""
+        """The network as a networkx.DiGraph, whose edges point the way the data flows."""
         import networkx as nx
 
         names = self.names
@@ -416,11 +453,13 @@ class Topology:
         for block in self.blocks:
             graph.add_nodes_from(block.names, role=ROLES[block.role], group=block.group, **block.about)
         nx.set_node_attributes(graph, self.about.get("positions", {}), "position")
-        for each in self.each:
-            # What replicas do per source has no place at a node.
-            for node, law, rate in zip(each.node, each.law, each.rate, strict=True) if each.purpose == UPDATES else ():
+        for columns in self.process_columns:
+            # Only updates belong to one node; downloads from each source of an aggregate fit no attribute of a replica.
+            for node, law, rate in (
+                zip(columns.node, columns.law, columns.rate, strict=True) if columns.purpose == UPDATES else ()
+            ):
                 if rate:
-                    graph.nodes[names[node]]["updates"] = at_rate(each.laws[law], float(rate))
+                    graph.nodes[names[node]]["updates"] = at_rate(columns.laws[law], float(rate))
         for link in self.links:
             about = {"kind": link.kind} if link.delay is None else {"kind": link.kind, "delay": link.delay}
             ends = zip(link.upstream.tolist(), link.downstream.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""The rates that a policy gives to many sources, by its name and by what lies between the downloads of a source.
+"""The rates that a policy gives to many sources, by its name and by the intervals between downloads of a source.
 
 Best rates are those of Crawl eq. 6 and of Sync 5.3 at constant intervals, of Staleness eq. 66
 for changes that are not Poisson; at exponential ones Crawl's Algorithm 2; under a purely
@@ -15,7 +15,14 @@ import numpy as np
 from replnet.laws.families import Exponential
 from replnet.laws.law import Floats, Ints, Law
 from replnet.laws.text import at_rate
-from replnet.papers.crawl import POLICIES, Pages, optimal_discrete, optimal_fixed, optimal_random, optimal_slotted
+from replnet.papers.crawl import (
+    POLICIES,
+    Pages,
+    optimal_fixed_rates,
+    optimal_random_rates,
+    optimal_shares,
+    optimal_slot_shares,
+)
 from replnet.papers.orders import ORDERS
 from replnet.papers.staleness import Kind, allocate, square_root_rates
 from replnet.papers.sync import optimal
@@ -33,38 +40,42 @@ NAMES = {
 def rates_by(
     policy: str, shapes: Sequence[tuple[Law, Ints]], rates: Floats, weights: Floats, budget: float, between: Between
 ) -> Floats:
-    """Downloads of every source per unit of time; `shapes` are those of their updates, with who has them."""
+    """Return the download rate of every source under a policy.
+
+    `shapes` are the laws of updates, each with the sources that have it; `between` is the kind of intervals between
+    downloads of a source.
+    """
     pages, poisson = Pages(weights, rates), all(isinstance(shape, Exponential) for shape, _ in shapes)
     match policy, between:
         case "algorithm1", _:
-            return optimal_discrete(Pages(weights, -np.expm1(-rates / budget))).rates * budget
+            return optimal_shares(Pages(weights, -np.expm1(-rates / budget))).rates * budget
         case "missing_updates", _:
             return square_root_rates(weights * rates, budget)
         case "freshness", "constant":
             if poisson:
-                return optimal_fixed(pages, budget).rates
-            return least(shapes, rates, weights, budget, "1", "source")
+                return optimal_fixed_rates(pages, budget).rates
+            return least_penalty_rates(shapes, rates, weights, budget, "1", "source")
         case "freshness", "exponential":
-            return optimal_random(pages, budget).rates
+            return optimal_random_rates(pages, budget).rates
         case "freshness", "purely random":
-            return optimal_slotted(Pages(weights, rates / budget)).rates * budget
+            return optimal_slot_shares(Pages(weights, rates / budget)).rates * budget
         case "freshness", "random":
             return optimal(rates, budget / rates.size, ORDERS[between])
         case "age", "constant" if not poisson or np.ptp(weights):
-            return least(shapes, rates, weights, budget, "x", "source")
+            return least_penalty_rates(shapes, rates, weights, budget, "x", "source")
         case "age", _:
             order = ORDERS[{"constant": "fixed", "exponential": "purely random"}.get(between, between)]
             return optimal(rates, budget / rates.size, order, "age")
     return POLICIES[NAMES[policy]](pages, budget)
 
 
-def least(
+def least_penalty_rates(
     shapes: Sequence[tuple[Law, Ints]], rates: Floats, weights: Floats, budget: float, by: str, kind: Kind
 ) -> Floats:
-    """Those with the least source or update penalty at constant intervals (Staleness eq. 66)."""
-    shape_of = {i: shape for shape, own in shapes for i in own.tolist()}
-    found, moving = np.zeros(rates.size), np.flatnonzero(rates)
+    """Return the rates with the least source or update penalty at constant intervals (Staleness eq. 66)."""
+    shape_of = {i: shape for shape, sources in shapes for i in sources.tolist()}
+    result, moving = np.zeros(rates.size), np.flatnonzero(rates)
     laws = [at_rate(shape_of[i], rate) for i, rate in zip(moving.tolist(), rates[moving].tolist(), strict=True)]
     if laws:
-        found[moving] = allocate(laws, weights[moving].tolist(), budget, by, kind).rates
-    return found
+        result[moving] = allocate(laws, weights[moving].tolist(), budget, by, kind).rates
+    return result

@@ -1,7 +1,7 @@
 """A budget of downloads shared among sources: one condition, and one solver, for all papers.
 
-Source i is downloaded p_i times per unit of time, sum p_i = R. What one download more
-is worth falls with p_i, so in the best allocation it is the same for all that are
+Source i is downloaded p_i times per unit of time, sum p_i = R. The worth of one more
+download falls with p_i, so in the best allocation it is the same for all sources that are
 downloaded, the price m, and no larger for the others (Lagrange). Under an order of
 refreshes with the gains K and J of `orders`, and r = d / p the changes of a source of
 rate d between two of its downloads, that is
@@ -9,8 +9,8 @@ rate d between two of its downloads, that is
     freshness    sum u h(r)        (u / d) K(r) = m        0 where u / d <= m                   (1)
     age          sum v a(r) / p    (v / d^2) J(r) = m      never 0 where d > 0                  (2)
 
-(1) in the fixed order is Crawl eq. 6 and Sync 5.3, for which both say "numerically solved".
-A source that stands for w alike, each synchronised f times, has d = w lambda, p = w f, u = w
+(1) in the fixed order is Crawl eq. 6 and Sync 5.3, for which both papers say "numerically solved".
+A source that stands for w equal ones, each synchronised f times, has d = w lambda, p = w f, u = w
 and v = w^2.
 
 Close to m = u / d the rate of (1) vanishes in the fixed order as slowly as 1 / log(1 / (1 - m d / u)), so
@@ -39,17 +39,17 @@ from replnet.papers.orders import FIXED, Order
 
 Goal = Literal["freshness", "age"]
 
-CLOSED, SPENT = 4e-16, 1e-15  # relative width of a bracket that is closed; a budget that is met
-GRID = np.linspace(-345.0, 345.0, 6901)  # of log r
-PANEL = 25  # of its steps
-RESOLVED = 1e-13  # of log r
+CLOSED, SPENT = 4e-16, 1e-15  # relative width of a bracket that is closed; relative error of a budget that is spent
+GRID = np.linspace(-345.0, 345.0, 6901)  # values of log r
+PANEL = 25  # steps of the grid to a panel
+RESOLVED = 1e-13  # error of log r
 POLISH = 8  # steps from the grid, each of which gains two digits
-LARGEST_POWER = 700.0  # of e
-FARTHEST = 1e160  # t that no budget needs
+LARGEST_POWER = 700.0  # exponent of e that is still a float
+FARTHEST = 1e160  # a t that no budget needs
 
 
 class Allocation(NamedTuple):
-    """A download rate per source, and what one download more per unit of time would be worth.
+    """A download rate per source, and the worth of one more download per unit of time (`price`).
 
     Rates add up to the budget, except where no source gains from being downloaded: then all are 0.
     """
@@ -61,11 +61,11 @@ class Allocation(NamedTuple):
 def spend(
     budget: float, rates_at: Callable[[float], Floats], start: float = 0.0, farthest: float = FARTHEST
 ) -> tuple[Floats, float]:
-    """The rates that add up to `budget`, of rates that grow with t, and their t.
+    """Return the rates that add up to `budget`, and their t, where `rates_at` gives rates that grow with t.
 
-    Two t that no float separates may differ in their rates, by sources that are about to be given up. Rates between
-    theirs are then as good: what differs is worth the price to the last digit. What no rates up to the farthest t
-    spend is worth nothing, and shared in proportion.
+    Two neighbouring floats t may differ in their rates, by sources that are about to be given up. Rates between theirs
+    are then as good: what differs is worth the price to the last digit. A budget that no rates up to the farthest t
+    spend is shared in proportion to these rates.
     """
 
     def over(t: float) -> float:
@@ -82,14 +82,17 @@ def spend(
 
 
 def best_rates(order: Order, goal: Goal, worth: Floats, changes: Floats, budget: float) -> Allocation:
-    """The rates of (1) or (2), u or v being the `worth`; within 1e-12 of the largest freshness."""
+    """Return the rates with the largest summed freshness, by (1), or the least age, by (2), that spend a budget.
+
+    `worth` is u or v of every source, `changes` their change rates. Right to 1e-12 of the largest freshness.
+    """
     rates = np.zeros(changes.size)
     gaining = np.flatnonzero((worth > 0) & (changes > 0))
     if gaining.size == 0:
         return Allocation(rates, 0.0)
     u, d, log_ratio = worth[gaining], changes[gaining], inverse_gain(order, goal)
     rarely = float(d.sum()) / budget
-    start = -float(level(order, goal, np.log(rarely)))  # where all are alike
+    start = -float(log_gain(order, goal, np.log(rarely)))  # the solution for equal sources
     if goal == "age":
         share = np.log(u) - 2 * np.log(d)
         rates[gaining], t = spend(budget, lambda t: d * np.exp(-log_ratio(-t - share)), start - float(share.mean()))
@@ -100,55 +103,57 @@ def best_rates(order: Order, goal: Goal, worth: Floats, changes: Floats, budget:
     def rates_at(t: float) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             y = np.log1p(behind) - t - np.log1p(-behind * np.exp(min(-t, LARGEST_POWER)))
-        found, fed = np.zeros(d.size), np.flatnonzero(np.isfinite(y))
-        found[fed] = d[fed] * np.exp(-log_ratio(y[fed]))
-        return found
+        result, downloaded = np.zeros(d.size), np.flatnonzero(np.isfinite(y))
+        result[downloaded] = d[downloaded] * np.exp(-log_ratio(y[downloaded]))
+        return result
 
     rates[gaining], t = spend(budget, rates_at, max(start, -rarely))
     return Allocation(rates, top / (1 + math.exp(min(t, LARGEST_POWER))))
 
 
 def at_price(order: Order, goal: Goal, worth: Floats, changes: Floats, price: float) -> Floats:
-    """The rates of (1) or (2) at a price, of sources that change."""
+    """Return the rates at which one more download is worth `price`, by (1) or (2), of sources that change."""
     if goal == "age":
         return changes * np.exp(-inverse_gain(order, goal)(np.log(price * changes) + np.log(changes / worth)))
     gain = price * changes / worth
-    rates, fed = np.zeros(changes.size), gain < 1
-    rates[fed] = changes[fed] * np.exp(-inverse_gain(order, goal)(np.log(gain[fed]) - np.log1p(-gain[fed])))
+    rates, downloaded = np.zeros(changes.size), gain < 1
+    rates[downloaded] = changes[downloaded] * np.exp(
+        -inverse_gain(order, goal)(np.log(gain[downloaded]) - np.log1p(-gain[downloaded]))
+    )
     return rates
 
 
-def level(order: Order, goal: Goal, log_r: Floats) -> Floats:
-    """log(K / (1 - K)), or log J."""
+def log_gain(order: Order, goal: Goal, log_r: Floats) -> Floats:
+    """Return the worth of one more download as log(K / (1 - K)) for freshness, log J for age, by the log of r."""
     r = np.exp(log_r)
     with np.errstate(divide="ignore", under="ignore"):
         if goal == "age":
             return np.asarray(np.log(order.age_gain(r)))
         # Of the fixed order 1 - K = (1 + r) exp(-r) is soon too small for a float.
-        kept = np.log1p(r) - r if order is FIXED else np.log(order.freshness_kept(r))
-        return np.asarray(np.log(order.freshness_gain(r)) - kept)
+        log_rest = np.log1p(r) - r if order is FIXED else np.log(order.freshness_gain_rest(r))
+        return np.asarray(np.log(order.freshness_gain(r)) - log_rest)
 
 
 @lru_cache(maxsize=64)
 def inverse_gain(order: Order, goal: Goal) -> Callable[[Floats], Floats]:
-    """log r by the `level` that is asked for."""
-    whole = level(order, goal, GRID)
-    grid, known = GRID[np.isfinite(whole)], whole[np.isfinite(whole)]
-    slope = np.gradient(known, grid)
-    edges, at_edges = known[::PANEL], grid[::PANEL]
+    """Return the inverse of `log_gain`, a function from its values to log r."""
+    gains = log_gain(order, goal, GRID)
+    grid, log_gains = GRID[np.isfinite(gains)], gains[np.isfinite(gains)]
+    slope = np.gradient(log_gains, grid)
+    edges, at_edges = log_gains[::PANEL], grid[::PANEL]
 
-    def bent(y: Floats) -> Floats:
-        """log r beyond the straight lines between the edges, as small numbers keep more digits."""
-        found = np.interp(y, known, grid)
+    def deviation(y: Floats) -> Floats:
+        """Return log r beyond the straight lines between the edges, as small numbers keep more digits."""
+        log_r = np.interp(y, log_gains, grid)
         for _ in range(POLISH):
-            found = found - (level(order, goal, found) - y) / np.interp(y, known, slope)
-        return np.asarray(found - np.interp(y, edges, at_edges))
+            log_r = log_r - (log_gain(order, goal, log_r) - y) / np.interp(y, log_gains, slope)
+        return np.asarray(log_r - np.interp(y, edges, at_edges))
 
-    curve, last = fit(bent, edges, tolerance=RESOLVED), float(edges[-1])
+    curve, last = fit(deviation, edges, tolerance=RESOLVED), float(edges[-1])
 
     def log_ratio(y: Floats) -> Floats:
-        known = np.minimum(y, last)
+        covered = np.minimum(y, last)
         # Where 1 - K vanishes in floats it does so exponentially.
-        return np.asarray(np.interp(known, edges, at_edges) + curve(known) + np.log(np.maximum(y / last, 1.0)))
+        return np.asarray(np.interp(covered, edges, at_edges) + curve(covered) + np.log(np.maximum(y / last, 1.0)))
 
     return log_ratio

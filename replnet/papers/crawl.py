@@ -1,7 +1,7 @@
-"""Which pages a crawler should refresh, and how often (Crawl).
+"""The pages that a crawler should refresh, and how often (Crawl).
 
 Page i changes as a Poisson process of rate d and is worth u. Refreshed at rate p
-it is fresh for a share of the time that depends on what lies between refreshes:
+it is fresh for a share of the time that depends on the intervals between refreshes:
 
     exponential intervals    p / (p + d)                                   Crawl eq. 5 (1)
     fixed intervals          (1 - exp(-r)) / r,  r = d / p                 Crawl eq. 6 (2)
@@ -56,12 +56,12 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages.prediction import Basis, Prediction
-from replnet.laws.fields import Count, Given, Sourced, dealt, listed, misfits
+from replnet.laws.fields import Count, PerSource, PerSourceField, size_errors, source_weights, values_per_source
 from replnet.laws.law import Floats, Ints
 from replnet.papers.budget import Allocation, best_rates
 from replnet.papers.formula import NotNegative, Positive, Values, formula
 from replnet.papers.orders import FIXED, PURELY_RANDOM
-from replnet.text.errors import LARGEST, SMALLEST, FieldError, FieldsError, positive
+from replnet.text.errors import LARGEST, SMALLEST, FieldError, FieldsError, field_name, positive
 
 # A page that is unchanged with less than this chance in a slot is, in floats, one that always changes.
 UNCHANGED = 2.0**-60
@@ -70,7 +70,7 @@ UNCHANGED = 2.0**-60
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pages:
-    """What every page is worth, and how often it changes."""
+    """Pages, by how much each is worth and how often it changes."""
 
     utilities: Floats
     changes: Floats  # per unit of time, or the probability in a slot
@@ -83,15 +83,19 @@ class Pages:
 
     @property
     def size(self) -> int:
+        """The number of pages."""
         return self.utilities.size
 
     def mean(self, fresh: Floats) -> float:
-        """By utility."""
+        """Return the mean of the pages' freshness, weighted by utility."""
         return float(self.utilities @ fresh) / float(self.utilities.sum())
 
 
 def numbers(field: str, values: npt.ArrayLike, size: int | None = None) -> Floats:
-    """`values` as an array of numbers that are 0 or positive; `size` of them if that is given."""
+    """Return `values` as an array of numbers that are 0 or positive; `size` of them, if that is given.
+
+    Raises FieldError, which names `field`.
+    """
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iuf" or array.size == 0:
         raise FieldError(field, "not a plain list of numbers", "one number per page, such as [1, 0.5]")
@@ -101,44 +105,53 @@ def numbers(field: str, values: npt.ArrayLike, size: int | None = None) -> Float
     bad = np.flatnonzero(~((array == 0) | ((array >= SMALLEST) & (array <= LARGEST))))
     if bad.size:
         right = f"0, or a number from {SMALLEST:g} to {LARGEST:g}"
-        raise FieldError(f"{field}[{bad[0]}]", f"{array[bad[0]]:g} is out of range", right)
+        raise FieldError(field_name((field, int(bad[0]))), f"{array[bad[0]]:g} is out of range", right)
     return array
 
 
-# ---- What rates are worth
+# ---- The freshness at given rates
 
 
 def random_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
-    """Weighted freshness at Poisson refreshes of these rates, eq. 5."""
+    """Return the weighted freshness at Poisson refreshes of these rates, eq. 5."""
     return pages.mean(np.asarray(PURELY_RANDOM.freshness(pages.changes, numbers("rates", rates, pages.size))))
 
 
 def fixed_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
-    """Weighted freshness if every page is refreshed at fixed intervals, eq. 6."""
+    """Return the weighted freshness if every page is refreshed at fixed intervals, eq. 6."""
     return pages.mean(np.asarray(FIXED.freshness(pages.changes, numbers("rates", rates, pages.size))))
 
 
 def slotted_freshness(pages: Pages, shares: npt.ArrayLike) -> float:
-    """Weighted freshness if one page a slot is drawn with these shares, eq. 3; changes are probabilities."""
+    """Return the weighted freshness if one page a slot is drawn with these shares, eq. 3.
+
+    Changes are probabilities of a change in a slot.
+    """
     p, d = numbers("rates", shares, pages.size), pages.changes
     return pages.mean(np.divide(p, p + d - p * d, out=np.ones_like(d), where=d > 0))
 
 
 def order_freshness(pages: Pages, order: npt.ArrayLike, slot: float) -> float:
-    """Weighted freshness if the pages in `order` are refreshed one per `slot`, round and round, (6). Exact."""
+    """Return the weighted freshness if the pages in `order` are refreshed one per `slot`, round and round, (6).
+
+    Exact.
+    """
     turns, slot = np.asarray(order), positive("slot", slot)
     if turns.ndim != 1 or turns.dtype.kind not in "iu" or turns.size == 0:
         raise FieldError("order", "not a plain list of pages", "numbers of pages, such as [0, 1, 0, 2]")
     if turns.min() < 0 or turns.max() >= pages.size:
         raise FieldError("order", f"names pages {turns.min()} to {turns.max()}", f"pages from 0 to {pages.size - 1}")
     owner, slots, count = intervals_of(turns.astype(np.int64, copy=False))
-    fresh = FIXED.freshness(pages.changes[owner], 1 / (slots * slot)) * slots * count / turns.size
+    freshness = FIXED.freshness(pages.changes[owner], 1 / (slots * slot)) * slots * count / turns.size
     never = np.bincount(turns, minlength=pages.size) == 0
-    return pages.mean(np.where(never, pages.changes == 0, np.bincount(owner, fresh, pages.size)))
+    return pages.mean(np.where(never, pages.changes == 0, np.bincount(owner, freshness, pages.size)))
 
 
 def intervals_of(order: Ints) -> tuple[Ints, Ints, Ints]:
-    """The intervals between the turns of pages that go round and round: whose, how many slots, how often."""
+    """Return the distinct intervals between refreshes of pages that go round and round in this order.
+
+    Three arrays: the page, the slots from one turn of it to the next, and how often that comes in a round.
+    """
     turns = np.argsort(order, kind="stable")
     owner = order[turns]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
@@ -146,48 +159,52 @@ def intervals_of(order: Ints) -> tuple[Ints, Ints, Ints]:
     slots = np.empty(turns.size, np.int64)
     slots[1:] = np.diff(turns)
     slots[first] = turns[first] - turns[last] + turns.size
-    unlike, count = np.unique(owner * (turns.size + 1) + slots, return_counts=True)
-    owner, slots = np.divmod(unlike, turns.size + 1)
+    keys, count = np.unique(owner * (turns.size + 1) + slots, return_counts=True)
+    owner, slots = np.divmod(keys, turns.size + 1)
     return owner, slots, count
 
 
 # ---- The best rates
 
 
-def optimal_random(pages: Pages, budget: float) -> Allocation:
-    """The rates with the largest `random_freshness` for a total rate of `budget` (Algorithm 2, eq. 11).
+def optimal_random_rates(pages: Pages, budget: float) -> Allocation:
+    """Return the rates with the largest `random_freshness` for a total rate of `budget` (Algorithm 2, eq. 11).
 
     In O(n log n). Exact: (4) up to rounding.
     """
-    return _poured(pages.utilities, pages.changes, None, positive("budget", budget))
+    return _pour(pages.utilities, pages.changes, None, positive("budget", budget))
 
 
-def optimal_discrete(pages: Pages) -> Allocation:
-    """The shares, which add up to 1, with the largest mean of (3) by utility (Algorithm 1). Exact."""
+def optimal_shares(pages: Pages) -> Allocation:
+    """Return the shares, which add up to 1, with the largest mean of (3) by utility (Algorithm 1). Exact."""
     above = np.flatnonzero(pages.changes > 1)
     if above.size:
         wrong = f"{pages.changes[above[0]]:g} is above 1"
-        raise FieldError(f"changes[{above[0]}]", wrong, "the probability of a change in a slot")
-    return _poured(pages.utilities, pages.changes, 1 - pages.changes, 1.0)
+        raise FieldError(field_name(("changes", int(above[0]))), wrong, "the probability of a change in a slot")
+    return _pour(pages.utilities, pages.changes, 1 - pages.changes, 1.0)
 
 
-def optimal_slotted(pages: Pages) -> Allocation:
-    """The shares, which add up to 1, with the largest mean of (5) by utility (Remark 4). Exact.
+def optimal_slot_shares(pages: Pages) -> Allocation:
+    """Return the shares, which add up to 1, with the largest mean of (5) by utility (Remark 4). Exact.
 
-    The threshold is on u / d still, as both are multiplied by the same.
+    The threshold is on u / d still, as both are multiplied by the same factor.
     """
     d, q = pages.changes, -np.expm1(-pages.changes)
     share = np.divide(q, d, out=np.ones_like(d), where=d > 0)
-    return _poured(pages.utilities * share, q, np.exp(-d), 1.0)
+    return _pour(pages.utilities * share, q, np.exp(-d), 1.0)
 
 
-def optimal_fixed(pages: Pages, budget: float) -> Allocation:
-    """The rates with the largest `fixed_freshness` for a total rate of `budget`, by (1) of `budget`."""
+def optimal_fixed_rates(pages: Pages, budget: float) -> Allocation:
+    """Return the rates with the largest `fixed_freshness` for a total rate of `budget`, by (1) of `budget`."""
     return best_rates(FIXED, "freshness", pages.utilities, pages.changes, positive("budget", budget))
 
 
-def _poured(u: Floats, d: Floats, unchanged: Floats | None, budget: float) -> Allocation:
-    """(4); areas are divided by `unchanged`."""
+def _pour(u: Floats, d: Floats, unchanged: Floats | None, budget: float) -> Allocation:
+    """Return the rates (4) with the largest weighted freshness at random refreshes, by the level of water in vessels.
+
+    Utilities u and change rates d give floors and areas; areas are divided by `unchanged`, the chances of no change in
+    a slot.
+    """
     rates = np.zeros(u.size)
     gaining = np.flatnonzero((u > 0) & (d > 0))
     if gaining.size == 0:
@@ -209,7 +226,7 @@ def _poured(u: Floats, d: Floats, unchanged: Floats | None, budget: float) -> Al
 
 
 def _level(floor: Floats, area: Floats, amount: float) -> float:
-    """Where `amount` of water stands in vessels of these floors and areas."""
+    """Return the level at which `amount` of water stands in vessels of these floors and areas."""
     order = np.argsort(floor)
     floors, areas = floor[order], area[order]
     del order  # at ten million pages every array counts
@@ -226,17 +243,17 @@ def _level(floor: Floats, area: Floats, amount: float) -> float:
 
 
 def in_proportion(weights: Floats, budget: float) -> Floats:
-    """All alike where no weight counts."""
+    """Return rates in proportion to the weights that add up to the budget; equal rates if all weights are 0."""
     total, budget = float(weights.sum()), positive("budget", budget)
     return weights * (budget / total) if total > 0 else np.full(weights.size, budget / weights.size)
 
 
 POLICIES: dict[str, Callable[[Pages, float], Floats]] = {
-    "new algorithm": lambda pages, budget: optimal_random(pages, budget).rates,
-    "optimum": lambda pages, budget: optimal_fixed(pages, budget).rates,
-    # What would be best at fixed intervals if all pages were worth the same (Sync 5.3).
+    "new algorithm": lambda pages, budget: optimal_random_rates(pages, budget).rates,
+    "optimum": lambda pages, budget: optimal_fixed_rates(pages, budget).rates,
+    # The optimum at fixed intervals if all pages were worth the same (Sync 5.3).
     "change rate directed": lambda pages, budget: (
-        optimal_fixed(Pages(np.ones(pages.size), pages.changes), budget).rates
+        optimal_fixed_rates(Pages(np.ones(pages.size), pages.changes), budget).rates
     ),
     "utility proportional": lambda pages, budget: in_proportion(pages.utilities, budget),
     "change rate proportional": lambda pages, budget: in_proportion(pages.changes, budget),
@@ -254,33 +271,36 @@ SLOTS = Basis("exact", "Crawl eq. 3", "one page a slot, drawn with these shares"
 RANDOMISED, CAROUSEL = "new algorithm, randomised", "new algorithm, carousel"
 ALGORITHM_2 = Basis("exact", "Crawl eq. 11, Claim 2", POISSON)
 OPTIMA: dict[str, tuple[Callable[[Pages, float], Allocation], Basis]] = {
-    "exponential": (optimal_random, ALGORITHM_2),
-    "constant": (optimal_fixed, Basis("exact", "Crawl eq. 6, solved numerically", POISSON)),
-    "slots": (lambda pages, _: optimal_discrete(pages), Basis("exact", "Crawl Algorithm 1", SLOTS.assumes)),
+    "exponential": (optimal_random_rates, ALGORITHM_2),
+    "constant": (optimal_fixed_rates, Basis("exact", "Crawl eq. 6, solved numerically", POISSON)),
+    "slots": (lambda pages, _: optimal_shares(pages), Basis("exact", "Crawl Algorithm 1", SLOTS.assumes)),
 }
 OF_POLICIES = (*POLICIES, CAROUSEL, RANDOMISED)
 OF_SLOTS = ("algorithm 1", *POLICIES)
 OF_THRESHOLD = ("refreshed", "threshold", "never refreshed")
-MOST_SHOWN = 10  # pages that have a row of their own
-PAGES = tuple(f"page {i}" for i in range(1, MOST_SHOWN + 1))
+MOST_PAGES_SHOWN = 10  # pages that have a row of their own
+PAGES = tuple(f"page {i}" for i in range(1, MOST_PAGES_SHOWN + 1))
 
-Rates = Annotated[Sourced, "how often pages change: a list, or a law whose quantiles they are"]
-Weights = Annotated[Sourced, "what pages are worth: a list, or a law whose quantiles are dealt to them"]
+Rates = Annotated[PerSourceField, "how often pages change: a list, or a law whose quantiles they are"]
+Weights = Annotated[PerSourceField, "what pages are worth: a list, or a law whose quantiles are dealt to them"]
 Budget = Annotated[Positive, "refreshes per unit of time, all pages together"]
 Number = Annotated[Count | None, "how many pages; left out where rates or weights are a list"]
 Utilities = Annotated[tuple[NotNegative, ...], "what pages are worth"]
 Changes = Annotated[tuple[NotNegative, ...], "how often they change, or in a slot with which probability"]
 
 
-def _pages(sources: int | None, rates: Given, weights: Given, **_: object) -> Pages:
-    sizes = {name: len(one) for name, one in (("rates", rates), ("weights", weights)) if isinstance(one, tuple)}
-    faults = [*misfits(sources, sizes)]
+def _pages(sources: int | None, rates: PerSource, weights: PerSource, **_: object) -> Pages:
+    """Return the pages that these arguments of a formula describe; raises FieldsError if they do not fit."""
+    sizes = {
+        name: len(entries) for name, entries in (("rates", rates), ("weights", weights)) if isinstance(entries, tuple)
+    }
+    faults = [*size_errors(sources, sizes)]
     if isinstance(weights, tuple) and not any(weights):
         faults.append(("weights", "are all 0", "at least one source that counts"))
     if faults:
         raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
     count = sources or next(iter(sizes.values()))
-    return Pages(dealt(weights, count) * count, listed(rates, count))
+    return Pages(source_weights(weights, count) * count, values_per_source(rates, count))
 
 
 @formula("crawl-policies", AT_INTERVALS, groups=OF_POLICIES, metrics=("freshness", "share_of_optimum"), check=_pages)
@@ -290,16 +310,19 @@ def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, bu
     The new algorithm has its rates at exponential intervals, too, and in a carousel of one page at a time.
     """
     pages = _pages(sources, rates, weights)
-    given = {name: policy(pages, budget) for name, policy in POLICIES.items()}
-    found = {name: (fixed_freshness(pages, one), AT_INTERVALS) for name, one in given.items()}
-    found[CAROUSEL] = _in_a_carousel(pages, given["new algorithm"]), ROUND
-    found[RANDOMISED] = random_freshness(pages, given["new algorithm"]), AT_RANDOM
-    for name, (value, basis) in found.items():
+    rates_by_policy = {name: policy(pages, budget) for name, policy in POLICIES.items()}
+    results = {
+        name: (fixed_freshness(pages, policy_rates), AT_INTERVALS) for name, policy_rates in rates_by_policy.items()
+    }
+    results[CAROUSEL] = _carousel_freshness(pages, rates_by_policy["new algorithm"]), ROUND
+    results[RANDOMISED] = random_freshness(pages, rates_by_policy["new algorithm"]), AT_RANDOM
+    for name, (value, basis) in results.items():
         yield name, "freshness", Prediction.of(value, basis)
-        yield name, "share_of_optimum", Prediction.of(value / found["optimum"][0], basis)
+        yield name, "share_of_optimum", Prediction.of(value / results["optimum"][0], basis)
 
 
-def _chances(sources: int | None, rates: Given, weights: Given) -> Pages:
+def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages:
+    """Return the pages that these arguments describe, with changes that are probabilities in a slot."""
     pages = _pages(sources, rates, weights)
     if float(pages.changes.max()) > 1:
         wrong = f"{pages.changes.max():g} is above 1"
@@ -309,22 +332,23 @@ def _chances(sources: int | None, rates: Given, weights: Given) -> Pages:
 
 @formula("crawl-slots", SLOTS, groups=OF_SLOTS, metrics=("freshness", "share_of_optimum"), check=_chances)
 def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Values:
-    """What Problem 1 maximises (eq. 3), by policies whose shares of the slots are drawn, and its share of the largest.
+    """Weighted freshness in slots (eq. 3, Problem 1) by policies that draw the pages, and its share of the largest.
 
     It is the share of requests that find a fresh page (eq. 1), where weights are how often pages are asked for.
 
     rates: in which share of the slots a page changes, each by itself: a list, or a law whose quantiles they are
     """
     pages = _chances(sources, rates, weights)
-    shares = {"algorithm 1": optimal_discrete(pages).rates}
+    shares = {"algorithm 1": optimal_shares(pages).rates}
     shares |= {name: policy(pages, 1.0) for name, policy in POLICIES.items()}
-    found = {name: slotted_freshness(pages, one) for name, one in shares.items()}
-    for name, fresh in found.items():
+    results = {name: slotted_freshness(pages, policy_shares) for name, policy_shares in shares.items()}
+    for name, fresh in results.items():
         yield name, "freshness", fresh
-        yield name, "share_of_optimum", fresh / found["algorithm 1"]
+        yield name, "share_of_optimum", fresh / results["algorithm 1"]
 
 
-def _in_a_carousel(pages: Pages, rates: Floats) -> float:
+def _carousel_freshness(pages: Pages, rates: Floats) -> float:
+    """Return the weighted freshness at these rates in a carousel of one page at a time."""
     from replnet.laws.processes.carousel import long_round
 
     return order_freshness(pages, long_round(rates), 1 / float(rates.sum())) if rates.any() else pages.mean(rates)
@@ -345,12 +369,12 @@ def crawl_threshold(
     """
     pages = _pages(sources, rates, weights)
     optimum, basis = OPTIMA[intervals]
-    found = optimum(pages, budget)
-    # One that never changes is fresh, whatever is done.
+    allocated = optimum(pages, budget)
+    # A page that never changes is fresh, whatever is done.
     changing = pages.changes > 0
     worth = np.divide(pages.utilities, pages.changes, out=np.zeros(pages.size), where=changing)
-    yield "threshold", "worth_per_change", Prediction.of(found.price, basis)
-    for group, which, end in (("refreshed", found.rates > 0, min), ("never refreshed", found.rates == 0, max)):
+    yield "threshold", "worth_per_change", Prediction.of(allocated.price, basis)
+    for group, which, end in (("refreshed", allocated.rates > 0, min), ("never refreshed", allocated.rates == 0, max)):
         which = which & changing
         yield group, "pages", Prediction.of(int(which.sum()), basis)
         if which.any():
@@ -369,10 +393,10 @@ def crawl_rates(
     intervals: exponential (Algorithm 2), constant (eq. 6), or slots with one page each (Algorithm 1)
     """
     optimum, basis = OPTIMA[intervals]
-    found = optimum(Pages(np.array(utilities), np.array(changes)), budget)
-    for name, rate in zip(PAGES, found.rates, strict=False):
+    allocated = optimum(Pages(np.array(utilities), np.array(changes)), budget)
+    for name, rate in zip(PAGES, allocated.rates, strict=False):
         yield name, "rate", Prediction.of(rate, basis)
-    yield "threshold", "worth_per_change", Prediction.of(found.price, basis)
+    yield "threshold", "worth_per_change", Prediction.of(allocated.price, basis)
 
 
 @formula("crawl-freshness", AT_RANDOM, groups=("exponential", "constant", "slots"), metrics=("freshness",))

@@ -1,4 +1,4 @@
-"""Which of two laws of the same mean is larger in second order, and what that does to copies (P2P IV, Staleness V).
+"""The order of two laws of the same mean in second order, and its effect on copies (P2P IV, Staleness V).
 
 For intervals X and Y of the same mean let
 
@@ -8,12 +8,12 @@ which by eq. 10 is the integral from 0 to x of tail_X - tail_Y over that mean. X
 second order exactly if J is nowhere negative (P2P Lemma 2, Staleness Lemma 1). A constant is
 larger than all others (Lemma 3).
 
-What a copy lags behind is A_D - A_U. By how much downloads X, or updates Y, make lags beyond
-t rarer than downloads Y, or updates X, would, other things being equal, is
+A copy lags behind by A_D - A_U. Downloads X, or updates Y, make lags beyond t rarer than
+downloads Y, or updates X, would, other things being equal, by
 
     L(t) = P(A_Y - A_U > t) - P(A_X - A_U > t)        and        P(A_D - A_X > t) - P(A_D - A_Y > t)      (2)
 
-and L(0) is what they add to freshness. Measures are mixtures of thresholds, so all of them are
+and L(0) is the freshness that they add. Measures are mixtures of thresholds, so all of them are
 in one order exactly if L changes no sign on t >= 0. If J is nowhere negative neither is L (P2P
 Theorem 2, Staleness Theorem 8).
 
@@ -46,14 +46,14 @@ from replnet.papers.formula import Values, formula
 from replnet.text.errors import FieldError
 
 ORDER = Basis("exact", "P2P eq. 9, Thm 2; Staleness Thm 8", INDEPENDENT)
-SAME_MEAN = 1e-12  # relative difference of two means that are one
-POINTS, ZOOMED, ROUNDS = 200, 16, 6  # on the whole line, then around the best of them, so many times
+SAME_MEAN = 1e-12  # relative difference of two means that count as equal
+POINTS, ZOOMED, ROUNDS = 200, 16, 6  # points on the whole line, then around the best of them, and how often
 
 Extremes = tuple[float, float]
 
 
 def age_lead(larger: Law, smaller: Law) -> Extremes:
-    """The lowest and the highest J of (1)."""
+    """Return the lowest and the highest lead J(x) = P(A_Y > x) - P(A_X > x) of (1), X being the larger law."""
     _require_same_mean(larger, smaller)
     mean = larger.mean
     # By the excesses, which keep their digits where both ages are rare.
@@ -61,7 +61,10 @@ def age_lead(larger: Law, smaller: Law) -> Extremes:
 
 
 def lag_lead(downloads: tuple[Law, Law], updates: tuple[Law, Law]) -> Extremes:
-    """The lowest and the highest L of (2): lags of the second downloads and updates against those of the first."""
+    """Return the lowest and the highest lead L of (2): by how much lags beyond t are rarer in the first case.
+
+    `downloads` and `updates` have the laws of the first and the second case.
+    """
 
     def lead(t: Array) -> Floats:
         first, second = (
@@ -74,14 +77,14 @@ def lag_lead(downloads: tuple[Law, Law], updates: tuple[Law, Law]) -> Extremes:
 
 
 def _scales(*laws: Law) -> Floats:
-    """Where the laws jump and bend, and points of all their sizes, from 0 on."""
+    """Return the points where the laws jump and bend, and points of all their sizes, from 0 on."""
     marks = np.concatenate([np.append(jumps(law), soft_marks(law)) for law in laws])
     marks = marks[marks > 0]
     return np.unique(np.concatenate([[0.0], marks, np.geomspace(marks.min() / 100, marks.max() * 2, POINTS)]))
 
 
 def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
-    """The lowest and the highest value of a continuous function, looked for between the best points again and again."""
+    """Return the lowest and the highest value of a continuous function, searched between the best points repeatedly."""
 
     def highest(f: Callable[[Array], Array]) -> float:
         x, best = points, -math.inf
@@ -95,6 +98,7 @@ def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
 
 
 def _require_same_mean(larger: Law, smaller: Law, **_: object) -> None:
+    """Raise FieldError if the laws differ in their means."""
     if abs(larger.mean - smaller.mean) > SAME_MEAN * larger.mean:
         wrong = f"a mean of {smaller.mean:g} beside one of {larger.mean:g}"
         raise FieldError("smaller", wrong, "laws of the same rate")
@@ -112,11 +116,11 @@ def second_order(
     smaller: Annotated[LawField, "another of the same mean, Y"],
     other: Annotated[LawField, "the law of the updates where these are downloads, and of the downloads otherwise"],
 ) -> Values:
-    """By how much copies are better off with one of two laws (P2P Theorem 2, Lemma 2; Staleness Theorem 8).
+    """The advantage of one of two laws of the same mean for copies (P2P Theorem 2, Lemma 2; Staleness Theorem 8).
 
     Of ages: the lowest and the highest P(A_Y > x) - P(A_X > x); X is larger in second order if none is below 0. With
     X in the place of Y as downloads, or Y in the place of X as updates: by how much lags beyond any t become rarer, at
-    least and at most, and what freshness gains.
+    least and at most, and by how much freshness grows.
     """
     for name, value in zip(("lowest_lead", "highest_lead"), age_lead(larger, smaller), strict=True):
         yield "ages", name, value

@@ -8,12 +8,12 @@
         spread: standard deviation of the change rates over their mean
         \"\"\"
 
-Arguments are annotated with their types (laws/fields, and below), their defaults are those of the fields, and what
-they are stands in the docstring or in the type. The function gives a number or a prediction, a tuple with one of them
-for each metric, or several with the group and the metric of each; what a number rests on is said by the decorator. Its
-groups and metrics are the same whatever the arguments. It stays what it was, to be called from Python with ready
-arguments. Another package makes a formula known by an entry point of the group `replnet.formulas`, named like the
-formula, to its function (experiments/plugin is one).
+Arguments are annotated with their types (laws/fields, and below), their defaults are those of the fields, and they are
+described in the docstring or in the type. The function returns a number or a prediction, a tuple with one of them for
+each metric, or several, each with its group and metric; the basis of plain numbers is that of the decorator. The groups
+and metrics are the same whatever the arguments. The decorator returns the function unchanged, to be called from Python
+with values instead of texts. Another package adds a formula by an entry point of the group `replnet.formulas`, named
+like the formula, to its function (experiments/plugin is one).
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from typing import Annotated, Any, Literal, TypeVar, Union, final, get_type_hint
 
 import pydantic
 
-from replnet.ages.prediction import Basis, Prediction
+from replnet.ages.prediction import CHECKED, Basis, Prediction
 from replnet.ages.weights import weight
 from replnet.laws.fields import Bandwidth, LawField, Part, amount
 from replnet.text.documents import Document
-from replnet.text.errors import FieldError, InputError, shown
+from replnet.text.errors import FieldError, InputError, short_repr
 from replnet.text.plugins import load_plugins
-from replnet.text.validation import checked, checked_by, located
+from replnet.text.validation import problem_at, validate, validate_by
 
-# The modules whose formulas are known.
+# The modules whose formulas are registered.
 PAPERS = ("p2p", "levels", "staleness", "phases", "measurability", "dominance", "sync", "estimating", "crawl")
 
 PLUGINS = "replnet.formulas"  # the group of entry points
 
 Values = Iterable[tuple[str, str, float | Prediction]]
-"""Group, metric, and what is predicted; infinite where it diverges."""
+"""Group, metric, and the value predicted, which may be infinite."""
 Plain = TypeVar("Plain", bound=Callable[..., Any])
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A function with its name, the paper and equation that it rests on, and what its values are called."""
+    """A function with its name, the paper and equation that it rests on, and the groups and metrics of its values."""
 
     name: str
     basis: Basis
@@ -61,51 +61,67 @@ class Formula:
     check: Callable[..., object] | None
 
     def __str__(self) -> str:
-        given = inspect.signature(self.function).parameters.values()
-        words = [one.name if one.default is one.empty else f"{one.name}={one.default}" for one in given]
+        parameters = inspect.signature(self.function).parameters.values()
+        words = [
+            parameter.name if parameter.default is parameter.empty else f"{parameter.name}={parameter.default}"
+            for parameter in parameters
+        ]
         return f"{self.name}({', '.join(words)})"
 
     @property
     def about(self) -> str:
-        """The docstring, up to the arguments."""
+        """The docstring, up to the descriptions of the arguments."""
         return _ARGUMENT.split(inspect.getdoc(self.function) or "", 1)[0].strip()
 
     @cached_property
     def model(self) -> type[Part]:
-        """What its arguments are checked by."""
+        """The Pydantic model that checks the arguments."""
         fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
         hints = get_type_hints(self.function, include_extras=True)
-        said = {name: " ".join(words.split()) for name, words in _ARGUMENT.findall(inspect.getdoc(self.function) or "")}
-        for one in inspect.signature(self.function).parameters.values():
-            hint = hints.get(one.name)
-            words = said.get(one.name) or next(iter(getattr(hint, "__metadata__", ())[-1:]), None)
+        descriptions = {
+            name: " ".join(words.split()) for name, words in _ARGUMENT.findall(inspect.getdoc(self.function) or "")
+        }
+        for parameter in inspect.signature(self.function).parameters.values():
+            hint = hints.get(parameter.name)
+            words = descriptions.get(parameter.name) or next(iter(getattr(hint, "__metadata__", ())[-1:]), None)
             if hint is None or not isinstance(words, str):
                 lacks = "has no type" if hint is None else "is not described"
-                right = f'{one.name}: Annotated[Positive, "what it is"], or a line "{one.name}: ..." in the docstring'
-                raise FieldError(self.name, f"its argument {one.name!r} {lacks}", right)
-            default = ... if one.default is one.empty else one.default
-            fields[one.name] = (hint, pydantic.Field(default, description=words))
+                name = parameter.name
+                right = f'{name}: Annotated[Positive, "what it is"], or a line "{name}: ..." in the docstring'
+                raise FieldError(self.name, f"its argument {name!r} {lacks}", right)
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[parameter.name] = (hint, pydantic.Field(default, description=words))
 
-        def fits(given: Part) -> Part:
+        def fits(values: Part) -> Part:
             if self.check:
-                self.check(**_arguments(given))
-            return given
+                self.check(**_arguments(values))
+            return values
 
         check: Any = {"fits": pydantic.model_validator(mode="after")(fits)}
         title = self.name.title().replace("-", "")
         return pydantic.create_model(title, __base__=Part, __doc__=self.about, __validators__=check, **fields)
 
-    def values(self, given: Part) -> list[tuple[str, str, Prediction]]:
-        found = self.function(**_arguments(given))
-        if isinstance(found, float | Prediction):
-            found = [(self.groups[0], self.metrics[0], found)]
-        elif isinstance(found, tuple):
-            found = zip(repeat(self.groups[0]), self.metrics, found, strict=False)
-        return [(group, metric, self._predicted(value)) for group, metric, value in found]
+    @CHECKED
+    def values(self, arguments: Part) -> list[tuple[str, str, Prediction]]:
+        """Return the values of the formula for checked arguments, each as (group, metric, prediction).
 
-    def _predicted(self, value: float | Prediction) -> Prediction:
-        found = value if isinstance(value, Prediction) else Prediction.of(value, self.basis)
-        return replace(found, note="infinite") if math.isinf(found.value) else found
+        Raises FieldError if it has none for them.
+        """
+        try:
+            results = self.function(**_arguments(arguments))
+            if isinstance(results, float | Prediction):
+                results = [(self.groups[0], self.metrics[0], results)]
+            elif isinstance(results, tuple):
+                results = zip(repeat(self.groups[0]), self.metrics, results, strict=False)
+            return [(group, metric, self._prediction_of(value)) for group, metric, value in results]
+        except ArithmeticError as error:
+            wrong = f"numbers too large, too small or too far apart to calculate with ({error})"
+            raise FieldError(self.name, wrong, "other arguments") from None
+
+    def _prediction_of(self, value: float | Prediction) -> Prediction:
+        """Return a plain number as a prediction on this formula's basis; infinite values get a note."""
+        prediction = value if isinstance(value, Prediction) else Prediction.of(value, self.basis)
+        return replace(prediction, note="infinite") if math.isinf(prediction.value) else prediction
 
 
 _ARGUMENT = re.compile(r"^(\w+): ((?:.+\n?)(?:  .+\n?)*)", re.MULTILINE)
@@ -120,25 +136,25 @@ def formula(
     metrics: tuple[str, ...] = (),
     check: Callable[..., object] | None = None,
 ) -> Callable[[Plain], Plain]:
-    """Make a function known by `name`; its one metric is that name if no other is given.
+    """Return a decorator that registers a function as the formula `name` and leaves the function as it is.
 
-    `basis` may be the equation alone, where that is exact. `check` is called with all arguments, before the function
-    is, and raises a FieldError for those that do not fit together.
+    `basis` may be the equation alone, where that is exact. The one metric is that name if no other is given. `check` is
+    called with all arguments, before the function is, and raises a FieldError for those that do not fit together.
     """
     rests_on = Basis("exact", basis, "") if isinstance(basis, str) else basis
 
-    def known(function: Plain) -> Plain:
-        there = _KNOWN.get(name)
-        if there and there.function.__module__ != function.__module__:
-            raise FieldError("formula", f"{name} is known already, of {there.function.__module__}", "another name")
+    def register(function: Plain) -> Plain:
+        earlier = _KNOWN.get(name)
+        if earlier and earlier.function.__module__ != function.__module__:
+            raise FieldError("formula", f"{name} is known already, of {earlier.function.__module__}", "another name")
         _KNOWN[name] = Formula(name, rests_on, function, groups, metrics or (name.replace("-", "_"),), check)
         return function
 
-    return known
+    return register
 
 
 def formulas() -> Mapping[str, Formula]:
-    """All formulas by name.
+    """Return all formulas by name.
 
     >>> sorted(rn.formulas())[:3]
     ['allocation', 'benefit', 'cascade-freshness']
@@ -153,40 +169,42 @@ def formulas() -> Mapping[str, Formula]:
 
 @cache
 def _broken() -> dict[str, str]:
-    """By name, why a formula of another package could not be made known, which all other packages are."""
+    """Load the formulas of other packages; return, by name, why one of them could not be loaded."""
     # A signature is the schema of its formula.
-    return load_plugins(PLUGINS, _KNOWN, "formula", lambda one: one.model)
+    return load_plugins(PLUGINS, _KNOWN, "formula", lambda formula: formula.model)
 
 
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
-    """The checked arguments of the formula that `data` names; errors are placed in `document` if there is one."""
-    known = formulas()
-    if isinstance(name := data.get("name"), str) and name in known:
-        return checked(known[name].model, data, document)
+    """Return the checked arguments of the formula that `data` names; errors are placed in `document`, if given."""
+    known_formulas = formulas()
+    if isinstance(name := data.get("name"), str) and name in known_formulas:
+        return validate(known_formulas[name].model, data, document)
     if isinstance(name, str) and name in _broken():
-        raise InputError([located(document)((("name",), _broken()[name], "mend or uninstall its package", False))])
-    return checked_by(dict.fromkeys(known, Part), "name", data, document)
+        raise InputError([problem_at(document)((("name",), _broken()[name], "mend or uninstall its package", False))])
+    return validate_by(dict.fromkeys(known_formulas, Part), "name", data, document)
 
 
 def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
-    """Group, metric and prediction of a formula, for arguments as they are in YAML: laws and weights are texts."""
-    found = arguments({"name": name, **given})
-    return formulas()[name].values(found)
+    """Return the values of a formula as (group, metric, prediction), for arguments as in YAML, with laws as text."""
+    checked_arguments = arguments({"name": name, **given})
+    return formulas()[name].values(checked_arguments)
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a formula and its arguments."""
-    union: Any = Union[tuple(one.model for one in formulas().values())]  # noqa: UP007  no other way of a tuple
+    """Return the JSON Schema of a formula and its arguments."""
+    union: Any = Union[tuple(formula.model for formula in formulas().values())]  # noqa: UP007  no other way of a tuple
     return pydantic.TypeAdapter(Annotated[union, pydantic.Field(discriminator="name")]).json_schema()
 
 
-def _arguments(given: Part) -> dict[str, Any]:
-    return {name: getattr(given, name) for name in type(given).model_fields if name != "name"}
+def _arguments(model: Part) -> dict[str, Any]:
+    """Return the checked arguments as keyword arguments of the function."""
+    return {name: getattr(model, name) for name in type(model).model_fields if name != "name"}
 
 
 def _weight(value: object) -> str:
+    """Return a weight given as text or number in its canonical text; raises FieldError."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise FieldError("", f"{shown(value)} is not a weight", "an expression of x, such as x or 1/(1+x)")
+        raise FieldError("", f"{short_repr(value)} is not a weight", "an expression of x, such as x or 1/(1+x)")
     try:
         return str(weight(str(value)))
     except FieldError as error:
@@ -209,7 +227,7 @@ Downloads = Annotated[LawField, "the law of the times between downloads"]
 
 @formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
 def quotient(of: Positive, over: Positive) -> Values:
-    """One number over another, and by which share the one is larger.
+    """The ratio of two numbers, and the share by which the first is larger.
 
     of: the number that is divided
     over: the number that it is divided by

@@ -1,4 +1,4 @@
-"""Rates of the levels of a cascade that keep it fresh at any depth, and what they cost its source (P2P V-D).
+"""Rates of the levels of a cascade that keep it fresh at any depth, and their load on its source (P2P V-D).
 
 Under Poisson updates the freshness of level i is the product of f_1 to f_i, f_i being what its downloads would reach
 at the source (eq. 29). It does not vanish with depth if, as the paper proposes,
@@ -8,9 +8,9 @@ at the source (eq. 29). It does not vanish with depth if, as the paper proposes,
 for rho > 1 and s = 1, which takes rates that grow like i^rho. Other s put the product at a target, and eq. 31 gives
 the rate at which a level reaches its f_i.
 
-The last level does not care in which order the levels are. The source does: it answers b times the rate of the
-first, if b replicas download from each node. Slow levels on top spare it; fast ones on top, where few replicas are,
-spare the replicas.
+The freshness of the last level does not depend on the order of the levels. The load of the source does: it answers b
+times the rate of the first level, if b replicas download from each node. Slow levels on top spare it; fast ones on
+top, where few replicas are, spare the replicas.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from replnet.text.errors import FieldError
 
 PRODUCT = Basis("exact", "P2P eq. 29, V-D", "Poisson updates; downloads independent of one another")
 PLACES = ("slow on top", "equal rates", "fast on top")
-TERMS = 60  # of (1), which fall like 2^-j
+TERMS = 60  # terms of (1), which fall like 2^-j
 
 
-def _lasting(growth: float, target: float | None = None, **_: object) -> None:
+def _require_lasting_freshness(growth: float, target: float | None = None, **_: object) -> None:
+    """Raise FieldError if a freshness is to be kept at any depth with a growth that leaves none."""
     if target is not None and growth <= 1:
         raise FieldError("growth", f"{growth:g} leaves no freshness at great depth", "a number above 1, or no target")
 
@@ -45,7 +46,7 @@ def _lasting(growth: float, target: float | None = None, **_: object) -> None:
     PRODUCT,
     groups=("last level", "any depth", *PLACES),
     metrics=("rate", "freshness", "source_load", "replica_rate"),
-    check=_lasting,
+    check=_require_lasting_freshness,
 )
 def level_rates(
     updates: Positive,
@@ -55,7 +56,7 @@ def level_rates(
     downloads: DownloadFamily = "exponential",
     branching: Count = 1,
 ) -> Values:
-    """Rates that keep a cascade fresh at any depth (V-D, eq. 29), and what they cost the source and the replicas.
+    """Rates that keep a cascade fresh at any depth (V-D, eq. 29), and the load of the source and of the replicas.
 
     Of the last level: its rate, and how fresh it is. With slow levels on top, with equal rates that reach the same
     there, and with fast levels on top: how many downloads the source answers per unit of time, and how many a replica
@@ -65,27 +66,29 @@ def level_rates(
     growth: rho, above 1 for a freshness that does not vanish
     branching: b, how many replicas download from each node
     """
-    kept = _log_kept(growth)
-    power = 1.0 if target is None else math.log(target) / kept
+    log_product = _log_limit(growth)
+    power = 1.0 if target is None else math.log(target) / log_product
     alone = [(1 - (i + 1) ** -growth) ** power for i in range(1, levels + 1)]
+    if max(alone) == 1:
+        raise FieldError("growth", f"{growth:g} takes a level without any loss", "a smaller number, or fewer levels")
     last = math.prod(alone)
 
     def rate(freshness: float) -> float:
         return download_rate(freshness, Exponential(rate=updates), partial(at_rate, downloads))
 
-    rates = np.array([rate(one) for one in alone])
+    rates = np.array([rate(single) for single in alone])
     even = np.full(levels, rate(last ** (1 / levels)))
     yield "last level", "rate", float(rates[-1])
     yield "last level", "freshness", last
-    yield "any depth", "freshness", math.exp(power * kept)
+    yield "any depth", "freshness", math.exp(power * log_product)
     share = float(branching) ** np.arange(1 - levels, 1)
-    for place, each in zip(PLACES, (rates, even, rates[::-1]), strict=True):
-        yield place, "source_load", float(branching * each[0])
-        yield place, "replica_rate", float(share @ each / share.sum())
+    for place, ordered in zip(PLACES, (rates, even, rates[::-1]), strict=True):
+        yield place, "source_load", float(branching * ordered[0])
+        yield place, "replica_rate", float(share @ ordered / share.sum())
 
 
-def _log_kept(growth: float) -> float:
-    """The logarithm of the product of (1) with s = 1."""
+def _log_limit(growth: float) -> float:
+    """Return the logarithm of the product of (1) over all depths, with s = 1."""
     if growth <= 1:
         return -math.inf
     terms = np.arange(1, TERMS)

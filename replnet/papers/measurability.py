@@ -8,7 +8,7 @@ examples of the paper have intervals
     X_i = factor i^growth  with chance  i^-rarity,  else 1                     eq. 23, 28 (1)
 
 so that the law F is a constant, 1, whatever these are. Eq. 23 has rarity = growth = 1/2 and
-factor = 1. Its mean tends to 2: half of all time is spent in long intervals, which F does not know. Eq. 28
+factor = 1. Its mean tends to 2: half of all time is spent in long intervals, of which F says nothing. Eq. 28
 has rarity = 1 and factor = 7, and a mean that tends to 1; but
 
     mean of X_i^2 / 2 over i <= n    tends to 1/2 + 49/2 D,    D = sum of u_k over a Poisson
@@ -30,11 +30,12 @@ from replnet.laws.fields import Count
 from replnet.papers.formula import NotNegative, Positive, Values, formula
 from replnet.text.errors import FieldError
 
-LONGEST = 160.0  # logarithm of an interval whose fourth power is a float
+LONGEST = 160.0  # logarithm of the longest interval whose fourth power is a float
 GROWING = Basis("exact", "Staleness eq. 5, 6, 26", "intervals independent of one another")
 
 
-def _longer(intervals: int, growth: float, factor: float = 1.0, **_: object) -> None:
+def _require_long_intervals(intervals: int, growth: float, factor: float = 1.0, **_: object) -> None:
+    """Raise FieldError if long intervals would be shorter than 1, or too long for floats."""
     if factor < 1:
         raise FieldError("factor", f"{factor:g} makes rare intervals shorter", "1 or more")
     if math.log(factor) + growth * math.log(intervals) > LONGEST:
@@ -46,10 +47,10 @@ def _longer(intervals: int, growth: float, factor: float = 1.0, **_: object) -> 
     GROWING,
     groups=("path", "limiting law"),
     metrics=("interval", "beyond_one", "half_square", "half_square_deviation"),
-    check=_longer,
+    check=_require_long_intervals,
 )
 def growing_intervals(intervals: Count, rarity: Positive, growth: NotNegative, factor: Positive = 1.0) -> Values:
-    """What a path has, over its first intervals, and what the law to which their shares converge would have (eq. 5, 6).
+    """Means over the first intervals of a path, and those of the law to which their shares converge (eq. 5, 6).
 
     Intervals of (1): the mean over paths of their mean (eq. 6), the share of that which is time beyond the first 1 of
     an interval, and the mean over paths of the mean of X^2 / 2 (eq. 26 with w = x), with its standard deviation.

@@ -1,8 +1,8 @@
 """Freshness and age of one element, by the order in which elements are synchronised (Sync 4, App. B).
 
 An element changes at the instants of a Poisson process of rate lambda and is
-synchronised f times per unit of time, r = lambda / f. All that an order decides is
-the law of the interval between two synchronisations of the element, W / f, E[W] = 1:
+synchronised f times per unit of time, r = lambda / f. An order decides only the
+law of the interval between two synchronisations of the element, W / f, E[W] = 1:
 
     fixed order     W = 1                                                         (1)
     random order    W triangular on [0, 2] (Sync Lemma 2); of N elements in N
@@ -47,7 +47,7 @@ from replnet.text.errors import FieldError
 
 # From here on the closed forms keep 13 digits; below, TERMS powers reach the last one.
 SMALL, TERMS = 0.25, 40
-FARTHEST = 1e150  # ratios beyond are as good as infinite, and their squares are still floats
+FARTHEST = 1e150  # ratios above this count as infinite; its square is still a float
 _N = np.arange(TERMS + 1)
 _FACTORIAL = np.array([float(math.factorial(n)) for n in _N])
 
@@ -68,12 +68,12 @@ class Order:
         return self.name
 
     def freshness(self, rate: Array, frequency: Array) -> Array:
-        """Share of the time that the copy is up to date; (4)."""
+        """Return the share of the time in which the copy is up to date, (4)."""
         rate, ratio = _ratio(rate, frequency)
         return np.where(np.isinf(ratio), 0.0, self.freshness_at(np.where(np.isinf(ratio), 1.0, ratio)))[()]
 
     def age(self, rate: Array, frequency: Array) -> Array:
-        """Mean time since the first change that the copy misses, 0 while it misses none; (5)."""
+        """Return the mean time since the first change that the copy misses, 0 while it misses none; (5)."""
         rate, ratio = _ratio(rate, frequency)
         never = np.isinf(ratio)
         # a / f as (a r) / lambda fails at lambda = 0, so the frequency it is.
@@ -81,38 +81,42 @@ class Order:
         return np.where(never, math.inf, self.age_at(np.where(never, 1.0, ratio)) / per)[()]
 
     def freshness_at(self, ratio: Array) -> Array:
-        """h of (4)."""
+        """Return the freshness h of (4) at ratios r of change rate to frequency."""
         return _split(ratio, self.moments[1:], lambda r: (1 - self.transform(r)[0]) / r)
 
     def age_at(self, ratio: Array) -> Array:
-        """a of (5)."""
+        """Return the age a of (5), in mean intervals, at ratios r of change rate to frequency."""
         series, half = -np.append(0.0, self.moments[3:]), self.moments[2]
         return _split(ratio, series, lambda r: half - (1 - (1 - self.transform(r)[0]) / r) / r)
 
     def freshness_gain(self, ratio: Array) -> Array:
-        """K of (6)."""
-        return _split(ratio, self._gains, lambda r: 1 - self._kept(r))
+        """Return the gain of freshness from one more synchronisation, K of (6), at ratios r."""
+        return _split(ratio, self._gains, lambda r: 1 - self._rest_by_transform(r))
 
-    def freshness_kept(self, ratio: Array) -> Array:
-        """1 - K, with all its digits where K is almost 1."""
-        return _split(ratio, np.append(1.0, -self._gains[1:]), self._kept)
+    def freshness_gain_rest(self, ratio: Array) -> Array:
+        """Return 1 - K of (6) at ratios r, with all its digits where K is almost 1."""
+        return _split(ratio, np.append(1.0, -self._gains[1:]), self._rest_by_transform)
 
     def age_gain(self, ratio: Array) -> Array:
-        """J of (7)."""
+        """Return the gain in age from one more synchronisation, J of (7), at ratios r."""
         half = self.moments[2]
-        return _split(ratio, np.where(_N >= 3, -self._gains, 0.0), lambda r: half * r**2 - (1 - self._kept(r)))
+        return _split(
+            ratio, np.where(_N >= 3, -self._gains, 0.0), lambda r: half * r**2 - (1 - self._rest_by_transform(r))
+        )
 
     @property
     def _gains(self) -> Floats:
-        """The coefficients of K."""
+        """The coefficients of the series of K."""
         return np.asarray(np.where(_N >= 2, (_N - 1) * self.moments, 0.0))
 
-    def _kept(self, r: Floats) -> Floats:
+    def _rest_by_transform(self, r: Floats) -> Floats:
+        """Return 1 - K from the transform, for ratios from SMALL on."""
         psi, slope = self.transform(r)
         return psi + r * slope
 
 
 def _split(ratio: Array, series: Floats, direct: Callable[[Floats], Floats]) -> Array:
+    """Return the power series in -r at ratios below SMALL, and `direct` at the others."""
     r = np.minimum(np.asarray(ratio, dtype=float), FARTHEST)
     value, small = np.empty_like(r), r < SMALL
     value[small] = polyval(-r[small], series)
@@ -121,7 +125,7 @@ def _split(ratio: Array, series: Floats, direct: Callable[[Floats], Floats]) -> 
 
 
 def _ratio(rate: Array, frequency: Array) -> tuple[Floats, Floats]:
-    """lambda, and r: 0 for what never changes, infinite for what is never synchronised."""
+    """Return the change rate, and its ratio r to the frequency: 0 without changes, infinite at a frequency of 0."""
     rate, frequency = np.broadcast_arrays(np.asarray(rate, dtype=float), np.asarray(frequency, dtype=float))
     if not ((rate >= 0) & (frequency >= 0) & np.isfinite(rate)).all():
         raise FieldError("rate, frequency", "a number below 0, or not a number", "rates and frequencies from 0 on")
@@ -131,30 +135,33 @@ def _ratio(rate: Array, frequency: Array) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def random_order(elements: int | None = None) -> Order:
-    """(2): a new random order in every round (Sync B.2), of so many elements; None: of very many."""
+    """Return the order (2), a new random one in every round (Sync B.2), of so many elements; None: of very many."""
     if elements is not None and elements < 1:
         raise FieldError("elements", f"{elements} is not above 0", "a whole number above 0")
     share = 0.0 if elements is None else 1 / elements
-    # W is the sum of two independent parts: what is left of a round, and what passes of the next.
+    # W is the sum of two independent parts: the rest of a round, and the part of the next that passes.
     if elements is None:
-        left = passed = np.asarray(1 / _FACTORIAL / (_N + 1))
+        rest_of_round = passed_of_next = np.asarray(1 / _FACTORIAL / (_N + 1))
     else:
         slots = np.arange(1, elements + 1) / elements
-        left = np.array([(slots**k).mean() for k in _N]) / _FACTORIAL
-        passed = np.array([((slots - share) ** k).mean() for k in _N]) / _FACTORIAL
+        rest_of_round = np.array([(slots**k).mean() for k in _N]) / _FACTORIAL
+        passed_of_next = np.array([((slots - share) ** k).mean() for k in _N]) / _FACTORIAL
 
     def transform(r: Floats) -> tuple[Floats, Floats]:
-        """psi = exp(-r / N) (phi(r) / phi(r / N))^2."""
+        """Return psi = exp(-r / N) (phi(r) / phi(r / N))^2 of (4), and -psi'."""
         psi = np.exp(-share * r) * (-np.expm1(-r) / r / phi(share * r)) ** 2
         return psi, psi * (share - 2 * (_log_slope(r) - share * _log_slope(share * r)))
 
     name = "random order" if elements is None else f"random order of {elements}"
-    return Order(name, np.convolve(left, passed)[: TERMS + 1], transform)
+    return Order(name, np.convolve(rest_of_round, passed_of_next)[: TERMS + 1], transform)
 
 
 @lru_cache(maxsize=4096)
 def purely_random(share: float = 0.0) -> Order:
-    """(3): whatever comes is drawn afresh (Sync B.3), this element with chance `share`; 0: of very many."""
+    """Return the order (3), in which every element is drawn afresh (Sync B.3), this one with chance `share`.
+
+    A share of 0 stands for very many elements.
+    """
     if not 0 <= share <= 1:
         raise FieldError("share", f"{share!r} is no probability", "a number from 0 to 1")
     # The series of exp(p s) / (1 - (1 - p) sum of p^(k-1) s^k / k!), all of whose terms are positive.
@@ -164,7 +171,7 @@ def purely_random(share: float = 0.0) -> Order:
         moments[k] += step[1 : k + 1] @ moments[k - 1 :: -1]
 
     def transform(r: Floats) -> tuple[Floats, Floats]:
-        """psi = z / D with z = exp(-r p), D = (1 - (1 - p) z) / p."""
+        """Return psi = z / D of (4) with z = exp(-r p), D = (1 - (1 - p) z) / p, and -psi'."""
         z = np.exp(-r * share)
         d = r * phi(r * share) + z
         return z / d, z / d / d
@@ -173,13 +180,13 @@ def purely_random(share: float = 0.0) -> Order:
 
 
 def phi(x: Floats) -> Floats:
-    """(1 - exp(-x)) / x."""
+    """Return (1 - exp(-x)) / x."""
     with np.errstate(invalid="ignore"):
         return np.where(x > 0, -np.expm1(-x) / np.where(x > 0, x, 1.0), 1.0)
 
 
 def _log_slope(x: Floats) -> Floats:
-    """The derivative of log phi(x), by its series where 1/x would cancel."""
+    """Return the derivative of log phi(x), by its series where 1/x would cancel."""
     y, square = np.maximum(x, SMALL), np.minimum(x, SMALL) ** 2
     series = -1 / 2 + x * (1 / 12 - square * (1 / 720 - square * (1 / 30240 - square / 1209600)))
     return np.where(x < SMALL, series, -np.exp(-y) / np.expm1(-y) - 1 / y)

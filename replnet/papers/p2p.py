@@ -1,7 +1,7 @@
 """Freshness of copies of copies, and the best size of a system that serves clients (P2P).
 
 Every peer and the source can handle B messages per unit of time, the freshness
-must reach a target 1 - epsilon, and what is left serves clients. With m
+must reach a target 1 - epsilon, and the rest of B serves clients. With m
 replicas that download at rate lambda and poll k peers at rate nu,
 
     R = m (B - lambda - k nu),   m lambda <= B,   freshness >= 1 - epsilon.    P2P eq. 30 (1)
@@ -33,25 +33,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, NamedTuple
 
-from replnet.ages.clusters.cluster import all_superposed, cluster
+from replnet.ages.clusters.cluster import cluster, fast_poll_limit
 from replnet.ages.information_age import CASCADE, DIRECT, REDUNDANT, InformationAge, best_of, direct, pull
 from replnet.ages.prediction import Basis, Prediction
 from replnet.ages.roots import Family, UnreachableError, rate_for
 from replnet.ages.spells import residual, update_density
 from replnet.laws.families import Constant, Exponential
-from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, Target
+from replnet.laws.fields import FAMILY, Bandwidth, Count, CountOrNone, LawField, LawList, Target
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Law
 from replnet.laws.text import at_rate
 from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, formula
+from replnet.text.errors import FieldError
 
 SPELLS = Basis("exact", "P2P eq. 16, 24", CASCADE.assumes)
 SUPERPOSED = Basis("limit", "P2P eq. 34, 35", "many independent replicas, none of which dominates")
 THEOREM_3 = Basis("exact", "P2P Thm 3", "renewal updates and downloads, independent and stationary")
-NEIGHBOURS = 4  # of the best m that are tried one by one
-STEP = 1.4  # of the coarse search
+NEIGHBOURS = 4  # of the best m, on each side, that are tried one by one
+STEP = 1.4  # factor between values of m in the coarse search
 
-Levels = Annotated[tuple[LawField, ...], "by level from the source on, the law of the times between downloads"]
+Levels = Annotated[LawList, "by level from the source on, the law of the times between downloads"]
 
 
 SIZES = ("service_rate", "replicas", "downloads")
@@ -79,6 +80,7 @@ def cascade_freshness(updates: Updates, downloads: Levels) -> Prediction:
 
 
 def _cascade(downloads: Sequence[Law]) -> InformationAge:
+    """Return the age of the copy at the last level of a cascade with these downloads, level by level."""
     copy: InformationAge = direct(downloads[0])
     for law in downloads[1:]:
         copy = pull(copy, law)
@@ -87,7 +89,7 @@ def _cascade(downloads: Sequence[Law]) -> InformationAge:
 
 @formula("constant-gain", THEOREM_3, metrics=("freshness",))
 def freshness_gain(updates: Updates, downloads: Downloads) -> float:
-    """What constant intervals of the same rate would add to freshness, never negative (Theorem 3)."""
+    """The freshness that constant intervals of the same rate would add, never negative (Theorem 3)."""
     best = direct(Constant(period=downloads.mean)).freshness(updates).value
     # Where there is nothing to gain the difference is rounding of either sign.
     return max(best - direct(downloads).freshness(updates).value, 0.0)
@@ -96,25 +98,33 @@ def freshness_gain(updates: Updates, downloads: Downloads) -> float:
 @formula("constant-saving", "P2P eq. 8, IV-B", groups=("given", "constant"), metrics=("rate", "saved"))
 def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily) -> Values:
     """The downloads per unit of time that a freshness takes, and the share of them that constant intervals save."""
-    given, constant = (download_rate(target, updates, partial(at_rate, each)) for each in (downloads, "constant"))
-    yield from (("given", "rate", given), ("constant", "rate", constant), ("constant", "saved", 1 - constant / given))
+    given_rate, constant_rate = (
+        download_rate(target, updates, partial(at_rate, family)) for family in (downloads, "constant")
+    )
+    if given_rate == 0:
+        raise FieldError("target", f"{target:g} is met without downloads", "a freshness that takes some")
+    yield from (
+        ("given", "rate", given_rate),
+        ("constant", "rate", constant_rate),
+        ("constant", "saved", 1 - constant_rate / given_rate),
+    )
 
 
 # ---- How long a copy stays fresh (P2P V-B)
 
 
 def on_residual_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """P(R_V > y), 1 - G_V of eq. 16. Exact for cascades."""
+    """Return P(R_V > y), the chance that a copy found fresh stays so for more than y (eq. 16). Exact for cascades."""
     return residual(copy, updates, y) / residual(copy, updates, 0.0)
 
 
 def on_duration_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """P(V > y), 1 - F_V of eq. 19. Exact for cascades."""
+    """Return P(V > y), the chance that a copy stays fresh for more than y once it is (eq. 19). Exact for cascades."""
     return update_density(copy, updates, y) / update_density(copy, updates, 0.0)
 
 
 def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
-    """E[V] of eq. 19: how long a copy stays fresh once it is. Exact for cascades."""
+    """Predict E[V] of eq. 19: how long a copy stays fresh once it is. Exact for cascades."""
     fresh = copy.freshness(updates)
     value = fresh.value / update_density(copy, updates, 0.0)
     return Prediction(value, fresh.kind, "P2P eq. 19; " + fresh.source, fresh.assumes, value * copy.basis.accuracy)
@@ -137,7 +147,7 @@ def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -
 
 
 class Size(NamedTuple):
-    """A system that meets its target: what each replica does, and what all together serve."""
+    """A system that meets its target: number and rates of its replicas, and the queries that all of them serve."""
 
     replicas: float
     downloads: float  # rate of each replica
@@ -160,7 +170,10 @@ def service_rate(
 
 
 def download_rate(target: float, updates: Law, downloads: Family) -> float:
-    """q^-1(target): the slowest downloads that meet the target in a single hop (eq. 31). Exact."""
+    """Return q^-1(target), the slowest downloads that meet the target in a single hop (eq. 31). Exact.
+
+    `downloads` gives the law at a rate.
+    """
     return rate_for(
         target, lambda rate: direct(downloads(rate)).freshness(updates).value, start=updates.rate, what="download rate"
     )
@@ -176,23 +189,23 @@ def poll_rate(
     *,
     start: float | None = None,
 ) -> float:
-    """q_2^-1(target): the slowest polls that meet the target in a cluster (P2P VI-D); 0 if none are needed.
+    """Return q_2^-1(target), the slowest polls that meet the target in a cluster (P2P VI-D); 0 if none are needed.
 
-    As good as the cluster's formula is. Raises UnreachableError past what infinitely fast polls reach (Theorem 6).
+    As exact as the cluster's formula is. Raises UnreachableError if not even infinitely fast polls meet it (Theorem 6).
     The search begins at `start`.
     """
     if direct(downloads).freshness(updates).value >= target:
         return 0.0
-    most = all_superposed(downloads, replicas).freshness(updates).value
+    most = fast_poll_limit(downloads, replicas).freshness(updates).value
     if replicas == 1 or peers == 0 or most <= target:
         raise UnreachableError(
             f"freshness {target:g} cannot be met: infinitely fast polls reach {most:.6g} (P2P Thm 6)"
         )
 
-    def reached(rate: float) -> float:
+    def freshness_at(rate: float) -> float:
         return cluster(replicas, downloads, polls(rate), peers).freshness(updates).value
 
-    return rate_for(target, reached, start=start or updates.rate, what="poll rate")
+    return rate_for(target, freshness_at, start=start or updates.rate, what="poll rate")
 
 
 @formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=Size._fields)
@@ -207,9 +220,9 @@ def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, download
 
 
 def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask: int, *, poisson: bool = True) -> Size:
-    """The best system whose clients ask `ask` replicas: (3), eq. 34, and 35 if the superposition is taken as Poisson.
+    """Return the best system whose clients ask `ask` replicas, by (3).
 
-    Limit of many replicas if `poisson`, else exact.
+    Superpositions of downloads count as Poisson if `poisson` (eq. 35, a limit of many replicas); else it is exact.
     """
     family = partial(at_rate, downloads)
 
@@ -234,9 +247,9 @@ def cooperative(
     *,
     start: float | None = None,
 ) -> Size:
-    """The system of `replicas` that meets the target with the slowest polls (P2P VI-D).
+    """Return the system of `replicas` that meets the target with the slowest polls (P2P VI-D).
 
-    Its service rate is negative where polls alone exceed the bandwidth. The search begins at poll rate `start`.
+    Its service rate is negative if polls alone exceed the bandwidth. The search begins at poll rate `start`.
     """
     rate = bandwidth / replicas
     nu = poll_rate(target, replicas, updates, downloads(rate), polls, peers, start=start)
@@ -244,7 +257,7 @@ def cooperative(
 
 
 def peak(value: Callable[[int], float], start: int) -> int:
-    """The whole number from `start` on where a function that rises and then falls is largest."""
+    """Return the whole number from `start` on at which a function that rises and then falls is largest."""
     below, best = start, start
     above = max(start + 1, math.ceil(start * STEP))
     while value(above) > value(best):
@@ -257,7 +270,7 @@ def peak(value: Callable[[int], float], start: int) -> int:
         else:
             above = right
     best = max(range(below, above + 1), key=value)
-    # Where the search was led astray by a plateau, walk on.
+    # Where a plateau misled the search, walk on.
     while True:
         around = range(max(start, best - NEIGHBOURS), best + NEIGHBOURS + 1)
         better = max(around, key=value)
@@ -282,8 +295,8 @@ def cluster_freshness(
 
 @formula("fast-polls", "P2P Thm 6", groups=("cluster",), metrics=("freshness",))
 def fast_polls(updates: Updates, downloads: Downloads, replicas: Replicas) -> Prediction:
-    """What freshness tends to as polls become infinitely frequent (Theorem 6)."""
-    return all_superposed(downloads, replicas).freshness(updates)
+    """The limit of freshness as polls become infinitely frequent (Theorem 6)."""
+    return fast_poll_limit(downloads, replicas).freshness(updates)
 
 
 @formula("redundant-freshness", REDUNDANT, groups=("clients",), metrics=("freshness",))
@@ -294,12 +307,12 @@ def redundant_freshness(updates: Updates, downloads: Downloads, ask: Ask) -> Pre
 
 @formula("redundant-size", SUPERPOSED, groups=("redundant", "redundant / independent"), metrics=SIZES)
 def redundant_size(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily, ask: Ask) -> Values:
-    """The best number of replicas for queries to several, and what it gains (eq. 34, 35, Table II)."""
-    given = (bandwidth, target, updates, downloads)
-    found, plain = redundant(*given, ask), non_cooperative(*given)
+    """The best number of replicas for queries to several, and the gain (eq. 34, 35, Table II)."""
+    shared_arguments = (bandwidth, target, updates, downloads)
+    size, plain = redundant(*shared_arguments, ask), non_cooperative(*shared_arguments)
     for name in SIZES:
-        yield "redundant", name, getattr(found, name)
-        yield "redundant / independent", name, getattr(found, name) / getattr(plain, name)
+        yield "redundant", name, getattr(size, name)
+        yield "redundant / independent", name, getattr(size, name) / getattr(plain, name)
 
 
 @formula("cooperative-size", "P2P eq. 30, VI-D", groups=("cooperative",), metrics=Size._fields)
@@ -312,7 +325,7 @@ def cooperative_size(
     polls: FamilyText,
     peers: Peers = 1,
 ) -> Size:
-    """What replicas that poll one another serve if they poll as rarely as the target allows (VI-D).
+    """The queries that replicas which poll one another serve, if they poll as rarely as the target allows (VI-D).
 
     polls: of the times between polls: a law without its rate, such as exponential or pareto(alpha=3)
     """

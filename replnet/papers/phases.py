@@ -1,4 +1,4 @@
-"""What paths keep for good where constant intervals meet constant intervals (Staleness V-C).
+"""Freshness that depends for good on a phase, where constant intervals meet constant ones (Staleness V-C).
 
 Constant updates under constant downloads keep the phase at which they meet. With periods u and d
 the age of the updates at the downloads goes round the circle of length u in steps of d. If
@@ -46,7 +46,7 @@ Period = Annotated[Positive, "the period of the downloads"]
 
 @formula("phase-lock", LOCKED, groups=ENDS, metrics=("staleness",))
 def phase_lock(updates: Positive, downloads: Period) -> Values:
-    """How stale a copy may be for good, by the phase at which constant downloads meet constant updates; (1).
+    """The staleness of a copy, by the phase at which constant downloads meet constant updates for good; (1).
 
     updates: the period of the updates
     """
@@ -62,7 +62,7 @@ def phase_lock(updates: Positive, downloads: Period) -> Values:
 
 @formula("queries-in-phase", ASKED, groups=ENDS, metrics=("freshness",))
 def queries_in_phase(updates: Updates, downloads: Period, queries: Positive) -> Values:
-    """How often queries find a copy fresh for good, by the phase at which they meet downloads, both constant; (3).
+    """The share of queries that find a copy fresh, by the phase at which constant queries meet constant downloads; (3).
 
     queries: the period of the queries
     """

@@ -1,4 +1,4 @@
-"""Staleness of many sources and in many replicas, and what is stale of one copy (Staleness IV and VI).
+"""Staleness of many sources and in many replicas, and of one copy by name (Staleness IV and VI).
 
 Penalties of one copy are `ages/penalties`. Sources are independent, so with staleness
 p_i of the copies of M of them (VI-C)
@@ -12,8 +12,8 @@ downloads, and a budget lambda shared by m replicas costs (VI-D)
     centrally, in turns     the penalty of one replica with constant intervals 1/lambda        (2)
     independently           the penalty of the superposition of m at lambda / m each           (3)
 
-which as m grows is that of exponential intervals (Palm-Khintchine). What (3) needs in
-bandwidth beyond (2) is the rate at which it has the penalty of (2). The paper takes the
+which as m grows is that of exponential intervals (Palm-Khintchine). The extra bandwidth
+that (3) needs follows from the rate at which it has the penalty of (2). The paper takes the
 ratio of the penalties at equal rates for it, 2 for w = 1 and 6 for w = x; that is right
 for w = 1 only, as the update penalty of x^n falls like lambda^-(n+1). A query to j random
 replicas for several sources (VI-E) combines both: per subset of replicas (1) over the
@@ -50,23 +50,23 @@ from itertools import combinations
 from typing import Annotated, Literal, final
 
 import numpy as np
-from pydantic import Field
 
 from replnet.ages import penalties
 from replnet.ages.curve import clean_edges
-from replnet.ages.half_line import HalfLine, exists, integrated
+from replnet.ages.half_line import HalfLine, exists, integral_to_infinity
 from replnet.ages.information_age import InformationAge, best_of, direct
-from replnet.ages.penalties import charge
-from replnet.ages.prediction import Basis, Prediction, joined
-from replnet.ages.roots import SAME, Family, UnreachableError, bracket, crossing
-from replnet.ages.weights import Weight, graded, weight
+from replnet.ages.penalties import expected_cost
+from replnet.ages.prediction import Basis, Prediction, joint_basis
+from replnet.ages.roots import ROOT_TOLERANCE, Family, UnreachableError, bracket, crossing
+from replnet.ages.weights import Weight, geometric_points, weight
 from replnet.laws.families import Constant, Exponential
-from replnet.laws.fields import Count, LawField
+from replnet.laws.fields import AtLeastOne, Count, CountOrMany, LawList
 from replnet.laws.fields import Family as FamilyText
 from replnet.laws.law import Array, Floats, Law
 from replnet.laws.text import at_rate
 from replnet.papers.budget import Allocation, spend
 from replnet.papers.formula import Downloads, NotNegative, Positive, Updates, Values, WeightText, formula
+from replnet.papers.p2p import Wanted, download_rate
 from replnet.text.errors import FieldError, finite
 
 Kind = Literal["source", "update"]
@@ -76,16 +76,15 @@ IN_TURNS = Basis("exact", "Staleness VI-D", "replicas take turns at even distanc
 APART = Basis("exact", "Staleness VI-D", "replicas independent of one another")
 MANY = Basis("limit", "P2P VII-B, Palm-Khintchine", "many independent replicas, none of which dominates")
 SUBSETS = Basis("exact", "Staleness VI-E", "any replicas are as likely to be asked")
-MOST_SUBSETS = 2_000  # that a query averages over one by one
-FARTHEST = 59.5 * math.log(2)  # of the bandwidth, in logarithms, from which no more is tried
+MOST_SUBSETS = 2_000  # subsets that a query averages over one by one
+FARTHEST = 59.5 * math.log(2)  # logarithm of the largest factor of extra bandwidth that is tried
 
 CRAWL = Basis("exact", "Staleness eq. 73, 74", "constant downloads at rates by the square-root law")
 DAY = 86_400.0  # seconds
-MOST_SHOWN = 10  # sources that have a row of their own
-SHOWN = tuple(f"source {i}" for i in range(1, MOST_SHOWN + 1))
+MOST_SOURCES_SHOWN = 10  # sources that have a row of their own
+SHOWN = tuple(f"source {i}" for i in range(1, MOST_SOURCES_SHOWN + 1))
 
 PenaltyName = Annotated[Kind, "source or update"]
-Laws = tuple[LawField, ...]
 Shares = tuple[NotNegative, ...]
 Lag = Annotated[NotNegative, "a time"]
 
@@ -94,29 +93,32 @@ Lag = Annotated[NotNegative, "a time"]
 
 
 def any_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """The chance that at least one of independent sources is fresh, from their staleness; (1)."""
-    return _combined(1 - math.prod(one.value for one in stale), stale, SOURCES)
+    """Predict the chance that at least one of independent sources is fresh, from their staleness; (1)."""
+    return _combine(1 - math.prod(part.value for part in stale), stale, SOURCES)
 
 
 def all_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """The chance that all of independent sources are fresh, from their staleness; (1)."""
-    return _combined(math.prod(1 - one.value for one in stale), stale, SOURCES)
+    """Predict the chance that all of independent sources are fresh, from their staleness; (1)."""
+    return _combine(math.prod(1 - part.value for part in stale), stale, SOURCES)
 
 
 def in_turns(rate: float) -> InformationAge:
-    """The freshest of replicas that share a budget centrally; (2), whatever their number."""
+    """Return the age (2) of the freshest of replicas that share a budget centrally, whatever their number."""
     return direct(Constant(rate=rate))
 
 
 def independently(family: Family, rate: float, replicas: int | Literal["many"]) -> InformationAge:
-    """The freshest of replicas that share a budget without coordination; (3), the Poisson limit for many."""
+    """Return the age (3) of the freshest of replicas that share a budget without coordination.
+
+    `family` gives the law of downloads at a rate; for many replicas it is the Poisson limit.
+    """
     if replicas == "many":
         return direct(Exponential(rate=rate))
     return best_of([direct(family(rate / replicas))] * replicas, APART)
 
 
 def penalty_of(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """The source or the update penalty, eq. 42 or 50."""
+    """Predict the source penalty, eq. 42, or the update penalty, eq. 50."""
     if kind not in ("source", "update"):
         raise FieldError("penalty", f"{kind!r} is not known", "source or update")
     return (penalties.source_penalty if kind == "source" else penalties.update_penalty)(copy, updates, by)
@@ -125,7 +127,7 @@ def penalty_of(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str)
 @formula("independent-replicas", IN_TURNS, groups=("replicas",), metrics=("extra_bandwidth",))
 def extra_bandwidth(
     *,
-    replicas: Count | Literal["many"],
+    replicas: CountOrMany,
     downloads: FamilyText = "constant",
     rate: Positive = 1.0,
     updates: Updates,
@@ -141,24 +143,28 @@ def extra_bandwidth(
     rate: downloads per unit of time of all replicas in turns
     """
     family, target = partial(at_rate, downloads), penalty_of(penalty, in_turns(rate), updates, weight)
+    if target.value == 0:
+        raise FieldError("weight", f"{weight} costs nothing at {rate:g} downloads in turns", "a weight that grows")
 
     def enough(log_rate: float) -> float:
-        """How much a total rate is more than enough, negative below."""
+        """Return by how much a total rate is more than enough, negative if it is too low."""
         left = penalty_of(penalty, independently(family, math.exp(log_rate), replicas), updates, weight).value
-        return 1 + SAME - left / target.value
+        return 1 + ROOT_TOLERANCE - left / target.value
 
     step = math.log(2)
     low, high = bracket(enough, math.log(rate), step, step, FARTHEST)
     if high[1] < 0:
         most = f"no rate up to {math.exp(high[0]):g} of independent replicas"
         raise UnreachableError(f"{most} has the penalty of {rate:g} in turns")
-    found = math.exp(crossing(enough, low, high, enough=2 * SAME)[1][0])
-    whole = joined([Basis(target.kind, target.source, target.assumes), IN_TURNS, MANY if replicas == "many" else APART])
-    return Prediction.of(found / rate - 1, whole)
+    needed_rate = math.exp(crossing(enough, low, high, enough=2 * ROOT_TOLERANCE)[1][0])
+    whole = joint_basis(
+        [Basis(target.kind, target.source, target.assumes), IN_TURNS, MANY if replicas == "many" else APART]
+    )
+    return Prediction.of(needed_rate / rate - 1, whole)
 
 
 @formula("fresh-sources", SUBSETS, groups=("replicas",), metrics=("any_fresh",))
-def query(updates: Laws, downloads: tuple[Laws, ...], ask: Count = 1) -> Prediction:
+def query(updates: LawList, downloads: tuple[LawList, ...], ask: Count = 1) -> Prediction:
     """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E).
 
     updates: of each source, the law of the times between updates
@@ -179,16 +185,16 @@ def query(updates: Laws, downloads: tuple[Laws, ...], ask: Count = 1) -> Predict
         subsets = Counter([tuple(rows[:ask])])
     elif math.comb(len(rows), ask) > MOST_SUBSETS:
         raise FieldError("ask", f"{ask} of {len(rows)} unlike replicas", f"at most {MOST_SUBSETS} choices")
-    else:  # alike ones counted together
+    else:  # equal ones are counted together
         subsets = Counter(tuple(sorted(chosen, key=str)) for chosen in combinations(rows, ask))
     parts = {chosen: fresh(chosen) for chosen in subsets}
     mean = sum(parts[chosen].value * count for chosen, count in subsets.items()) / subsets.total()
-    return _combined(mean, list(parts.values()), SUBSETS)
+    return _combine(mean, list(parts.values()), SUBSETS)
 
 
-def _combined(value: float, parts: Sequence[Prediction], basis: Basis) -> Prediction:
-    """What follows from `parts`, each of which can move it by no more than itself."""
-    whole = joined([*(Basis(part.kind, part.source, part.assumes) for part in parts), basis])
+def _combine(value: float, parts: Sequence[Prediction], basis: Basis) -> Prediction:
+    """Return the prediction of a value that depends on `parts`; its error is at most the sum of theirs."""
+    whole = joint_basis([*(Basis(part.kind, part.source, part.assumes) for part in parts), basis])
     return Prediction(value, whole.kind, whole.source, whole.assumes, sum(part.accuracy for part in parts))
 
 
@@ -199,15 +205,15 @@ OPTIMUM = Basis(
     "Staleness eq. 66",
     "sources independent of one another; constant download intervals; update ages independent of downloads",
 )
-PER_DECADE = 6  # points of the table of m
+PER_DECADE = 6  # points per decade of the table of m
 SHORTEST, LONGEST = 1e-5, 1e5  # intervals in the table, against the shortest and longest scale of the problem
-LONGEST_LOG = 1e4  # of a price; one below that is none
-ROUNDS = 60  # of refinement after that; about five do, but where m begins at a threshold that is bisected
-SETTLED = 1e-13  # relative change of intervals that ends it
-ROUNDING, BLUR = 1e-14, 1e-9  # differences of log m between points, and to m(infinity), that mean nothing
+LONGEST_LOG = 1e4  # largest logarithm of a price, with a minus; a lower price counts as 0
+ROUNDS = 60  # of refinement; about five suffice, unless m begins at a threshold, which is bisected
+SETTLED = 1e-13  # relative change of intervals that ends the refinement
+ROUNDING, BLUR = 1e-14, 1e-9  # differences of log m between points, and to m(infinity), that may be rounding
 
-# Nothing but ages, for integrals of a weight alone.
-_LINE = HalfLine(np.ones_like, np.zeros_like, np.append(0.0, graded(2.0**120, 2.0**-60)), 1.0)
+# Ages with a tail of 1 everywhere, for integrals of a weight alone.
+_LINE = HalfLine(np.ones_like, np.zeros_like, np.append(0.0, geometric_points(2.0**120, 2.0**-60)), 1.0)
 
 
 @formula("lag-budget", "Staleness eq. 73, 74", groups=("sources",), metrics=("rate",))
@@ -222,7 +228,7 @@ def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -
 
 
 def square_root_rates(worth: Floats, budget: float) -> Floats:
-    """The rates of eq. 71, q mu being the `worth`."""
+    """Return the download rates of the square-root law, eq. 71, with q mu as the `worth` of sources."""
     roots = np.sqrt(worth)
     return np.asarray(budget * roots / roots.sum()) if roots.any() else roots
 
@@ -230,7 +236,7 @@ def square_root_rates(worth: Floats, budget: float) -> Floats:
 def cost(
     rates: Sequence[float], updates: Sequence[Law], queries: Sequence[float], by: Weight | str, kind: Kind = "update"
 ) -> float:
-    """The penalty of eq. 66 that given download rates leave."""
+    """Return the sum over sources of query share times penalty, as in eq. 66, at these download rates."""
     w, shares = weight(by), _shares(queries, len(updates))
     return math.fsum(
         share * _cost(law, w, kind, rate)
@@ -242,7 +248,10 @@ def cost(
 def allocate(
     updates: Sequence[Law], queries: Sequence[float], budget: float, by: Weight | str, kind: Kind = "update"
 ) -> Allocation:
-    """The rates of eq. 66, sources in the order given; optimal up to rounding."""
+    """Return the download rates with the least penalty for a budget, eq. 66, sources in the order given.
+
+    Optimal up to rounding. `queries` are the shares of queries, by source.
+    """
     w, shares = weight(by), _shares(queries, len(updates))
     if finite("budget", budget) < 0:
         raise FieldError("budget", f"{budget:g} is negative", "downloads per unit of time, 0 or more")
@@ -260,7 +269,7 @@ def allocate(
     def rates_at(t: float) -> Floats:
         rates = np.zeros(len(updates))
         for group in groups:
-            fed, log_m = group.wanted(-t)
+            fed, log_m = group.downloaded_at(-t)
             rates[group.places[fed]] = np.exp(-group.intervals(log_m))
         return rates
 
@@ -276,9 +285,9 @@ def allocate(
 
 @final
 class _Group:
-    """Sources of the same updates: their places, shares of queries, and what is known of the marginal (5).
+    """Sources with the same updates: their places, shares of queries, and points of the marginal (5).
 
-    Between known points log d is taken as linear in log m, and points are added where the answer is.
+    Between points log d is taken as linear in log m, and points are added where the answer is.
     """
 
     def __init__(
@@ -288,28 +297,31 @@ class _Group:
         self._log_shares, self._marginal = np.log(shares), marginal
         self._log_d = self._log_m = np.empty(0)
         self._floor = -math.inf  # the largest log d known to have m = 0
-        self._learn(log_d)
+        self._add_points(log_d)
 
-    def wanted(self, log_price: float) -> tuple[Array, Array]:
-        """Which sources get anything, and log m of each."""
+    def downloaded_at(self, log_price: float) -> tuple[Array, Array]:
+        """Return a mask of the sources that get downloads at a price, and the logarithm of their marginal m (5)."""
         fed = self._log_shares + math.log(self.most) > log_price
         return fed, log_price - self._log_shares[fed]
 
     def intervals(self, log_m: Array) -> Array:
-        """log d by log m; past the ends as steep as there."""
+        """Return the logarithms of the download intervals d at which the marginal (5) is m, from those of m.
+
+        Past the ends of the points they go on as steeply as there.
+        """
         x, y, (first, last) = self._log_m, self._log_d, self._slopes
         log_d = np.interp(log_m, x, y) + first * np.minimum(log_m - x[0], 0.0) + last * np.maximum(log_m - x[-1], 0.0)
         return np.where(log_d > self._floor, log_d, (self._floor + y[0]) / 2)
 
     def refine(self, log_price: float, reach: float) -> float:
-        """Add points around the intervals at a price; by how much these move."""
-        _, log_m = self.wanted(log_price)
+        """Add points around the intervals at a price, and return by how much these move."""
+        _, log_m = self.downloaded_at(log_price)
         at = self.intervals(log_m)
-        self._learn((at[:, None] + reach * np.array([-1.0, 0.0, 1.0])).ravel())
+        self._add_points((at[:, None] + reach * np.array([-1.0, 0.0, 1.0])).ravel())
         return float(np.abs(self.intervals(log_m) - at).max(initial=0.0))
 
-    def _learn(self, log_d: Array) -> None:
-        """Add points, but for those where m has no inverse but rounding."""
+    def _add_points(self, log_d: Array) -> None:
+        """Add points, without those where m has no inverse but rounding."""
         with np.errstate(divide="ignore"):
             log_m = np.log(np.clip(self._marginal(np.exp(log_d)), 0.0, self.most))
         log_d, log_m = np.append(self._log_d, log_d), np.append(self._log_m, log_m)
@@ -325,15 +337,15 @@ class _Group:
 
 
 def _groups(updates: Sequence[Law], shares: Array, w: Weight, kind: Kind, budget: float) -> Iterator[_Group]:
-    """Sources that get queries, those of equal updates together; all of them for the update penalty."""
-    asked = np.flatnonzero(shares).tolist()
-    fair, means = len(asked) / budget, [updates[i].mean for i in asked]
+    """Yield the sources that get queries, those of equal updates together; all in one group for the update penalty."""
+    queried = np.flatnonzero(shares).tolist()
+    fair, means = len(queried) / budget, [updates[i].mean for i in queried]
     low, high = SHORTEST * min(fair, *means), LONGEST * max(fair, *means)
     log_d = np.linspace(math.log(low), math.log(high), int(PER_DECADE * math.log10(high / low)))
-    alike: dict[Law | None, list[int]] = {}
-    for i in asked:
-        alike.setdefault(None if kind == "update" else updates[i], []).append(i)
-    for places in alike.values():
+    places_by_law: dict[Law | None, list[int]] = {}
+    for i in queried:
+        places_by_law.setdefault(None if kind == "update" else updates[i], []).append(i)
+    for places in places_by_law.values():
         law = updates[places[0]]
         # The update penalty is mu times the same function for all, so mu can go with the share.
         factors = np.array([updates[i].rate / law.rate for i in places]) if kind == "update" else 1.0
@@ -346,6 +358,7 @@ def _groups(updates: Sequence[Law], shares: Array, w: Weight, kind: Kind, budget
 
 
 def _shares(queries: Sequence[float], sources: int) -> Array:
+    """Return the shares of queries as an array; raises FieldError if they do not fit the sources."""
     shares = np.array([finite("queries", share) for share in queries])
     if len(shares) != sources:
         raise FieldError("queries", f"{len(shares)} of them", f"{sources}, one per source")
@@ -355,20 +368,21 @@ def _shares(queries: Sequence[float], sources: int) -> Array:
 
 
 def _potential(law: Law, w: Weight, kind: Kind, d: Array) -> tuple[Array, Array]:
-    """V' and V of (4)."""
+    """Return V' and V of (4) at these download intervals."""
     if kind == "update":
         return law.rate * w.integral(d), law.rate * w.second_integral(d)
-    return charge(law, w, d), charge(law, w, d, 2)
+    return expected_cost(law, w, d), expected_cost(law, w, d, 2)
 
 
 def _cost(law: Law, w: Weight, kind: Kind, rate: float) -> float:
+    """Return the penalty C of (4) of one source at a download rate, which may be 0."""
     if rate > 0:
         return rate * float(_potential(law, w, kind, np.array([1 / rate]))[1][0])
     return w.limit if kind == "source" else law.rate * _over_all_ages(w, w)
 
 
 def _most(law: Law, w: Weight, kind: Kind) -> float:
-    """m(infinity), (6) or (7)."""
+    """Return the largest marginal of a source, m(infinity), by (6) or (7)."""
     if kind == "update":
         return law.rate * _over_all_ages(lambda x: x * w(x), w)
     if math.isinf(w.limit):
@@ -378,11 +392,11 @@ def _most(law: Law, w: Weight, kind: Kind) -> float:
 
 
 def _over_all_ages(f: Callable[[Array], Array], w: Weight) -> float:
-    """The integral of f over the half line, which is smooth where w is."""
+    """Return the integral of f over all ages from 0 to infinity; f is smooth where w is."""
     if not exists(_LINE, f, 1):
         return math.inf
     last = float(_LINE.edges[-1])
-    return integrated(f, clean_edges(np.append(_LINE.edges, w.edges(last, 1.0)), last), _LINE).value
+    return integral_to_infinity(f, clean_edges(np.append(_LINE.edges, w.edges(last, 1.0)), last), _LINE).value
 
 
 # ---- By name
@@ -391,9 +405,7 @@ POPULARITY = ("popularity uniform", "popularity by updates")
 
 
 @formula("crawl-rate", CRAWL, groups=POPULARITY, metrics=("pages_per_second", "gigabits_per_second"))
-def crawl_rate(
-    sources: Positive, rate: Positive, spread: Annotated[float, Field(ge=1)], missing: Positive, page: Positive
-) -> Values:
+def crawl_rate(sources: Positive, rate: Positive, spread: AtLeastOne, missing: Positive, page: Positive) -> Values:
     """The pages a second that keep very many sources within so many missing updates each.
 
     sources: how many there are
@@ -412,6 +424,17 @@ def crawl_rate(
 def staleness(updates: Updates, downloads: Downloads) -> Prediction:
     """The share of time in which a copy is stale (eq. 36)."""
     return penalties.staleness(direct(downloads), updates)
+
+
+@formula("poisson-excess", penalties.STALENESS, groups=("downloads",), metrics=("ratio",))
+def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = None) -> float:
+    """The constant downloads that the Poisson formula asks for, over those that a freshness takes (VI-B, Fig. 10(b)).
+
+    mean: the time between updates that it is given; their mean if left out
+    """
+    poisson = Exponential(mean=mean or updates.mean)
+    needed_rate, poisson_rate = (download_rate(target, law, partial(at_rate, "constant")) for law in (updates, poisson))
+    return poisson_rate / needed_rate
 
 
 @formula("lag-tail", Basis("exact", "Staleness eq. 38", penalties.INDEPENDENT), metrics=("beyond_lag",))
@@ -440,17 +463,18 @@ def update_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -
 
 @formula("missing-updates", penalties.MISSING)
 def missing_updates(updates: Updates, downloads: Downloads) -> Prediction:
-    """By how many updates a copy is behind on average (eq. 54, of which eq. 55 is a case)."""
+    """The mean number of updates by which a copy is behind (eq. 54, of which eq. 55 is a case)."""
     return penalties.missing_updates(direct(downloads), updates)
 
 
 def _one_share_each(updates: tuple[Law, ...], queries: tuple[float, ...], **_: object) -> None:
+    """Raise FieldError unless `queries` has one share, finite and not negative, for each of `updates`."""
     _shares(queries, len(updates))
 
 
 @formula("least-penalty", OPTIMUM, groups=(*SHOWN, "sources"), metrics=("rate", "penalty"), check=_one_share_each)
 def least_penalty(
-    updates: Laws, queries: Shares, budget: NotNegative, weight: WeightText, penalty: PenaltyName = "update"
+    updates: LawList, queries: Shares, budget: NotNegative, weight: WeightText, penalty: PenaltyName = "update"
 ) -> Values:
     """The rates at which constant downloads cost least (eq. 66, of which eq. 71 and 72 are a case).
 
@@ -458,6 +482,6 @@ def least_penalty(
     queries: of each, the share of queries that are for it
     budget: downloads per unit of time, all sources together
     """
-    found = allocate(updates, queries, budget, weight, penalty).rates
-    yield from ((name, "rate", rate) for name, rate in zip(SHOWN, found.tolist(), strict=False))
-    yield "sources", "penalty", cost(found.tolist(), updates, queries, weight, penalty)
+    rates = allocate(updates, queries, budget, weight, penalty).rates
+    yield from ((name, "rate", rate) for name, rate in zip(SHOWN, rates.tolist(), strict=False))
+    yield "sources", "penalty", cost(rates.tolist(), updates, queries, weight, penalty)

@@ -1,6 +1,6 @@
 """How to synchronise a database: orders, change rates, allocations (Sync 4 to 6, App. B to E).
 
-What an order is worth for one element (Table 2) is `orders`. Let L be the change rate of
+The freshness and age of one element under an order (Table 2) are in `orders`. Let L be the change rate of
 an element drawn at random, with mean lambda, and f the mean frequency of synchronisation,
 r = lambda / f. Under the uniform allocation every element gets f, under the proportional
 one f L / lambda, so with h and a of `orders`
@@ -16,8 +16,8 @@ over the quantiles of L. For gamma rates with variance (delta lambda)^2 and fixe
     F = integral over u in (0, 1) of g(u)        A f = integral of (1 - u)(1 - g(u)),
     g(u) = E[exp(-L u / f)] = (1 + r s u)^(-1/s).                                     (3)
 
-The third allocation is the best for freshness or for age, by `budget`. What never changes
-gets nothing, under the proportional one too, where it is fresh at no cost: with such
+The third allocation is the best for freshness or for age, by `budget`. Elements that never
+change get nothing, under the proportional one too, where they are fresh at no cost: with such
 elements that can be better than the uniform one, against Sync Thm 3 and 4, which hold for
 rates above zero. All elements of a best allocation gain as much from one synchronisation
 more, dF/df = mu or -dA/df = mu, and a graph of f over lambda at one mu is that of any
@@ -58,17 +58,17 @@ from pydantic import BeforeValidator, Field
 
 from replnet.ages.curve import GAUSS_NODES, GAUSS_WEIGHTS, fit
 from replnet.ages.prediction import Basis
-from replnet.ages.roots import SAME, bracket, crossing
-from replnet.laws.fields import Count, LawField, Part, Target, amount
+from replnet.ages.roots import ROOT_TOLERANCE, bracket, crossing
+from replnet.laws.fields import Count, LawField, Part, Share, Target
 from replnet.laws.law import Array, Floats, Law
 from replnet.laws.numeric import TailIntegral
 from replnet.papers.budget import Goal, at_price, best_rates
 from replnet.papers.formula import NotNegative, Positive, Values, formula
 from replnet.papers.orders import FIXED, ORDERS, Order, phi
-from replnet.text.errors import FieldError, shown
+from replnet.text.errors import FieldError, short_repr
 
-NEAR_ZERO, ROUNDING = -200, 1e-9  # octaves below the mean where a power shows; what its exponent may be off
-FARTHEST_BUDGET = 1e80  # over the largest rate: the cube of its inverse, an age's gain, is still a float
+NEAR_ZERO, ROUNDING = -200, 1e-9  # octaves from the mean at which a power shows; error of its exponent
+FARTHEST_BUDGET = 1e80  # frequency over the largest rate: the cube of its inverse, an age's gain, is still a float
 DAY, WEEK, YEAR = 1.0, 7.0, 365.0
 GOALS: dict[str, Goal] = {"best for freshness": "freshness", "best for age": "age"}
 
@@ -82,7 +82,7 @@ Weights = Floats | None
 
 
 class Pair(NamedTuple):
-    """Freshness, and age in units of time."""
+    """Freshness, and age in units of time, of some elements."""
 
     freshness: float
     age: float
@@ -92,22 +92,25 @@ class Pair(NamedTuple):
 
 
 def uniform_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
-    """(1): every element is synchronised at `frequency`. Poisson changes."""
-    _require(rates, frequency)
+    """Return mean freshness and age (1) of elements that are all synchronised at `frequency`. Poisson changes."""
+    _require_finite(rates, frequency)
     stale = _mean(lambda rate: 1 - np.asarray(order.freshness_at(rate / frequency)), rates)
     return Pair(1 - stale, _mean(lambda rate: order.age_at(rate / frequency), rates) / frequency)
 
 
 def proportional_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
-    """(2): elements are synchronised in proportion to their change rates, at `frequency` on average."""
-    _require(rates, frequency)
+    """Return mean freshness and age (2) of elements synchronised in proportion to their change rates.
+
+    `frequency` is their mean frequency.
+    """
+    _require_finite(rates, frequency)
     ratio = rates.mean / frequency
     age = rates.mean * mean_interval(rates) * float(order.age_at(ratio)) / frequency
     return Pair(float(order.freshness_at(ratio)), age)
 
 
 def mean_interval(rates: Law) -> float:
-    """E[1 / L], the mean interval between changes over elements; infinite where rates near zero are common."""
+    """Return E[1 / L], the mean interval between changes over elements; infinite if rates near zero are common."""
     # It diverges where P(L <= x) ~ x^a near zero with a at most 1, up to rounding.
     tiny = rates.mean * 2.0**NEAR_ZERO
     near, nearer = float(rates.cdf(2 * tiny)), float(rates.cdf(tiny))
@@ -125,30 +128,37 @@ def mean_interval(rates: Law) -> float:
 
 
 def _mean(value: Callable[[Array], Array], rates: Law) -> float:
-    """E[value(L)] of an increasing `value`, as an integral over the share of larger rates."""
+    """Return E[value(L)] of an increasing `value`, as an integral over the share of larger rates."""
     bends = [float(rates.tail(b)) for b in rates.breaks]
     integral = TailIntegral(lambda share: value(rates.isf(share)), around=0.5, bends=bends, end=1.0)
     return float(integral.before(1.0))
 
 
-def _require(rates: Law, frequency: float) -> None:
+def _require_finite(rates: Law, frequency: float) -> None:
+    """Raise FieldError unless the rates have a finite mean and the frequency is above 0."""
     rates.require_finite_mean()
     if not 0 < frequency < math.inf:
         raise FieldError("frequency", f"{frequency!r} is not above 0", "a finite number above 0")
 
 
 def gamma_uniform_freshness(ratio: Array, spread: Array) -> Array:
-    """(3), Table 3: mean rate over frequency, and standard deviation over mean, delta."""
+    """Return the freshness (3) of Table 3 for equal frequencies.
+
+    `ratio` is mean rate over frequency, and `spread` the standard deviation of rates over their mean, delta.
+    """
     return 1 + np.expm1(_log_transform(ratio, spread)) @ _WEIGHTS
 
 
 def gamma_uniform_age(ratio: Array, spread: Array) -> Array:
-    """(3), Table 3, in units of the interval 1 / f."""
+    """Return the age (3) of Table 3 for equal frequencies f, in units of 1 / f."""
     return (-np.expm1(_log_transform(ratio, spread)) * (1 - _U)) @ _WEIGHTS
 
 
 def gamma_proportional_age(ratio: Array, spread: Array) -> Array:
-    """a(r) / (1 - delta^2), Table 3, in units of 1 / f; infinite from delta = 1 on."""
+    """Return the age of Table 3 for proportional frequencies, a(r) / (1 - delta^2), in units of 1 / f.
+
+    It is infinite from delta = 1 on.
+    """
     r, s = _gamma(ratio, spread)
     finite = s < 1
     whole = np.asarray(FIXED.age_at(r)) / np.where(finite, 1 - s, 1.0)
@@ -156,13 +166,13 @@ def gamma_proportional_age(ratio: Array, spread: Array) -> Array:
 
 
 def _log_transform(ratio: Array, spread: Array) -> Floats:
-    """log g of (3) at the points of integration."""
-    r, s = (one[..., None] for one in _gamma(ratio, spread))
+    """Return log g of (3) at the points of integration."""
+    r, s = (argument[..., None] for argument in _gamma(ratio, spread))
     return np.asarray(np.where(s > 0, -np.log1p(r * s * _U) / np.where(s > 0, s, 1.0), -r * _U))
 
 
 def _gamma(ratio: Array, spread: Array) -> tuple[Floats, Floats]:
-    """r and s of (3), in one shape."""
+    """Return r and s of (3) as arrays of one shape; raises FieldError for numbers below 0."""
     r, delta = np.broadcast_arrays(np.asarray(ratio, dtype=float), np.asarray(spread, dtype=float))
     if not ((r >= 0) & (delta >= 0) & np.isfinite(r) & np.isfinite(delta)).all():
         raise FieldError("ratio, spread", "a number below 0, or none", "a ratio and a spread from 0 on")
@@ -172,21 +182,21 @@ def _gamma(ratio: Array, spread: Array) -> tuple[Floats, Floats]:
 # ---- Allocations (Sync 5, App. E)
 
 
-# Of elements that change at `rates`, so many of each as `weights` say; equally many if they are left out.
+# For elements that change at `rates`; `weights` are how many there are of each, equally many if left out.
 
 
 def freshness(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
-    """Share of the elements that are up to date, averaged over time (Thm 1)."""
+    """Return the share of the elements that are up to date, averaged over time (Thm 1)."""
     return float(np.average(order.freshness(rates, frequencies), weights=weights))
 
 
 def age(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
-    """Mean age over elements and time (Thm 1); infinite if one that changes is never synchronised."""
+    """Return the mean age over elements and time (Thm 1); infinite if one that changes is never synchronised."""
     return float(np.average(order.age(rates, frequencies), weights=weights))
 
 
 def proportional(rates: Floats, frequency: float, weights: Weights = None) -> Floats:
-    """Frequencies in proportion to the change rates. If nothing changes, all equally often."""
+    """Return frequencies in proportion to the change rates; if nothing changes, equal ones."""
     mean = float(np.average(rates, weights=weights))
     return rates * (frequency / mean) if mean > 0 else np.full(rates.shape, frequency)
 
@@ -194,7 +204,7 @@ def proportional(rates: Floats, frequency: float, weights: Weights = None) -> Fl
 def optimal(
     rates: Floats, frequency: float, order: Order = FIXED, goal: Goal = "freshness", weights: Weights = None
 ) -> Floats:
-    """The best frequencies for a goal (Sync Problem 1), `frequency` on average."""
+    """Return the best frequencies for a goal (Sync Problem 1), `frequency` on average."""
     if goal not in ("freshness", "age"):
         raise FieldError("goal", f"{goal!r} is not known", "freshness or age")
     if not 0 <= frequency < math.inf:
@@ -211,13 +221,16 @@ def optimal(
 
 
 def at_gain(rates: npt.ArrayLike, gain: float, order: Order = FIXED, goal: Goal = "freshness") -> Floats:
-    """f at a gain mu per synchronisation, of rates above zero: the graphs of Fig. 10, 17, 18 (eq. 16)."""
+    """Return the frequencies at which one more synchronisation gains `gain`, mu, for rates above zero.
+
+    These are the graphs of Fig. 10, 17, 18 (eq. 16).
+    """
     rates = np.asarray(rates, dtype=float)
     return at_price(order, goal, np.ones(rates.shape), rates, gain)
 
 
 def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal = "freshness") -> float:
-    """What elements of a best allocation gain from one synchronisation more."""
+    """Return the gain mu from one more synchronisation, which is the same for all elements of a best allocation."""
     # The slowest that changes is the last to be given up.
     at = int(np.argmin(np.where(rates > 0, rates, np.inf)))
     rate, ratio = float(rates[at]), float(rates[at] / frequencies[at])
@@ -225,7 +238,10 @@ def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal
 
 
 def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
-    """The (lambda, f) with the highest f among those with dF/df = mu, where K(r) / r is largest."""
+    """Return the change rate and frequency with the highest frequency among those with dF/df = `gain`.
+
+    It is where K(r) / r is largest.
+    """
     falling = fit(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13).derivative()
     low, high = crossing(lambda r: float(falling(r)), *((r, float(falling(r))) for r in (0.5, 19.0)))
     ratio = (low[0] + high[0]) / 2
@@ -237,7 +253,11 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
 
 
 def fresh_at(time: Array, changes: float, often: float, window: float, share: float = 1.0) -> Floats:
-    """(5): how fresh elements are at a time of the day, which lasts from 0 to 1."""
+    """Return the freshness (5) of elements at a time of the day, which lasts from 0 to 1.
+
+    `often` is how often each is synchronised in a day, `window` the first part of the day, and `share` that of the
+    synchronisations in it.
+    """
     days, rest = divmod(1 / often, 1.0)
     earlier = -math.expm1(-changes * days) / -math.expm1(-changes)
     whole, part = (_fresh_since(np.asarray(time, dtype=float), end, changes, window, share) for end in (1.0, rest))
@@ -245,47 +265,51 @@ def fresh_at(time: Array, changes: float, often: float, window: float, share: fl
 
 
 def _fresh_since(time: Floats, end: float, changes: float, window: float, share: float) -> Floats:
-    """The integral of (5) up to `end`, at most a day."""
+    """Return the integral of (5) up to v = `end`, at most a day."""
     u = np.interp(time, (0.0, window, 1.0), (0.0, share, 1.0))
     bends = [np.zeros_like(u), u - share, u, u - share + 1, np.ones_like(u)]
     edges = np.sort(np.clip(bends, 0.0, end), axis=0)
     length, middle = np.diff(edges, axis=0), u - (edges[1:] + edges[:-1]) / 2
     day = np.floor(middle)
-    shown = day + np.interp(middle - day, (0.0, share, 1.0), (0.0, window, 1.0))
+    clock_time = day + np.interp(middle - day, (0.0, share, 1.0), (0.0, window, 1.0))
     speed = np.where(middle - day < share, window / share, (1 - window) / (1 - share) if share < 1 else 0.0)
     half = speed * length / 2
-    return np.asarray((length * np.exp(-changes * (time - shown - half)) * phi(2 * changes * half)).sum(axis=0))
+    return np.asarray((length * np.exp(-changes * (time - clock_time - half)) * phi(2 * changes * half)).sum(axis=0))
 
 
-def _means_of_the_day(changes: float, often: float, window: float, share: float) -> tuple[float, float]:
-    """The integrals of (5) over the window and over the rest of the day, cut where it bends."""
+def _integrals_of_the_day(changes: float, often: float, window: float, share: float) -> tuple[float, float]:
+    """Return the integrals of (5) over the window and over the rest of the day, cut where it bends."""
     bends = (np.array([0.0, share]) + 1 / often) % 1.0
     edges = np.unique(np.append(np.interp(bends, (0.0, share, 1.0), (0.0, window, 1.0)), (0.0, window, 1.0)))
-    found = [0.0, 0.0]
+    integrals = [0.0, 0.0]
     for begin, end in pairwise(edges.tolist()):
         fresh = fresh_at(begin + (end - begin) * _U, changes, often, window, share)
-        found[begin >= window] += (end - begin) * float(fresh @ _WEIGHTS)
-    return found[0], found[1]
+        integrals[begin >= window] += (end - begin) * float(fresh @ _WEIGHTS)
+    return integrals[0], integrals[1]
 
 
 # ---- Tables 4 and 6
 
 
 def benefit(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
-    """Benefit of so many synchronisations of elements that change once in each of so many parts of the day; (4)."""
+    """Return the summed benefit (4) of elements, by their parts of the day and numbers of synchronisations."""
     return sum((_benefit(n, k) for n, k in zip(parts, synchronisations, strict=True)), Fraction(0))
 
 
 def best_division(parts: Sequence[int], budget: int) -> tuple[int, ...]:
-    """How to divide a budget among elements. As (4) is concave in every number, one after the other will do."""
-    found = [0] * len(parts)
+    """Return how to divide a budget among elements for the largest benefit.
+
+    As (4) is concave in every number, one synchronisation after the other may be given to the element that gains most.
+    """
+    result = [0] * len(parts)
     for _ in range(budget):
-        gains = [_benefit(n, k + 1) - _benefit(n, k) for n, k in zip(parts, found, strict=True)]
-        found[gains.index(max(gains))] += 1
-    return tuple(found)
+        gains = [_benefit(n, k + 1) - _benefit(n, k) for n, k in zip(parts, result, strict=True)]
+        result[gains.index(max(gains))] += 1
+    return tuple(result)
 
 
 def _benefit(parts: int, synchronisations: int) -> Fraction:
+    """Return the benefit (4) of one element."""
     each, more = divmod(synchronisations, parts)
     gains = [Fraction(m, 2 * (m + 1)) for m in (each, each + 1)]
     return ((parts - more) * gains[0] + more * gains[1]) / parts
@@ -295,10 +319,10 @@ Ranges = tuple[tuple[float, float], tuple[float, float]]  # of freshness and of 
 
 
 def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
-    """Freshness, and age in days, of pages that are synchronised once a month on average, in fixed order.
+    """Return freshness, and age in days, of pages that are synchronised once a month on average, in fixed order.
 
-    They change daily, weekly, monthly, every four months and yearly, by shares (Fig. 12); `optimal` is the best for
-    each of the two.
+    They change daily, weekly, monthly, every four months and yearly; `heights` are their shares (Fig. 12). The policy
+    `optimal` is the best for each of the two.
     """
     intervals, shares = np.array([DAY, WEEK, month, 4 * month, YEAR]), np.array(heights)
     rates, weights, frequency = 1 / intervals[shares > 0], shares[shares > 0], 1 / month
@@ -313,13 +337,13 @@ def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
 def table_6_fits(
     daily: float, weekly: float, accepts: Mapping[str, Ranges], *, step: float = 0.01, month: float = 30.0
 ) -> list[tuple[float, ...]]:
-    """Heights of which the last three are on a grid, and all values of Table 6 in what is accepted by policy.
+    """Return all heights, the last three of them on a grid, whose values of Table 6 lie in the accepted ranges.
 
-    Policies are looked at in the order in which they are given: cheap ones first rule most heights out.
+    `accepts` has the ranges by policy. Policies are tried in its order: cheap ones first rule most heights out.
     """
     count = round((1 - daily - weekly) / step)
-    whole = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
-    grid = [(daily, weekly, *(round(n * step, 12) for n in rest)) for rest in whole]
+    counts = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
+    grid = [(daily, weekly, *(round(n * step, 12) for n in rest)) for rest in counts]
     return [
         heights
         for heights in grid
@@ -328,6 +352,7 @@ def table_6_fits(
 
 
 def _within(values: Pair, ranges: Ranges) -> bool:
+    """Whether freshness and age lie in their ranges."""
     return all(low <= value <= high for value, (low, high) in zip(values, ranges, strict=True))
 
 
@@ -349,32 +374,33 @@ Frequency = Annotated[Positive, "synchronisations per element and unit of time, 
 
 
 def _pair(group: str, values: Iterable[Array]) -> Values:
+    """Return freshness and age as values of a formula."""
     return ((group, metric, float(value)) for metric, value in zip(PAIR, values, strict=True))
 
 
 @formula("orders", ORDERED, groups=(*ORDERS, "fixed / random", "fixed / purely random"), metrics=PAIR)
 def orders(ratio: Positive) -> Values:
-    """What an order of synchronisation is worth, and the fixed order beside the others; ages in mean intervals.
+    """Freshness and age by the order of synchronisation, and the fixed order over the others; ages in mean intervals.
 
     ratio: r, changes per synchronisation
     """
-    found = {name: (order.freshness_at(ratio), order.age_at(ratio)) for name, order in ORDERS.items()}
-    for name, pair in found.items():
+    pairs = {name: (order.freshness_at(ratio), order.age_at(ratio)) for name, order in ORDERS.items()}
+    for name, pair in pairs.items():
         yield from _pair(name, pair)
     for name in ("random", "purely random"):
-        yield from _pair(f"fixed / {name}", (a / b for a, b in zip(found["fixed"], found[name], strict=True)))
+        yield from _pair(f"fixed / {name}", (a / b for a, b in zip(pairs["fixed"], pairs[name], strict=True)))
 
 
 @formula("largest-ratio", ORDERED, groups=("elements",), metrics=("changes_per_synchronisation",))
 def largest_ratio(freshness: Annotated[Target, "to be met, below 1"], order: OrderName = "fixed") -> float:
-    """How many changes there may be per synchronisation for a freshness."""
-    # Relative to the smaller of freshness and what is missing from 1, as the root is known to so much.
+    """The largest number of changes per synchronisation at which a freshness is met."""
+    # Relative to the smaller of freshness and staleness, so that the root is as accurate for both.
     scale = min(freshness, 1 - freshness)
 
     def short(log_ratio: float) -> float:
         return (freshness - float(ORDERS[order].freshness_at(math.exp(log_ratio)))) / scale
 
-    return math.exp(crossing(short, *bracket(short, 0.0), enough=SAME)[1][0])
+    return math.exp(crossing(short, *bracket(short, 0.0), enough=ROOT_TOLERANCE)[1][0])
 
 
 OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / proportional")
@@ -405,18 +431,14 @@ def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixe
     yield from _pair("proportional", proportional_average(rates, frequency, ORDERS[order]))
 
 
-Share = Annotated[
-    float, BeforeValidator(lambda value: amount(value, "a share, above 0 and at most 1")), Field(gt=0, le=1)
-]
-
-
-def _room_outside(*, window: float, share: float, **_: object) -> None:
+def _require_room_outside(*, window: float, share: float, **_: object) -> None:
+    """Raise FieldError if synchronisations are to fall outside of a window that is the whole day."""
     if window == 1 and share < 1:
         raise FieldError("share", f"{share:g} in all of the day", "1, or a window below 1")
 
 
 @formula("window", WINDOW, groups=("at that time", "in the window", "outside", "whole day"), metrics=("freshness",),
-         check=_room_outside)  # fmt: skip
+         check=_require_room_outside)  # fmt: skip
 def window_of_the_day(
     changes: Positive, synchronisations: Positive, window: Share, share: Share = 1.0, time: NotNegative | None = None
 ) -> Values:
@@ -428,7 +450,7 @@ def window_of_the_day(
     share: of the synchronisations, how many fall into the window, evenly; the others into the rest
     time: of the day, from 0 to 1
     """
-    in_window, outside = _means_of_the_day(changes, synchronisations, window, share)
+    in_window, outside = _integrals_of_the_day(changes, synchronisations, window, share)
     if time is not None:
         yield "at that time", "freshness", float(fresh_at(time % 1.0, changes, synchronisations, window, share))
     yield "in the window", "freshness", in_window / window
@@ -438,17 +460,21 @@ def window_of_the_day(
 
 
 def _whole_numbers(value: object) -> tuple[int, ...]:
+    """Return a list of whole numbers, given as one or as text such as 9 + 1; raises FieldError."""
     parts = value.split("+") if isinstance(value, str) else value
     try:
-        found = tuple(int(part) for part in parts) if isinstance(parts, list | tuple) else None
+        result = tuple(int(part) for part in parts) if isinstance(parts, list | tuple) else None
     except (TypeError, ValueError):
-        found = None
-    if found is None or min(found, default=0) < 0:
-        raise FieldError("", f"{shown(value)} is no list of whole numbers", "such as [9, 1] or 9 + 1, each 0 or more")
-    return found
+        result = None
+    if result is None or min(result, default=0) < 0:
+        raise FieldError(
+            "", f"{short_repr(value)} is no list of whole numbers", "such as [9, 1] or 9 + 1, each 0 or more"
+        )
+    return result
 
 
 def _one_each(parts: tuple[int, ...], synchronisations: tuple[int, ...]) -> None:
+    """Raise FieldError unless there is one number of synchronisations per element."""
     if len(synchronisations) != len(parts):
         wrong = f"{len(synchronisations)} for {len(parts)} elements"
         raise FieldError("synchronisations", wrong, "one number per element")
@@ -459,7 +485,7 @@ Numbers = Annotated[tuple[int, ...], BeforeValidator(_whole_numbers)]
 
 @formula("benefit", BENEFIT, groups=("elements", "best division"), check=_one_each)
 def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
-    """What synchronisations at equal distances gain in elements that change once in each part of a day.
+    """The gain of synchronisations at equal distances, of elements that change once in each part of a day.
 
     parts: by element, the equal parts of a day in each of which it changes
     synchronisations: by element, how many there are in a day: a list, or a text such as 9 + 1
@@ -469,6 +495,7 @@ def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
 
 
 def one_weight_each(rates: tuple[float, ...], weights: tuple[float, ...], **_: object) -> None:
+    """Raise FieldError unless there is at least one rate, and one weight per rate if there are weights."""
     if not rates:
         raise FieldError("rates", "shape (0,)", "a list of at least one change rate")
     if weights and len(weights) != len(rates):
@@ -494,17 +521,17 @@ def allocation(
     rate: of an element, or of one more that is treated like the others
     """
     changes, number, by = np.array(rates), np.array(weights or np.ones(len(rates))), ORDERS[order]
-    found = {"proportional": proportional(changes, frequency, number), "uniform": np.full(changes.shape, frequency)}
-    found |= {group: optimal(changes, frequency, by, goal, number) for group, goal in GOALS.items()}
-    for group, given in found.items():
-        yield from _pair(group, (freshness(changes, given, by, number), age(changes, given, by, number)))
+    results = {"proportional": proportional(changes, frequency, number), "uniform": np.full(changes.shape, frequency)}
+    results |= {group: optimal(changes, frequency, by, goal, number) for group, goal in GOALS.items()}
+    for group, frequencies in results.items():
+        yield from _pair(group, (freshness(changes, frequencies, by, number), age(changes, frequencies, by, number)))
         if rate is None:
             continue
         if group in GOALS:
-            own = at_gain([rate], gain_of(changes, given, by, GOALS[group]), by, GOALS[group])[0]
+            own_frequency = at_gain([rate], gain_of(changes, frequencies, by, GOALS[group]), by, GOALS[group])[0]
         else:
-            own = frequency * (rate / np.average(changes, weights=number) if group == "proportional" else 1.0)
-        yield group, "frequency", float(own)
+            own_frequency = frequency * (rate / np.average(changes, weights=number) if group == "proportional" else 1.0)
+        yield group, "frequency", float(own_frequency)
 
 
 @formula("equal-gain", GAIN, groups=("element",), metrics=("frequency", "highest_frequency", "rate_of_highest"))
@@ -525,7 +552,7 @@ Ends = tuple[NotNegative, NotNegative]
 
 @final
 class Accepted(Part):
-    """What a printed freshness and age may stand for, both ends included."""
+    """The values that a printed freshness and age may stand for, both ends included."""
 
     freshness: Ends = Field(description="from, to")
     age: Ends = Field(description="from, to, in days")
@@ -541,7 +568,7 @@ def histograms(
     uniform: Accepted,
     optimal: Accepted,
 ) -> float:
-    """How many histograms of change intervals, their open bars in steps of one per cent, fit what is printed of them.
+    """The number of histograms of change intervals, open bars in steps of one per cent, that fit the printed values.
 
     Pages change daily, weekly, monthly, every four months or yearly, and are synchronised once a month.
 
@@ -553,5 +580,5 @@ def histograms(
     optimal: of the best allocations, for freshness and for age
     """
     accepted = {"proportional": proportional, "uniform": uniform, "optimal": optimal}
-    ranges = {name: (one.freshness, one.age) for name, one in accepted.items()}
+    ranges = {name: (ranges_accepted.freshness, ranges_accepted.age) for name, ranges_accepted in accepted.items()}
     return float(len(table_6_fits(daily, weekly, ranges, month=month)))

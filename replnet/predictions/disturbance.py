@@ -1,4 +1,4 @@
-"""The ages of copies at a time, where scheduled faults or a fresh start disturb a network (ages/transient.py)."""
+"""The ages of copies at a time t after a fresh start or scheduled faults of a network (ages/transient.py)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from replnet.ages.information_age import InformationAge, PullAge, Sum
 from replnet.ages.prediction import NoFormulaError
 from replnet.ages.transient import SinceCut, SinceEmpty, SinceFresh
 from replnet.laws.families import Exponential
-from replnet.network.faults import Crash, Fault, Way, across
+from replnet.network.faults import Crash, Fault, LinkFault, on_opposite_sides
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.pull_graph import Asker, PullGraph
 
-SOON = 1e-15  # of the scale of an age, for the ages at time zero itself
+SHORTEST_TIME = 1e-15  # in units of the scale of an age: what stands for time zero itself
 
 
 @final
-class Disturbance:
-    """Of one network, what its faults on schedule do to the ages that there would be without these."""
+class Transients:
+    """The effect on ages of what happens at set times in a network: scheduled faults and a fresh start."""
 
     def __init__(self, graph: PullGraph) -> None:
         self._graph = graph
@@ -27,90 +27,105 @@ class Disturbance:
         self._cuts = [way for way in graph.faults.cuts if way.fault.at is not None]
 
     def __bool__(self) -> bool:
+        """Whether anything happens at a set time."""
         return bool(self._graph.topology.fresh_start or self._crashes or self._cuts)
 
     @cached_property
-    def calm(self) -> PullGraph:
-        """The network without them."""
+    def stationary(self) -> PullGraph:
+        """The network without scheduled faults and without its fresh start, so that it is stationary."""
         topology = self._graph.topology
         usual = tuple(fault for fault in topology.about.get("faults", ()) if fault.at is None)
         return PullGraph(replace(topology, about={**topology.about, "faults": usual, "start": None}))
 
     def age(self, node: int, copy: InformationAge, t: float) -> tuple[InformationAge, float]:
-        """What a node has at a time if it had `copy` without them, and the chance that there is something."""
-        scheduled: list[Crash | Way] = [*self._crashes, *self._cuts]
-        happened = [one for one in scheduled if _begin(one.fault) <= t]
-        touched = [one for one in happened if self._concerns(one, node)]
-        if happened and self._graph.offering:
+        """Return the age of a node's copy at time t, and the chance that there is a copy.
+
+        `copy` is the age that its copy has in the stationary network.
+        """
+        if not copy.chance_of_copy:
+            return copy, 1.0
+        scheduled: list[Crash | LinkFault] = [*self._crashes, *self._cuts]
+        happened = [fault for fault in scheduled if _begin(fault.fault) <= t]
+        faults = [fault for fault in happened if self._concerns(fault, node)]
+        if happened and self._graph.askers_handing_over:
             raise NoFormulaError("faults on schedule where polls go both ways")
-        if not touched:
-            return (self._fresh(copy, t), 1.0) if self._graph.topology.fresh_start else (copy, 1.0)
+        if not faults:
+            return (self._since_fresh_start(copy, t), 1.0) if self._graph.topology.fresh_start else (copy, 1.0)
         topology = self._graph.topology
-        if len(touched) > 1 or topology.fresh_start or topology.delay or topology.delays:
-            raise NoFormulaError("several things that happened to the same copies, or messages that take time besides")
-        (one,) = touched
-        since = t - _begin(one.fault)
-        ended = since - _lasts(one.fault)
-        if isinstance(one, Crash):
-            return self._after_crash(one, node, copy, ended)
+        if len(faults) > 1 or topology.fresh_start or topology.delay or topology.delays:
+            raise NoFormulaError(
+                "copies that several scheduled faults or a fresh start touch, or one of them together with delays"
+            )
+        (fault,) = faults
+        since = t - _begin(fault.fault)
+        ended = since - _lasts(fault.fault)
+        if isinstance(fault, Crash):
+            return self._after_crash(fault, node, copy, ended)
         downloads = copy.downloads if isinstance(copy, PullAge) else None
         if not isinstance(downloads, Exponential):
-            raise NoFormulaError("cuts, but of exponential downloads from a source")
+            raise NoFormulaError("cuts, except those of exponential downloads from a source")
         return SinceCut(downloads, since, ended), 1.0
 
-    def _fresh(self, copy: InformationAge, t: float) -> InformationAge:
-        return SinceFresh(copy, max(t, SOON * min(copy.scales.marks)))
+    def _since_fresh_start(self, copy: InformationAge, t: float) -> InformationAge:
+        """Return the age t after a start at which all copies were fresh."""
+        return SinceFresh(copy, max(t, SHORTEST_TIME * min(copy.scales.marks)))
 
     def _after_crash(self, crash: Crash, node: int, copy: InformationAge, ended: float) -> tuple[InformationAge, float]:
-        """`ended` is how long ago it was over; below 0 where it is not yet."""
-        replicas = self._sources_of(node) - set(self._graph.sources)
+        """Return the age of a node's copy after a crash on schedule, and the chance that there is one.
+
+        `ended` is how long ago the crash was over, below 0 if it is not yet.
+        """
+        replicas = self._origins_of(node) - set(self._graph.sources)
         if set(crash.nodes) & set(self._graph.sources):
-            raise NoFormulaError("sources that crash by a schedule")
+            raise NoFormulaError("sources that crash on a schedule")
         if not replicas <= set(crash.nodes) and replicas & set(crash.nodes) != {node}:
-            raise NoFormulaError("copies that come from replicas which crash by a schedule")
+            raise NoFormulaError("copies that come from replicas which crash on a schedule")
         if not crash.empties:
-            raise NoFormulaError("copies that are kept through a crash by a schedule")
+            raise NoFormulaError("copies that are kept through a crash on a schedule")
         if ended <= 0:
             return copy, 0.0
         if copy.latest is not copy:
-            raise NoFormulaError("copies since a crash by a schedule, of whose ages only bounds are known")
+            raise NoFormulaError("copies after a crash on a schedule, if only bounds of their ages are known")
         if replicas <= set(crash.nodes):
-            own = SinceEmpty(copy, ended)
-            return own, own.present
+            age = SinceEmpty(copy, ended)
+            return age, age.present
         if not (isinstance(copy, Sum) and isinstance(copy.own, PullAge)):
-            raise NoFormulaError("a replica that crashes by a schedule, but for one that only downloads")
-        own = SinceEmpty(copy.own, ended)
-        return Sum(own, copy.upstream), own.present
+            raise NoFormulaError("a replica that crashes on a schedule, except one that only downloads")
+        age = SinceEmpty(copy.own, ended)
+        return Sum(age, copy.upstream), age.present
 
-    def _concerns(self, one: Crash | Way, node: int) -> bool:
-        """Whether it strikes this node, or any from which its data may come."""
-        there = self._sources_of(node)
-        if isinstance(one, Crash):
-            return bool(there & set(one.nodes))
-        side = one.side
-        pairs = ((i, j) for i in there for asker in self._askers(i) for j in asker.candidates.tolist())
-        return any(across(int(side[i]), int(side[j])) for i, j in pairs)
+    def _concerns(self, fault: Crash | LinkFault, node: int) -> bool:
+        """Whether a fault strikes this node, or any node from which its data may come."""
+        origins = self._origins_of(node)
+        if isinstance(fault, Crash):
+            return bool(origins & set(fault.nodes))
+        side = fault.side
+        pairs = ((i, j) for i in origins for asker in self._askers(i) for j in asker.candidates.tolist())
+        return any(on_opposite_sides(int(side[i]), int(side[j])) for i, j in pairs)
 
-    def _sources_of(self, node: int) -> set[int]:
-        """All from which its data may come, itself among them."""
-        found, waiting, seen = {node}, [node], set[int]()
+    def _origins_of(self, node: int) -> set[int]:
+        """Return the nodes from which a node's data may come, sources and itself among them."""
+        origins, waiting, seen = {node}, [node], set[int]()
         while waiting:
             for asker in self._askers(waiting.pop()):
-                if asker.among not in seen:  # members of one list are met once, and not by each of its users
-                    seen.add(asker.among)
-                    more = set(asker.candidates.tolist()) - found
-                    found |= more
+                if asker.list_number not in seen:  # members of one list are met once, and not by each of its users
+                    seen.add(asker.list_number)
+                    more = set(asker.candidates.tolist()) - origins
+                    origins |= more
                     waiting += more
-        return found
+        return origins
 
     def _askers(self, node: int) -> list[Asker]:
-        return [asker for purpose in (DOWNLOADS, POLLS) for asker in self._graph.by(node, purpose)]
+        """Return the processes by which a node gets copies: downloads and polls."""
+        return [asker for purpose in (DOWNLOADS, POLLS) for asker in self._graph.askers_of(node, purpose)]
 
 
 def _begin(fault: Fault) -> float:
+    """Return the time at which a scheduled fault begins."""
     assert fault.at is not None
     return fault.at
 
 
 def _lasts(fault: Fault) -> float:
+    """Return how long a scheduled fault lasts; infinity if it does not end."""
     return float("inf") if fault.lasts is None else fault.lasts

@@ -1,155 +1,202 @@
-"""From a network to formulas: for every group and metric what is predicted, or why nothing is.
+"""From a network to formulas: the prediction for every group and metric, or the reason why there is none.
 
-How old the copies of each source are says source_ages; what bandwidth, faults and a fresh start make of that is
+Module source_ages says how old the copies of each source are; the effects of bandwidth, faults and a fresh start are
 added here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replnet.ages.information_age import InformationAge, Never
-from replnet.ages.prediction import NoFormulaError, Prediction, mean, unknown
+from replnet.ages.information_age import InformationAge
+from replnet.ages.prediction import CHECKED, WITHOUT_RESULT, NoFormulaError, Prediction, mean, unknown
 from replnet.ages.transient import SINCE
-from replnet.deadline import OutOfTime
+from replnet.deadline import OutOfTime, require_time
 from replnet.laws.law import Law
+from replnet.measure.row import drop_if_rough, share_note
+from replnet.measure.verdict import ROUNDING
 from replnet.network.topology import Topology
 from replnet.predictions.capacity import OVERFLOWS, Capacity
-from replnet.predictions.disturbance import Disturbance
-from replnet.predictions.presence import presence
+from replnet.predictions.disturbance import Transients
+from replnet.predictions.presence import availability
 from replnet.predictions.pull_graph import PullGraph
 from replnet.predictions.source_ages import SourceAges
-from replnet.text.errors import FieldError
 
 if TYPE_CHECKING:
     from replnet.measure.metrics import Metric
 
+Tell = Callable[[str], object]
+Parts = Mapping[tuple[InformationAge, Law], float]
+"""Ages of copies, each with the law of the updates that they may miss, and the weight of such copies."""
+
 UNSTEADY = "the mean since a begin with fresh copies; at a time there is one, as of 'freshness at 1'"
-MOST_SOURCES = 1_000  # that are worked out one by one, in some seconds
+MOST_SOURCES = 1_000  # whose ages are worked out one by one, in some seconds
 
 
+@CHECKED
 def formulas(
-    topology: Topology, asked: Iterable[Metric] = (), by_source: bool = False
+    topology: Topology, asked: Iterable[Metric] = (), by_source: bool = False, tell: Tell | None = None
 ) -> dict[tuple[str, str], Prediction]:
-    """By (group, metric), in the order of the groups of a network, and then what else is asked for.
+    """Return predictions by (group, metric): freshness of all groups in their order, then what else is asked for.
 
-    With `by_source` the parts of groups that can hear of several sources follow the groups. Past a deadline there is
-    nothing of those groups that were not worked out by then.
+    `asked` are the metrics to predict beside freshness. With `by_source`, groups that can hear of several sources have
+    a row for each of these too. Past a deadline, groups that were not worked out by then are missing. A value known too
+    roughly to be compared with a measurement is no prediction (measure/row). `tell` is called with a sentence on what
+    is being worked out, which may take a minute.
     """
-    graph, asked = PullGraph(topology), tuple(asked)
-    many = topology.many
-    of_aggregate: dict[tuple[str, str], Prediction] = {}
-    if many is not None and not (graph.strict or topology.delay or topology.fresh_start):
-        from replnet.predictions.many_sources import expected
+    predictions = _formulas(topology, tuple(asked), by_source, tell or (lambda words: None))
+    return {(name, metric): drop_if_rough(metric, prediction) for (name, metric), prediction in predictions.items()}
 
-        of_aggregate = expected(many, asked)
-        if topology.clients.any():  # of answers there is nothing of this kind
+
+def _formulas(
+    topology: Topology, asked: tuple[Metric, ...], by_source: bool, tell: Tell
+) -> dict[tuple[str, str], Prediction]:
+    """Return all predictions, rough ones included."""
+    graph = PullGraph(topology)
+    aggregate = topology.aggregate
+    of_aggregate: dict[tuple[str, str], Prediction] = {}
+    if aggregate is not None and not (graph.pulls_may_fail or topology.delay or topology.fresh_start):
+        from replnet.predictions.many_sources import predict_aggregate
+
+        tell(f"predicting the copies of {len(graph.sources):,} sources")
+        of_aggregate = predict_aggregate(aggregate, asked)
+        if topology.clients.any():  # there are no predictions of these for answers
             none = (("clients", "any_fresh"), ("clients", "all_fresh"))
             of_aggregate = {key: formula for key, formula in of_aggregate.items() if key not in none}
-    done = {group for group, _ in of_aggregate}
-    rest = [group for group in topology.groups if group not in done]
+    done_groups = {group for group, _ in of_aggregate}
+    other_groups = [group for group in topology.groups if group not in done_groups]
     ages: list[SourceAges] = []
-    if rest:
+    if other_groups:
         try:
             if len(graph.sources) > MOST_SOURCES:
                 raise NoFormulaError(f"more than {MOST_SOURCES:,} sources with delays, limits, faults or queries")
             graph.updates, graph.kinds_of_askers  # noqa: B018  which need every law at its rate
-        except (FieldError, NoFormulaError) as error:
-            return of_aggregate | dict.fromkeys(((group, "freshness") for group in rest), unknown(error))
+        except WITHOUT_RESULT as error:
+            return of_aggregate | dict.fromkeys(((group, "freshness") for group in other_groups), unknown(error))
         ages = [SourceAges(graph, row) for row in range(len(graph.sources))]
     rows = {name: (g, -1) for g, name in enumerate(topology.groups)} if not by_source else graph.rows
-    rows = {name: one for name, one in rows.items() if name not in done} if ages else {}
-    found = {(name, "freshness"): _of_group(graph, ages, *one) for name, one in rows.items()}
-    if topology.fresh_start:
-        found = dict.fromkeys(found, unknown(UNSTEADY))
-    disturbed = Disturbance(graph)
-    calm = [SourceAges(disturbed.calm, row) for row in range(len(ages))] if disturbed else ages
-    found |= presence(graph) if graph.strict else {}
-    beyond = {
-        (name, metric.name): _beyond(graph, ages if metric.question.at is None else calm, *one, metric, disturbed)
-        for name, one in rows.items()
-        for metric in asked
-        if np.any(graph.reached, axis=0)[topology.group == one[0]].any()
-        and (metric.question.of_answers or not graph.asks(one[0]))
-    }
-    if rest and graph.limits is not None and any(asker.law is None for asker in graph.kinds_of_askers):
-        found = dict.fromkeys(found, unknown("lines of nodes that download on a schedule, or in turns"))
+    rows = (
+        {name: group_and_source for name, group_and_source in rows.items() if name not in done_groups} if ages else {}
+    )
+    result: dict[tuple[str, str], Prediction] = {}
+    for name, group_and_source in rows.items():
+        tell(f"predicting freshness of {name}")
+        steady = not topology.fresh_start
+        result[name, "freshness"] = _freshness_of_group(graph, ages, *group_and_source) if steady else unknown(UNSTEADY)
+    transients = Transients(graph)
+    stationary = [SourceAges(transients.stationary, row) for row in range(len(ages))] if transients else ages
+    result |= availability(graph) if graph.pulls_may_fail else {}
+    of_metrics: dict[tuple[str, str], Prediction] = {}
+    for name, group_and_source in rows.items():
+        for metric in asked:
+            if metric.question.of_answers or not graph.has_clients(group_and_source[0]):
+                tell(f"predicting {metric.name} of {name}")
+                ages_used = ages if metric.question.at is None else stationary
+                of_metrics[name, metric.name] = _metric_of_group(
+                    graph, ages_used, *group_and_source, metric, transients
+                )
+    if other_groups and graph.limits is not None and any(asker.law is None for asker in graph.kinds_of_askers):
+        result = dict.fromkeys(result, unknown("lines of nodes that download on a schedule, or in turns"))
     elif graph.limits is not None:
         capacity = Capacity(graph)
-        if capacity.crowded or capacity.turned_away:
-            why = capacity.crowded or OVERFLOWS
-            beyond = dict.fromkeys(beyond, unknown(why))
-        found = limited(found, capacity)
-    return of_aggregate | found | beyond
+        if capacity.overload or capacity.rejected_by_chance:
+            why = capacity.overload or OVERFLOWS
+            of_metrics = dict.fromkeys(of_metrics, unknown(why))
+        result = with_bandwidth(result, capacity)
+    return of_aggregate | result | of_metrics
 
 
-def limited(found: dict[tuple[str, str], Prediction], capacity: Capacity) -> dict[tuple[str, str], Prediction]:
-    """What bandwidth makes of formulas that know nothing of it, and its own."""
-    own, crowded, shy = capacity.formulas(), capacity.crowded, capacity.turned_away
-    for (group, metric), formula in found.items():
-        if crowded:
-            found[group, metric] = unknown(crowded)
-        elif metric == "answered" and own[group, "rejected"].value != 0:
-            found[group, metric] = unknown("queries that are turned away")
-        elif formula.known and shy >= 1:
-            found[group, metric] = unknown(OVERFLOWS)
-        elif formula.known and shy:
-            found[group, metric] = replace(formula, kind="approximation", accuracy=formula.accuracy + shy)
-    return found | own
+def with_bandwidth(
+    predictions: dict[tuple[str, str], Prediction], capacity: Capacity
+) -> dict[tuple[str, str], Prediction]:
+    """Replace predictions that limited bandwidth makes wrong, and add those of bandwidth itself."""
+    of_bandwidth, overload, rejected_share = capacity.formulas(), capacity.overload, capacity.rejected_by_chance
+    for (group, metric), formula in predictions.items():
+        if overload:
+            predictions[group, metric] = unknown(overload)
+        elif metric == "answered" and of_bandwidth[group, "rejected"].value != 0:
+            predictions[group, metric] = unknown("queries that are turned away")
+        elif formula.known and rejected_share >= 1:
+            predictions[group, metric] = unknown(OVERFLOWS)
+        elif formula.known and rejected_share:
+            predictions[group, metric] = replace(
+                formula, kind="approximation", accuracy=formula.accuracy + rejected_share
+            )
+    return predictions | of_bandwidth
 
 
-def _of_group(graph: PullGraph, ages: list[SourceAges], g: int, source: int) -> Prediction:
-    """The mean over the copies of a group, or the answers to its clients, and over sources, or of one (-1: of all)."""
+def _freshness_of_group(graph: PullGraph, ages: list[SourceAges], group: int, source: int) -> Prediction:
+    """Predict the mean freshness of the copies of a group, or of the answers to its clients.
+
+    `ages` are those of each source; the mean is over all sources, or for one (`source`; -1: all).
+    """
     parts: dict[Prediction, float] = {}
     try:
-        for i, row, count in graph.held(graph.counted, g, source):
-            prediction = ages[row].freshness(i)
-            parts[prediction] = parts.get(prediction, 0) + count * ages[row].share(i)
-    except (NoFormulaError, OutOfTime) as why:
+        for node, row, count in graph.copies_of_group(graph.counted_nodes, group, source):
+            require_time()
+            prediction = ages[row].freshness(node)
+            parts[prediction] = parts.get(prediction, 0) + count * ages[row].share(node)
+    except (*WITHOUT_RESULT, OutOfTime) as why:
         return unknown(why)
     return mean(parts)
 
 
-def _beyond(
-    graph: PullGraph, ages: list[SourceAges], g: int, source: int, metric: Metric, disturbed: Disturbance
+def _metric_of_group(
+    graph: PullGraph, ages: list[SourceAges], group: int, source: int, metric: Metric, transients: Transients
 ) -> Prediction:
-    """The same of another metric, where there is a copy that could be behind."""
+    """Predict the mean of another metric than freshness over a group, for one source or for all (-1)."""
     parts: dict[tuple[InformationAge, Law], float] = {}
     at, whole, present = metric.question.at, 0.0, 0.0
     try:
         if at is None and graph.topology.fresh_start:
             raise NoFormulaError(UNSTEADY)
-        for i, row, count in graph.held(graph.reached, g, source):
-            own, held = ages[row], ages[row].held(i)
-            for age in held:
-                share, there = count * own.share(i) / len(held), 1.0
-                if at is not None and disturbed:
-                    age, there = disturbed.age(i, age, at)
-                whole, present = whole + share, present + share * there
-                if there and not isinstance(age, Never):
-                    parts[age, own.updates] = parts.get((age, own.updates), 0.0) + share * there
+        for node, row, count in graph.copies_of_group(graph.counted_nodes, group, source):
+            require_time()
+            source_ages, copies = ages[row], ages[row].ages_of(node)
+            for age in copies:
+                share, present_share = count * source_ages.share(node) / len(copies), 1.0
+                if at is not None and transients:
+                    age, present_share = transients.age(node, age, at)
+                whole, present = whole + share, present + share * present_share
+                if present_share:
+                    parts[age, source_ages.updates] = parts.get((age, source_ages.updates), 0.0) + share * present_share
         if metric.question.over == "copies":
-            if disturbed.calm.faults.crashes:
+            if transients.stationary.faults.crashes:
                 raise NoFormulaError("availability at a time, of nodes that crash at random")
             return Prediction.of(present / whole, SINCE)
         if not parts:
             raise NoFormulaError("there are no copies")
-        return _bounded(metric, parts)
-    except (NoFormulaError, OutOfTime) as why:
+        return _add_note_on_share(_mean_with_bounds(metric, parts), metric, parts, graph.has_clients(group))
+    except (*WITHOUT_RESULT, OutOfTime) as why:
         return unknown(why)
 
 
-def _bounded(metric: Metric, parts: dict[tuple[InformationAge, Law], float]) -> Prediction:
-    """The mean of a metric, as far off as it would be were all ages the latest that they may be."""
-    found = metric.formula(parts)
+def _add_note_on_share(prediction: Prediction, metric: Metric, parts: Parts, asks: bool) -> Prediction:
+    """Return the prediction with a note on its share of the copies or answers, if the mean leaves out some."""
+    with_copy = _share_with_copy(parts)
+    if not (prediction.known and metric.question.over_copies_alone) or with_copy > 1 - ROUNDING:
+        return prediction
+    return replace(prediction, note=share_note(with_copy, asks))
+
+
+def _share_with_copy(parts: Parts) -> float:
+    """Return the share of copies, or of answers, that there is a copy for."""
+    return sum(share * age.chance_of_copy for (age, _), share in parts.items()) / sum(parts.values())
+
+
+def _mean_with_bounds(metric: Metric, parts: Parts) -> Prediction:
+    """Predict the mean of a metric; its accuracy is the distance to the mean of the latest possible ages."""
+    prediction = metric.formula(parts)
     latest: dict[tuple[InformationAge, Law], float] = {}
     for (age, updates), share in parts.items():
         latest[age.latest, updates] = latest.get((age.latest, updates), 0.0) + share
-    if latest.keys() == parts.keys() or not found.known:
-        return found
-    off = abs(metric.formula(latest).value - found.value)
-    return replace(found, accuracy=found.accuracy + off) if np.isfinite(off) else unknown("no bound is known")
+    if latest.keys() == parts.keys() or not prediction.known:
+        return prediction
+    if metric.question.over_copies_alone and _share_with_copy(latest) < _share_with_copy(parts) - ROUNDING:
+        return unknown("no bound is known")  # the latest possible age of some copies is infinite: no mean
+    off = abs(metric.formula(latest).value - prediction.value)
+    return replace(prediction, accuracy=prediction.accuracy + off) if np.isfinite(off) else unknown("no bound is known")

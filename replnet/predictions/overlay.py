@@ -1,8 +1,8 @@
 """Copies that come by Poisson pulls alone, along whatever links: their ages, node by node (beyond P2P VI).
 
-Of a node count all from whom its copy could have come. If they all ask at Poisson instants, few sets of them matter
-or many: with few the age is exact, for the freshest of several copies too; with many it is exact for one copy where the
-links are a forest, and lies between two bounds elsewhere (`ages/overlays`).
+Take a node and all nodes from which its copy could have come. If all of these pull at Poisson instants, there is a
+formula. If few sets of them matter, the age is exact, for the freshest of several copies too; otherwise it is exact for
+one copy where the links are a forest, and lies between two bounds elsewhere (`ages/overlays`).
 """
 
 from __future__ import annotations
@@ -11,101 +11,114 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import final
 
-from replnet.ages.choices import NetworkPart, chosen
+from replnet.ages.choices import ChoiceAges, freshest_of
 from replnet.ages.information_age import InformationAge, never
-from replnet.ages.overlays.contacts import Contact, Hits, Kinds, kinds_of
-from replnet.ages.overlays.informed_sets import TooManySetsError, choices, set_ages, single
-from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, NearAge, Together, near_ages, near_together
+from replnet.ages.overlays.contacts import NodeKinds, NodePull, SourceRates, group_nodes
+from replnet.ages.overlays.informed_sets import TooManySetsError, set_ages, start_from_choice, start_from_kind
+from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, KindSet, PairAge, pair_ages, pair_ages_together
 from replnet.ages.prediction import NoFormulaError, TooLongError
 from replnet.laws.families import Exponential
 from replnet.network.topology import DOWNLOADS, POLLS
 from replnet.predictions.presence import both_ways, require_steady, successful
 from replnet.predictions.pull_graph import Asker, PullGraph
 
-MOST_LISTS = 150  # of nodes that are asked, by all from whom a copy could have come, for which sets are tried
+MOST_LISTS = 150  # candidate lists of a node and its ancestors; where there are more, sets are not tried
 
-Does = tuple[Hits, list[Contact]]
+NodePulls = tuple[SourceRates, list[NodePull]]
+"""How a node pulls: how often from the source, by delay, and the contacts by which it asks other nodes."""
 
 
 @final
 class Overlay:
-    """The ages of copies of one source."""
+    """The ages of copies of one source that come by Poisson pulls alone: `row` is its index in `graph.sources`."""
 
     def __init__(self, graph: PullGraph, row: int) -> None:
         self._graph, self._row, self._source = graph, row, graph.sources[row]
-        self._does: dict[int, Does] = {}
+        self._pulls: dict[int, NodePulls] = {}
         self._lists: dict[int, tuple[frozenset[int], bool]] = {}
         self._exact: dict[int, InformationAge] = {}
         self._offered: dict[int, list[tuple[float, frozenset[int]]]] = {}
-        self._joint: dict[Together, list[NearAge] | NoFormulaError] = {}
-        self._crowded = set[int]()  # nodes for which there are too many sets
+        self._joint: dict[KindSet, list[PairAge] | NoFormulaError] = {}
+        self._crowded = set[int]()  # nodes with so many ancestors that there are too many sets
 
-    def age(self, asked: Sequence[int], ask: int = 1) -> InformationAge:
-        """Of the freshest copy in `ask` of these nodes, all choices equally likely; raises NoFormulaError."""
-        if ask == 1 and len(asked) == 1 and asked[0] in self._exact:
-            return self._exact[asked[0]]
+    def age(self, nodes: Sequence[int], ask: int = 1) -> InformationAge:
+        """Return the age of the freshest copy in `ask` of these nodes, all choices equally likely.
+
+        Raises NoFormulaError if a copy in them may come by pulls that are not Poisson.
+        """
+        if ask == 1 and len(nodes) == 1 and nodes[0] in self._exact:
+            return self._exact[nodes[0]]
         try:
-            return self._by_sets(asked, ask)
+            return self._by_sets(nodes, ask)
         except TooManySetsError:
-            self._crowded.update(asked)
+            self._crowded.update(nodes)
         if isinstance(self._near, NoFormulaError):
             raise self._near
         kinds, ages = self._near
-        there = [i for i in asked if self._graph.reached[self._row][i]]
-        if any(kinds.of.get(i) not in ages for i in there):
-            raise NoFormulaError("polls along links, of which some come at intervals that are not exponential")
-        if len(asked) == 1:
-            return ages[kinds.of[asked[0]]]
-        together = self._jointly(kinds, ages, tuple(kinds.of[i] for i in there))
-        every = [*together, *[never()] * (len(asked) - len(there))]
-        return chosen([NetworkPart(1, (((1, age),),)) for age in every], ask)
+        reachable = [node for node in nodes if self._graph.reachable[self._row][node]]
+        if any(kinds.of.get(node) not in ages for node in reachable):
+            raise NoFormulaError("polls along links, some of which come at intervals that are not exponential")
+        if len(nodes) == 1:
+            return ages[kinds.of[nodes[0]]]
+        together = self._joint_ages(kinds, ages, tuple(kinds.of[node] for node in reachable))
+        node_ages = [*together, *[never()] * (len(nodes) - len(reachable))]
+        return freshest_of([ChoiceAges(1, (((1, age),),)) for age in node_ages], ask)
 
-    def _jointly(self, kinds: Kinds, ages: Mapping[int, NearAge], asked: Together) -> list[NearAge]:
-        """Of nodes of these kinds; with those of all who ask several, as many are solved for in hardly more time."""
-        if asked not in self._joint:
-            self._joint |= near_together(kinds, ages, dict.fromkeys([asked, *self._asked_together(kinds, ages)]))
-        found = self._joint[asked]
-        if isinstance(found, NoFormulaError):
-            raise found
-        return found
+    def _joint_ages(self, kinds: NodeKinds, ages: Mapping[int, PairAge], node_kinds: KindSet) -> list[PairAge]:
+        """Return ages for nodes of these kinds that may be taken as independent of one another.
 
-    def _asked_together(self, kinds: Kinds, ages: Mapping[int, NearAge]) -> Iterator[Together]:
-        """The kinds of those who are asked for the freshest of several copies, download by download."""
+        The ages for all downloads from several nodes are solved together at the first call, in hardly more time than
+        one.
+        """
+        if node_kinds not in self._joint:
+            self._joint |= pair_ages_together(
+                kinds, ages, dict.fromkeys([node_kinds, *self._kinds_asked_together(kinds, ages)])
+            )
+        result = self._joint[node_kinds]
+        if isinstance(result, NoFormulaError):
+            raise result
+        return result
+
+    def _kinds_asked_together(self, kinds: NodeKinds, ages: Mapping[int, PairAge]) -> Iterator[KindSet]:
+        """Yield the kinds of the nodes that a download asks together, for every download that asks several."""
         if self._joint:
             return
-        there = self._graph.reached[self._row]
+        reachable = self._graph.reachable[self._row]
         for asker in self._graph.askers:
-            if asker.purpose == DOWNLOADS and asker.ask == asker.candidates.size > 1 and there[asker.node]:
-                known = [kinds.of.get(i, -1) for i in asker.candidates[there[asker.candidates]].tolist()]
-                if known and all(kind in ages for kind in known):
-                    yield tuple(known)
+            if asker.purpose == DOWNLOADS and asker.ask == asker.candidates.size > 1 and reachable[asker.node]:
+                node_kinds = [kinds.of.get(node, -1) for node in asker.candidates[reachable[asker.candidates]].tolist()]
+                if node_kinds and all(kind in ages for kind in node_kinds):
+                    yield tuple(node_kinds)
 
-    def _by_sets(self, asked: Sequence[int], ask: int) -> InformationAge:
-        found = self._ancestors(asked)
-        every = [contact for _, contacts in found.values() for contact in contacts]
-        late = any(delay for hits, _ in found.values() for _, delay in hits) or any(one.delay for one in every)
-        if late:
+    def _by_sets(self, nodes: Sequence[int], ask: int) -> InformationAge:
+        """Return the exact age, from all sets that copies may come from; raises TooManySetsError."""
+        pulls = self._ancestors(nodes)
+        all_contacts = [contact for _, contacts in pulls.values() for contact in contacts]
+        is_delayed = any(delay for hits, _ in pulls.values() for _, delay in hits) or any(
+            contact.delay for contact in all_contacts
+        )
+        if is_delayed:
             raise TooManySetsError
-        kinds = _kinds(found, asked)
-        reached = sorted(kinds.reached())
+        kinds = _kinds(pulls, nodes)
+        reached = sorted(kinds.reachable())
         if not reached:
             return never()
-        if len(asked) > 1:
-            (age,) = set_ages(kinds, [choices(kinds, asked, ask)])
+        if len(nodes) > 1:
+            (age,) = set_ages(kinds, [start_from_choice(kinds, nodes, ask)])
             return age
-        ages = dict(zip(reached, set_ages(kinds, [single(kinds, kind) for kind in reached]), strict=True))
-        self._exact |= {i: ages[kind] for i, kind in kinds.of.items() if kind in ages}
-        return self._exact[asked[0]]
+        ages = dict(zip(reached, set_ages(kinds, [start_from_kind(kinds, kind) for kind in reached]), strict=True))
+        self._exact |= {node: ages[kind] for node, kind in kinds.of.items() if kind in ages}
+        return self._exact[nodes[0]]
 
-    def _ancestors(self, asked: Sequence[int]) -> dict[int, Does]:
-        """What those do from whom copies in these nodes could have come, themselves included."""
-        found, waiting, seen = dict[int, Does](), [*asked], set[int]()
+    def _ancestors(self, nodes: Sequence[int]) -> dict[int, NodePulls]:
+        """Return the pulls of these nodes and of all nodes from which their copies could have come."""
+        result, waiting, seen = dict[int, NodePulls](), [*nodes], set[int]()
         while waiting:
-            i = waiting.pop()
-            if i in found:
+            node = waiting.pop()
+            if node in result:
                 continue
-            found[i] = self._of(i)
-            for contact in found[i][1]:
+            result[node] = self._pulls_of(node)
+            for contact in result[node][1]:
                 if not self._crowded.isdisjoint(contact.among):
                     raise TooManySetsError
                 if id(contact.among) not in seen:  # members of one list are met once, and not by each of its users
@@ -113,39 +126,40 @@ class Overlay:
                     waiting += contact.among
             if len(seen) > MOST_LISTS:
                 raise TooManySetsError
-        return found
+        return result
 
     @cached_property
-    def _near(self) -> tuple[Kinds, dict[int, NearAge]] | NoFormulaError:
-        """Of all nodes whose copies come by Poisson pulls alone; or why of none."""
-        if self._graph.unlike(self._row) > MOST_MESSAGES:
+    def _near(self) -> tuple[NodeKinds, dict[int, PairAge]] | NoFormulaError:
+        """The kinds of all nodes with Poisson pulls alone, and their ages by kind; or the reason why there are none."""
+        if self._graph.least_distinct_pulls(self._row) > MOST_MESSAGES:
             return TooLongError(TOO_MANY)
-        found, failing = dict[int, Does](), list[int]()
-        for i in range(self._graph.topology.size):
+        pulls, without_formula = dict[int, NodePulls](), list[int]()
+        for node in range(self._graph.topology.size):
             try:
-                found[i] = self._of(i)
+                pulls[node] = self._pulls_of(node)
             except NoFormulaError:
-                failing.append(i)
-        for i in self._graph.below(failing).nonzero()[0].tolist():
-            found.pop(i, None)
-        kinds = _kinds(found)
+                without_formula.append(node)
+        for node in self._graph.descendants(without_formula).nonzero()[0].tolist():
+            pulls.pop(node, None)
+        kinds = _kinds(pulls)
         try:
-            return kinds, near_ages(kinds)
-        except NoFormulaError as why:
-            return why
+            return kinds, pair_ages(kinds)
+        except NoFormulaError as reason:
+            return reason
 
-    def _of(self, node: int) -> Does:
-        """How often a node meets the source, and whom it asks beside; of no node to which nothing comes."""
-        if node not in self._does:
-            there = self._graph.reached[self._row][node]
-            self._does[node] = self._contacts(node) if there else ((), [])
-        return self._does[node]
+    def _pulls_of(self, node: int) -> NodePulls:
+        """Return how often a node pulls from the source, and its contacts with others; nothing without copies."""
+        if node not in self._pulls:
+            reachable = self._graph.reachable[self._row][node]
+            self._pulls[node] = self._contacts(node) if reachable else ((), [])
+        return self._pulls[node]
 
-    def _contacts(self, node: int) -> Does:
+    def _contacts(self, node: int) -> NodePulls:
+        """Work out how often a node pulls from the source, and its contacts with other nodes."""
         for other in (node, self._source):
             require_steady(self._graph, other)
-        hits, contacts = dict[float, float](), list[Contact]()
-        for asker in (*self._graph.by(node, DOWNLOADS), *self._graph.by(node, POLLS)):
+        hits, contacts = dict[float, float](), list[NodePull]()
+        for asker in (*self._graph.askers_of(node, DOWNLOADS), *self._graph.askers_of(node, POLLS)):
             if not asker.ask:
                 continue
             if asker.recent:
@@ -153,60 +167,62 @@ class Overlay:
             law = successful(self._graph, asker)
             if not isinstance(law, Exponential):
                 raise NoFormulaError("polls along links at intervals that are not exponential")
-            among, direct = self._among(asker)
-            rate, others = law.rate, len(among) - (node in among)
-            if direct:
+            members, has_source = self._others_on_list(asker)
+            rate, others = law.rate, len(members) - (node in members)
+            if has_source:
                 share = asker.ask / (others + 1)
                 delay = self._graph.delay(self._source, node)
                 hits[delay] = hits.get(delay, 0.0) + rate * share
                 rate *= 1 - share
             if rate > 0 and others:
-                contacts += self._split(node, Contact(rate, among, asker.ask))
+                contacts += self._split_by_delay(node, NodePull(rate, members, asker.ask))
         contacts += self._offers(node)
         return tuple((rate, delay) for delay, rate in sorted(hits.items())), contacts
 
-    def _offers(self, node: int) -> Iterator[Contact]:
-        """Those who hand it what they have when they poll it, as if it asked them at these instants."""
-        for among in self._graph.offers_to.get(node, ()):
-            if among not in self._offered:
-                self._offered[among] = self._offering(self._graph.offering[among])
-            for rate, offering in self._offered[among]:
-                if others := len(offering) - (node in offering):
-                    yield Contact(rate * others, offering)
+    def _offers(self, node: int) -> Iterator[NodePull]:
+        """Yield the askers that hand their copy to this node when they poll it, as contacts of this node."""
+        for list_number in self._graph.receiving_lists_of.get(node, ()):
+            if list_number not in self._offered:
+                self._offered[list_number] = self._rates_of_givers(self._graph.askers_handing_over[list_number])
+            for rate, givers in self._offered[list_number]:
+                if others := len(givers) - (node in givers):
+                    yield NodePull(rate * others, givers)
 
-    def _offering(self, askers: list[Asker]) -> list[tuple[float, frozenset[int]]]:
-        """Who offers copies to each member of a list, by how often each of them does."""
-        found: dict[float, list[int]] = {}
+    def _rates_of_givers(self, askers: list[Asker]) -> list[tuple[float, frozenset[int]]]:
+        """Group askers by how often each hands its copy to one given member of a list: pairs of rate and nodes."""
+        nodes_by_rate: dict[float, list[int]] = {}
         for asker in askers:
             others = asker.candidates.size - int((asker.candidates == asker.node).any())
-            found.setdefault(both_ways(self._graph, asker).rate / others, []).append(asker.node)
-        return [(rate, frozenset(some)) for rate, some in found.items()]
+            nodes_by_rate.setdefault(both_ways(self._graph, asker).rate / others, []).append(asker.node)
+        return [(rate, frozenset(nodes)) for rate, nodes in nodes_by_rate.items()]
 
-    def _among(self, asker: Asker) -> tuple[frozenset[int], bool]:
-        """The list that a process asks of, without the source, and whether that is on it."""
-        if asker.among not in self._lists:
-            every = frozenset(asker.candidates.tolist())
-            self._lists[asker.among] = every - {self._source}, self._source in every
-        return self._lists[asker.among]
+    def _others_on_list(self, asker: Asker) -> tuple[frozenset[int], bool]:
+        """Return the candidates of a process without the source, and whether the source is one."""
+        if asker.list_number not in self._lists:
+            candidates = frozenset(asker.candidates.tolist())
+            self._lists[asker.list_number] = candidates - {self._source}, self._source in candidates
+        return self._lists[asker.list_number]
 
-    def _split(self, node: int, contact: Contact) -> Iterator[Contact]:
-        """By how long it takes those who are asked to reply."""
+    def _split_by_delay(self, node: int, contact: NodePull) -> Iterator[NodePull]:
+        """Yield a contact for each delay of replies among the nodes that this contact asks."""
         if not self._graph.topology.delays:
             yield contact._replace(delay=self._graph.delay(self._source, node))
             return
         others = contact.among - {node}
-        late: dict[float, set[int]] = {}
+        by_delay: dict[float, set[int]] = {}
         for other in others:
-            late.setdefault(self._graph.delay(other, node), set()).add(other)
-        if len(late) > 1 and contact.ask > 1:
+            by_delay.setdefault(self._graph.delay(other, node), set()).add(other)
+        if len(by_delay) > 1 and contact.ask > 1:
             raise NoFormulaError("polls of several peers with different delays")
-        for delay, some in late.items():
+        for delay, members in by_delay.items():
             yield contact._replace(
-                rate=contact.rate * len(some) / len(others), among=frozenset(some) if len(late) > 1 else contact.among,
+                rate=contact.rate * len(members) / len(others),
+                among=frozenset(members) if len(by_delay) > 1 else contact.among,
                 delay=delay,
-            )  # fmt: skip
+            )
 
 
-def _kinds(found: Mapping[int, Does], asked: Sequence[int] = ()) -> Kinds:
-    hits, contacts = ({i: does[0] for i, does in found.items()}, {i: does[1] for i, does in found.items()})
-    return kinds_of(hits, contacts, [frozenset(asked)])
+def _kinds(pulls: Mapping[int, NodePulls], apart: Sequence[int] = ()) -> NodeKinds:
+    """Group nodes into kinds by how they pull; nodes in `apart` are not of one kind with others."""
+    hits, contacts = ({i: pull[0] for i, pull in pulls.items()}, {i: pull[1] for i, pull in pulls.items()})
+    return group_nodes(hits, contacts, [frozenset(apart)])

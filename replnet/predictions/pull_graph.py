@@ -1,4 +1,4 @@
-"""Who asks whom in a network, as formulas read it: from its topology alone, and not from what engines make of that."""
+"""Which node pulls from which in a network, as formulas read it: from its topology, not from the plans of engines."""
 
 from __future__ import annotations
 
@@ -13,52 +13,58 @@ import numpy.typing as npt
 
 from replnet.ages.prediction import NoFormulaError
 from replnet.laws import Constant, Exponential, Law
-from replnet.laws.law import Array, Flags, Ints, distinct
+from replnet.laws.law import Array, Flags, Ints, sorted_distinct
 from replnet.laws.text import at_rate
 from replnet.network.faults import Faults, faults
-from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Lists, Topology
+from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, IndexLists, Topology
 
 
 class Asker(NamedTuple):
-    """A process by which a node asks `ask` of its candidates; `law` is None where its intervals have none."""
+    """A process by which a node asks `ask` of its candidates.
+
+    `law` is that of its intervals; None if they come by a schedule, in turns that are not constant, or never.
+    """
 
     node: int
     purpose: int
     law: Law | None
     candidates: Ints
-    among: int  # the number of the list of these
+    list_number: int  # the number of the list of candidates in `topology.lists`
     ask: int
     recent: bool
-    two_way: bool  # whether it hands what the node has to those it asks
-    clock: int  # one may be shared, by those who take turns
+    two_way: bool  # whether the node hands its own copy to the nodes it asks
+    clock: int  # the number of its process of intervals; replicas that take turns share one
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class PullGraph:
-    """The network with what formulas want to know of it."""
+    """A topology, seen as formulas need it: processes as `Asker` objects, nodes by kind, and who can hear of what."""
 
     topology: Topology
 
     @cached_property
     def sources(self) -> list[int]:
+        """The numbers of the nodes that are sources."""
         return [int(source) for source in self.topology.sources]
 
     @cached_property
     def faults(self) -> Faults:
+        """The faults of the network."""
         return faults(self.topology)
 
     @property
     def limits(self) -> npt.NDArray[np.float64] | None:
-        """The bandwidth of every node, where there is a limit anywhere."""
+        """The bandwidth of every node (infinity: no limit), or None if no node has a limit."""
         return self.topology.bandwidth
 
     @property
-    def strict(self) -> bool:
-        """Whether pulls may come to nothing."""
+    def pulls_may_fail(self) -> bool:
+        """Whether pulls may fail: because of faults, or because of limited bandwidth."""
         return bool(self.faults) or self.limits is not None
 
     def _law(self, clock: int, turns: int) -> Law | None:
+        """Return the law of the intervals of one of the `turns` users of a clock; None if they have no law."""
         clocks = self.topology.clocks
         rate = float(clocks.rate[clock]) / turns
         if clocks.schedule[clock] >= 0 or rate == 0:
@@ -67,28 +73,31 @@ class PullGraph:
 
     @cached_property
     def _at_rate(self) -> Callable[[int, float, int], Law | None]:
+        """A function from the number of a law, a rate and a number of turns to the law at that rate, or None."""
+
         @cache
-        def found(number: int, rate: float, turns: int) -> Law | None:
+        def law_at(number: int, rate: float, turns: int) -> Law | None:
             law = self.topology.laws[number]
             if turns > 1 and not isinstance(law, Constant):
                 return None
             return law if rate == law.rate else at_rate(law, rate)
 
-        return found
+        return law_at
 
     @cached_property
     def updates(self) -> list[Law | None]:
-        """By source; None of one that never changes."""
+        """The law of the updates of every source; None for a source that never changes, or by a schedule."""
         p = self.topology.processes
         return [self._law(clock, 1) for clock in p.clock[p.purpose == UPDATES].tolist()]
 
     @cached_property
     def _first(self) -> int:
-        """The first process that is no update; from here on they are in the order of nodes."""
+        """The number of the first process that is no update; from there on processes are in the order of nodes."""
         return int(np.count_nonzero(self.topology.processes.purpose == UPDATES))
 
     @cached_property
     def _asker(self) -> Callable[[int], Asker]:
+        """A function from the number of a process to its `Asker`."""
         p, lists = self.topology.processes, self.topology.lists
 
         @cache
@@ -104,255 +113,283 @@ class PullGraph:
 
     @property
     def askers(self) -> list[Asker]:
+        """The processes of all nodes but updates, in the order of nodes."""
         return [self._asker(q) for q in range(self._first, self.topology.processes.node.size)]
 
     @cached_property
     def kinds_of_askers(self) -> list[Asker]:
-        """One of those who have the same law and ask in the same way, wherever they ask."""
+        """An example of every kind of asker: askers are of one kind if law, purpose and way of asking are the same."""
         p = self.topology.processes
-        first = np.unique(alike(*self._how(np.arange(self._first, p.node.size))), return_index=True)[1]
+        kind = number_distinct_rows(*self._settings(np.arange(self._first, p.node.size)))
+        first = np.unique(kind, return_index=True)[1]
         return [self._asker(self._first + q) for q in first.tolist()]
 
-    def _how(self, some: Ints) -> tuple[Any, ...]:
-        """What processes are by themselves, column by column."""
+    def _settings(self, processes: Ints) -> tuple[Any, ...]:
+        """Return columns that say how these processes ask (intervals, purpose, turns, ...), but not which nodes."""
         p, clocks = self.topology.processes, self.topology.clocks
-        clock = p.clock[some]
-        own = clocks.law[clock], clocks.rate[clock], clocks.schedule[clock]
-        return (*own, p.purpose[some], p.turns[some], p.ask[some], p.recent[some], p.two_way[some])
+        clock = p.clock[processes]
+        intervals = clocks.law[clock], clocks.rate[clock], clocks.schedule[clock]
+        ways = p.purpose, p.turns, p.ask, p.recent, p.two_way
+        return (*intervals, *(column[processes] for column in ways))
 
-    def by(self, node: int, purpose: int) -> list[Asker]:
-        """The processes of a node for this purpose."""
+    def askers_of(self, node: int, purpose: int) -> list[Asker]:
+        """Return the processes of a node for this purpose."""
         if node >= self.topology.size:
             return []
-        mine = range(self._begins[node], self._begins[node + 1])
-        return [self._asker(q) for q in mine if self.topology.processes.purpose[q] == purpose]
+        processes = range(self._begins[node], self._begins[node + 1])
+        return [self._asker(q) for q in processes if self.topology.processes.purpose[q] == purpose]
 
     @cached_property
     def _begins(self) -> array[int]:
-        """The first process of every node that is no update, and where they end; of millions, an eighth of a list."""
+        """The first process of every node that is no update, and the end of the last; an array, to save memory."""
         node = self.topology.processes.node[self._first :]
         counts = np.bincount(node, minlength=self.topology.size)
         return array("q", (self._first + np.append(0, np.cumsum(counts))).tobytes())
 
-    def one(self, node: int, purpose: int) -> Asker | None:
-        """The first of them."""
-        return next(iter(self.by(node, purpose)), None)
+    def first_asker_of(self, node: int, purpose: int) -> Asker | None:
+        """Return the first process of a node for this purpose, or None."""
+        return next(iter(self.askers_of(node, purpose)), None)
 
     def upstreams(self, node: int) -> list[int]:
-        return [i for asker in self.by(node, DOWNLOADS) for i in asker.candidates.tolist()]
+        """Return the candidates of all downloads of a node."""
+        return [i for asker in self.askers_of(node, DOWNLOADS) for i in asker.candidates.tolist()]
 
-    def _rows(self, purpose: int) -> Ints:
-        """The process of every node for this purpose: -1 without one, -2 with several."""
+    def _process_by_node(self, purpose: int) -> Ints:
+        """Return the number of every node's process for this purpose: -1 without one, -2 with several."""
         node = self.topology.processes.node
-        mine = np.flatnonzero(self.topology.processes.purpose == purpose)
-        found, several = np.full(self.topology.size, -1), np.bincount(node[mine], minlength=self.topology.size) > 1
-        found[node[mine]] = mine
-        found[several] = -2
-        return found
+        processes = np.flatnonzero(self.topology.processes.purpose == purpose)
+        result = np.full(self.topology.size, -1)
+        several = np.bincount(node[processes], minlength=self.topology.size) > 1
+        result[node[processes]] = processes
+        result[several] = -2
+        return result
 
     @cached_property
-    def clustered(self) -> Flags:
-        """By the number of a list: whether all of its members poll it, and each other thing they do is the same."""
+    def is_cluster_list(self) -> Flags:
+        """Mask of the candidate lists that are clusters: all members poll the list, and ask alike in all else."""
         p, lists = self.topology.processes, self.topology.lists
-        found, pulls, polls = np.zeros(lists.begin.size - 1, np.bool_), self._rows(DOWNLOADS), self._rows(POLLS)
+        result = np.zeros(lists.begin.size - 1, np.bool_)
+        pulls, polls = self._process_by_node(DOWNLOADS), self._process_by_node(POLLS)
         for pool in range(len(self.topology.pools)):
             members = lists.of(pool)
-            both = pulls[members], polls[members]
-            if not members.size or min(one.min() for one in both) < 0:
+            processes = pulls[members], polls[members]
+            if not members.size or min(numbers.min() for numbers in processes) < 0:
                 continue
-            upstream = lists.members[lists.begin[p.candidates[both[0]]]]
-            columns = [upstream, p.candidates[both[1]], *(column for one in both for column in self._how(one))]
-            same = all((column == column[0]).all() for column in columns) and p.candidates[both[1][0]] == pool
-            found[pool] = same and (lists.sizes[p.candidates[both[0]]] == 1).all()
-        return found
+            upstream = lists.members[lists.begin[p.candidates[processes[0]]]]
+            settings = (column for numbers in processes for column in self._settings(numbers))
+            columns = [upstream, p.candidates[processes[1]], *settings]
+            same = all((column == column[0]).all() for column in columns) and p.candidates[processes[1][0]] == pool
+            result[pool] = same and (lists.sizes[p.candidates[processes[0]]] == 1).all()
+        return result
 
     @cached_property
-    def offering(self) -> dict[int, list[Asker]]:
-        """By the number of a list, who hands what it has to those whom it polls of that list."""
-        p, found = self.topology.processes, dict[int, list[Asker]]()
+    def askers_handing_over(self) -> dict[int, list[Asker]]:
+        """The askers that hand their copy to the node they poll (two-way polls), by number of the list polled."""
+        p, result = self.topology.processes, dict[int, list[Asker]]()
         for q in np.flatnonzero(p.two_way & (p.ask > 0)).tolist():
-            found.setdefault(int(p.candidates[q]), []).append(self._asker(q))
-        return found
+            result.setdefault(int(p.candidates[q]), []).append(self._asker(q))
+        return result
 
     @cached_property
-    def offers_to(self) -> dict[int, list[int]]:
-        """By node, on which of these lists it is."""
-        found = dict[int, list[int]]()
-        for among in self.offering:
+    def receiving_lists_of(self) -> dict[int, list[int]]:
+        """The numbers of the lists on which a node receives copies by two-way polls of others, by node."""
+        result = dict[int, list[int]]()
+        for among in self.askers_handing_over:
             for i in self.topology.lists.of(among).tolist():
-                found.setdefault(i, []).append(among)
-        return found
+                result.setdefault(i, []).append(among)
+        return result
 
     @cached_property
-    def offered(self) -> Flags:
-        """Nodes that are handed copies by who polls them, beside the members of a cluster who all do that alike."""
-        lists, found = self.topology.lists, np.zeros(self.topology.size, np.bool_)
-        for among, askers in self.offering.items():
+    def receives_by_polls(self) -> Flags:
+        """Mask of nodes that receive copies by two-way polls of others, members of clusters excluded."""
+        lists, result = self.topology.lists, np.zeros(self.topology.size, np.bool_)
+        for among, askers in self.askers_handing_over.items():
             members = lists.of(among)
-            if not self.clustered[among] or len(askers) > members.size:
-                found[members] = True
-        return found
+            if not self.is_cluster_list[among] or len(askers) > members.size:
+                result[members] = True
+        return result
 
     @cached_property
     def kinds(self) -> Ints:
-        """A number for every node; those of one number have the same formulas.
+        """The kind of every node, a number; nodes of one kind have the same formulas.
 
-        They have one upstream each, and do the same below nodes of one kind, or they are a cluster of nodes that are
-        alike; and the same may befall them. Whoever asks several others is a kind by itself.
+        Nodes are of one kind if each has one upstream, these are of one kind, and they ask and fail alike; or if they
+        are a cluster of such. A node that asks several others is a kind by itself.
         """
         n, kind = self.topology.size, np.arange(self.topology.size)
         if self.topology.delays or self.topology.weights is not None:
             return kind
-        p, lists, pulls = self.topology.processes, self.topology.lists, self._rows(DOWNLOADS)
-        others, polls = (self._rows(QUERIES) != -1) | (self.topology.role != REPLICA), self._rows(POLLS)
+        p, lists, pulls = self.topology.processes, self.topology.lists, self._process_by_node(DOWNLOADS)
+        asks_otherwise = (self._process_by_node(QUERIES) != -1) | (self.topology.role != REPLICA)
+        polls = self._process_by_node(POLLS)
         pooled = np.where(polls >= 0, p.candidates[polls], -1)
-        alone = ((polls == -1) | ((polls >= 0) & self.clustered[pooled])) & ~self.offered
-        plain = np.flatnonzero(alone & ~others & (pulls >= 0))
+        is_plain = ((polls == -1) | ((polls >= 0) & self.is_cluster_list[pooled])) & ~self.receives_by_polls
+        plain = np.flatnonzero(is_plain & ~asks_otherwise & (pulls >= 0))
         plain = plain[(lists.sizes[p.candidates[pulls[plain]]] == 1) & (p.ask[pulls[plain]] == 1)]
         upstream = np.full(n, -1)
         upstream[plain] = lists.members[lists.begin[p.candidates[pulls[plain]]]]
-        own = np.zeros(n, np.int64)
-        own[plain] = alike(*self._how(pulls[plain]), pooled[plain], *(column[plain] for column in self._fates))
+        settings = np.zeros(n, np.int64)
+        settings[plain] = number_distinct_rows(
+            *self._settings(pulls[plain]), pooled[plain], *(column[plain] for column in self._hindrances)
+        )
         order = plain[np.argsort(upstream[plain], kind="stable")]
         first, last = (np.searchsorted(upstream[order], np.arange(n), side=side) for side in ("left", "right"))
         level = np.flatnonzero((upstream < 0) & (last > first))
-        while level.size:  # those below the ones that are known
+        while level.size:  # downstream, one level after the other
             count = last[level] - first[level]
             level = order[np.repeat(first[level] - np.cumsum(count) + count, count) + np.arange(count.sum())]
-            same = alike(own[level], kind[upstream[level]])
+            same = number_distinct_rows(settings[level], kind[upstream[level]])
             kind[level] = level[np.unique(same, return_index=True)[1]][same]
             level = level[last[level] > first[level]]
         return kind
 
     @property
-    def _fates(self) -> Iterator[Array]:
-        """What may befall nodes, column by column: crashes, what is cut off or lost on their ways, and limits."""
+    def _hindrances(self) -> Iterator[Array]:
+        """Columns that say what may hinder nodes: crashes, cuts and losses of messages, and limits of bandwidth."""
         for crash in self.faults.crashes:
-            struck = np.zeros(self.topology.size, np.bool_)
-            struck[list(crash.nodes)] = True
-            yield struck
+            can_crash = np.zeros(self.topology.size, np.bool_)
+            can_crash[list(crash.nodes)] = True
+            yield can_crash
         yield from (way.side for way in (*self.faults.cuts, *self.faults.losses))
         if self.limits is not None:
             yield self.limits
 
     @cached_property
-    def _ways(self) -> Lists:
-        """A graph from nodes to the lists that they are in, and from lists to those who ask them."""
+    def _copy_paths(self) -> IndexLists:
+        """The graph along which copies travel: from nodes to the lists that they are on, and on to the askers."""
         p, lists, n = self.topology.processes, self.topology.lists, self.topology.size
-        some = np.flatnonzero(p.ask > 0)
-        asker, asked, number = p.node[some], p.candidates[some], lists.begin.size - 1
-        member, of = [lists.members], [np.repeat(np.arange(number), lists.sizes)]
+        processes = np.flatnonzero(p.ask > 0)
+        asker, list_asked, number = p.node[processes], p.candidates[processes], lists.begin.size - 1
+        members_of, numbers_of = [lists.members], [np.repeat(np.arange(number), lists.sizes)]
         home = np.full(n, -1)
-        pulls = some[p.purpose[some] == DOWNLOADS]
+        pulls = processes[p.purpose[processes] == DOWNLOADS]
         home[p.node[pulls]] = lists.members[lists.begin[p.candidates[pulls]]]
-        recent = p.recent[some]
-        for among, own in np.unique(np.column_stack([asked[recent], home[asker[recent]]]), axis=0).tolist():
-            # Of recent contacts those alone are asked who share the upstream.
-            asked = np.where(recent & (p.candidates[some] == among) & (home[asker] == own), number, asked)
+        recent = p.recent[processes]
+        for among, upstream in np.unique(np.column_stack([list_asked[recent], home[asker[recent]]]), axis=0).tolist():
+            # A poll of recent contacts asks only members that share the asker's upstream: a list of their own.
+            list_asked = np.where(
+                recent & (p.candidates[processes] == among) & (home[asker] == upstream), number, list_asked
+            )
             members = lists.of(among)
-            member.append(members[home[members] == own])
-            of.append(np.full(member[-1].size, number))
+            members_of.append(members[home[members] == upstream])
+            numbers_of.append(np.full(members_of[-1].size, number))
             number += 1
-        begin, end = [*member, n + asked], [*(n + one for one in of), asker]
-        if (back := p.two_way[some]).any():  # what goes back goes by lists of its own
-            begin += [asker[back], n + number + np.concatenate(of)]
-            end += [n + number + asked[back], np.concatenate(member)]
+        begin, end = [*members_of, n + list_asked], [*(n + numbers for numbers in numbers_of), asker]
+        if (back := p.two_way[processes]).any():  # copies handed over by two-way polls go by lists of their own
+            begin += [asker[back], n + number + np.concatenate(numbers_of)]
+            end += [n + number + list_asked[back], np.concatenate(members_of)]
             number *= 2
         order = np.argsort(starts := np.concatenate(begin), kind="stable")
         sizes = np.bincount(starts, minlength=n + number)
-        return Lists(np.append(0, np.cumsum(sizes)), np.concatenate(end)[order])
+        return IndexLists(np.append(0, np.cumsum(sizes)), np.concatenate(end)[order])
 
-    def below(self, nodes: Sequence[int]) -> Flags:
-        """These nodes, and all to whom something may come from them."""
-        first, ends = self._ways
-        there, new = np.zeros(first.size - 1, np.bool_), np.array(nodes, np.int64)
-        there[new] = True
+    def descendants(self, nodes: Sequence[int]) -> Flags:
+        """Return a mask of these nodes and of all nodes that can get copies from them, directly or not."""
+        first, ends = self._copy_paths
+        is_reached, new = np.zeros(first.size - 1, np.bool_), np.array(nodes, np.int64)
+        is_reached[new] = True
         while new.size:
             sizes = first[new + 1] - first[new]
-            found = ends[np.repeat(first[new] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
-            new = distinct(found[~there[found]])
-            there[new] = True
-        return there[: self.topology.size]
+            followers = ends[np.repeat(first[new] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
+            new = sorted_distinct(followers[~is_reached[followers]])
+            is_reached[new] = True
+        return is_reached[: self.topology.size]
 
     @cached_property
-    def reached(self) -> list[Flags]:
-        """By source, who can come to hold a copy of it."""
-        found = [self.below([source]) for source in self.sources]
-        for source, there in zip(self.sources, found, strict=True):
-            there[source] = False
-        return found
+    def reachable(self) -> list[Flags]:
+        """Masks of the nodes that can come to hold a copy of a source, one per source."""
+        masks = [self.descendants([source]) for source in self.sources]
+        for source, mask in zip(self.sources, masks, strict=True):
+            mask[source] = False
+        return masks
 
     @cached_property
-    def counted(self) -> list[Flags]:
-        """By source, for whom it counts: who can hear of it; who hears of none counts for the first."""
-        found = [there.copy() for there in self.reached]
-        found[0] |= ~np.any(self.reached, axis=0)
-        for there in found:
-            there[self.sources] = False
-        return found
+    def reachable_from_any(self) -> Flags:
+        """Mask of nodes that can come to hold a copy of some source."""
+        return np.asarray(np.any(self.reachable, axis=0))
 
-    def unlike(self, row: int) -> int:
-        """At least so many Poisson pulls of a source are unlike one another; 0 where it takes a look at each to tell.
+    @cached_property
+    def counted_nodes(self) -> list[Flags]:
+        """Masks of the nodes whose copies count, one per source: those that can hear of it.
 
-        Nodes that are alike ask on the same lists, or on lists that are the same but for who asks.
+        Nodes that hear of no source are listed under the first.
+        """
+        masks = [mask.copy() for mask in self.reachable]
+        masks[0] |= ~self.reachable_from_any
+        for mask in masks:
+            mask[self.sources] = False
+        return masks
+
+    def least_distinct_pulls(self, row: int) -> int:
+        """Return a lower bound on the number of distinct Poisson pulls that can bring copies of a source.
+
+        0 if only an inspection of each pull could tell. Pulls are alike if they ask on the same lists, or on lists that
+        are the same but for the asker itself.
         """
         p, lists, faults = self.topology.processes, self.topology.lists, self.faults
-        if faults.cuts or (faults and self.offering):
+        if faults.cuts or (faults and self.askers_handing_over):
             return 0
         poisson, clocks = np.array([isinstance(law, Exponential) for law in self.topology.laws]), self.topology.clocks
         odd = p.recent | (p.turns > 1) | (clocks.schedule[p.clock] >= 0) | ~poisson[clocks.law[p.clock]]
         for crash in faults.crashes:
             odd |= np.isin(p.node, crash.nodes) | (self.sources[row] in crash.nodes)
-        of = np.repeat(np.arange(lists.sizes.size), lists.sizes)
-        for way in faults.losses:  # it depends on whom they ask
+        list_of_member = np.repeat(np.arange(lists.sizes.size), lists.sizes)
+        for way in faults.losses:  # how much is lost depends on the node asked
             first = way.side[lists.members[np.minimum(lists.begin[:-1], lists.members.size - 1)]]
-            mixed = np.bincount(of, way.side[lists.members] != first[of], first.size) > 0
+            mixed = np.bincount(list_of_member, way.side[lists.members] != first[list_of_member], first.size) > 0
             odd |= (p.ask > 1) | mixed[p.candidates]
-        pulls = (p.ask > 0) & self.reached[row][p.node]
-        there = pulls & ~odd & ~self.below(distinct(p.node[pulls & odd]).tolist())[p.node]
-        # What is added up is a number per node that no other has: sums of lists are as good as the lists.
-        own = np.random.default_rng(0).integers(2**63, size=self.topology.size, dtype=np.uint64)
-        own[self.sources[row]] = 0
-        sums = np.append(np.uint64(0), np.cumsum(own[lists.members]))
-        among = (sums[lists.begin[1:]] - sums[lists.begin[:-1]])[p.candidates[there]]
+        pulls = (p.ask > 0) & self.reachable[row][p.node]
+        counts = pulls & ~odd & ~self.descendants(sorted_distinct(p.node[pulls & odd]).tolist())[p.node]
+        # Every node gets a random tag; lists are told apart by the sums of their members' tags.
+        tags = np.random.default_rng(0).integers(2**63, size=self.topology.size, dtype=np.uint64)
+        tags[self.sources[row]] = 0
+        sums = np.append(np.uint64(0), np.cumsum(tags[lists.members]))
+        among = (sums[lists.begin[1:]] - sums[lists.begin[:-1]])[p.candidates[counts]]
         others = among > 0
-        whole = among + own[p.node[there]]
-        return int(distinct(among[others]).size + distinct(whole[others]).size - np.count_nonzero(others))
+        with_asker = among + tags[p.node[counts]]
+        return int(
+            sorted_distinct(among[others]).size + sorted_distinct(with_asker[others]).size - np.count_nonzero(others)
+        )
 
-    def held(self, of: list[Flags], group: int, row: int) -> Iterator[tuple[int, int, int]]:
-        """Nodes of a group, each with the sources that `of` has for it: all of them (-1), or that in this row.
+    def copies_of_group(self, masks: list[Flags], group: int, row: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (node, row of a source, number of such nodes) for the copies of a group, one node of every kind.
 
-        One of every kind, with the number of those of its kind. Who looks at several nodes is a node here, with a
-        number past all others.
+        A source's mask in `masks` says which nodes count for it; `row` is one source, or -1 for all. A view of several
+        nodes is a node here, with a number past all others.
         """
         topology, rows = self.topology, range(len(self.sources)) if row < 0 else [row]
-        mine = np.flatnonzero(topology.group == group)
-        _, first, count = np.unique(self.kinds[mine], return_index=True, return_counts=True)
+        members = np.flatnonzero(topology.group == group)
+        _, first, count = np.unique(self.kinds[members], return_index=True, return_counts=True)
         order = np.argsort(first)
-        for i, many in zip(mine[first[order]].tolist(), count[order].tolist(), strict=True):
-            yield from ((i, s, many) for s in rows if of[s][i])
-        for v, view in enumerate(topology.views, topology.size):
+        for node, count_of_kind in zip(members[first[order]].tolist(), count[order].tolist(), strict=True):
+            yield from ((node, row_of_source, count_of_kind) for row_of_source in rows if masks[row_of_source][node])
+        for number, view in enumerate(topology.views, topology.size):
             if view.group == topology.groups[group]:
-                yield from ((v, s, 1) for s in rows if of[s][view.nodes].any())
+                yield from (
+                    (number, row_of_source, 1) for row_of_source in rows if masks[row_of_source][view.nodes].any()
+                )
 
     @cached_property
     def rows(self) -> dict[str, tuple[int, int]]:
-        """What there may be rows of: every group (-1 for a source), and where it can hear of several, each of these."""
+        """The rows that a table may have, by name: (group, source), with -1 for all sources together.
+
+        A group that can hear of several sources has a row for each of them, too.
+        """
         names, groups = self.topology.names, self.topology.groups
         parts: dict[str, tuple[int, int]] = {}
         for g, group in enumerate(groups):
             members = self.topology.group == g
-            heard = [s for s, there in enumerate(self.reached) if there[members].any()]
-            parts |= {f"{group} of {names[self.sources[s]]}": (g, s) for s in heard if len(heard) > 1}
-        found = parts | {name: (g, -1) for g, name in enumerate(groups)}
-        return dict(sorted(found.items(), key=lambda one: one[1]))
+            heard = [source for source, mask in enumerate(self.reachable) if mask[members].any()]
+            parts |= {f"{group} of {names[self.sources[source]]}": (g, source) for source in heard if len(heard) > 1}
+        rows = parts | {name: (g, -1) for g, name in enumerate(groups)}
+        return dict(sorted(rows.items(), key=lambda row: row[1]))
 
-    def asks(self, group: int) -> bool:
+    def has_clients(self, group: int) -> bool:
         """Whether there are clients in a group."""
         return bool(self.topology.clients[self.topology.group == group].any())
 
     def delay(self, upstream: int, node: int) -> float:
-        """How old what a node hears of another is when it arrives."""
+        """Return the time that a reply of `upstream` takes to `node`. Raises NoFormulaError if it is random."""
         delay = self.topology.delays.get((upstream, node), self.topology.delay)
         if isinstance(delay, Law):
             raise NoFormulaError("delays drawn from a law")
@@ -360,14 +397,15 @@ class PullGraph:
 
     @property
     def queries(self) -> list[Asker]:
+        """The processes by which clients ask."""
         return [asker for asker in self.askers if asker.purpose == QUERIES]
 
 
-def alike(*columns: Any) -> Ints:
-    """Numbers from 0 on, the same for rows that are the same in every column."""
-    found = np.zeros(columns[0].size, np.int64)
+def number_distinct_rows(*columns: Any) -> Ints:
+    """Number the rows of a table given by columns: equal rows get equal numbers, from 0 on."""
+    numbers = np.zeros(columns[0].size, np.int64)
     for column in columns:
-        if found.size and (column != column[0]).any():
+        if numbers.size and (column != column[0]).any():
             values, which = np.unique(column, return_inverse=True)
-            found = np.unique(found * values.size + which, return_inverse=True)[1]
-    return found
+            numbers = np.unique(numbers * values.size + which, return_inverse=True)[1]
+    return numbers

@@ -1,8 +1,8 @@
 """How old the copies of one source are, node by node: ages composed along the graph of a network.
 
-A node's age follows from those of its upstreams (ages/information_age), so nodes are visited upstreams first; equal
-nodes share one age. Where the independence that a formula needs is not given, pulls that are Poisson are followed
-along their links (overlay), and where these are not, there is no formula.
+The age of a node's copy follows from those of its upstreams (ages/information_age), so nodes are visited upstreams
+first; equal nodes share one age. Where a formula needs ages to be independent that are not, `Overlay` follows pulls
+along their links, provided that all of them are Poisson. Otherwise there is no formula.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.choices import NetworkPart, chosen, parts_of
+from replnet.ages.choices import ChoiceAges, forest_parts, freshest_of
 from replnet.ages.clusters.cluster import NO_RECENT, cluster
-from replnet.ages.information_age import InformationAge, best_of, delayed, direct, never, pull
+from replnet.ages.information_age import InformationAge, best_of, direct, never, pull, with_delay
 from replnet.ages.prediction import NoFormulaError, Prediction, TooLongError, mean
 from replnet.deadline import require_time
 from replnet.laws.families import Exponential
@@ -27,9 +27,9 @@ from replnet.laws.processes.order import Ordered, shuffled
 from replnet.network.topology import DOWNLOADS, POLLS, QUERIES
 from replnet.predictions.overlay import Overlay
 from replnet.predictions.presence import (
-    available,
+    availability_of_node,
     both_ways,
-    churned,
+    crash_of,
     freshness_in_churn,
     require_steady,
     successful,
@@ -42,7 +42,7 @@ TURNS = "the freshest of several replicas that take turns"
 
 @final
 class SourceAges:
-    """The age of every node's copy of one source."""
+    """The ages of all nodes' copies of one source: `row` is its index in `graph.sources`."""
 
     def __init__(self, graph: PullGraph, row: int) -> None:
         self._graph, self._row, self._source = graph, row, graph.sources[row]
@@ -55,20 +55,26 @@ class SourceAges:
 
     @cached_property
     def _overlay(self) -> Overlay:
+        """The solver for copies of this source that come by Poisson pulls alone."""
         return Overlay(self._graph, self._row)
 
     def _by_overlay(self, nodes: list[int], ask: int, why: NoFormulaError) -> InformationAge:
-        """Where ages do not compose, but pulls are Poisson; `why` they do not, if these are no such either."""
+        """Return the age of the freshest copy in `ask` of these nodes, if all their pulls are Poisson.
+
+        `why` is the reason for which ages do not compose here; it is raised if the overlay has no formula either,
+        unless the overlay's reason says more.
+        """
         try:
             return self._overlay.age(nodes, ask)
-        except NoFormulaError as other:
-            raise (other if str(why) == LINKS or isinstance(other, TooLongError) else why) from None
+        except NoFormulaError as reason:
+            raise (reason if str(why) == LINKS or isinstance(reason, TooLongError) else why) from None
 
     def freshness(self, node: int) -> Prediction:
-        ages = self._several(node)
+        """Predict the freshness of a node's copy, or of the answers to a client or a view."""
+        ages = self._answer_ages(node)
         if ages is None:
-            found = self._copy(node)
-            return found if isinstance(found, Prediction) else self._fresh(found)
+            copy = self._copy(node)
+            return copy if isinstance(copy, Prediction) else self._fresh(copy)
         parts: dict[Prediction, int] = {}
         for age in ages:
             prediction = self._fresh(age)
@@ -76,138 +82,161 @@ class SourceAges:
         return mean(parts)
 
     def share(self, node: int) -> float:
-        """How much of what its group has is this node's: of the answers, or of the time with a copy."""
-        queries = self._graph.one(node, QUERIES)
+        """Return the weight of a node in the mean over its group: its query rate, or the share of time with a copy."""
+        queries = self._graph.first_asker_of(node, QUERIES)
         if queries is not None:
             assert queries.law
             return queries.law.rate * self._weight
         if node >= self._graph.topology.size:
             return self._weight
-        return (available(self._graph, node).value if self._graph.faults.crashes else 1.0) * self._weight
+        return (availability_of_node(self._graph, node).value if self._graph.faults.crashes else 1.0) * self._weight
 
     @cached_property
     def updates(self) -> Law:
+        """The law of the source's updates. Raises NoFormulaError if the source never changes."""
         if self._changes is None:
             raise NoFormulaError("sources that never change")
         return shuffled(self._changes)
 
-    def held(self, node: int) -> list[InformationAge]:
-        """The age of a copy, or the ages that an answer to a client may have, all equally likely."""
-        ages = self._several(node)
+    def ages_of(self, node: int) -> list[InformationAge]:
+        """Return the age of a node's copy, or the ages that an answer to a client may have, all equally likely."""
+        ages = self._answer_ages(node)
         if ages is not None:
             return ages
         copy = self._copy(node)
         if isinstance(copy, Prediction):
-            raise NoFormulaError("how far copies are behind that are kept through a crash")
+            raise NoFormulaError("the age of copies that are kept through a crash")
         return [copy]
 
-    def _several(self, node: int) -> list[InformationAge] | None:
-        """The ages that who has a look at several replicas may find; None of those who have copies themselves."""
-        queries, past = self._graph.one(node, QUERIES), node - self._graph.topology.size
-        if past < 0:
+    def _answer_ages(self, node: int) -> list[InformationAge] | None:
+        """Return the ages that the answer to a client or a view may have, all equally likely; None for a replica."""
+        queries, view_number = self._graph.first_asker_of(node, QUERIES), node - self._graph.topology.size
+        if view_number < 0:
             return None if queries is None else self._answers(queries)
         if self._graph.faults:
-            raise NoFormulaError("the freshest of several copies, of which some are missing at times")
-        view = self._graph.topology.views[past]
+            raise NoFormulaError("the freshest of several copies, some of which are missing at times")
+        view = self._graph.topology.views[view_number]
         return self._chosen(view.nodes.tolist(), view.ask)
 
     def _copy(self, node: int) -> InformationAge | Prediction:
-        """Of a replica, while it has a copy: its age, or only how fresh it is."""
-        crash = churned(self._graph, node)
-        if crash is None:
+        """Return the age of a replica's copy while it has one, or its freshness where no more is known."""
+        crash = crash_of(self._graph, node)
+        if crash is None or not self._graph.reachable_from_any[node]:
             return self._age(node)
         downloads = self._downloads(node)
-        if downloads is None or self._graph.one(node, POLLS):
+        if downloads is None or self._graph.first_asker_of(node, POLLS):
             raise NoFormulaError("nodes that crash and poll one another")
         for upstream in downloads.candidates.tolist():
             require_steady(self._graph, upstream)
-        found = freshness_in_churn(self._graph, crash, self.updates, downloads)
-        return found if isinstance(found, Prediction) else self._share((crash, downloads.law), found)
+        age = freshness_in_churn(self._graph, crash, self.updates, downloads)
+        return age if isinstance(age, Prediction) else self._one_of_each((crash, downloads.law), age)
 
     def _downloads(self, node: int) -> Asker | None:
-        """How a replica comes by this source; of several processes the one that can bring it."""
-        every = self._graph.by(node, DOWNLOADS)
-        if len(every) < 2:
-            return next(iter(every), None)
-        there = self._graph.reached[self._row]
-        mine = [asker for asker in every if there[asker.candidates].any() or self._source in asker.candidates]
-        if len(mine) > 1:
+        """Return the one process of downloads that can bring a replica copies of this source, or None."""
+        downloads = self._graph.askers_of(node, DOWNLOADS)
+        if len(downloads) < 2:
+            return next(iter(downloads), None)
+        reachable = self._graph.reachable[self._row]
+        useful = [asker for asker in downloads if reachable[asker.candidates].any() or self._source in asker.candidates]
+        if len(useful) > 1:
             raise NoFormulaError("copies that come by several processes of downloads")
-        return next(iter(mine), None)
+        return next(iter(useful), None)
 
     def _fresh(self, age: InformationAge) -> Prediction:
+        """Predict the freshness of a copy of this age; between bounds, their distance is its accuracy."""
         if age not in self._predicted:
-            found = age.freshness(self.updates)
+            result = age.freshness(self.updates)
             if age.latest is not age:
-                off = found.value - age.latest.freshness(self.updates).value
-                found = replace(found, accuracy=found.accuracy + max(off, 0.0))
-            self._predicted[age] = found
+                off = result.value - age.latest.freshness(self.updates).value
+                result = replace(result, accuracy=result.accuracy + max(off, 0.0))
+            self._predicted[age] = result
         return self._predicted[age]
 
     def _age(self, node: int) -> InformationAge:
-        """Upstreams first, without recursion: chains may be longer than Python's stack."""
+        """Return the age of a replica's copy, or raise the reason why there is none.
+
+        Upstreams come first, without recursion: chains may be longer than Python's stack.
+        """
         waiting = [node]
         while node not in self._known:
             require_time()
-            i = waiting[-1]
-            missing = [u for u in self._needs(i) if u not in self._known]
+            replica = waiting[-1]
+            missing = [upstream for upstream in self._upstreams_for_age(replica) if upstream not in self._known]
             if not missing:
-                self._known[waiting.pop()] = self._attempt(i)
+                self._known[waiting.pop()] = self._attempt(replica)
             elif set(missing) & set(waiting):
-                self._known[waiting.pop()] = self._attempt(i, "pulls go round in a cycle")
+                self._known[waiting.pop()] = self._attempt(replica, in_cycle=True)
             else:
                 waiting.append(missing[0])
-        known = self._known[node]
-        if isinstance(known, NoFormulaError):
-            raise known
-        return known
+        age = self._known[node]
+        if isinstance(age, NoFormulaError):
+            raise age
+        return age
 
-    def _needs(self, node: int) -> Iterable[int]:
+    def _upstreams_for_age(self, node: int) -> Iterable[int]:
+        """Return the upstreams on whose ages a node's own depends: none if it asks the source itself each time."""
         downloads = self._downloads(node)
-        return () if downloads is None else (u for u in downloads.candidates.tolist() if u not in self._graph.sources)
+        if downloads is None:
+            return ()
+        upstreams = downloads.candidates.tolist()
+        if self._source in upstreams and downloads.ask == len(upstreams):
+            return ()
+        return (u for u in upstreams if u not in self._graph.sources)
 
-    def _attempt(self, node: int, wrong: str = "") -> InformationAge | NoFormulaError:
+    def _attempt(self, node: int, in_cycle: bool = False) -> InformationAge | NoFormulaError:
+        """Return a node's age, composed or by the overlay, or the reason why there is none."""
+        cycle = NoFormulaError("pulls go round in a cycle")
+        # Until its age is known, a node counts as in a cycle, for upstreams that in turn have copies from it.
+        self._known[node] = cycle
         try:
-            if wrong:
-                raise NoFormulaError(wrong)
+            if in_cycle:
+                raise cycle
             return self._compose(node)
         except NoFormulaError as why:
             try:
                 return self._by_overlay([node], 1, why)
-            except NoFormulaError as none:
-                return none
+            except NoFormulaError as reason:
+                return reason
 
     def _compose(self, node: int) -> InformationAge:
-        if not self._graph.reached[self._row][node]:
-            return self._share("never", never())
+        """Return a node's age, composed of those of its upstreams or as of a cluster; raises NoFormulaError."""
+        if not self._graph.reachable[self._row][node]:
+            return self._one_of_each("never", never())
         for other in (node, self._source):
             require_steady(self._graph, other)
-        if self._graph.offered[node]:
+        if self._graph.receives_by_polls[node]:
             raise NoFormulaError(LINKS)
-        if self._graph.one(node, POLLS):
+        if self._graph.first_asker_of(node, POLLS):
             return self._cluster(node, 1)
         downloads = self._downloads(node)
         assert downloads
-        return self._pulled(node, shuffled(successful(self._graph, downloads)))
+        return self._age_by_downloads(node, shuffled(successful(self._graph, downloads)))
 
-    def _pulled(self, node: int, own: Law | InformationAge) -> InformationAge:
-        """`own` on top of what the upstreams of a node hold."""
+    def _age_by_downloads(self, node: int, own_age: Law | InformationAge) -> InformationAge:
+        """Return the age of a node's copy that came from its upstreams.
+
+        `own_age` is the law of its downloads, or the age of a cluster's copies relative to the upstream.
+        """
         downloads = self._downloads(node)
         assert downloads
         upstreams = downloads.candidates.tolist()
         if downloads.ask < len(upstreams):
-            raise NoFormulaError("a replica that asks some of its upstreams keeps what it had if that was fresher")
+            raise NoFormulaError(
+                "a replica that asks some of its upstreams keeps the copy that it had if that was fresher"
+            )
         delays = {self._graph.delay(u, node) for u in upstreams}
         if len(delays) > 1:
             raise NoFormulaError("upstreams of one replica with different delays")
         delay = delays.pop()
         if self._source in upstreams:
-            return self._share((own, delay), delayed(direct(own) if isinstance(own, Law) else own, delay))
+            return self._one_of_each(
+                (own_age, delay), with_delay(direct(own_age) if isinstance(own_age, Law) else own_age, delay)
+            )
         above = self._best(upstreams)
-        return self._share((own, above, delay), delayed(pull(above, own), delay))
+        return self._one_of_each((own_age, above, delay), with_delay(pull(above, own_age), delay))
 
     def _best(self, nodes: list[int]) -> InformationAge:
-        """The freshest of what these nodes hold, if they came by it independently."""
+        """Return the age of the freshest copy among these nodes."""
         if len(nodes) == 1:
             return self._age(nodes[0])
         try:
@@ -216,11 +245,12 @@ class SourceAges:
             return self._by_overlay(nodes, len(nodes), why)
 
     def _cluster(self, node: int, ask: int) -> InformationAge:
-        return self._pulled(node, self._spread(node, ask))
+        """Return the age of the freshest of `ask` copies in the cluster of a node."""
+        return self._age_by_downloads(node, self._spread(node, ask))
 
     def _spread(self, node: int, ask: int) -> InformationAge:
-        """The age of the freshest of so many copies in a cluster, relative to where it downloads from."""
-        polls, downloads = self._graph.one(node, POLLS), self._downloads(node)
+        """Return the age of the freshest of `ask` copies in a node's cluster, relative to the cluster's upstream."""
+        polls, downloads = self._graph.first_asker_of(node, POLLS), self._downloads(node)
         assert polls
         if polls.recent:
             raise NoFormulaError(NO_RECENT.removeprefix("no formula "))
@@ -228,105 +258,131 @@ class SourceAges:
             raise NoFormulaError("polls by replicas without exactly one upstream")
         if isinstance(polls.law, Ordered) or isinstance(downloads.law, Ordered):
             raise NoFormulaError("clusters whose downloads or polls come at intervals that depend on one another")
-        if not self._graph.clustered[polls.among] or not (polls.candidates == node).any():
+        if not self._graph.is_cluster_list[polls.list_number] or not (polls.candidates == node).any():
             raise NoFormulaError(LINKS)
         if self._graph.topology.delay or self._graph.topology.delays:
             raise NoFormulaError("polls that take time")
-        own, among = (successful(self._graph, p) for p in (downloads, polls))
+        download_law, poll_law = (successful(self._graph, asker) for asker in (downloads, polls))
         if polls.two_way:
             # Two replicas exchange what they have as often as if each polled twice as much.
-            among = Exponential(rate=2 * both_ways(self._graph, polls).rate)
-        key = ("cluster", len(polls.candidates), own, among, polls.ask, ask)
+            poll_law = Exponential(rate=2 * both_ways(self._graph, polls).rate)
+        key = ("cluster", len(polls.candidates), download_law, poll_law, polls.ask, ask)
         if key not in self._same:
-            self._same[key] = cluster(len(polls.candidates), own, among, polls.ask, ask=ask)
+            self._same[key] = cluster(len(polls.candidates), download_law, poll_law, polls.ask, ask=ask)
         return self._same[key]
 
     def _answers(self, queries: Asker) -> list[InformationAge]:
-        """The ages that a query may get, all equally likely."""
+        """Return the ages that the answer to a query may have, all equally likely."""
         if self._graph.faults:
-            raise NoFormulaError("answers of which some do not arrive")
+            raise NoFormulaError("answers, some of which do not arrive")
         if self._graph.limits is not None and np.isfinite(self._graph.limits[queries.candidates]).any():
             raise NoFormulaError("answers that wait in line")
-        asked, k = queries.candidates.tolist(), queries.ask
-        delay = {self._graph.delay(i, queries.node) for i in asked}
-        if len(delay) > 1:
+        nodes, ask = queries.candidates.tolist(), queries.ask
+        if self._graph.pulls_may_fail and not self._graph.reachable_from_any[nodes].all():
+            raise NoFormulaError("answers without a copy of any source, which do not count")
+        delays = {self._graph.delay(node, queries.node) for node in nodes}
+        if len(delays) > 1:
             raise NoFormulaError("a client whose replicas answer with different delays")
-        late = delay.pop()
-        return [self._share(("late", age, late), delayed(age, late)) for age in self._chosen(asked, k)]
+        delay = delays.pop()
+        return [self._one_of_each(("late", age, delay), with_delay(age, delay)) for age in self._chosen(nodes, ask)]
 
-    def _chosen(self, asked: list[int], k: int) -> list[InformationAge]:
-        """The ages of the freshest copies in k of these, all choices equally likely."""
-        if k == 1:
-            return [self._age(i) for i in asked]
+    def _chosen(self, nodes: list[int], ask: int) -> list[InformationAge]:
+        """Return the ages of the freshest copies in `ask` of these nodes, all choices equally likely."""
+        if ask == 1:
+            return [self._age(node) for node in nodes]
         try:
-            return [self._freshest(asked, k)]
+            return [self._freshest(nodes, ask)]
         except NoFormulaError as why:
-            return [self._by_overlay(asked, k, why)]
+            return [self._by_overlay(nodes, ask, why)]
 
-    def _freshest(self, asked: list[int], k: int) -> InformationAge:
-        """Of k of these, of which whole clusters and trees may have upstreams in common."""
-        polls = self._graph.one(asked[0], POLLS)
-        if polls is not None and set(polls.candidates.tolist()) == set(asked):
-            return self._cluster(asked[0], k)
-        above, own, clocks = dict[int, int](), dict[int, InformationAge | NetworkPart](), Counter[int]()
-        wanted, waiting = frozenset(asked), [*asked]
+    def _freshest(self, nodes: list[int], ask: int) -> InformationAge:
+        """Return the age of the freshest copy in `ask` of these nodes, all choices equally likely.
+
+        Whole clusters, and nodes of a tree, may have upstreams in common; others must have independent paths.
+        """
+        polls = self._graph.first_asker_of(nodes[0], POLLS)
+        if polls is not None and set(polls.candidates.tolist()) == set(nodes):
+            return self._cluster(nodes[0], ask)
+        above, own_ages, clocks = dict[int, int](), dict[int, InformationAge | ChoiceAges](), Counter[int]()
+        asked_nodes, waiting = frozenset(nodes), [*nodes]
         while waiting:
-            i = waiting.pop()
-            pool = self._pool(i, wanted)
-            i = pool[0] if pool else i
-            if i not in above:
-                above[i], own[i] = self._step(i, pool, k)
-                clocks.update(asker.clock for asker in self._graph.by(i, DOWNLOADS))
-                waiting += [above[i]] if above[i] >= 0 else []
+            node = waiting.pop()
+            pool = self._pool(node, asked_nodes)
+            node = pool[0] if pool else node
+            if node not in above:
+                above[node], own_ages[node] = self._step(node, pool, ask)
+                clocks.update(asker.clock for asker in self._graph.askers_of(node, DOWNLOADS))
+                waiting += [above[node]] if above[node] >= 0 else []
         if clocks.total() > len(clocks):
             raise NoFormulaError(TURNS)
-        self._require_apart([i for i, up in above.items() if up < 0])
-        ages = [age for i, age in own.items() if above[i] < 0 and not isinstance(age, NetworkPart)]
-        if len(ages) == len(own) and (k == len(asked) or len(set(ages)) == 1):
-            return self._share(("best", tuple(sorted(map(id, ages[:k])))), best_of(ages[:k]))
-        return chosen(parts_of(above, own, wanted, k), k)
+        self._require_apart(
+            [node for node, upstream in above.items() if upstream < 0 and self._graph.reachable[self._row][node]]
+        )
+        top_ages = [age for node, age in own_ages.items() if above[node] < 0 and not isinstance(age, ChoiceAges)]
+        if len(top_ages) == len(own_ages) and (ask == len(nodes) or len(set(top_ages)) == 1):
+            return self._one_of_each(("best", tuple(sorted(map(id, top_ages[:ask])))), best_of(top_ages[:ask]))
+        return freshest_of(forest_parts(above, own_ages, asked_nodes, ask), ask)
 
     def _pool(self, node: int, wanted: frozenset[int]) -> list[int]:
-        """The cluster of a node, if all of it is wanted."""
-        polls = self._graph.one(node, POLLS)
-        return polls.candidates.tolist() if polls and wanted.issuperset(polls.candidates.tolist()) else []
+        """Return the members of a node's cluster if all of them are wanted, else nothing."""
+        polls = self._graph.first_asker_of(node, POLLS)
+        if polls is None or not (
+            self._graph.is_cluster_list[polls.list_number] and self._graph.reachable[self._row][node]
+        ):
+            return []
+        members = polls.candidates.tolist()
+        return members if wanted.issuperset(members) else []
 
-    def _step(self, node: int, pool: list[int], most: int) -> tuple[int, InformationAge | NetworkPart]:
-        """The one upstream of a node or a cluster, and the age relative to that; -1 if there is none or several."""
+    def _step(self, node: int, pool: list[int], ask: int) -> tuple[int, InformationAge | ChoiceAges]:
+        """Return the one upstream of a node or a cluster, and its age relative to that upstream.
+
+        The upstream is -1, and the age that of the copy, if the source is asked, or no or several upstreams. `pool` has
+        the members of the node's cluster, if there is one. A node that nothing reaches counts as one without upstreams,
+        which may be a cycle.
+        """
         whole, downloads = self._age(node), self._downloads(node)
-        if downloads is None or downloads.candidates.size != 1 or bool(self._graph.one(node, POLLS)) > bool(pool):
+        if (
+            not whole.chance_of_copy
+            or downloads is None
+            or downloads.candidates.size != 1
+            or bool(self._graph.first_asker_of(node, POLLS)) > bool(pool)
+        ):
             return -1, whole
-        up = int(downloads.candidates[0])
-        above = -1 if up == self._source else up
+        upstream = int(downloads.candidates[0])
+        above = -1 if upstream == self._source else upstream
         if pool:
-            each = range(1, min(len(pool), most) + 1)
-            return above, NetworkPart(len(pool), tuple(((comb(len(pool), j), self._spread(node, j)),) for j in each))
-        law, delay = shuffled(successful(self._graph, downloads)), self._graph.delay(up, node)
-        return above, self._share((law, delay), delayed(self._share((law, 0.0), direct(law)), delay))
+            counts = range(1, min(len(pool), ask) + 1)
+            return above, ChoiceAges(
+                len(pool), tuple(((comb(len(pool), count), self._spread(node, count)),) for count in counts)
+            )
+        law, delay = shuffled(successful(self._graph, downloads)), self._graph.delay(upstream, node)
+        return above, self._one_of_each((law, delay), with_delay(self._one_of_each((law, 0.0), direct(law)), delay))
 
     def _require_apart(self, nodes: list[int]) -> None:
-        """No two of these depend on the same replica, and none on another."""
+        """Raise NoFormulaError if two of these nodes depend on the same replica, or on one process of downloads."""
         seen, clocks = set[int](), set[int]()
-        for i in nodes:
-            ancestors = self._ancestors(i)
+        for node in nodes:
+            ancestors = self._ancestors(node)
             if ancestors & seen:
                 raise NoFormulaError("the replicas asked share part of their path")
-            own = {asker.clock for node in ancestors for asker in self._graph.by(node, DOWNLOADS)}
-            if own & clocks:
+            clocks_of_node = {
+                asker.clock for ancestor in ancestors for asker in self._graph.askers_of(ancestor, DOWNLOADS)
+            }
+            if clocks_of_node & clocks:
                 raise NoFormulaError(TURNS)
-            seen, clocks = seen | ancestors, clocks | own
+            seen, clocks = seen | ancestors, clocks | clocks_of_node
 
     def _ancestors(self, node: int) -> set[int]:
-        """A node and every replica it depends on."""
+        """Return a node and every replica from which its copies may come."""
         seen, waiting = {node}, [node]
         while waiting:
-            i = waiting.pop()
-            for asker in (*self._graph.by(i, DOWNLOADS), *self._graph.by(i, POLLS)):
+            replica = waiting.pop()
+            for asker in (*self._graph.askers_of(replica, DOWNLOADS), *self._graph.askers_of(replica, POLLS)):
                 new = set(asker.candidates.tolist()) - seen - set(self._graph.sources)
                 seen |= new
                 waiting += new
         return seen
 
-    def _share(self, key: object, age: InformationAge) -> InformationAge:
-        """One object per kind of node, so that its curves are computed once."""
+    def _one_of_each(self, key: object, age: InformationAge) -> InformationAge:
+        """Return the age kept under this key, at first `age`: equal nodes share one, whose curves are computed once."""
         return self._same.setdefault(key, age)

@@ -1,7 +1,7 @@
 """Reports: tables, figures with matplotlib, and one HTML page that shows them.
 
 The page knows nothing of how an experiment ran: it is given sections, each a
-table with what was measured, predicted and printed, and shows them.
+table with measured, predicted and printed values, and shows them.
 
     section       what a report is made of: one section per experiment, from a sweep or its directory
     page          the HTML page, a section of it for a notebook, and the report as files
@@ -23,12 +23,12 @@ from replnet.study.sweeps.finished import Sweep
 
 
 def plot(of: Sweep | Result, metric: str | None = None) -> Any:
-    """A matplotlib Figure of one metric."""
+    """Return a matplotlib Figure of a metric; without one, of what the experiment draws, or of the first metric."""
     return figure_of(section_of(of, metric))
 
 
 def notebook(of: Sweep | Result) -> str:
-    """A piece of HTML that brings its style along."""
+    """Return the section of a sweep or a result as a piece of HTML with its style, for a notebook."""
     return in_notebook(section_of(of))
 
 

@@ -33,9 +33,11 @@ Series = dict[str, Floats]
 @final
 @dataclass(frozen=True, eq=False)
 class Arrangement:
+    """The panels of a figure, each with series of marks, and what the figure leaves out."""
+
     x: str
     y: str
-    heading: str  # what the labels are values of
+    heading: str  # the columns whose values are the labels
     labels: tuple[str, ...]  # of all panels
     panels: tuple[tuple[str, dict[str, Series]], ...]  # title, and series by label
     names: tuple[str, ...]  # along x, where x is no number
@@ -43,28 +45,31 @@ class Arrangement:
     left_out: tuple[str, ...]
 
     def marks(self, part: str) -> Floats:
-        """Of all panels and series."""
-        return np.concatenate([one[part] for _, series in self.panels for one in series.values()])
+        """Return one column (x or one of PARTS) of the marks of all panels and series."""
+        return np.concatenate([columns[part] for _, panel in self.panels for columns in panel.values()])
 
     def has(self, part: str) -> bool:
+        """Whether any mark has this part."""
         return not np.isnan(self.marks(part)).all()
 
 
 def arrange(section: Section) -> Arrangement | None:
-    """What to draw, or None where there is no number to draw."""
+    """Return the panels and series of the section's figure; None if there is no number to draw."""
     spec = section.figure
-    every = _timed(section.rows, spec.y) if spec and spec.x == TIME and TIME not in section.axes else section.rows
-    rows = [row for row in every if spec and row.get("metric", spec.y) == spec.y and _shown(row)]
+    timed = (
+        _rows_at_times(section.rows, spec.y) if spec and spec.x == TIME and TIME not in section.axes else section.rows
+    )
+    rows = [row for row in timed if spec and row.get("metric", spec.y) == spec.y and _has_number(row)]
     if spec is None or not rows:
         return None
-    panel_by, series_by = _told_apart(rows, section, spec)
+    panel_by, series_by = _distinguishing_columns(rows, section, spec)
     names = () if all(is_number(row[spec.x]) for row in rows) else tuple(_distinct(text(row[spec.x]) for row in rows))
-    keys, left_out = [], []
+    drawn_keys, left_out = [], []
     for by, most in ((panel_by, MOST_PANELS), (series_by, MOST_SERIES)):
-        everyone = _distinct(_key(row, by) for row in rows)
-        keys.append(_evenly(everyone, most))
-        if len(everyone) > most:
-            left_out.append(f"{most} of {len(everyone)} values of {', '.join(by)} are drawn")
+        all_keys = _distinct(_key(row, by) for row in rows)
+        drawn_keys.append(_evenly(all_keys, most))
+        if len(all_keys) > most:
+            left_out.append(f"{most} of {len(all_keys)} values of {', '.join(by)} are drawn")
     points = len(_distinct(row[spec.x] for row in rows))
     if points > MOST_MARKS and not names:
         left_out.append(f"about {MOST_MARKS} of {points} values of {spec.x} have a mark")
@@ -73,37 +78,38 @@ def arrange(section: Section) -> Arrangement | None:
         cells[_key(row, panel_by), _key(row, series_by)].append(row)
     curves = _curves(spec, panel_by, series_by)
     panels = []
-    for panel in keys[0]:
-        mine = {key: cells[panel, key] for key in keys[1] if (panel, key) in cells}
-        series = {_label(key): _series(some, spec.x, names, curves(panel, key)) for key, some in mine.items()}
+    for panel in drawn_keys[0]:
+        rows_of = {key: cells[panel, key] for key in drawn_keys[1] if (panel, key) in cells}
+        series = {_label(key): _series(group, spec.x, names, curves(panel, key)) for key, group in rows_of.items()}
         panels.append((_title(panel, panel_by), series))
-    labels, log = tuple(map(_label, keys[1])), _logarithms(spec, rows, names)
+    labels, log = tuple(map(_label, drawn_keys[1])), _logarithms(spec, rows, names)
     return Arrangement(spec.x, spec.y, ", ".join(series_by), labels, tuple(panels), names, log, tuple(left_out))
 
 
-def _timed(rows: Iterable[Row], y: str) -> Iterable[Row]:
-    """Those of a metric at times, with the time beside it."""
+def _rows_at_times(rows: Iterable[Row], y: str) -> Iterable[Row]:
+    """Yield the rows of metric `y` at instants (`y@time`), as rows of `y` with the time in a column of its own."""
     for row in rows:
         name, at, time = str(row.get("metric")).partition(AT)
         if at and name == y:
             yield {**row, "metric": y, TIME: float(time)}
 
 
-def _shown(row: Row) -> bool:
+def _has_number(row: Row) -> bool:
+    """Whether a row has a number that can be drawn."""
     return any(is_number(row.get(name)) for name in ("measured", "predicted", "printed"))
 
 
-def _told_apart(rows: list[Row], section: Section, spec: FigureSpec) -> tuple[list[str], list[str]]:
-    """The columns that make panels, and those that make series."""
+def _distinguishing_columns(rows: list[Row], section: Section, spec: FigureSpec) -> tuple[list[str], list[str]]:
+    """Return the columns whose values make panels, and those whose values make series, to tell all rows apart."""
     panel_by = [spec.panel] if spec.panel else []
     series_by = [spec.series] if spec.series else []
     used = list(spec.columns)
     others = [name for name in ("group", *section.axes) if name not in used and name in rows[0]]
     for name in others:
-        known = len({_key(row, used) for row in rows})
-        if known == len(rows):
+        distinct = len({_key(row, used) for row in rows})
+        if distinct == len(rows):
             break
-        if len({_key(row, [*used, name]) for row in rows}) > known:
+        if len({_key(row, [*used, name]) for row in rows}) > distinct:
             used.append(name)
             if series_by and not panel_by:
                 panel_by.append(name)
@@ -113,32 +119,36 @@ def _told_apart(rows: list[Row], section: Section, spec: FigureSpec) -> tuple[li
 
 
 def _series(rows: list[Row], x: str, names: tuple[str, ...], finer: list[tuple[float, float]]) -> Series:
+    """Return the marks of rows as columns, in the order of x, and the predicted curve, on the finer grid if any."""
     places = np.array([names.index(text(row[x])) if names else finite(row[x]) for row in rows], dtype=float)
     order = np.argsort(places, kind="stable")
     columns = {part: np.array([finite(row.get(part)) for row in rows])[order] for part in PARTS}
     columns["x"] = places[order]
     curve_x, curve_y = np.array(finer).T if finer else (columns["x"], columns["predicted"])
-    kept = _evenly(range(len(rows)), MOST_MARKS)
-    return {"curve_x": curve_x, "curve_y": curve_y, **{part: values[kept] for part, values in columns.items()}}
+    drawn = _evenly(range(len(rows)), MOST_MARKS)
+    return {"curve_x": curve_x, "curve_y": curve_y, **{part: values[drawn] for part, values in columns.items()}}
 
 
 def _curves(
     spec: FigureSpec, panel_by: list[str], series_by: list[str]
 ) -> Callable[[Key, Key], list[tuple[float, float]]]:
-    """The predicted points on the finer grid, by panel and series; a column that the grid lacks tells nothing apart."""
+    """Return a function that gives the predicted points on the finer grid, by the keys of panel and series.
+
+    Columns that the finer grid lacks do not matter: all their values have the same curve.
+    """
     if spec.curve is None:
         return lambda panel, series: []
-    known = [name in spec.curve.columns for name in (*panel_by, *series_by)]
-    by = list(compress((*panel_by, *series_by), known))
-    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+    in_grid = [name in spec.curve.columns for name in (*panel_by, *series_by)]
+    by = list(compress((*panel_by, *series_by), in_grid))
+    points: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for row in spec.curve.to_dict("records"):
         if row.get("metric", spec.y) == spec.y and is_number(row[spec.x]):
-            found[_key(row, by)].append((finite(row[spec.x]), finite(row["predicted"])))
-    return lambda panel, series: sorted(found[tuple(compress((*panel, *series), known))])
+            points[_key(row, by)].append((finite(row[spec.x]), finite(row["predicted"])))
+    return lambda panel, series: sorted(points[tuple(compress((*panel, *series), in_grid))])
 
 
 def _logarithms(spec: FigureSpec, rows: list[Row], names: tuple[str, ...]) -> frozenset[str]:
-    """The asked logarithmic axes, without those that have nothing above zero or no numbers."""
+    """Return which axes are logarithmic: those that `spec` asks for, if all their values are numbers above zero."""
     log = set(spec.log)
     if names or not all(finite(row[spec.x]) > 0 for row in rows):
         log.discard("x")
@@ -149,6 +159,7 @@ def _logarithms(spec: FigureSpec, rows: list[Row], names: tuple[str, ...]) -> fr
 
 
 def _key(row: Row, by: Sequence[str]) -> Key:
+    """Return the values of the columns `by` in a row, such that missing values are equal."""
     # Missing values are all the same, unlike NaN.
     return tuple(
         [value if type(value) in (str, int) or is_number(value) else text(value) for value in map(row.get, by)]
@@ -156,10 +167,12 @@ def _key(row: Row, by: Sequence[str]) -> Key:
 
 
 def _label(key: Key) -> str:
+    """Return the words for a key, for the legend."""
     return ", ".join(map(text, key))
 
 
 def _title(key: Key, by: list[str]) -> str:
+    """Return the words for a key with the names of its columns, for the head of a panel."""
     return ", ".join(
         text(value) if name in ("group", "metric") else f"{name} = {text(value)}"
         for name, value in zip(by, key, strict=True)
@@ -167,11 +180,12 @@ def _title(key: Key, by: list[str]) -> str:
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
+    """Return the values in their order, each once."""
     return list(dict.fromkeys(values))
 
 
 def _evenly(values: Sequence[Any], most: int) -> list[Any]:
-    """All of them, or so many from the first to the last."""
+    """Return all values, or `most` of them, evenly from the first to the last."""
     if len(values) <= most:
         return list(values)
     return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from replnet.report.markup import Html, element, joined
+from replnet.report.markup import Html, element, join_html
 from replnet.report.section import Section
-from replnet.text.numbers import finite, fixed, is_number, places, text
+from replnet.text.numbers import decimal_text, finite, is_number, places, text
 
-LONG = 24  # rows that need no folding
-WORST = 8  # shown where the rest is folded away
-BRIEF, MOST_REMARKS = 24, 12  # letters of words that stay in their row; longer ones that a list can hold
-LINE = 32  # letters of an axis that are not broken
-MOST = 1000  # rows of a page; files hold the rest
-FIGURE, POINT = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
+MOST_ROWS_UNFOLDED = 24
+WORST_ROWS_SHOWN = 8  # where the rest is folded away
+LONGEST_IN_ROW, MOST_REMARKS = 24, 12  # letters; and how many longer remarks a list below the table may have
+LONGEST_UNBROKEN = 32  # letters of the value of an axis that is not broken into lines
+MOST_ROWS_SHOWN = 1000  # on a page; files hold the rest
+FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
 VERDICTS = {
     "agree": ("good", "✓"),
     "unresolved": ("open", "?"),
@@ -23,7 +23,10 @@ VERDICTS = {
     "failed": ("bad", "✗"),
     "contradicts": ("open", "≠"),
 }
-AGREEING = {("differ", True): "differs", ("contradicts", False): "contradict"}  # by word, and whether it is one
+INFLECTED = {
+    ("differ", True): "differs",
+    ("contradicts", False): "contradict",
+}  # by verdict, and whether it is of one row
 
 Row = dict[str, Any]
 # Title; n for numbers, w for words that may be long; the text of each row.
@@ -31,88 +34,102 @@ Column = tuple[str, str | None, Sequence[str]]
 
 
 def word(verdict: str) -> Html:
-    """A verdict as a sign, a word and a colour."""
+    """Return a verdict as an element with a sign, a word and a colour."""
     kind, sign = VERDICTS.get(verdict, ("", ""))
     return element("span", f"{sign} {verdict}".strip(), class_=f"word {kind}".strip()) if verdict else Html("")
 
 
-def counts(words: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {AGREEING.get((one, count == 1), one)}" for one, count in words.items())
+def counts(count_of: dict[str, int]) -> str:
+    """Return how many rows have each verdict, in words."""
+    return ", ".join(
+        f"{count:,} {INFLECTED.get((verdict, count == 1), verdict)}" for verdict, count in count_of.items()
+    )
 
 
 def tables(section: Section) -> Html:
-    """All rows, or the worst of them before a fold that holds the rest."""
+    """Return the table of a section: all rows, or the worst of them before a fold that holds the rest."""
     rows = section.rows
     if not rows:
         return element("p", "No cell is finished.", class_="quiet")
-    worst = _worst(rows) if len(rows) > LONG else []
-    first = rows[:MOST]
-    columns, same = _columns(section, [*first, *worst])
+    worst = _worst(rows) if len(rows) > MOST_ROWS_UNFOLDED else []
+    first = rows[:MOST_ROWS_SHOWN]
+    columns, common = _filled_columns(section, [*first, *worst])
     columns, remarks = _remarks(columns, [*first, *worst])
 
-    def scroll(shown: slice, said: Html) -> Html:
+    def scroll(rows_shown: slice, caption_words: Html) -> Html:
+        """Return a table of some of the rows, in an element that scrolls by itself."""
         heads = [element("th", title, scope="col", class_=kind and kind[0]) for title, kind, _ in columns]
-        cells = zip(*(cells[shown] for _, _, cells in columns), strict=True)
+        cells = zip(*(cells[rows_shown] for _, _, cells in columns), strict=True)
         kinds = [kind for _, kind, _ in columns]
         body = [
             element("tr", *(element("td", cell, class_=kind) for cell, kind in zip(line, kinds, strict=True)))
             for line in cells
         ]
-        caption = [element("caption", said)] if said else []
+        caption = [element("caption", caption_words)] if caption_words else []
         head = element("thead", element("tr", *heads))
         table = element("table", *caption, head, element("tbody", *body))
         label = f"Table: {section.title}"
         return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 
-    whole = scroll(slice(0, len(first)), same)
-    if len(rows) <= LONG:
-        return joined([whole, remarks])
-    held = f"All {len(rows):,} rows" if len(rows) <= MOST else f"The first {MOST:,} of {len(rows):,} rows"
-    summary = element("summary", held)
+    whole = scroll(slice(0, len(first)), common)
+    if len(rows) <= MOST_ROWS_UNFOLDED:
+        return join_html([whole, remarks])
+    extent = (
+        f"All {len(rows):,} rows"
+        if len(rows) <= MOST_ROWS_SHOWN
+        else f"The first {MOST_ROWS_SHOWN:,} of {len(rows):,} rows"
+    )
+    summary = element("summary", extent)
     if not worst:
         return element("details", summary, whole, remarks)
-    said = joined([f"The {len(worst)} rows furthest from their prediction, of {len(rows):,}. ", same])
-    return joined([scroll(slice(len(first), None), said), remarks, element("details", summary, whole)])
+    intro = join_html([f"The {len(worst)} rows furthest from their prediction, of {len(rows):,}. ", common])
+    return join_html([scroll(slice(len(first), None), intro), remarks, element("details", summary, whole)])
 
 
 def _worst(rows: list[Row]) -> list[Row]:
-    """Those that differ, those that are open, then by |z|; none where nothing was compared."""
+    """Return the rows furthest from their prediction: those that differ, those that are open, then by |z|."""
     judged = [row for row in rows if text(row.get("verdict")) or is_number(row.get("z"))]
     order = {"differ": 0, "unresolved": 1}
 
     def badness(row: Row) -> tuple[int, float]:
+        """Return a key that sorts bad rows first."""
         z = abs(finite(row.get("z")))
         return order.get(text(row.get("verdict")), 2), 0.0 if math.isnan(z) else -z
 
-    return sorted(judged, key=badness)[:WORST]
+    return sorted(judged, key=badness)[:WORST_ROWS_SHOWN]
 
 
-def _columns(section: Section, rows: list[Row]) -> tuple[list[Column], Html]:
-    """The columns that hold something; what is the same in all rows is said once, before them."""
-    columns, same = [], []
-    for title, kind, cells in _possible(section, rows):
+def _filled_columns(section: Section, rows: list[Row]) -> tuple[list[Column], Html]:
+    """Return the columns that are not empty, and in words, for the caption, what is the same in all rows."""
+    columns, common = [], []
+    for title, kind, cells in _all_columns(section, rows):
         values = set(cells)
         if values <= {""}:
             continue
         if len(values) == 1 and len(rows) > 1 and title in (*section.axes, "group", "metric", "note", "prediction"):
-            same.append(f"{title}: {cells[0]}")
+            common.append(f"{title}: {cells[0]}")
         else:
             columns.append((title, kind, cells))
-    return columns, joined(same, " · ")
+    return columns, join_html(common, " · ")
 
 
-def _possible(section: Section, rows: list[Row]) -> list[Column]:
-    """Every column that a table may have."""
+def _all_columns(section: Section, rows: list[Row]) -> list[Column]:
+    """Return every column that a table may have."""
 
     def words(name: str) -> list[str]:
+        """Return the texts of a column."""
         return [text(row.get(name)) for row in rows]
 
-    known = _decimals(rows)
+    decimals = _decimals(rows)
 
     def digits(name: str) -> list[str]:
+        """Return the numbers of a column, rounded to what each row supports, with their points below one another."""
         values = [finite(row.get(name)) for row in rows]
-        most = max((decimals for value, decimals in zip(values, known, strict=True) if value == value), default=0)
-        return [_aligned(value, decimals, most) for value, decimals in zip(values, known, strict=True)]
+        most = max(
+            (count for value, count in zip(values, decimals, strict=True) if value == value),
+            default=0,
+        )
+        return [_align(value, count, most) for value, count in zip(values, decimals, strict=True)]
 
     ends = zip(digits("ci_low"), digits("ci_high"), strict=True)
     sources = zip(words("kind"), words("source"), strict=True)
@@ -122,65 +139,80 @@ def _possible(section: Section, rows: list[Row]) -> list[Column]:
         ("group", None, words("group")),
         ("metric", None, [metric.replace("_", " ") for metric in words("metric")]),
         ("measured", "n", digits("measured")),
-        ("95 % interval", "n", [f"{a.rstrip(FIGURE + POINT)} – {b}" if a and b else "" for a, b in ends]),
+        ("95 % interval", "n", [f"{a.rstrip(FIGURE_SPACE + POINT_SPACE)} – {b}" if a and b else "" for a, b in ends]),
         ("predicted", "n", digits("predicted")),
-        ("z", "n", [fixed(finite(row.get("z")), 2) for row in rows]),
+        ("z", "n", [decimal_text(finite(row.get("z")), 2) for row in rows]),
         ("verdict", None, list(map(word, words("verdict")))),
         ("printed", "n", words("printed")),
         ("against print", None, list(map(word, words("printed_verdict")))),
         ("expected", "n", words("expected")),
         ("against expected", None, list(map(word, words("expected_verdict")))),
-        ("accuracy", "n", [_beyond_rounding(row.get("accuracy"), one) for row, one in zip(rows, known, strict=True)]),
-        ("prediction", "w", [", ".join(filter(None, both)) for both in sources]),
+        (
+            "accuracy",
+            "n",
+            [_beyond_rounding(row.get("accuracy"), count) for row, count in zip(rows, decimals, strict=True)],
+        ),
+        ("prediction", "w", [", ".join(filter(None, names)) for names in sources]),
         ("note", "w", words("note")),
     ]
 
 
 def _beyond_rounding(accuracy: Any, decimals: int) -> str:
-    """An accuracy that is more than half a unit of the last decimal that its row shows."""
+    """Return an accuracy as text if it exceeds half a unit of the last of the decimals shown; else nothing."""
     return f"{accuracy:#.2g}" if finite(accuracy) > 0.5 * 10.0**-decimals else ""
 
 
 def _kind(values: list[Any], cells: list[str]) -> str | None:
+    """Return the kind of column that holds these values: n for numbers, w for long words, None for others."""
     if all(map(is_number, values)):
         return "n"
-    return "w" if max(map(len, cells)) > LINE else None
+    return "w" if max(map(len, cells)) > LONGEST_UNBROKEN else None
 
 
 def _decimals(rows: list[Row]) -> list[int]:
-    """What each interval supports; the same for all of a metric if they differ by no more than one digit."""
-    known: list[int | None] = []
+    """Return, for each row, how many decimals its interval supports.
+
+    They are the same for all rows of a metric if they differ by no more than one.
+    """
+    supported: list[int | None] = []
     for row in rows:
         low, high = finite(row.get("ci_low")), finite(row.get("ci_high"))
         values = (finite(row.get("measured")), finite(row.get("predicted")))
-        known.append(next((places(value, low, high) for value in values if not math.isnan(value)), None))
+        supported.append(next((places(value, low, high) for value in values if not math.isnan(value)), None))
     metrics = [text(row.get("metric")) for row in rows]
-    found: dict[str, set[int]] = {}
-    for metric, decimals in zip(metrics, known, strict=True):
+    decimals_of_metric: dict[str, set[int]] = {}
+    for metric, decimals in zip(metrics, supported, strict=True):
         if decimals is not None:
-            found.setdefault(metric, set()).add(decimals)
-    alike = {metric: min(digits) for metric, digits in found.items() if max(digits) - min(digits) <= 1}
-    return [alike.get(metric, decimals or 0) for metric, decimals in zip(metrics, known, strict=True)]
+            decimals_of_metric.setdefault(metric, set()).add(decimals)
+    alike = {metric: min(counts) for metric, counts in decimals_of_metric.items() if max(counts) - min(counts) <= 1}
+    return [alike.get(metric, decimals or 0) for metric, decimals in zip(metrics, supported, strict=True)]
 
 
-def _aligned(value: float, decimals: int, most: int) -> str:
-    """With spaces as wide as the digits that are not known, so that points stand below points."""
-    digits = fixed(value, decimals)
+def _align(value: float, decimals: int, most: int) -> str:
+    """Return a number as text, padded by spaces as wide as the digits that it lacks, so that points are aligned."""
+    digits = decimal_text(value, decimals)
     if not digits or "e" in digits or most == decimals:
         return digits
-    return digits + ("" if decimals else POINT) + FIGURE * (most - decimals)
+    return digits + ("" if decimals else POINT_SPACE) + FIGURE_SPACE * (most - decimals)
 
 
 def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html]:
-    """Long words that rows share become numbers, with the gist of them, and a list that follows the table."""
+    """Replace long words that rows share by numbers, and return the columns with a list of these words."""
     remarks: dict[str, int] = {}
     short = []
     for title, kind, cells in columns:
-        shared = [one for one in dict.fromkeys(cells) if len(one) > BRIEF] if title in ("prediction", "note") else []
+        shared = (
+            [words for words in dict.fromkeys(cells) if len(words) > LONGEST_IN_ROW]
+            if title in ("prediction", "note")
+            else []
+        )
         if 0 < len(shared) <= MOST_REMARKS:
-            remarks |= {one: len(remarks) + i for i, one in enumerate(shared, 1) if one not in remarks}
+            remarks |= {words: len(remarks) + i for i, words in enumerate(shared, 1) if words not in remarks}
             gists = [text(row.get("kind")) if title == "prediction" else "" for row in rows]
             pairs = zip(cells, gists, strict=True)
-            kind, cells = None, [f"{gist} [{remarks[one]}]".strip() if one in remarks else one for one, gist in pairs]
+            kind, cells = (
+                None,
+                [f"{gist} [{remarks[words]}]".strip() if words in remarks else words for words, gist in pairs],
+            )
         short.append((title, kind, cells))
-    return short, element("ol", *(element("li", one) for one in remarks)) if remarks else Html("")
+    return short, element("ol", *(element("li", words) for words in remarks)) if remarks else Html("")

@@ -1,4 +1,4 @@
-"""What a report is made of: sections, as plain as the figure and the page need them; of a sweep, or of one result."""
+"""Sections, of which a report is made, as plain as the figure and the page need them; of a sweep, or of one result."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from replnet.study.experiment.experiment import Experiment
 from replnet.study.experiment.sections import GROUP, SUBJECTS
 from replnet.study.result import Result
 from replnet.study.sweeps.finished import Sweep
-from replnet.study.sweeps.judged_table import frame
-from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
+from replnet.study.sweeps.judged_table import table_of_rows
+from replnet.study.sweeps.statements import CheckedClaim, Expectation, ShownErratum
 from replnet.text.errors import InputError
 
-LOGS = frozenset({"x", "y"})
-FINEST, BUDGET = 60, 150  # points of a predicted curve, and of all curves of a figure
-ORDER = ("differ", "unresolved", "agree")  # of verdicts, the bad ones first
+LOGARITHMIC_AXES = frozenset({"x", "y"})
+MOST_CURVE_POINTS, MOST_POINTS_PREDICTED = 60, 150  # of one predicted curve, and of all curves of a figure
+VERDICT_ORDER = ("differ", "unresolved", "agree")  # the bad ones first
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class FigureSpec:
-    """One metric over one column of the table; series in colours, panels side by side.
+    """A metric over a column of the table; series in colours, panels side by side.
 
     `curve` holds predicted points on a finer grid: the column x, those of series
     and panel where there are some, and `predicted`.
@@ -39,12 +39,13 @@ class FigureSpec:
     curve: Any = None
 
     def __post_init__(self) -> None:
-        if not set(self.log) <= LOGS:
+        if not set(self.log) <= LOGARITHMIC_AXES:
             raise ValueError(f"log: {sorted(self.log)} is not a choice of axes (x, y, or both)")
 
     @property
     def columns(self) -> list[str]:
-        return [name for name in (self.x, self.series, self.panel) if name is not None]
+        """The columns of the table that x, series and panels stand for."""
+        return [column for column in (self.x, self.series, self.panel) if column is not None]
 
 
 @final
@@ -60,7 +61,7 @@ class Section:
     claim: str = ""
     paper: str = ""
     figure: FigureSpec | None = None
-    claims: tuple[Checked, ...] = ()
+    claims: tuple[CheckedClaim, ...] = ()
     errata: tuple[ShownErratum, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     progress: str = ""
@@ -69,8 +70,8 @@ class Section:
     def __post_init__(self) -> None:
         if not self.name:
             raise ValueError("name: a section without a name has no files (a word, such as p2p/fig3)")
-        asked = [*self.axes, *(self.figure.columns if self.figure else ())]
-        missing = [name for name in asked if len(self.table) and name not in (*self.table.columns, TIME)]
+        needed = [*self.axes, *(self.figure.columns if self.figure else ())]
+        missing = [name for name in needed if len(self.table) and name not in (*self.table.columns, TIME)]
         if missing:
             raise ValueError(f"{self.name}: {missing[0]} is not a column of the table (one of {list(self.table)})")
 
@@ -82,81 +83,104 @@ class Section:
 
     @property
     def cells(self) -> int:
-        """Emulated networks: rows that differ in the axes."""
+        """The number of emulated networks: rows that differ in the axes."""
         if not self.axes or not len(self.table):
             return min(1, len(self.table))
         return len(self.table[list(self.axes)].drop_duplicates())
 
     def count(self, column: str) -> dict[str, int]:
-        """How often each word stands in a column of verdicts, the bad ones first."""
-        words = [word for word in self.table[column] if isinstance(word, str) and word] if column in self.table else []
-        known = sorted(set(words), key=lambda word: (ORDER.index(word) if word in ORDER else -1, word))
-        return {word: words.count(word) for word in known}
+        """Return how often each verdict stands in a column, the bad ones first."""
+        verdicts = (
+            [word for word in self.table[column] if isinstance(word, str) and word] if column in self.table else []
+        )
+        distinct = sorted(
+            set(verdicts),
+            key=lambda word: (VERDICT_ORDER.index(word) if word in VERDICT_ORDER else -1, word),
+        )
+        return {word: verdicts.count(word) for word in distinct}
 
 
-def holds(claim: Checked) -> bool:
-    """Nothing that could be checked speaks against the claim, and something for it."""
-    return not claim.fails and True in (claim.measured, claim.predicted)
+def holds(claim: CheckedClaim) -> bool:
+    """Whether something speaks for the claim and nothing against it."""
+    return claim.holds
 
 
 def section_of(of: Sweep | Result, metric: str | None = None) -> Section:
-    """All that a report says of a sweep, or of a network that was predicted or emulated; with a figure of this metric
-    if it is named."""
-    made = _of_sweep(of) if isinstance(of, Sweep) else _of_result(of)
-    known = dict.fromkeys(name for row in made.rows for name in (row["metric"], row["metric"].partition(AT)[0]))
+    """Return the section of a report about a sweep, or about a network that was predicted or emulated.
+
+    Its figure is of `metric`; if that is None, of what the experiment draws, or of the first metric.
+    """
+    section = _section_of_sweep(of) if isinstance(of, Sweep) else _section_of_result(of)
+    metrics = dict.fromkeys(name for row in section.rows for name in (row["metric"], row["metric"].partition(AT)[0]))
     if metric is None:
-        return made
-    if metric not in known:
-        raise ValueError(f"metric: {metric!r} has no row ({', '.join(filter(None, known))})")
-    x = made.figure.x if made.figure and made.figure.x != TIME else GROUP
-    timed = not any(row["metric"] == metric for row in made.rows)
-    return replace(made, figure=FigureSpec(TIME if timed else x, metric))
+        return section
+    if metric not in metrics:
+        raise ValueError(f"metric: {metric!r} has no row ({', '.join(filter(None, metrics))})")
+    x = section.figure.x if section.figure and section.figure.x != TIME else GROUP
+    over_time = not any(row["metric"] == metric for row in section.rows)
+    return replace(section, figure=FigureSpec(TIME if over_time else x, metric))
 
 
-def _of_result(result: Result) -> Section:
+def _section_of_result(result: Result) -> Section:
+    """Return the section of one network."""
     figure = _usual_figure([row.metric for row in result.rows], [], many=True)
     return Section(result.title, result.title, result.table, (), result.verdict, figure=figure)
 
 
-def _of_sweep(sweep: Sweep) -> Section:
-    e = sweep.experiment
-    told = ("values", "vary", "zip", *SUBJECTS, "set", "measure", "groups")
-    run = {name: value for name, value in asdict(e.settings).items() if value is not None}
+def _section_of_sweep(sweep: Sweep) -> Section:
+    """Return the section of an experiment."""
+    experiment = sweep.experiment
+    shown_fields = ("values", "vary", "zip", *SUBJECTS, "set", "measure", "groups")
+    run = {name: value for name, value in asdict(experiment.settings).items() if value is not None}
     counted = {"events emulated": sweep.events, "table": sweep.hash} if sweep.records else {}
     return Section(
-        name=e.name,
-        title=e.title,
+        name=experiment.name,
+        title=experiment.title,
         table=sweep.table,
-        axes=tuple(axis.name for axis in e.axes),
+        axes=tuple(axis.name for axis in experiment.axes),
         verdict=sweep.verdict,
-        claim=e.claim or "",
-        paper=e.paper or "",
+        claim=experiment.claim or "",
+        paper=experiment.paper or "",
         figure=_figure(sweep),
         claims=sweep.claims,
         errata=sweep.errata,
         expectations=sweep.expectations,
         progress=sweep.incomplete,
-        about={**{name: e.data[name] for name in told if e.data.get(name)}, "run": run, **counted, **sweep.provenance},
+        about={
+            **{name: experiment.data[name] for name in shown_fields if experiment.data.get(name)},
+            "run": run,
+            **counted,
+            **sweep.provenance,
+        },
     )
 
 
 def _figure(sweep: Sweep) -> FigureSpec | None:
-    """The figure that the experiment asks for, or its first metric over its last axis, or over the groups."""
-    e = sweep.experiment
-    if e.figure is not None:
-        asked = FigureSpec(e.figure.x, e.figure.y, e.figure.series, e.figure.panel, e.figure.log)
+    """Return the figure that the experiment asks for, else its first metric over its last axis, or over the groups."""
+    experiment = sweep.experiment
+    if experiment.figure is not None:
+        figure = FigureSpec(
+            experiment.figure.x,
+            experiment.figure.y,
+            experiment.figure.series,
+            experiment.figure.panel,
+            experiment.figure.log,
+        )
     else:
-        wide = [axis.name for axis in e.axes if len(axis.values) > 1]
-        metrics = [*e.measure, *(row["metric"] for row in sweep.rows if row["metric"])]
+        wide = [axis.name for axis in experiment.axes if len(axis.values) > 1]
+        metrics = [*experiment.measure, *(row["metric"] for row in sweep.rows if row["metric"])]
         usual = _usual_figure(metrics, wide, len({row["group"] for row in sweep.rows}) > 1)
         if usual is None:
             return None
-        asked = usual
-    return replace(asked, curve=_curve(e, asked))
+        figure = usual
+    return replace(figure, curve=_predicted_curve(experiment, figure))
 
 
 def _usual_figure(metrics: Sequence[str], wide: Sequence[str], many: bool) -> FigureSpec | None:
-    """The first metric over the last axis; else one over time, if any is looked at at times; else over many groups."""
+    """Return a figure of the first metric over the last of the axes in `wide`, which have several values.
+
+    Without such axes, of a metric at instants over time, if there is one; else over the groups, if there are `many`.
+    """
     if metrics and wide:
         return FigureSpec(wide[-1], metrics[0])
     if timed := next((metric for metric in metrics if AT in metric), None):
@@ -164,16 +188,18 @@ def _usual_figure(metrics: Sequence[str], wide: Sequence[str], many: bool) -> Fi
     return FigureSpec(GROUP, metrics[0]) if metrics and many else None
 
 
-def _curve(experiment: Experiment, figure: FigureSpec) -> Any:
-    """Predicted points between the cells, where x is a number that stands for itself; None where there are none."""
+def _predicted_curve(experiment: Experiment, figure: FigureSpec) -> Any:
+    """Return the table of predicted points between the cells; None if x is no number, or stands for something else."""
     axis = next((axis for axis in experiment.axes if axis.name == figure.x), None)
     if axis is None or figure.x == GROUP or any(figure.x in names for names in experiment.zips):
         return None
-    points = _between(axis, BUDGET * len(axis.values) // max(len(experiment.cells()), 1), "x" in figure.log)
+    points = _finer_values(
+        axis, MOST_POINTS_PREDICTED * len(axis.values) // max(len(experiment.cells()), 1), "x" in figure.log
+    )
     if len(points) <= len(axis.values):
         return None
-    kept = ("name", "title", "values", "vary", "zip", *SUBJECTS, "set", "run")
-    data = {name: experiment.data[name] for name in kept if name in experiment.data}
+    fields = ("name", "title", "values", "vary", "zip", *SUBJECTS, "set", "run")
+    data = {name: experiment.data[name] for name in fields if name in experiment.data}
     data["vary"] = {**data["vary"], axis.name: points}
     try:
         finer = Experiment.from_data(data)
@@ -185,19 +211,19 @@ def _curve(experiment: Experiment, figure: FigureSpec) -> Any:
         ]
     except InputError:  # a network between two that are possible need not be
         return None
-    return frame(rows, finer.axes) if rows else None
+    return table_of_rows(rows, finer.axes) if rows else None
 
 
-def _between(axis: Axis, most: int, logarithmic: bool) -> list[int | float]:
-    """The values of an axis and others between them, whole where they are whole."""
+def _finer_values(axis: Axis, most: int, logarithmic: bool) -> list[int | float]:
+    """Return the values of an axis and values between them, whole if all are whole; nothing if they are no numbers."""
     values = sorted(value for value in axis.values if isinstance(value, int | float) and not isinstance(value, bool))
     if len(values) != len(axis.values) or axis.values != axis.meanings or len(values) < 2:
         return []
-    count, low, high = min(most, FINEST), values[0], values[-1]
+    count, low, high = min(most, MOST_CURVE_POINTS), values[0], values[-1]
     steps = [i / (count - 1) for i in range(count)] if count > 1 else []
     if logarithmic and low > 0:
-        found = [low * (high / low) ** step for step in steps]
+        between = [low * (high / low) ** step for step in steps]
     else:
-        found = [low + (high - low) * step for step in steps]
+        between = [low + (high - low) * step for step in steps]
     whole = all(isinstance(value, int) for value in values)
-    return sorted({*values, *(round(x) if whole else float(f"{x:.6g}") for x in found)})
+    return sorted({*values, *(round(x) if whole else float(f"{x:.6g}") for x in between)})

@@ -15,33 +15,33 @@ from replnet.deadline import within
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import MOST_CHOICES, Plan, plan
 from replnet.engines.start import require_order
-from replnet.laws.guarded import Guarded
-from replnet.measure.estimate import FEWEST
+from replnet.measure.estimate import FEWEST_REPLICATIONS
 from replnet.measure.metrics import Metric, metrics
 from replnet.measure.verdict import RESOLUTION
 from replnet.network.network import Given, Network, network_of
-from replnet.predictions.formulas import formulas
-from replnet.study.caveats import depends
+from replnet.predictions.formulas import Tell, formulas
+from replnet.study.caveats import age_dependence_note
 from replnet.study.findings import Findings
 from replnet.study.predict import metrics_of, require_by
-from replnet.study.replications import EVENTS, REPLICATIONS, Progress, Replications, shared_out
+from replnet.study.replications import EVENTS, REPLICATIONS, Progress, Replications, split_horizon
 from replnet.study.result import Emulated, provenance
 from replnet.text.units import time_in
 
 if TYPE_CHECKING:
     from replnet.live import Watch
-    from replnet.study.event_log import EventLog, File
-    from replnet.study.kept_run import Keeper
+    from replnet.study.event_log import EventLog, File, Trace
+    from replnet.study.kept_run import RunStore
 
-LONGEST = {"array": 2e7, "step": 5e4}  # events of a replication: about a second, which is what Ctrl-C can lose
+LONGEST_REPLICATION = {"array": 2e7, "step": 5e4}  # in events: about a second, which is what Ctrl-C can lose
 ESTIMATORS = ("sampled", "conditional")
-PAST = 1 + 1e-9  # how much longer than to the last time that is looked at
-SHORT, MOST_REPLICATIONS = 10, 4096  # of replications that are looked at at times: part of the usual events, and most
-LONGEST_SPEC = 1 << 22  # bytes that go to another process with every piece of work
+PAST_LAST_MOMENT = 1 + 1e-9  # how much longer a replication is than to the last `at` of a metric
+SHORT_RUN_DIVISOR = 10  # by which a run of metrics `at` a moment has fewer events than one without a horizon
+MOST_REPLICATIONS = 4096  # of such a run
+LONGEST_SPECIFICATION = 1 << 22  # bytes that go to another process with every piece of work
 
 
-def suited(network: Network) -> str:
-    """The fastest engine that takes the network."""
+def fastest_engine(network: Network) -> str:
+    """Return the name of the fastest engine that can run the network."""
     return "step" if plan(network).only_by_step else "array"
 
 
@@ -57,7 +57,7 @@ def emulate(
     resolution: float = RESOLUTION,
     confirm: bool | None = None,
     progress: Progress | None = None,
-    trace: File | None = None,
+    trace: Trace | None = None,
     measure: Iterable[str] = (),
     by: str | None = None,
     workers: int | None = None,
@@ -67,25 +67,23 @@ def emulate(
     watch: Watch | None = None,
     **live: Any,
 ) -> Emulated:
-    """Run the network, or one that comes with replnet by its name, and compare it with its predictions.
+    """Run a network, or a shipped one by its name, and return the measurements beside the predictions.
 
-    By `array`, by `step` where only that can, or for real by `live`, which takes `hosts` and `time_scale` besides.
-    `horizon` units of time, or a text such as 2h where the network has a unit, are shared out among the replications,
-    32 of them or more if they would take long. With `precision`, replications are added until every interval of
-    freshness has a half-width of at most that, and a smaller one where freshness is near 0 or 1 (replications.py).
-    Rows that differ from their prediction are run four times longer before they are called so, or always or never if
-    `confirm` says so. Ctrl-C ends the run with what there is, and so does a `budget` of seconds, or such as 10m;
-    without one, nothing is begun that would take a night.
-    `trace` names a Parquet file for all that happens, `measure` metrics besides freshness (metrics.py), which take the
-    estimator `sampled`. With `by="source"` groups that can hear of several sources have a row of each.
-    `out` names a directory in which the run is kept, for `open`, `compare` and the report: what was interrupted there
-    or ran out of time is carried on with by the same call, and ends as if it had not been. `watch` is called now and
-    then with a Glimpse. What takes longer than that takes to start is spread over so many `workers`, or one per CPU:
-    processes of this machine, or of the Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this one, with the
-    same result.
+    `engine` is array, step (the default where array cannot run the network), or live for real runs, which also take
+    `hosts` and `time_scale`. `horizon` units of time, or a text such as 2h if the network has a unit, are divided among
+    the `replications`: 32, or more if they would take long. With a `precision` replications are added until every
+    interval of freshness has at most this half-width, a smaller one near 0 or 1. If a row differs from its prediction,
+    the run goes on to four times its length before it says so; always or never if `confirm` is True or False. Ctrl-C
+    ends the run with the results so far, and so does a `budget` in seconds, or a text such as 10m; without one, a run
+    of a night is refused. `trace` is a Parquet file, named or open, for the log of events. `measure` names metrics
+    besides freshness (metrics.py), which need the estimator `sampled`. With `by="source"` groups that can hold copies
+    of several sources have a row for each. `out` names a directory that keeps the run for `open`, `compare` and the
+    report; the same call resumes a run there that was interrupted or ran out of time. `watch` is called now and then
+    with a Glimpse. Long runs are shared among so many `workers`, or one per CPU: processes of this machine, or of the
+    Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this process, with the same result.
 
-    >>> found = rn.emulate("cascade", seed=1, horizon=2e4)
-    >>> found.verdict, found.table.columns[:4].tolist()
+    >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
+    >>> result.verdict, result.table.columns[:4].tolist()
     ('agree', ['group', 'metric', 'measured', 'ci_low'])
     """
     from replnet.study.event_log import event_log
@@ -95,113 +93,123 @@ def emulate(
     if engine == "live":
         live |= {"seed": seed, "horizon": length, "estimator": estimator, "replications": replications}
         live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
-        return _live(network, metrics_of(network, measure), by, precision, workers, trace, **live, out=out)
-    engine, asked = engine or suited(network), _asked(network, measure, estimator)
-    _check(engine, seed, length, precision, estimator, replications, resolution, by, live)
-    _require_one_file(trace, out)
+        return _run_live(network, metrics_of(network, measure), by, precision, workers, trace, **live, out=out)
+    engine, requested = engine or fastest_engine(network), _requested_metrics(network, measure, estimator)
+    _check_arguments(engine, seed, length, precision, estimator, replications, resolution, by, live)
+    _refuse_trace_with_directory(trace, out)
     begun = time.perf_counter()
-    given: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": length, "replications": replications, "by": by}
-    given |= {"resolution": resolution, "estimator": estimator}
-    how = given | {"precision": precision, "confirm": confirm, "measure": [one.name for one in asked]}
-    with within(budget), event_log(trace, network, seed, engine) as log, kept(out, network, how) as keeper:
-        made = replicated(plan(network), **given, asked=asked, log=log)
-        _accompany(made, keeper, watch)
+    settings: dict[str, Any] = {"engine": engine, "seed": seed, "horizon": length, "replications": replications}
+    settings |= {"by": by, "resolution": resolution, "estimator": estimator}
+    how = settings | {"precision": precision, "confirm": confirm, "measure": [metric.name for metric in requested]}
+    with within(budget), event_log(trace, network, seed, engine) as log, optional_store(out, network, how) as store:
+        settings |= {"requested": requested, "log": log, "tell": progress and partial(progress, 0.0)}
+        series = prepare_replications(plan(network), **settings)
+        _add_listeners(series, store, watch)
         if log is None and workers != 0:
-            same = Same(b"", engine, seed, made.length, estimator == "sampled", tuple(one.name for one in asked), by)
-            made.spread = partial(_spread, network, same, made.run, workers, address)
-            made.workers, made.soon = partial(_sharing, workers), partial(_soon, address)
-        made.all(precision, confirm, progress)
-        result = _emulated(network, made, engine, estimator, seed, time.perf_counter() - begun)
-        if keeper is not None:
-            keeper.end(result, made.paths, made.stopped)
+            shared = JobArguments(b"", engine, seed, series.length, estimator == "sampled", tuple(how["measure"]), by)
+            series.run_elsewhere = partial(_run_on_workers, network, shared, series.run, workers, address)
+            series.workers = partial(_count_workers, workers)
+            series.workers_ready = partial(_are_workers_ready, workers, address)
+        series.run_all(precision, confirm, progress)
+        result = _build_result(network, series, engine, estimator, seed, time.perf_counter() - begun)
+        if store is not None:
+            store.end(result, series.paths, series.stopped)
     return result
 
 
-def _emulated(
-    network: Network, made: Replications[Path], engine: str, estimator: str, seed: int, seconds: float
+def _build_result(
+    network: Network, series: Replications[Path], engine: str, estimator: str, seed: int, seconds: float
 ) -> Emulated:
-    found, (events, queries), data = made.found, made.counts, network.data()
+    """Return the result of these replications, which took so many seconds."""
+    judgement, (events, queries), data = series.judgement, series.counts, network.data()
     return Emulated(
         network=data,
-        rows=tuple(found.rows()) if made.paths else (),
+        rows=tuple(judgement.rows()) if series.paths else (),
         provenance=provenance(data, seed=seed, engine=engine),
         engine=engine,
         estimator=estimator,
         seed=seed,
-        horizon=made.length * len(made.paths),
-        replications=len(made.paths),
+        horizon=series.length * len(series.paths),
+        replications=len(series.paths),
         events=events,
         queries=queries,
         seconds=seconds,
-        incomplete=made.incomplete,
-        draws=found.draws if made.paths else {},
+        incomplete=series.incomplete,
+        draws=judgement.draws if series.paths else {},
     )
 
 
-def kept(out: File | None, network: Network, how: Mapping[str, Any]) -> AbstractContextManager[Keeper | None]:
-    """What keeps a run, if a directory is named for it; what that takes is loaded only then."""
+def optional_store(
+    out: File | None, network: Network, how: Mapping[str, Any]
+) -> AbstractContextManager[RunStore | None]:
+    """Return a context with the store of a run in the directory `out`, or with None if there is no directory.
+
+    `how` are the arguments of emulate on which the result depends.
+    """
     if out is None:
         return nullcontext()
-    from replnet.study.kept_run import keeping
+    from replnet.study.kept_run import open_run_store
 
-    return keeping(out, network, how)
+    return open_run_store(out, network, how)
 
 
-def _accompany(made: Replications[Path], keeper: Keeper | None, watch: Watch | None) -> None:
-    """Replications are kept, and shown, as they are made, where that was asked for."""
-    if keeper is not None:
-        made.known = keeper.paths
-        made.keep.append(keeper.keep)
+def _add_listeners(series: Replications[Path], store: RunStore | None, watch: Watch | None) -> None:
+    """Start from the stored paths, and have new ones stored, and shown to `watch`, as they are made."""
+    if store is not None:
+        series.stored = store.paths
+        series.listeners.append(store.add)
     if watch is not None:
-        from replnet.study.glimpsing import glimpsing
+        from replnet.study.glimpsing import glimpse_sender
 
-        made.keep.append(glimpsing(made, watch))
+        series.listeners.append(glimpse_sender(series, watch))
 
 
-def _require_one_file(trace: File | None, out: File | None) -> None:
+def _refuse_trace_with_directory(trace: Trace | None, out: File | None) -> None:
+    """Raise ValueError if a run is to have both a trace and a directory."""
     if trace is not None and out is not None:
-        wrong = "a run that is carried on with in a directory does not have all its events"
+        wrong = "a run that is resumed in a directory does not have all its events"
         raise ValueError(f"trace: {wrong} (leave out the directory or the trace)")
 
 
-def _asked(network: Network, measure: Iterable[str], estimator: str) -> tuple[Metric, ...]:
-    """The metrics, if these can be measured here."""
-    asked = metrics_of(network, measure)
-    if asked and estimator != "sampled":
-        raise ValueError(f"measure: {asked[0].name} is measured against the updates that happened (estimator: sampled)")
-    lasting = [one.name for one in asked if one.lasting]
+def _requested_metrics(network: Network, measure: Iterable[str], estimator: str) -> tuple[Metric, ...]:
+    """Return the metrics named in `measure`, or raise ValueError if this network cannot be measured by them."""
+    requested = metrics_of(network, measure)
+    if requested and estimator != "sampled":
+        wrong = f"{requested[0].name} is measured against the updates that happened"
+        raise ValueError(f"measure: {wrong} (estimator: sampled)")
+    lasting = [metric.name for metric in requested if metric.is_about_durations]
     if lasting and any(fault.crash is not None for fault in network.spec.faults):
         wrong = f"{lasting[0]} is not measured where copies also end by crashes"
         raise ValueError(f"measure: {wrong} (freshness, availability)")
-    return asked
+    return requested
 
 
-def _live(
+def _run_live(
     network: Network,
-    asked: tuple[Metric, ...],
+    requested: tuple[Metric, ...],
     by: str | None,
     precision: float | None,
     workers: int | None,
-    trace: File | None,
+    trace: Trace | None,
     **how: Any,
 ) -> Emulated:
-    """On the wall clock, where not everything can be asked for."""
+    """Run the network on the wall clock, or raise ValueError for an argument that the live engine does not take."""
     from replnet.study.event_log import event_log
     from replnet.study.live_run import run_for_real
 
-    if asked:
-        raise ValueError(f"measure: {asked[0].name} is not measured on the wall clock (engine: array or step)")
+    if requested:
+        raise ValueError(f"measure: {requested[0].name} is not measured on the wall clock (engine: array or step)")
     if by is not None:
         raise ValueError("by: sources are not measured one by one on the wall clock (engine: array or step)")
     if precision is not None:
-        raise ValueError("precision: time on the wall clock is asked for (horizon or replications)")
+        raise ValueError("precision: a live run ends after a time, not at a precision (horizon or replications)")
     if workers is not None:
         raise ValueError("workers: hosts share the nodes of a live run (hosts)")
     with event_log(trace, network, how["seed"], "live") as log:
         return run_for_real(network, log=log.add if log else None, **how)
 
 
-def _check(
+def _check_arguments(
     engine: str,
     seed: int,
     horizon: float | None,
@@ -212,11 +220,12 @@ def _check(
     by: str | None,
     live: Iterable[str],
 ) -> None:
+    """Raise ValueError for the first of these arguments of `emulate` that is wrong; `live` are unexpected keywords."""
     require_by(by)
     for name in live:
         if name not in ("hosts", "time_scale"):
             raise TypeError(f"emulate() got an unexpected keyword argument {name!r}")
-        raise ValueError(f"{name}: is of live runs (engine: live)")
+        raise ValueError(f"{name}: is for live runs only (engine: live)")
     if engine not in EVENTS:
         raise ValueError(f"engine: {engine!r} is not an engine ({' or '.join(EVENTS)})")
     if estimator not in ESTIMATORS:
@@ -225,7 +234,7 @@ def _check(
         raise ValueError(f"seed: {seed!r} is not a whole number of 0 or more (such as 1)")
     whole = isinstance(replications, int) and not isinstance(replications, bool)
     if replications is not None and not (whole and replications > 0):
-        right = f"a whole number above 0, {FEWEST} or more for intervals"
+        right = f"a whole number above 0, {FEWEST_REPLICATIONS} or more for intervals"
         raise ValueError(f"replications: {replications!r} is not a number of replications ({right})")
     for name, value in (("horizon", horizon), ("precision", precision), ("resolution", resolution)):
         if value is not None and not (
@@ -234,7 +243,7 @@ def _check(
             raise ValueError(f"{name}: {value!r} is not a number above 0")
 
 
-def replicated(
+def prepare_replications(
     compiled: Plan,
     *,
     engine: str,
@@ -243,46 +252,55 @@ def replicated(
     replications: int | None,
     resolution: float,
     estimator: str,
-    asked: tuple[Metric, ...],
+    requested: tuple[Metric, ...],
     by: str | None,
     log: EventLog | None,
+    tell: Tell | None = None,
 ) -> Replications[Path]:
-    """What makes the replications of a run, and says what they amount to."""
-    moments = [(one.question.at, one.name) for one in asked if one.question.at is not None]
+    """Return the replications of a run, none made yet, with the formulas that judge them.
+
+    The arguments are those of `emulate`, with `requested` for the metrics of `measure`. `log` takes their events, and
+    `tell` is called with words about the formula that is being worked out.
+    """
+    moments = [(metric.question.at, metric.name) for metric in requested if metric.question.at is not None]
     if horizon is None and moments:
-        length = max(max(moments)[0] * PAST, 1 / max(compiled.rate, 1e-300))
-        first = replications or _many(compiled.rate * length, EVENTS[engine])
+        length = max(max(moments)[0] * PAST_LAST_MOMENT, 1 / max(compiled.event_rate, 1e-300))
+        first = replications or _short_replications(compiled.event_rate * length, EVENTS[engine])
     else:
         whole = default_horizon(compiled, EVENTS[engine]) if horizon is None else horizon
-        longest = LONGEST[engine] / (2 if compiled.topology.each else 1)
-        first, length = shared_out(whole, replications, compiled.rate, longest)
+        longest = LONGEST_REPLICATION[engine] / (2 if compiled.topology.process_columns else 1)
+        first, length = split_horizon(whole, replications, compiled.event_rate, longest)
     if moments and max(moments)[0] >= length:
         wrong = f"{max(moments)[1]} is past the end of a replication, {length:.6g}"
         raise ValueError(f"measure: {wrong} (a longer horizon, or fewer replications)")
-    questions = {one.name: one.question for one in asked}
-    names = compiled.rows if by == "source" else compiled.own_rows
+    questions = {metric.name: metric.question for metric in requested}
+    names = compiled.rows if by == "source" else compiled.default_rows
     task = Task(compiled, seed, length, estimator == "sampled", questions, names, log.keep if log else None)
-    expected = formulas(compiled.topology, asked, by == "source")
+    predictions = formulas(compiled.topology, requested, by == "source", tell)
 
-    def found(paths: Sequence[Path]) -> Findings:
-        return Findings(compiled, expected, paths, task.sampled, resolution, asked=asked, depends=depend())
+    def judge(paths: Sequence[Path]) -> Findings:
+        """Return the rows of these paths."""
+        notes = dependence_notes()
+        return Findings(
+            compiled, predictions, paths, task.sampled, resolution, metrics=requested, dependence_notes=notes
+        )
 
     @cache
-    def depend() -> dict[str, str]:
-        """By group; what is averaged over updates does not depend on how they meet downloads."""
-        predicted = {group for (group, _), formula in expected.items() if formula.known}
+    def dependence_notes() -> dict[str, str]:
+        """Return the notes on dependent ages, by group; none if `conditional` averages over the updates."""
+        predicted = {group for (group, _), prediction in predictions.items() if prediction.known}
         rows = compiled.rows.items() if task.sampled else ()
-        return {name: depends(compiled, g, seed, row) for name, (g, row) in rows if name in predicted}
+        return {name: age_dependence_note(compiled, g, seed, row) for name, (g, row) in rows if name in predicted}
 
-    run, room = _runner(task, engine)
-    return Replications(first, length, compiled.rate * length, run, found, _counted, EVENTS[engine], room)
-
-
-# ---- Elsewhere
+    run, batch = _load_engine(task, engine)
+    return Replications(first, length, compiled.event_rate * length, run, judge, _count_events, EVENTS[engine], batch)
 
 
-class Same(NamedTuple):
-    """What replications have in common that other processes make."""
+# ---- On workers
+
+
+class JobArguments(NamedTuple):
+    """The arguments that go to worker processes, the same for all replications; `spec` is a pickled specification."""
 
     spec: bytes
     engine: str
@@ -293,101 +311,109 @@ class Same(NamedTuple):
     by: str | None
 
 
-def _portable(network: Network) -> bytes:
-    """The specification for other processes; nothing where they could not read it, or it is too long to send around."""
-    laws = [law.law if isinstance(law, Guarded) else law for law in network.topology.laws]
-    if any(type(law).__module__ == "__main__" for law in laws):
-        return b""
+def _pickle_specification(network: Network) -> bytes:
+    """Return the specification, pickled for workers; empty if they could not read it, or it is too long to send."""
+    from replnet.live.by_value import CannotTravelError, dumps
+
     try:
-        found = pickle.dumps(network.spec)
-    except (pickle.PicklingError, AttributeError, TypeError):
+        pickled = dumps(network.spec)
+    except CannotTravelError:
         return b""
-    return found if len(found) <= LONGEST_SPEC else b""
+    return pickled if len(pickled) <= LONGEST_SPECIFICATION else b""
 
 
-def _spread(
+def _run_on_workers(
     network: Network,
-    same: Same,
+    shared: JobArguments,
     run: Callable[[range], list[Path]],
     workers: int | None,
     address: str | None,
     groups: Sequence[Sequence[range]],
 ) -> Iterator[tuple[int, list[Path]]]:
-    """By place of the group, as they are done; by `run` where others could not make them."""
+    """Yield (place of the group, its paths) for groups of ranges of replications, as workers finish them.
+
+    If workers could not read the specification, `run` makes them in this process.
+    """
     from replnet.live import pool
 
-    same = same._replace(spec=_portable(network))
-    if not same.spec:
-        yield from ((place, [path for some in group for path in run(some)]) for place, group in enumerate(groups))
+    shared = shared._replace(spec=_pickle_specification(network))
+    if not shared.spec:
+        yield from ((place, [path for numbers in group for path in run(numbers)]) for place, group in enumerate(groups))
         return
-    jobs = [(same, [(some.start, some.stop) for some in group]) for group in groups]
-    order = [-float(at) for at in range(len(jobs))]
-    with closing(pool.run(paths_of, jobs, order, workers, address, here=True)) as results:
-        for place, found in results:
-            if isinstance(found, pool.Failure):
-                raise RuntimeError(f"{found.reason}\n{found.trace}".rstrip())
-            yield place, found
+    jobs = [(shared, [(numbers.start, numbers.stop) for numbers in group]) for group in groups]
+    sizes = [-float(place) for place in range(len(jobs))]  # the pool begins with the largest: here, with the first
+    with closing(pool.run(run_job, jobs, sizes, workers, address, here=True)) as results:
+        for place, paths in results:
+            if isinstance(paths, pool.Failure):
+                raise RuntimeError(f"{paths.reason}\n{paths.trace}".rstrip())
+            yield place, paths
 
 
-def _sharing(workers: int | None) -> int:
-    """How many share the work; of a cluster whose size nobody has said, as many as here."""
+def _count_workers(workers: int | None) -> int:
+    """Return how many workers share the run; if None, as many as this machine has CPUs, also of a cluster."""
     from replnet.live import pool
 
     return max(pool.cores() if workers is None else workers, 1)
 
 
-def _soon(address: str | None) -> bool:
+def _are_workers_ready(workers: int | None, address: str | None) -> bool:
+    """Whether even little work is shared: the user named a number of workers, or some are running and idle."""
     from replnet.live import pool
 
-    return pool.soon(address)
+    return workers is not None or pool.are_idle(address)
 
 
-def paths_of(job: tuple[Same, Sequence[tuple[int, int]]]) -> list[Path]:
-    """What a worker does."""
-    same, ranges = job
-    run = _prepared(same)
+def run_job(job: tuple[JobArguments, Sequence[tuple[int, int]]]) -> list[Path]:
+    """Return the paths of a job: of replications in ranges (begin, end). Workers call it."""
+    shared, ranges = job
+    run = _prepare_run(shared)
     return [replace(path, copies=None) for begin, end in ranges for path in run(range(begin, end))]
 
 
 @lru_cache(maxsize=1)
-def _prepared(same: Same) -> Callable[[range], list[Path]]:
-    compiled = plan(Network(pickle.loads(same.spec)))
-    questions = {one.name: one.question for one in metrics(same.measure)}
-    names = compiled.rows if same.by == "source" else compiled.own_rows
-    return _runner(Task(compiled, same.seed, same.length, same.sampled, questions, names), same.engine)[0]
+def _prepare_run(shared: JobArguments) -> Callable[[range], list[Path]]:
+    """Return a function from a range of replications to their paths, for these arguments."""
+    compiled = plan(Network(pickle.loads(shared.spec)))
+    questions = {metric.name: metric.question for metric in metrics(shared.measure)}
+    names = compiled.rows if shared.by == "source" else compiled.default_rows
+    return _load_engine(Task(compiled, shared.seed, shared.length, shared.sampled, questions, names), shared.engine)[0]
 
 
 def default_horizon(compiled: Plan, events: float) -> float:
-    """All replications together, of a run whose length nobody asked for."""
-    horizon = events / max(compiled.rate, 1e-300)
-    if not compiled.topology.each:
-        return _round(horizon)
+    """Return the horizon, over all replications, of a run without one that is to have about so many events."""
+    horizon = events / max(compiled.event_rate, 1e-300)
+    if not compiled.topology.process_columns:
+        return _round_to_two_digits(horizon)
     return horizon / sum(min(compiled.members(g).size, MOST_CHOICES) for g in range(len(compiled.groups)))
 
 
-def _many(events: float, enough: float) -> int:
-    """How many short replications of so many events each."""
-    return int(min(max(enough / SHORT / events, REPLICATIONS), MOST_REPLICATIONS))
+def _short_replications(events: float, long_run: float) -> int:
+    """Return how many replications of so many events each a run has that is looked at only at given moments.
+
+    `long_run` events are as many as a run without a horizon has.
+    """
+    return int(min(max(long_run / SHORT_RUN_DIVISOR / events, REPLICATIONS), MOST_REPLICATIONS))
 
 
-def _counted(path: Path) -> tuple[int, int]:
+def _count_events(path: Path) -> tuple[int, int]:
+    """Return the number of events of replicas and sources on a path, and the number of queries."""
     updates, downloads, polls, queries = path.counts
     return updates + downloads + polls, queries
 
 
-def _round(x: float) -> float:
-    """To two significant digits, for a horizon that reads well."""
+def _round_to_two_digits(x: float) -> float:
+    """Return x rounded to two significant digits, for a horizon that reads well."""
     digits = 10.0 ** (math.floor(math.log10(x)) - 1)
     return float(f"{round(x / digits) * digits:.6g}")
 
 
-def _runner(task: Task, engine: str) -> tuple[Callable[[range], list[Path]], int]:
-    """What runs some replications, and how many of them at most at a time."""
+def _load_engine(task: Task, engine: str) -> tuple[Callable[[range], list[Path]], int]:
+    """Return a function from a range of replications to their paths, and how many it may make at a time."""
     require_order(task.plan)
     if engine == "array":
         from replnet.engines import array
 
-        return array.runner(task)
+        return array.make_runner(task)
     from replnet.engines import step
 
-    return step.runner(task)
+    return step.make_runner(task)

@@ -1,8 +1,9 @@
 """The events of a run in a Parquet file: replication, at, event, node, peer, left, source (engines/log.py).
 
-The file grows as FILE.part, which one process at a time may write, and gets its name
-when it is complete; what an interrupted run leaves is a whole file as well, which ends early. Rows come
-roughly in order of time, replication after replication; those of `live` as hosts hand them on.
+The file grows as FILE.part, which one process at a time may write, and gets its name when it is complete. An
+interrupted run leaves a valid file as well, which ends early. A binary file that the caller has open gets the same
+bytes at once when the run is over. Rows come roughly in order of time, replication after replication; those of `live`
+in the order in which hosts send them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import IO, Any, Protocol, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,21 +23,23 @@ from replnet.network.network import Network
 from replnet.study.result import provenance
 from replnet.study.store.durable import DiskError, RefusedError, lock
 
-ROWS = 1 << 20  # of a row group
+ROWS_PER_GROUP = 1 << 20  # of the Parquet file
 
 File: TypeAlias = str | os.PathLike[str]
+Trace: TypeAlias = File | IO[bytes]
+"""The name of a Parquet file, or a binary file that is open for writing."""
 
 
 @contextmanager
-def event_log(file: File | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:
-    """A log of a run, if a file for it is named; what there is when the run breaks off is kept."""
-    if file is None:
+def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:
+    """Open the log of a run into the file `trace`, None without one; a run that fails leaves the rows so far."""
+    if trace is None:
         yield None
         return
     data = network.data()
     about = {"network": data, **provenance(data, seed=seed, engine=engine)}
-    with _alone(Path(file)):
-        log = EventLog(Path(file), network.topology.names, about)
+    with _open_output(trace) as output:
+        log = EventLog(output, network.topology.names, about)
         try:
             yield log
         except BaseException:
@@ -46,122 +49,187 @@ def event_log(file: File | None, network: Network, seed: int, engine: str) -> It
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """No other process writes this file meanwhile."""
-    _check(file)
-    with ExitStack() as held:
+def _open_output(trace: Trace) -> Iterator[_Output]:
+    """Open the place for the bytes of a log: a file of this name, locked meanwhile, or memory for an open file."""
+    if isinstance(trace, str | os.PathLike):
+        with _write_alone(Path(trace)):
+            yield _NamedFile(Path(trace))
+    else:
+        yield _OpenFile(trace)
+
+
+@contextmanager
+def _write_alone(file: Path) -> Iterator[None]:
+    """Keep other processes from writing this file meanwhile; ValueError if one does, or if it cannot be written."""
+    _check_name(file)
+    with ExitStack() as locks:
         try:
-            held.enter_context(lock(file.with_name(file.name + ".lock"), file, keep=False))
+            locks.enter_context(lock(file.with_name(file.name + ".lock"), file, keep=False))
         except (RefusedError, DiskError) as error:
             raise ValueError(f"trace: {error}") from None
         yield
 
 
+class _Output(Protocol):
+    """A place for the bytes of a log: they are written to `sink`, and in the end kept or discarded."""
+
+    name: str
+    sink: Any
+
+    def keep(self) -> None:
+        """Put the complete file in its place."""
+
+    def discard(self) -> None:
+        """Drop what was written so far; a file of this name that was there before stays as it was."""
+
+
+@final
+class _NamedFile:
+    """The file FILE.part, which becomes FILE when it is complete."""
+
+    def __init__(self, file: Path) -> None:
+        import pyarrow as pa
+
+        self.name, self._file, self._part = str(file), file, file.with_name(file.name + ".part")
+        _create_part(file, self._part)
+        # Not a Python file object: Ctrl-C would interrupt its write halfway.
+        self.sink = pa.OSFile(str(self._part), "wb")
+
+    def keep(self) -> None:
+        """Give the complete file its name."""
+        self.sink.close()
+        self._part.replace(self._file)
+
+    def discard(self) -> None:
+        """Remove FILE.part."""
+        with suppress(OSError):
+            self.sink.close()
+        self._part.unlink(missing_ok=True)
+
+
+@final
+class _OpenFile:
+    """A buffer in memory that is written at the end into a file that the caller has open."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import pyarrow as pa
+
+        self.name, self._file = str(getattr(file, "name", "the file")), file
+        self.sink = pa.BufferOutputStream()
+
+    def keep(self) -> None:
+        """Write the buffer into the open file."""
+        self._file.write(self.sink.getvalue())
+
+    def discard(self) -> None:
+        """Forget the buffer."""
+        self.sink.close()
+
+
 @final
 class EventLog:
-    def __init__(self, file: Path, names: tuple[str, ...], about: dict[str, Any]) -> None:
-        """`names` of all nodes, by number."""
+    """The Parquet writer of a run's events: `names` are those of all nodes, by number, `about` is its metadata."""
+
+    def __init__(self, output: _Output, names: tuple[str, ...], about: dict[str, Any]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._file, self._part = file, file.with_name(file.name + ".part")
-        self._names = pa.array(names)
-        word = pa.dictionary(pa.int32(), pa.string())
+        self._output, self._names = output, pa.array(names)
+        name = pa.dictionary(pa.int32(), pa.string())
         fields = [
             pa.field("replication", pa.int32(), nullable=False),
             pa.field("at", pa.float64(), nullable=False),
             pa.field("event", pa.dictionary(pa.int8(), pa.string()), nullable=False),
-            pa.field("node", word, nullable=False),
-            pa.field("peer", word),
+            pa.field("node", name, nullable=False),
+            pa.field("peer", name),
             pa.field("left", pa.float64()),
-            pa.field("source", word),
+            pa.field("source", name),
         ]
         self._schema = pa.schema(fields, {"replnet": json.dumps(about, default=str)})
-        _begin(file, self._part)
-        # Not a file of Python's: Ctrl-C would end a write of that halfway.
-        self._sink = pa.OSFile(str(self._part), "wb")
         names_only = ["replication", "event", "node", "peer", "source"]
         try:
-            self._writer = pq.ParquetWriter(self._sink, self._schema, use_dictionary=names_only, compression="zstd")
+            self._writer = pq.ParquetWriter(output.sink, self._schema, use_dictionary=names_only, compression="zstd")
         except OSError as error:
-            self._sink.close()
-            self._part.unlink()
-            raise self._trouble(error) from None
-        self._waiting, self._size, self.rows = list[tuple[int, Columns]](), 0, 0
+            output.discard()
+            raise self._write_error(error) from None
+        self._waiting, self._waiting_rows, self.rows = list[tuple[int, Columns]](), 0, 0
 
     def keep(self, replication: int) -> Keep:
-        """Takes the rows of one replication."""
+        """Return a function that takes rows of this replication."""
         return lambda rows: self._take(replication, rows)
 
     def _take(self, replication: int, rows: Columns) -> None:
+        """Take rows of a replication, and write what waits once it fills a row group."""
         self._waiting.append((replication, rows))
-        self._size += rows.at.size
+        self._waiting_rows += rows.at.size
         self.rows += rows.at.size
-        if self._size >= ROWS:
+        if self._waiting_rows >= ROWS_PER_GROUP:
             self._write()
 
-    def add(self, logged: Iterable[tuple[int, Columns]]) -> None:
-        """Rows of any replications, as `live` hands them on."""
-        for replication, rows in logged:
+    def add(self, batches: Iterable[tuple[int, Columns]]) -> None:
+        """Take batches (replication, rows) of any replications, such as `live` sends them."""
+        for replication, rows in batches:
             self._take(replication, rows)
 
     def _write(self) -> None:
-        waiting, self._waiting, self._size = self._waiting, [], 0
+        """Write the waiting rows as a row group."""
+        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
-        replications = np.repeat([of for of, _ in waiting], [rows.at.size for _, rows in waiting])
+        replications = np.repeat([replication for replication, _ in waiting], [rows.at.size for _, rows in waiting])
         rows = Columns(*map(np.concatenate, zip(*(rows for _, rows in waiting), strict=True)))
         try:
             self._writer.write_table(self._table(replications, rows))
         except OSError as error:
             self.discard()
-            raise self._trouble(error) from None
+            raise self._write_error(error) from None
 
     def _table(self, replications: npt.NDArray[np.int64], rows: Columns) -> Any:
+        """Return rows, and the replication of each, as an Arrow table."""
         import pyarrow as pa
 
-        made = [
+        columns = [
             pa.array(replications.astype(np.int32)),
             pa.array(rows.at),
             pa.DictionaryArray.from_arrays(pa.array(rows.event), pa.array(EVENTS)),
-            self._named(rows.node),
-            self._named(rows.peer),
+            self._name_column(rows.node),
+            self._name_column(rows.peer),
             pa.array(rows.left, mask=np.isnan(rows.left)),
-            self._named(rows.source),
+            self._name_column(rows.source),
         ]
-        return pa.Table.from_arrays(made, schema=self._schema)
+        return pa.Table.from_arrays(columns, schema=self._schema)
 
-    def _named(self, nodes: npt.NDArray[np.int32]) -> Any:
+    def _name_column(self, nodes: npt.NDArray[np.int32]) -> Any:
+        """Return the Arrow column of the names of these nodes, empty where there is none."""
         import pyarrow as pa
 
         nobody = nodes == NO_ONE
         return pa.DictionaryArray.from_arrays(pa.array(np.where(nobody, 0, nodes), mask=nobody), self._names)
 
     def close(self) -> None:
-        """All that was taken is in the file, under its name."""
+        """Write the remaining rows, and give the file its name."""
         self._write()
         try:
             self._writer.close()
-            self._sink.close()
-            self._part.replace(self._file)
+            self._output.keep()
         except OSError as error:
             self.discard()
-            raise self._trouble(error) from None
+            raise self._write_error(error) from None
 
     def discard(self) -> None:
-        """There was no run, or there is no room for its log."""
+        """Leave no file, as there was no run or its log cannot be written."""
         self.rows = 0
         with suppress(OSError, ValueError):
             self._writer.close()
-        with suppress(OSError):
-            self._sink.close()
-        self._part.unlink(missing_ok=True)
+        self._output.discard()
 
-    def _trouble(self, error: OSError) -> ValueError:
-        return ValueError(f"trace: {self._file} cannot be written: {error} (name a place with room for it)")
+    def _write_error(self, error: OSError) -> ValueError:
+        """Return the error of a log that cannot be written, with the reason."""
+        return ValueError(f"trace: {self._output.name} cannot be written: {error} (name a place with room for it)")
 
 
-def _check(file: Path) -> None:
+def _check_name(file: Path) -> None:
+    """Raise ValueError if a Parquet file cannot have this name."""
     if file.suffix != ".parquet":
         raise ValueError(f"trace: {file} is not a Parquet file by its name (name it {file.with_suffix('.parquet')})")
     if not file.parent.is_dir():
@@ -170,8 +238,8 @@ def _check(file: Path) -> None:
         raise ValueError(f"trace: {file} is a folder (name a file, such as {file / 'events.parquet'})")
 
 
-def _begin(file: Path, part: Path) -> None:
-    """A new file in the place of what a run that was killed, or anyone else, has left there, be it a link."""
+def _create_part(file: Path, part: Path) -> None:
+    """Create `part` as a new file, after removing what is there: the rest of a killed run, or a link of anyone's."""
     try:
         part.unlink(missing_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))

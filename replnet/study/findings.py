@@ -1,4 +1,4 @@
-"""What paths of a network amount to, beside what the formulas say: estimates, verdicts and rows."""
+"""The results of a network's paths beside what the formulas say: estimates, verdicts and rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import final
 import numpy as np
 
 from replnet.ages.prediction import Prediction
-from replnet.engines.lines import settling
+from replnet.engines.lines import settling_times
 from replnet.engines.path import Path
 from replnet.engines.plan import Plan
 from replnet.laws.law import Floats, Ints
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.metrics import Metric
 from replnet.measure.profile import pseudo_values
-from replnet.measure.row import NOTHING, Row, judged
+from replnet.measure.row import NO_PREDICTION, Row, judge_rows, share_note
 from replnet.measure.verdict import ROUNDING, Comparison
-from replnet.study.caveats import behind, heavy, locked, pull_laws
+from replnet.study.caveats import infinite_variance_note, metric_variance_note, phase_lock_note, upstream_processes
 
-WHOLE = 0.5  # deviation of a count that is one of two neighbouring numbers, at most: paths may all show the same one
+LARGEST_COUNT_DEVIATION = 0.5  # of a count that is one of two neighbouring numbers, even if all paths show the same one
 
 Key = tuple[str, str]
 """Group and metric."""
@@ -31,11 +31,11 @@ Key = tuple[str, str]
 @final
 @dataclass(frozen=True)
 class Findings:
-    """By group, `spoilt` says why it cannot be judged, `said` is what else is to be noted of its freshness, and
-    `depends` of all that rests on ages that are independent. `against` has what is to be judged where no
-    formula is.
+    """The rows of a result: the estimates from `paths`, judged beside the predictions in `formulas`.
 
-    `asked` are the metrics that paths have besides those that they always do.
+    By group, `unjudged` says why it has no verdict, `notes` go beside freshness, and `dependence_notes` beside every
+    row whose formula assumes independent ages. `against` replaces the formula as what a row is judged by.
+    `metrics` are those measured on request, besides the ones that every path has.
     """
 
     plan: Plan
@@ -43,55 +43,58 @@ class Findings:
     paths: Sequence[Path]
     sampled: bool
     resolution: float
-    spoilt: dict[str, str] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
-    asked: Sequence[Metric] = ()
-    depends: dict[str, str] = field(default_factory=dict)
+    unjudged: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+    dependence_notes: dict[str, str] = field(default_factory=dict)
     against: dict[Key, Comparison] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> list[Key]:
-        """Of all that is measured, group by group."""
-        found: dict[str, list[Key]] = {name: [] for name in self.plan.rows}
+        """The (group, metric) pairs that were measured, group by group in the order of the table."""
+        keys_by_group: dict[str, list[Key]] = {name: [] for name in self.plan.rows}
         for key in self.paths[0].shares:
-            found.setdefault(key[0], []).append(key)
-        return [key for keys in found.values() for key in keys]
+            keys_by_group.setdefault(key[0], []).append(key)
+        return [key for keys in keys_by_group.values() for key in keys]
 
     @cached_property
     def estimates(self) -> list[Estimate]:
-        """In the order of `keys`."""
+        """The measured values with their intervals, in the order of `keys`."""
         return [self._estimate(*key) for key in self.keys]
 
     @property
-    def sought(self) -> list[Estimate]:
-        """Of freshness, which a precision is about."""
+    def precision_estimates(self) -> list[Estimate]:
+        """The estimates of freshness, whose half-widths a `precision` bounds."""
         return [e for (_, metric), e in zip(self.keys, self.estimates, strict=True) if metric == "freshness"]
 
     @cached_property
-    def _raw(self) -> list[Row]:
-        return [self._row(*both) for both in zip(self.keys, self.estimates, strict=True)]
+    def _unjudged_rows(self) -> list[Row]:
+        """The measured rows beside their predictions, before they have verdicts."""
+        return [self._row(key, estimate) for key, estimate in zip(self.keys, self.estimates, strict=True)]
 
     @cached_property
     def measured(self) -> list[Row]:
-        """All that is measured, judged together."""
-        return judged(self._raw, self.resolution)
+        """The measured rows with their verdicts, judged together."""
+        return judge_rows(self._unjudged_rows, self.resolution)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
+        """Return the mean over replications with its interval, or with a doubt that says why it has none."""
         amounts, wholes = self.amounts(group, metric)
         formula = self.formulas.get((group, metric))
         if not (np.isfinite(amounts).all() and np.isfinite(wholes).all()):
             why = formula.note if formula and formula.kind else "infinite: sources that change are never downloaded"
             return Estimate(math.inf, math.nan, len(self.paths), doubt=why)
-        behind = self._behind.get(group, np.empty(0, np.int64))
-        doubt = self.spoilt.get(group) or heavy(self.plan, behind, self.sampled) or self._doubt(group, metric)
-        estimate = ratio(amounts, wholes, doubt=doubt or self._rare(metric, formula, amounts, wholes))
+        upstream = self._upstream.get(group, np.empty(0, np.int64))
+        variance_doubt = infinite_variance_note(self.plan, *self.plan.rows.get(group, (-1, -1)), upstream, self.sampled)
+        doubt = self.unjudged.get(group) or variance_doubt or self._metric_doubt(group, metric)
+        estimate = ratio(amounts, wholes, doubt=doubt or self._rarity_doubt(metric, formula, amounts, wholes))
         if metric == "download_rate" and formula is not None and formula.value:
-            least = WHOLE / float(wholes.mean()) / math.sqrt(wholes.size)
-            return replace(estimate, error=max(estimate.error, least))
+            least_error = LARGEST_COUNT_DEVIATION / float(wholes.mean()) / math.sqrt(wholes.size)
+            return replace(estimate, error=max(estimate.error, least_error))
         return estimate
 
-    def _rare(self, metric: str, formula: Prediction | None, amounts: Floats, wholes: Floats) -> str:
-        """Why the spread of what hardly ever happens says little of its mean."""
+    def _rarity_doubt(self, metric: str, formula: Prediction | None, amounts: Floats, wholes: Floats) -> str:
+        """Return why any_fresh or all_fresh has no interval, empty if it has: too few replications saw it vary."""
         if metric not in ("any_fresh", "all_fresh") or (formula is not None and formula.value in (0.0, 1.0)):
             return ""
         seen = int((np.minimum(amounts, wholes - amounts) > ROUNDING * wholes).sum())
@@ -101,84 +104,118 @@ class Findings:
 
     @property
     def draws(self) -> dict[Key, tuple[Floats, Floats]]:
-        """By what is measured, an amount and the whole of which it is a share, of every replication."""
+        """The arrays (amounts, wholes) of every (group, metric): see `amounts`."""
         return {key: self.amounts(*key) for key in self.keys}
 
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
-        """By replication, an amount and the whole of which it is a share."""
+        """Return, per replication, an amount and the whole of which it is a share, such as fresh time and copy time.
+
+        Of a quantile these are pseudo-values, each with a whole of 1.
+        """
         shares = np.array([path.shares[group, metric] for path in self.paths])
         amounts, wholes = shares.T
-        level = next((one.question.level for one in self.asked if one.name == metric), None)
+        level = next((requested.question.level for requested in self.metrics if requested.name == metric), None)
         if level is None or not wholes.any():
             return amounts, wholes
         curves = np.array([path.profiles[group, metric] for path in self.paths])
         return pseudo_values(curves, wholes, level), np.ones(wholes.size)
 
-    def _doubt(self, group: str, metric: str) -> str:
-        """What there is against an interval of one of the metrics that were asked for."""
-        asked = next((one for one in self.asked if one.name == metric), None)
-        if asked is None:
+    def _metric_doubt(self, group: str, metric: str) -> str:
+        """Return why a metric that was asked for has no interval in this group, empty if it has one."""
+        requested = next((requested for requested in self.metrics if requested.name == metric), None)
+        if requested is None:
             return ""
-        if lost := max(path.undated.get(group, 0.0) for path in self.paths):
+        if unknown_share := max(path.unknown_shares.get(group, 0.0) for path in self.paths):
             return (
-                f"no interval: of up to {lost:.2g} of a replication nobody knows how old copies were, so it is left out"
+                f"no interval: for up to {unknown_share:.2g} of a replication the age of copies is unknown, "
+                "which is left out"
             )
-        return asked.doubt(pull_laws(self.plan, self._behind[group]))
+        return metric_variance_note(self.plan, *self.plan.rows[group], self._upstream[group], requested)
+
+    def _share_note(self, group: str, metric: str) -> str:
+        """Return over what share of the answers, or of the copies, the mean is; empty if it leaves out none."""
+        question = next((requested.question for requested in self.metrics if requested.name == metric), None)
+        if question is None or not question.over_copies_alone or question.at is not None:
+            return ""
+        fresh, every = (column.sum() for column in self.amounts(group, "freshness"))
+        whole = self.amounts(group, metric)[1].sum()
+        copies = whole + fresh if question.over == "stale" else whole
+        undated = any(path.unknown_shares.get(group) for path in self.paths)
+        if undated or not copies or copies > (1 - ROUNDING) * every:
+            return ""
+        g, _ = self.plan.rows[group]
+        return share_note(copies / every, bool(self.plan.clients[self.plan.group == g].any()))
 
     @cached_property
-    def _behind(self) -> dict[str, Ints]:
-        shown = {name for name, _ in self.keys}
-        return {name: behind(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in shown}
+    def _upstream(self) -> dict[str, Ints]:
+        """The processes on which each measured group depends, by the name of the group."""
+        names = {name for name, _ in self.keys}
+        return {
+            name: upstream_processes(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in names
+        }
 
     def rows(self, measured: bool = True) -> list[Row]:
-        """All that is measured, unless that is not to be shown, and then what is only predicted."""
-        rows = self.measured if measured else [replace(row, estimate=_nothing(row), against=None) for row in self._raw]
-        there = {(row.group, row.metric) for row in rows}
-        return rows + [Row.of(key, prediction) for key, prediction in self.formulas.items() if key not in there]
+        """Return the measured rows, then those that are only predicted.
+
+        Without `measured` the first have no measured values and no verdicts.
+        """
+        rows = (
+            self.measured
+            if measured
+            else [replace(row, estimate=_without_value(row), against=None) for row in self._unjudged_rows]
+        )
+        keys = {(row.group, row.metric) for row in rows}
+        return rows + [Row.of(key, prediction) for key, prediction in self.formulas.items() if key not in keys]
 
     def _row(self, key: Key, estimate: Estimate) -> Row:
-        (group, metric), prediction = key, self.formulas.get(key, NOTHING)
-        unsettled = self._unsettled(group, metric)
-        notes = [estimate.doubt, unsettled]
+        """Return the row of this key with its notes, without a verdict."""
+        (group, metric), prediction = key, self.formulas.get(key, NO_PREDICTION)
+        unsettled = self._unsettled_note(group, metric)
+        notes = [estimate.doubt, unsettled, "" if prediction.known else self._share_note(group, metric)]
         if metric == "freshness":
-            notes += [self.said.get(group, ""), "" if unsettled else self._unproven]
-        if metric == "freshness" or any(one.name == metric for one in self.asked):
+            notes += [self.notes.get(group, ""), "" if unsettled else self._unproven_note]
+        if metric == "freshness" or any(requested.name == metric for requested in self.metrics):
             notes += [
-                locked(self.plan, self._behind[group], self.sampled, len(self.paths)),
-                self.depends.get(group, ""),
+                phase_lock_note(self.plan, self._upstream[group], self.sampled, len(self.paths)),
+                self.dependence_notes.get(group, ""),
             ]
         words = "; ".join(dict.fromkeys(note for note in [*notes, prediction.note] if note))
-        against = Comparison(estimate, None) if group in self.spoilt or unsettled else self.against.get(key)
+        against = Comparison(estimate, None) if group in self.unjudged or unsettled else self.against.get(key)
         return Row(group, metric, prediction, estimate, words, against=against)
 
-    def _unsettled(self, group: str, metric: str) -> str:
-        """Why there is nothing to compare: lines behind it may still show how they began (lines.py, 3)."""
+    def _unsettled_note(self, group: str, metric: str) -> str:
+        """Return why there is nothing to compare, empty if there is: queues may still show their start (lines, 3)."""
         plan = self.plan
         if plan.bandwidth is None or not any(path.unproven for path in self.paths):
             return ""
         g, _ = plan.rows.get(group, (-1, -1))
         members = plan.members(g)[plan.members(g) < plan.size] if g >= 0 else np.array([plan.names.index(group)])
         to_clients = metric == "service_rate" or bool(plan.clients[members].any())
-        behind = self._behind.get(group, np.empty(0, np.int64))
-        nodes = members if metric == "service_rate" else np.union1d(members, plan.processes.node[behind])
-        needed = float(settling(plan, to_clients)[nodes].max(initial=0.0))
+        upstream = self._upstream.get(group, np.empty(0, np.int64))
+        nodes = members if metric == "service_rate" else np.union1d(members, plan.processes.node[upstream])
+        needed = float(settling_times(plan, to_clients)[nodes].max(initial=0.0))
         depth = min(path.depth for path in self.paths)
         if needed <= depth:
             return ""
-        return f"not compared: lines forget how they began in about {needed:.3g}, and the past goes back {depth:.3g}"
+        return (
+            f"not compared: queues take about {needed:.3g} units of time to forget how they began, "
+            f"and the replayed past goes back only {depth:.3g}"
+        )
 
     @property
-    def _unproven(self) -> str:
+    def _unproven_note(self) -> str:
+        """A note on replications whose start is not proven stationary, empty if there are none."""
         doubtful = [path for path in self.paths if path.unproven]
         if not doubtful:
             return ""
         most, depth = max(path.unproven for path in doubtful), doubtful[0].depth
         return (
-            f"start not proven in {len(doubtful)} replications (up to {most} copies or lines, back to t = -{depth:.3g})"
+            f"start not proven stationary in {len(doubtful)} replications "
+            f"(up to {most} copies or queues, back to t = -{depth:.3g})"
         )
 
 
-def _nothing(row: Row) -> Estimate:
-    """In the place of what is not to be shown."""
+def _without_value(row: Row) -> Estimate:
+    """Return an estimate without a value, to hide what was measured."""
     assert row.estimate
     return Estimate(math.nan, math.nan, row.estimate.replications)

@@ -1,4 +1,4 @@
-"""What there is of a run so far, for those who watch it: as glimpses, like those of a run on the wall clock."""
+"""How a run in virtual time is going, for those who watch it: as glimpses, like those of a live run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from replnet.live import Glimpse, Watch
 if TYPE_CHECKING:
     from replnet.study.replications import Replications
 
-EVERY = 0.2  # seconds between glimpses, as adding up all replications takes a moment
+SECONDS_BETWEEN = 0.2  # glimpses, as adding up all replications takes a moment
 
 
-def glimpsing(made: Replications[Path], watch: Watch) -> Callable[[Sequence[Path]], None]:
-    """Takes the replications so far; time is that of all of them together, one after another."""
+def glimpse_sender(series: Replications[Path], watch: Watch) -> Callable[[Sequence[Path]], None]:
+    """Return a function that takes all paths of `series` so far and calls `watch` with a Glimpse if one is due.
+
+    Its time and horizon are those of all replications together, one after another.
+    """
     due = time.monotonic()
 
-    def look(paths: Sequence[Path]) -> None:
+    def send(paths: Sequence[Path]) -> None:
+        """Call `watch` unless it was called just now."""
         nonlocal due
-        whole = max(made.first, len(paths))
+        whole = max(series.first, len(paths))
         if time.monotonic() < due and len(paths) < whole:
             return
         groups = [group for group, metric in paths[0].shares if metric == "freshness"]
@@ -32,7 +36,7 @@ def glimpsing(made: Replications[Path], watch: Watch) -> Callable[[Sequence[Path
             fresh = pairs[:, 0] / pairs[:, 1]
         updates, downloads, polls, queries = np.array([path.counts for path in paths]).sum(axis=0).tolist()
         counts = (updates, downloads, polls, queries)
-        watch(Glimpse(len(paths) * made.length, whole * made.length, tuple(groups), fresh, counts, 0, 0.0))
-        due = time.monotonic() + EVERY
+        watch(Glimpse(len(paths) * series.length, whole * series.length, tuple(groups), fresh, counts, 0, 0.0))
+        due = time.monotonic() + SECONDS_BETWEEN
 
-    return look
+    return send

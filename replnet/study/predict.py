@@ -1,4 +1,4 @@
-"""What formulas say, as a table: of a network, or one formula of the papers by itself."""
+"""Predictions as a table: of a network by the formulas that apply to it, or of one formula of the papers by itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from replnet.deadline import within
 from replnet.measure.row import Row
 from replnet.network.network import Given, Network, network_of
 from replnet.papers.formula import arguments, compute
-from replnet.predictions.formulas import formulas
+from replnet.predictions.formulas import Tell, formulas
 from replnet.predictions.pull_graph import PullGraph
 from replnet.study.result import Predicted, provenance
 from replnet.text.units import plain
@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 
 
 def predict(
-    network: Given, measure: Iterable[str] = (), by: str | None = None, *, budget: float | str | None = None
+    network: Given,
+    measure: Iterable[str] = (),
+    by: str | None = None,
+    *,
+    budget: float | str | None = None,
+    tell: Tell | None = None,
 ) -> Predicted:
-    """What the formulas say, group by group; of `measure` as well (metrics.py); `by="source"` as in `emulate`.
+    """Return what the formulas predict for a network, or a shipped one by its name, group by group.
 
-    Past a `budget` of seconds, or such as 10m, rows that are not worked out yet say so (`.incomplete`).
+    `measure` names metrics besides freshness (metrics.py). With `by="source"` groups that can hold copies of several
+    sources have a row for each. Past a `budget` in seconds, or a text such as 10m, rows that are not worked out yet
+    say so, and the result is `.incomplete`. `tell` is called with words about what is being worked out.
 
     >>> rn.predict("cascade").table[["group", "metric", "predicted", "source"]]
          group     metric  predicted      source
@@ -37,38 +44,41 @@ def predict(
     require_by(by)
     with within(budget):
         network = network_of(network)
-        found = formulas(network.topology, metrics_of(network, measure), by == "source")
-    rows = tuple(Row.of(key, formula) for key, formula in found.items())
+        predictions = formulas(network.topology, metrics_of(network, measure), by == "source", tell)
+    rows = tuple(Row.of(key, prediction) for key, prediction in predictions.items())
     data = network.data()
     return Predicted(data, rows, provenance(data))
 
 
 def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
-    """The metrics of these names, whose times may have units."""
+    """Return the metrics of these names, in which times may have units if the network has one."""
     names = [plain(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
     if not names:
-        return ()  # without loading what few ask for
+        return ()  # without loading the metrics, which few runs need
     from replnet.measure.metrics import metrics
 
     return metrics(names)
 
 
 def require_by(by: str | None) -> None:
+    """Raise ValueError unless `by` is None or `source`."""
     if by not in (None, "source"):
-        raise ValueError(f"by: {by!r} is nothing to have rows by (source)")
+        raise ValueError(f"by: {by!r} is not a way to split rows (source)")
 
 
 def rows_by_source(network: Network) -> list[str]:
-    """The groups of a network, and what has rows beside them where they are asked for by source."""
+    """Return the names of all rows by source: the groups, and `GROUP of SOURCE` of groups with several sources."""
     return list(PullGraph(network.topology).rows)
 
 
-def formula(name: str, **given: Any) -> Predicted:
-    """What a formula of the papers says; `formulas()` names them all. Laws and weights are texts.
+def formula(name: str, **values: Any) -> Predicted:
+    """Return the values of a formula of the papers by its name, for arguments by keyword; `formulas()` lists them.
+
+    Laws and weights are texts, such as "exponential(rate=2)".
 
     >>> round(rn.formula("freshness", updates="exponential(rate=2)", downloads="constant(rate=3)").rows[0].predicted, 4)
     0.7299
     """
-    data = {"kind": "formula", **arguments({"name": name, **given}).model_dump(mode="json", exclude_none=True)}
-    rows = (Row.of((group, metric), value) for group, metric, value in compute(name, **given))
+    data = {"kind": "formula", **arguments({"name": name, **values}).model_dump(mode="json", exclude_none=True)}
+    rows = (Row.of((group, metric), value) for group, metric, value in compute(name, **values))
     return Predicted(data, tuple(rows), provenance(data))

@@ -1,4 +1,4 @@
-"""What a prediction or an emulation returns: rows, and where they come from: version, commit, seed, machine."""
+"""The results of predictions and emulations: rows, and where they come from: version, commit, seed, machine."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
-from replnet.deadline import LATE
+from replnet.deadline import OUT_OF_TIME
 from replnet.measure.estimate import Estimate
-from replnet.measure.row import COMPARED, METRICS, PREDICTED, Row, on_request
-from replnet.measure.verdict import overall, visible
-from replnet.text.units import named
+from replnet.measure.row import COMPARED, METRICS, PREDICTED, Row, metrics_on_request
+from replnet.measure.verdict import visible_errors, worst_verdict
+from replnet.text.units import name_units
 from replnet.version import __version__
 
 LIBRARIES = ("numpy", "numba", "scipy", "networkx")
 
 
 def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return where a result comes from: version, commit, hash of the specification, machine, libraries, and `more`.
+
+    `network` is the specification as plain data.
+    """
     text = json.dumps(network, sort_keys=True, default=str)
     return {
         "replnet": __version__,
@@ -42,9 +46,9 @@ def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 @cache
 def instructions() -> str:
-    """The sets of instructions of this CPU that NumPy computes with.
+    """Return the instruction sets of this CPU that NumPy computes with.
 
-    With others the logarithms and powers in a sampled interval may round otherwise, and so the last digits of
+    With others, logarithms and powers in a sampled interval may round differently, and so may the last digits of
     all that follows from it; with the same ones, and the same libraries, every bit is the same.
     """
     import numpy as np
@@ -56,12 +60,12 @@ def instructions() -> str:
 
 @cache
 def _libraries() -> tuple[tuple[str, str], ...]:
-    """Looked up once: that takes longer than a small cell."""
+    """Return (name, version) of the libraries that compute, looked up once: that takes longer than a small cell."""
     return tuple((name, metadata.version(name)) for name in LIBRARIES)
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this runs from; None where it is installed or there is no git."""
+    """Return the commit of the checkout that this runs from; None if it is installed, or there is no git."""
     git = Path(__file__).parents[2] / ".git"
     try:
         head = (git / "HEAD").read_text().strip()
@@ -76,24 +80,27 @@ def commit() -> str | None:
         return None
 
 
-class Tabled:
-    """What has a table, which may be written."""
+class TabularResult:
+    """A result with a `table`, a DataFrame, that can be written to a file."""
 
     table: Any
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """The table as a file."""
+        """Write the table to a Parquet file."""
         self.table.to_parquet(path, index=False)
 
 
-def pictured(what: Tabled, how: str, *more: Any) -> Any:
-    """By the report, which stands above this part and is looked up only when somebody wants to see something."""
-    return getattr(import_module("replnet.report"), how)(what, *more)
+def via_report(result: TabularResult, function: str, *more: Any) -> Any:
+    """Call a function of replnet.report, by its name, with the result, and return what it draws.
+
+    The report stands above this part, so it is imported only now.
+    """
+    return getattr(import_module("replnet.report"), function)(result, *more)
 
 
 @dataclass(frozen=True)
-class Result(Tabled):
-    """Rows in the order of the network's groups."""
+class Result(TabularResult):
+    """The rows of a network, in the order of its groups, with the network and where they come from."""
 
     network: Mapping[str, Any]
     rows: tuple[Row, ...]
@@ -101,81 +108,91 @@ class Result(Tabled):
     columns: Sequence[str] = PREDICTED
 
     def plot(self, metric: str | None = None) -> Any:
-        """A matplotlib Figure of one metric, the first if none is named."""
-        return pictured(self, "plot", metric)
+        """Return a matplotlib Figure of one metric, the first if none is named."""
+        return via_report(self, "plot", metric)
 
     @property
     def unit(self) -> str | None:
-        """What its times are counted in, if the network says that."""
+        """The unit of its times, such as "s", or None if the network names none."""
         return self.network.get("unit")
 
     @cached_property
     def table(self) -> Any:
-        """The rows as a DataFrame; what does not exist is NaN or empty."""
+        """The rows as a DataFrame; values that a row does not have are NaN or empty."""
         import pandas as pd
 
         frame = pd.DataFrame([row.data(self.columns) for row in self.rows], columns=list(self.columns))
         numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
         frame[numbers] = frame[numbers].astype(float)
-        frame.attrs["units"] = {metric: named(words, self.unit) for metric, words in (METRICS | on_request()).items()}
+        frame.attrs["units"] = {
+            metric: name_units(words, self.unit) for metric, words in (METRICS | metrics_on_request()).items()
+        }
         return frame
 
     def about(self, metric: str, group: str | None = None) -> list[Row]:
-        """The rows of a metric: of `group`, or of all groups, and of many sources together rather than one by one."""
+        """Return the rows of a metric: of `group`, or of all groups.
+
+        Of an aggregate without a group these are the rows of all sources together, if it has any.
+        """
         rows = [row for row in self.rows if row.metric == metric and group in (None, row.group)]
         if group is None and self.network["kind"] == "aggregate":
             return [row for row in rows if not row.group.startswith("source ")] or rows
         return rows
 
     def data(self) -> dict[str, Any]:
-        """One object of plain data, as `--format json` prints it."""
+        """Return the result as plain data, as `--format json` prints it."""
         rows = [row.data(self.columns) for row in self.rows]
         return {"network": self.network, **self._about(), "rows": rows, "provenance": dict(self.provenance)}
 
     def _about(self) -> dict[str, Any]:
+        """Return the fields of `data` that results of this kind have besides."""
         return {}
 
     def to_json(self) -> str:
+        """Return `data` as a text of JSON."""
         return json.dumps(self.data(), indent=2, allow_nan=False, default=str)
 
     @property
     def title(self) -> str:
+        """The name of the network, or its kind if it has none."""
         return str(self.network.get("name") or self.network.get("kind"))
 
     @property
     def verdict(self) -> str:
-        """`agree`, `differ` or `unresolved` over all rows; empty where nothing was measured."""
-        return overall([row.verdict for row in self.rows])
+        """The verdict over all rows: `agree`, `differ` or `unresolved`, empty if nothing was measured."""
+        return worst_verdict([row.verdict for row in self.rows])
 
     def _repr_html_(self) -> str:
+        """Return the table as HTML, for notebooks."""
         title = escape(self.title)
         return (
             f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
         )
 
     def _caption(self) -> str:
+        """Return the words after the title, beginning with ` · `, or none."""
         return ""
 
     def __str__(self) -> str:
-        shown = self.table.to_string(index=False, float_format="%.5g", na_rep="")
-        return f"{shown}\n{self._caption().removeprefix(' · ')}".rstrip()
+        table = self.table.to_string(index=False, float_format="%.5g", na_rep="")
+        return f"{table}\n{self._caption().removeprefix(' · ')}".rstrip()
 
 
 @final
 @dataclass(frozen=True)
 class Predicted(Result):
-    """What the formulas say."""
+    """The predictions of the formulas for a network."""
 
     @property
     def incomplete(self) -> str:
-        """Why something that has a formula is not there, if that is so."""
-        return LATE if any(row.note.endswith(LATE) for row in self.rows) else ""
+        """The reason why rows that have a formula have no value, empty if there are none."""
+        return OUT_OF_TIME if any(row.note.endswith(OUT_OF_TIME) for row in self.rows) else ""
 
 
 @final
 @dataclass(frozen=True)
 class Emulated(Result):
-    """What happened, beside what the formulas say."""
+    """The measurements of a run, beside the predictions of the formulas."""
 
     columns: Sequence[str] = COMPARED
     engine: str = "array"
@@ -187,24 +204,29 @@ class Emulated(Result):
     queries: int = 0
     seconds: float = 0.0
     incomplete: str = ""  # why it ended early, if it did
-    # By group and metric, an amount and the whole of which it is a share, of every replication.
+    # By group and metric, the amounts of all replications, and the wholes of which they are shares.
     draws: Mapping[tuple[str, str], tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def samples(self) -> Any:
-        """What every replication measured, as a DataFrame: a column for each group and metric."""
-        return samples(self.draws)
+        """The measurements of every replication, as a DataFrame: a column for each group and metric."""
+        return samples_frame(self.draws)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """Behind the rows that were measured, which come first."""
+        """The estimates of the measured rows, which are the first ones."""
         return tuple(row.estimate for row in self.rows if row.estimate)
 
     @cached_property
     def visible(self) -> dict[tuple[str, str], float]:
-        """By group and metric, the least error that nine such runs of ten would show, as a share of the prediction."""
+        """The smallest errors of predictions that nine such runs of ten would show, as shares of the predictions.
+
+        By group and metric, for the rows that have a verdict.
+        """
         measured = [row for row in self.rows if row.estimate]
-        errors = visible([one for row in measured if (one := replace(row, against=None).comparison)])
+        errors = visible_errors(
+            [comparison for row in measured if (comparison := replace(row, against=None).comparison)]
+        )
         return {
             (row.group, row.metric): error / abs(row.predicted)
             for row, error in zip(measured, errors, strict=True)
@@ -212,17 +234,22 @@ class Emulated(Result):
         }
 
     def _about(self) -> dict[str, Any]:
+        """Return how the run was made, and its verdict."""
         names = ("engine", "estimator", "seed", "horizon", "replications", "events", "queries", "seconds", "incomplete")
         return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
 
     def _caption(self) -> str:
+        """Return the engine, the estimator, the number of events, the time and the verdict in words."""
         return escape(
             f" · {self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
         )
 
 
-def samples(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:
-    """What every replication measured, as a DataFrame: a column for each group and metric."""
+def samples_frame(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:
+    """Return the measurements of every replication as a DataFrame: a column for each group and metric.
+
+    `draws` has, by group and metric, the amounts of all replications and the wholes of which they are shares.
+    """
     import pandas as pd
 
     shares = {key: amounts / wholes for key, (amounts, wholes) in draws.items()}

@@ -1,9 +1,9 @@
-"""What arithmetic is worth, as `grammar` reads it: numbers from named values, and arrays from x.
+"""Evaluation of the arithmetic that `grammar` reads: numbers from named values, and arrays from x.
 
     VALUES     `4 / k`, and texts that hold such expressions: `constant(rate=${4 / k})`
     WEIGHTS    `min(x, 3)` or `x^2 / (1 + x)` as functions of arrays; a comparison is 1 where it holds and 0 elsewhere
 
-Of VALUES every intermediate result is a finite number of at most 1e300, so no text can take long. A name may
+In VALUES every intermediate result is a finite number of at most 1e300, so no text can take long. A name may
 stand for a text too, which can be passed on but not calculated with.
 """
 
@@ -21,7 +21,7 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.text.errors import FieldError, shown
+from replnet.text.errors import FieldError, short_repr
 from replnet.text.grammar import ARITHMETIC, HOLE, Term, number, parse
 
 Operation = Callable[..., Any]
@@ -29,8 +29,8 @@ Scalar = str | int | float | bool
 Function = Callable[[Any], Any]  # of arrays
 
 LARGEST = 10**300
-MOST_DIGITS = 300  # of round
-LARGEST_POWER = 1_100  # of whole numbers: 2 to it is above LARGEST, and quick to find out
+MOST_DIGITS = 300  # to which `round` may round
+LARGEST_POWER = 1_100  # of whole numbers: 2 to this power is above LARGEST, and still quick to compute
 EXAMPLE = "such as 4 / k"
 NUMBERS = {"pi": math.pi, "e": math.e}
 
@@ -43,14 +43,17 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 @final
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What expressions of one kind may hold: signs, functions, and of how many numbers these are if not of one."""
+    """The signs and functions that expressions of one kind may hold.
+
+    `counts` has the fewest and the most arguments of every function that does not take exactly one.
+    """
 
     signs: Mapping[str, Operation]
     functions: Mapping[str, Operation]
-    counts: Mapping[str, tuple[int, int]]  # the fewest, and the most
+    counts: Mapping[str, tuple[int, int]]
 
     def check(self, tree: Term) -> None:
-        """Refuses a tree that has anything else."""
+        """Raise FieldError if a tree has other signs or functions, or a wrong number of arguments."""
         for node in tree.walk():
             signs = node.value if node.kind == "comparison" else [node.value]
             if node.kind == "call":
@@ -60,19 +63,20 @@ class Arithmetic:
                 raise FieldError("", f"{node.source} has a sign that is not known here", right)
 
     def _check_call(self, node: Term) -> None:
+        """Raise FieldError if the function of a call is unknown, or its arguments do not fit."""
         if node.value not in self.functions:
             raise FieldError("", f"{node.value} is not a function here", f"one of {', '.join(self.functions)}")
         fewest, most = self.counts.get(node.value, (1, 1))
-        if node.named or not fewest <= len(node.parts) <= most:
+        if node.named_arguments or not fewest <= len(node.parts) <= most:
             right = f"{fewest} number" + ("s" if fewest > 1 else "") + (" or more" if most > fewest else "")
             raise FieldError("", f"{node.source} does not fit {node.value}", right)
 
-    def applied(self, node: Term, values: list[Any]) -> Any:
-        """What a call, or a sign between or before numbers, makes of them; of a comparison, what each sign says."""
+    def apply(self, node: Term, values: list[Any]) -> Any:
+        """Apply the function or sign of a node to the values of its parts; return a list, by sign, for a comparison."""
         if node.kind == "comparison":
             return [self.signs[sign](a, b) for sign, (a, b) in zip(node.value, pairwise(values), strict=True)]
-        known = self.functions if node.kind == "call" else self.signs if len(values) > 1 else UNARIES
-        return known[node.value](*values)
+        operations = self.functions if node.kind == "call" else self.signs if len(values) > 1 else UNARIES
+        return operations[node.value](*values)
 
 
 VALUES = Arithmetic(
@@ -92,44 +96,46 @@ RIGHT = f"arithmetic of x with numbers, ^, comparisons, {', '.join(WEIGHTS.funct
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, or a text that holds some; `names` are canonical."""
+    """A checked expression, or a text with expressions inside; `names` has the names that occur, in canonical form."""
 
     parts: tuple[str | Term, ...]  # the texts between expressions, and their trees
     names: frozenset[str]
 
     def value(self, names: Mapping[str, Scalar]) -> Scalar:
-        """Its value, where every one of its names has one. Raises FieldError if it has none.
+        """Return the value for these values of names, which must be complete; raise FieldError if there is none.
 
-        A number where a lone expression is one, else text.
+        It is a number if a lone expression is one, and text otherwise.
         """
-        values = [part if isinstance(part, str) else _value(part, names, _result) for part in self.parts]
+        values = [part if isinstance(part, str) else _value(part, names, _combine) for part in self.parts]
         return values[0] if len(values) == 1 else "".join(map(_text, values))
 
 
 @lru_cache(maxsize=10_000)
 def expression(text: str) -> Expression:
-    """The expression that `text` is, or a FieldError."""
+    """Return the expression that `text` is; raise FieldError if it is none."""
     if len(text) > ARITHMETIC.longest:
         raise FieldError("", f"is an expression of {len(text)} characters", f"at most {ARITHMETIC.longest}")
     if "${" in text:
-        raise FieldError("", f"{shown(text)} is not an expression", "the expression alone, without ${ }")
+        raise FieldError("", f"{short_repr(text)} is not an expression", "the expression alone, without ${ }")
     try:
         tree = parse(text, ARITHMETIC)
     except FieldError as error:
-        raise FieldError("", f"{shown(text)} is not an expression: {error.wrong}", EXAMPLE) from None
+        raise FieldError("", f"{short_repr(text)} is not an expression: {error.wrong}", EXAMPLE) from None
     VALUES.check(tree)
     for node in tree.walk():
         if node.kind == "number":
-            _bounded(node.value, node)
+            _check_size(node.value, node)
     return Expression((tree,), frozenset(node.value for node in tree.walk() if node.kind == "name"))
 
 
 @lru_cache(maxsize=10_000)
 def template(text: str) -> Expression:
-    """The text with what is in its ${ } read, or a FieldError."""
+    """Return `text` with the expressions in its ${ } read; raise FieldError if one is wrong."""
     pieces = re.split(f"({HOLE})", text)
     if any("${" in piece for piece in pieces[::2]):
-        raise FieldError("", f"{shown(text)} has a ${{ without its }}", "an expression in braces, such as ${4 / k}")
+        raise FieldError(
+            "", f"{short_repr(text)} has a ${{ without its }}", "an expression in braces, such as ${4 / k}"
+        )
     parts: list[str | Term] = []
     names: frozenset[str] = frozenset()
     for place, piece in enumerate(pieces):
@@ -143,11 +149,12 @@ def template(text: str) -> Expression:
 
 
 def is_template(value: object) -> bool:
+    """Whether a value is a text with ${ } inside."""
     return isinstance(value, str) and "${" in value
 
 
-def compiled(text: str, field: str) -> Function:
-    """The function of x that `text` writes down; `field` names it in errors."""
+def compile_function(text: str, field: str) -> Function:
+    """Return the function of x that `text` writes down; `field` names the text in errors."""
     try:
         tree = parse(text, ARITHMETIC)
     except FieldError as error:
@@ -162,83 +169,89 @@ def compiled(text: str, field: str) -> Function:
         if node.kind == "number" and math.inf > node.value > sys.float_info.max:
             raise FieldError(field, "a number too large", "numbers below 1e308")
 
-    def result(node: Term, values: list[Any], shape: tuple[int, ...]) -> Any:
+    def calculate(node: Term, values: list[Any], shape: tuple[int, ...]) -> Any:
         # Numbers as whole arrays: NumPy has other loops for powers of an array by one number, with other last digits.
         arrays = [np.full(shape, value, float) if isinstance(value, int | float) else value for value in values]
-        found = WEIGHTS.applied(node, arrays)
-        return np.asarray(np.logical_and.reduce(found), dtype=float) if node.kind == "comparison" else found
+        outcome = WEIGHTS.apply(node, arrays)
+        return np.asarray(np.logical_and.reduce(outcome), dtype=float) if node.kind == "comparison" else outcome
 
     def function(x: Any) -> Any:
         x = np.asarray(x, dtype=float)
         with np.errstate(all="ignore"):
-            value = _value(tree, {"x": x, **NUMBERS}, lambda node, values: result(node, values, x.shape))
+            value = _value(tree, {"x": x, **NUMBERS}, lambda node, values: calculate(node, values, x.shape))
         return np.broadcast_to(np.asarray(value, dtype=float), x.shape)
 
     return function
 
 
 def _value(node: Term, names: Mapping[str, Any], calculate: Callable[[Term, list[Any]], Any]) -> Any:
-    """The value of a tree: of a part that has parts, what `calculate` makes of their values; of an `if`, whether its
-    condition holds, given the value of that."""
+    """Return the value of a tree, where `calculate(node, values)` combines the values of a part's parts.
+
+    For an `if` it gets the value of the condition, and says whether that holds.
+    """
     if node.kind == "number":
         return node.value
     if node.kind == "name":
         return names[node.value]
     if node.kind == "if":
-        then, condition, otherwise = node.parts
+        if_true, condition, if_false = node.parts
         holds = calculate(node, [_value(condition, names, calculate)])
-        return _value(then if holds else otherwise, names, calculate)
+        return _value(if_true if holds else if_false, names, calculate)
     values = []
     for part in node.parts:  # a comprehension would need a second frame for each level
         values.append(_value(part, names, calculate))  # noqa: PERF401
     return calculate(node, values)
 
 
-def _result(node: Term, values: list[Any]) -> Scalar:
-    """Of a part of an expression, what it makes of the values of its parts."""
+def _combine(node: Term, values: list[Any]) -> Scalar:
+    """Return the value of a part of an expression from the values of its parts."""
     for part, value in zip((node.parts[1],) if node.kind == "if" else node.parts, values, strict=True):
         if isinstance(value, str):
-            raise FieldError("", f"{part.source} is the text {shown(value)}", "a number, to calculate with")
+            raise FieldError("", f"{part.source} is the text {short_repr(value)}", "a number, to calculate with")
     if node.kind == "if":
         return bool(values[0])
     if node.kind == "comparison":
-        return all(VALUES.applied(node, values))
-    if node.value == "**" and _whole(values) and abs(values[0]) > 1 and abs(values[1]) > LARGEST_POWER:
-        raise _too_large(node)
-    if node.value == "round" and values[1:] and not (_whole(values[1:]) and abs(values[1]) < MOST_DIGITS):
+        return all(VALUES.apply(node, values))
+    if node.value == "**" and _are_whole(values) and abs(values[0]) > 1 and abs(values[1]) > LARGEST_POWER:
+        raise _too_large_error(node)
+    if node.value == "round" and values[1:] and not (_are_whole(values[1:]) and abs(values[1]) < MOST_DIGITS):
         raise FieldError("", f"{node.source} rounds to {values[1]} digits", "a whole number of digits")
     try:
-        return _bounded(VALUES.applied(node, values), node)
+        return _check_size(VALUES.apply(node, values), node)
     except ZeroDivisionError:
         raise FieldError("", f"{node.source} divides by zero", "a divisor other than 0") from None
     except OverflowError:
-        raise _too_large(node) from None
+        raise _too_large_error(node) from None
     except ValueError as error:
-        raise error if isinstance(error, FieldError) else _unreal(node) from None
+        raise error if isinstance(error, FieldError) else _not_real_error(node) from None
 
 
-def _whole(values: list[Any]) -> bool:
+def _are_whole(values: list[Any]) -> bool:
+    """Whether all values are whole numbers."""
     return all(isinstance(value, int) for value in values)
 
 
-def _bounded(value: Any, node: Term) -> int | float:
+def _check_size(value: Any, node: Term) -> int | float:
+    """Return the value of a node; raise FieldError if it is too large, or no real number."""
     if isinstance(value, complex) or value != value:
-        raise _unreal(node)
+        raise _not_real_error(node)
     if abs(value) > LARGEST:
-        raise _too_large(node)
+        raise _too_large_error(node)
     return value  # type: ignore[no-any-return]
 
 
-def _too_large(node: Term) -> FieldError:
+def _too_large_error(node: Term) -> FieldError:
+    """Return the error of a node whose value is too large."""
     return FieldError("", f"{node.source} is too large", "numbers of at most 1e300")
 
 
-def _unreal(node: Term) -> FieldError:
+def _not_real_error(node: Term) -> FieldError:
+    """Return the error of a node whose value is no real number."""
     return FieldError("", f"{node.source} is not a real number", "such as a root or logarithm of a positive number")
 
 
 def _text(value: Scalar) -> str:
-    """A value inside a text."""
+    """Return a value as it is written inside a text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return number(value) if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Files of the user, and those that come with replnet: text, and YAML 1.2 as data that remembers where it stands."""
+"""Files of the user, and those that come with replnet: text, and YAML 1.2 as data with positions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from replnet.text.errors import InputError, Problem, field_name, input_error
 Scalar = str | int | float | bool | None
 Route = Sequence[str | int]
 
-LARGEST_YAML = 1_000_000  # bytes; a position-keeping parser reads about 1 MB in a second
+LARGEST_YAML = 1_000_000  # bytes; a position-keeping parser reads about 300 kB of short keys in a second
 LARGEST_GRAPH = 256_000_000
 
 
 class Mark(NamedTuple):
-    """A place: a line and column (from 1), of the document or of the file `origin`; without a line, an override."""
+    """A place: line and column (from 1) in the document or the file `origin`; without a line, in an override."""
 
     line: int | None
     column: int | None
@@ -29,7 +29,7 @@ class Mark(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value, where it stands, and where its key stands."""
+    """A value of a document, with the place of the value and that of its key."""
 
     value: Scalar | list[YamlNode] | dict[str, YamlNode]
     mark: Mark
@@ -37,6 +37,7 @@ class YamlNode:
     bare: bool = False  # an unquoted scalar
 
     def plain(self) -> Any:
+        """Return the value without positions."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -44,6 +45,7 @@ class YamlNode:
         return self.value
 
     def child(self, part: str | int) -> YamlNode | None:
+        """Return the node below a key or an index; None if there is none."""
         if isinstance(self.value, dict):
             return self.value.get(str(part))
         if isinstance(self.value, list) and isinstance(part, int) and part < len(self.value):
@@ -54,34 +56,35 @@ class YamlNode:
 @final
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping with the position of everything in it; `name` is the path of its file, if it has one."""
+    """A mapping with the position of everything in it; `name` is the path of its file, or empty."""
 
     name: str
     root: YamlNode
     lines: tuple[str, ...]
     prefix: tuple[str | int, ...] = ()  # the path of `root` in the file
-    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # lines of files that parts come from
-    laws: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # made so far, by text
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by file, its lines, if parts come from others
+    laws: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # laws read so far, by text and unit
 
     @property
     def data(self) -> dict[str, Any]:
+        """The mapping without positions."""
         plain = self.root.plain()
         assert isinstance(plain, dict)
         return plain
 
     @property
     def directory(self) -> Path:
-        """Where relative paths of the document start."""
+        """The folder in which relative paths of the document start."""
         return Path(self.name).parent
 
     def at(self, *path: str | int) -> Document:
-        """The part of the document below `path`, with fields still named from the top."""
+        """Return the part of the document below `path`, with fields still named from the top."""
         node, rest = self._walk(path)
         assert not rest, path
         return replace(self, root=node, prefix=(*self.prefix, *path))
 
     def problem(self, path: Route, wrong: str, right: str, *, key: bool = False) -> Problem:
-        """A problem at the value of `path` or at its key; where the path leads nowhere, at its parent."""
+        """Return a problem at the value of `path` or at its key; if the path leads nowhere, at its parent."""
         node, rest = self._walk(path)
         mark = node.key if node.key and (key or (rest and isinstance(node.value, dict))) else node.mark
         file, name = mark.origin or self.name, field_name([*self.prefix, *path]) or "file"
@@ -91,34 +94,35 @@ class Document:
         source = lines[mark.line - 1] if mark.line <= len(lines) else None
         if source is not None and isinstance(node.value, str) and rest and isinstance(rest[0], str):
             # A parameter within the text of a law.
-            found = re.search(rf"\b{re.escape(rest[0])}\s*=\s*", source[column - 1 :])
-            column += found.end() if found else 0
+            parameter = re.search(rf"\b{re.escape(rest[0])}\s*=\s*", source[column - 1 :])
+            column += parameter.end() if parameter else 0
         return Problem(file, mark.line, column, name, wrong, right, source)
 
     def _walk(self, path: Route) -> tuple[YamlNode, Route]:
+        """Return the deepest node on a path, and the rest of the path that leads nowhere."""
         node = self.root
         for depth, part in enumerate(path):
-            below = node.child(part)
-            if below is None:
+            child = node.child(part)
+            if child is None:
                 return node, path[depth:]
-            node = below
+            node = child
         return node, ()
 
 
-def mapped(
+def map_scalars(
     node: YamlNode, change: Callable[[YamlNode, tuple[str | int, ...]], YamlNode], path: tuple[str | int, ...] = ()
 ) -> YamlNode:
-    """`node` with `change(scalar, path)` in the place of every scalar below it; positions stay."""
+    """Return `node` with `change(scalar, path)` in place of every scalar below it; positions stay."""
     if isinstance(node.value, dict):
-        fields = {key: mapped(below, change, (*path, key)) for key, below in node.value.items()}
+        fields = {key: map_scalars(child, change, (*path, key)) for key, child in node.value.items()}
         return replace(node, value=fields)
     if isinstance(node.value, list):
-        return replace(node, value=[mapped(below, change, (*path, i)) for i, below in enumerate(node.value)])
+        return replace(node, value=[map_scalars(child, change, (*path, i)) for i, child in enumerate(node.value)])
     return change(node, path)
 
 
 def node_of(data: Any, mark: Mark) -> YamlNode:
-    """Plain data as nodes that all stand at `mark`."""
+    """Return plain data as nodes that all have the position `mark`."""
     if isinstance(data, Mapping):
         return YamlNode({str(key): node_of(item, mark) for key, item in data.items()}, mark, mark)
     if isinstance(data, (list, tuple)):
@@ -127,11 +131,12 @@ def node_of(data: Any, mark: Mark) -> YamlNode:
 
 
 def file_error(name: str, wrong: str, right: str) -> InputError:
+    """Return the error of a file as a whole."""
     return input_error(name, "file", wrong, right)
 
 
 def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
-    """The text of a file in UTF-8, or one clean error."""
+    """Return the text of a file in UTF-8; raise InputError if it cannot be read, or has more than `largest` bytes."""
     name = str(path)
     try:
         mode = Path(path).stat().st_mode
@@ -158,37 +163,38 @@ def read_text(path: str | Path, largest: int = LARGEST_YAML) -> str:
 
 
 def read_yaml(path: str | Path) -> Document:
+    """Return the mapping in a YAML file."""
     return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """The one mapping that `text` holds."""
+    """Return the one mapping that `text` holds, as the document `name`."""
     from replnet.text.yaml_reader import compose
 
     return Document(name, compose(text, name), tuple(split_lines(text)))
 
 
 def split_lines(text: str) -> Iterator[str]:
-    """Lines as YAML counts them: str.splitlines would also break at form feeds."""
+    """Return the lines of a text as YAML counts them: str.splitlines would also break at form feeds."""
     return iter(re.split(r"\r\n|[\r\n\x85\u2028\u2029]", text))
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of a kind (topologies, experiments) lie: inside an installed package, or beside it in a checkout."""
+    """Return the folders with files of a kind (topologies, experiments): in the package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     return [package / "data" / kind, package.parent / kind]
 
 
 def shipped(name: str, kind: str = "topologies") -> Path | None:
-    """The file called `name`: cascade, cascade.yaml and topologies/cascade.yaml are the same."""
-    wanted = name.removeprefix(f"{kind}/")
-    if not wanted or Path(wanted).is_absolute() or ".." in Path(wanted).parts:
+    """Return the path of a file that comes with replnet, called cascade, cascade.yaml or topologies/cascade.yaml."""
+    short_name = name.removeprefix(f"{kind}/")
+    if not short_name or Path(short_name).is_absolute() or ".." in Path(short_name).parts:
         return None
-    files = (folder / each for folder in folders(kind) for each in (wanted, f"{wanted}.yaml"))
+    files = (folder / file_name for folder in folders(kind) for file_name in (short_name, f"{short_name}.yaml"))
     return next((file for file in files if file.is_file()), None)
 
 
 def shipped_names(kind: str = "topologies") -> list[str]:
-    """The names that `shipped` knows."""
-    found = ((folder, file) for folder in folders(kind) for file in folder.rglob("*.yaml"))
-    return sorted({str(file.relative_to(folder).with_suffix("")) for folder, file in found})
+    """Return the names of all files of a kind that come with replnet."""
+    files = ((folder, file) for folder in folders(kind) for file in folder.rglob("*.yaml"))
+    return sorted({str(file.relative_to(folder).with_suffix("")) for folder, file in files})

@@ -1,7 +1,7 @@
-"""What is wrong with an input, where it stands, and what would be right; numbers that are refused by such an error.
+"""Errors of inputs: what is wrong, where, and what would be right; checks of numbers that raise such errors.
 
-A `FieldError` is raised where a value enters, knows its field and nothing of files; what reads a
-document makes a `Problem` of it, which knows the place, and collects all of them in one `InputError`.
+A `FieldError` is raised where a value enters, and knows its field but no files. The reader of a document
+turns it into a `Problem`, which has a place too, and collects all problems in one `InputError`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 
 @final
 class FieldError(ValueError):
-    """A value that cannot stand in `field`."""
+    """The error of a value that `field` cannot have: `wrong` says what is wrong, `right` what would be right."""
 
     def __init__(self, field: str, wrong: str, right: str) -> None:
         super().__init__(f"{field}: {wrong} ({right})")
@@ -35,7 +35,7 @@ class FieldError(ValueError):
 
 @final
 class FieldsError(ValueError):
-    """Several faults below one field, each a path from that field, what is wrong and what would be right."""
+    """The error of several faults below one field: for each its path, what is wrong and what would be right."""
 
     def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str, str]]) -> None:
         self.faults = tuple(faults)
@@ -45,7 +45,10 @@ class FieldsError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. Lines and columns count from 1; `file` may be an override such as `-s peers=3`."""
+    """A single error of an input.
+
+    Lines and columns count from 1; `file` may be an override such as `-s peers=3`.
+    """
 
     file: str | None
     line: int | None
@@ -69,57 +72,57 @@ class Problem:
 
 @final
 class InputError(ValueError):
-    """Every problem of an input at once, in the order of the file."""
+    """The error with all problems of an input, in the order of the file."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        found = sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0, problem.column or 0))
-        self.problems: tuple[Problem, ...] = tuple(found)
-        more = [f"... and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
-        super().__init__("\n".join([*map(str, found[:MOST_SHOWN]), *more]))
+        ordered = sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0, problem.column or 0))
+        self.problems: tuple[Problem, ...] = tuple(ordered)
+        remainder = [f"... and {len(ordered) - MOST_SHOWN} more"] if len(ordered) > MOST_SHOWN else []
+        super().__init__("\n".join([*map(str, ordered[:MOST_SHOWN]), *remainder]))
 
 
 def input_error(file: str | None, field: str, wrong: str, right: str) -> InputError:
-    """Of a single problem, which has no line."""
+    """Return the error of a single problem, which has no line."""
     return InputError([Problem(file, None, None, field, wrong, right)])
 
 
 def printable(text: str, longest: int) -> str:
-    """`text` on one line without control characters, cut to `longest`."""
-    return escaped(text if len(text) <= longest else text[: longest - 3] + "...")
+    """Return `text` on one line, without control characters, cut to `longest` characters."""
+    return escape_unprintable(text if len(text) <= longest else text[: longest - 3] + "...")
 
 
-def escaped(text: str, keep: str = "") -> str:
-    """`text` with all characters that are not printed, but for those to keep, written out as in Python."""
+def escape_unprintable(text: str, keep: str = "") -> str:
+    """Return `text` with unprintable characters, but for those in `keep`, written out as in Python."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
-def shown(value: object) -> str:
-    """A value inside a message."""
+def short_repr(value: object) -> str:
+    """Return the repr of a value, cut to 60 characters, for a message."""
     return printable(repr(value), 60)
 
 
 def field_name(path: Sequence[str | int]) -> str:
-    """("downloads", 1, "alpha") is downloads[2].alpha: places in a list count from 1, as levels and tiers do."""
+    """Return the name of a path: ("downloads", 1, "alpha") is downloads[2].alpha; places in lists count from 1."""
     name = ""
     for part in path:
         name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
     return name
 
 
-def suggestion(name: str, known: Iterable[str], otherwise: str = "one of") -> str:
-    """The nearest known name, or all of them."""
+def suggestion(name: str, choices: Iterable[str], otherwise: str = "one of") -> str:
+    """Return what would be right in the place of an unknown name: the nearest known name, or all known names."""
     import difflib
 
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names[:10_000], n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]}?"
-    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    return f"{otherwise} {listed}" if names else "nothing is known here"
+    names = sorted(choices)
+    similar = difflib.get_close_matches(name, names[:10_000], n=1, cutoff=0.6) if name else []
+    if similar:
+        return f"did you mean {similar[0]}?"
+    first_names = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"{otherwise} {first_names}" if names else "nothing is known here"
 
 
 def finite(field: str, value: object) -> float:
-    """`value` as a float that is a number."""
+    """Return `value` as a finite float; raise FieldError for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise FieldError(field, f"{value!r} is not a number", "a number such as 2 or 1e-3")
     try:
@@ -132,7 +135,7 @@ def finite(field: str, value: object) -> float:
 
 
 def positive(field: str, value: object) -> float:
-    """`value` as a float above zero."""
+    """Return `value` as a float above zero; raise FieldError for anything else."""
     number = finite(field, value)
     if number <= 0:
         raise FieldError(field, f"{value!r} is not above 0", "a number above 0")
@@ -142,12 +145,12 @@ def positive(field: str, value: object) -> float:
 
 
 def many(field: str, values: object) -> tuple[float, ...]:
-    """A list of numbers above zero."""
-    return tuple(positive(f"{field}[{place}]", value) for place, value in enumerate(sequence(field, values)))
+    """Return a list of numbers above zero as a tuple; raise FieldError for anything else."""
+    return tuple(positive(field_name((field, place)), value) for place, value in enumerate(sequence(field, values)))
 
 
 def sequence(field: str, values: object) -> list[object]:
-    """The members of a list that has some."""
+    """Return the members of a list; raise FieldError if it is empty, or no list."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise FieldError(field, f"{values!r} is not a list", "a list such as [1, 2.5]")
     members = list(values)
@@ -156,19 +159,22 @@ def sequence(field: str, values: object) -> list[object]:
     return members
 
 
-def one_of(**given: object) -> tuple[str, float]:
-    """The one field that is set among alternatives such as rate=, mean=, scale=."""
-    present = [(name, value) for name, value in given.items() if value is not None]
+def one_of(**alternatives: object) -> tuple[str, float]:
+    """Return name and value of the single alternative, such as rate=, mean= or scale=, that is not None.
+
+    Raises FieldError if none is set, or several.
+    """
+    present = [(name, value) for name, value in alternatives.items() if value is not None]
     if len(present) != 1:
-        field = present[1][0] if present else next(iter(given))
+        field = present[1][0] if present else next(iter(alternatives))
         wrong = "given together with " + present[0][0] if present else "missing"
-        raise FieldError(field, wrong, f"exactly one of {' or '.join(given)}")
+        raise FieldError(field, wrong, f"exactly one of {' or '.join(alternatives)}")
     return present[0][0], positive(*present[0])
 
 
-def scale_of(unit_mean: float, /, **given: object) -> float:
-    """The factor that gives a law of mean `unit_mean` the rate= or mean= asked for, or the factor itself."""
-    name, value = one_of(**given)
+def scale_of(unit_mean: float, /, **alternatives: object) -> float:
+    """Return the factor by which a law of mean `unit_mean` gets the given rate= or mean=, or a given factor itself."""
+    name, value = one_of(**alternatives)
     if name == "rate":
         return 1 / value / unit_mean
     return value / unit_mean if name == "mean" else value

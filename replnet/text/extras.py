@@ -1,4 +1,4 @@
-"""Libraries that `pip install replnet` leaves out, as not everyone needs them, and the extras that bring them."""
+"""Optional libraries, which `pip install replnet` leaves out, and the extras that bring them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from importlib.util import find_spec
 from replnet.text.errors import FieldError
 
 EXTRAS = {"ray": ("Ray", "ray"), "matplotlib": ("matplotlib", "report"), "nicegui": ("NiceGUI", "ui")}
-"""By module: its name, and the extra that brings it."""
+"""Optional libraries by module: the library's name, and the extra that brings it."""
 
 
-def installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported."""
     return find_spec(module) is not None
 
 
 def require_extra(module: str, wanted: str) -> None:
-    """Says how to get a library that what is `wanted` needs, where it is not installed."""
-    if not installed(module):
+    """Raise FieldError, which says how to install it, if `wanted` needs a library that is not installed."""
+    if not is_installed(module):
         name, extra = EXTRAS[module]
         raise FieldError(wanted, f"{name} is not installed", f"pip install 'replnet[{extra}]'")

@@ -7,10 +7,10 @@
 
 It is read in two forms. In LAW a name is whatever stands between brackets, commas,
 quotes, equals signs and spaces, so that `trace(file=../a-b.csv)` needs no quotes, and
-`${ }` is part of it; there are lists and quoted texts, and no signs. In ARITHMETIC
+`${ }` is part of it; there are lists and quote texts, and no signs. In ARITHMETIC
 there are numbers, names, calls and signs, which bind as in Python; ^ is **.
 
-Nothing is executed. A tree says of each of its parts where it stands.
+Nothing is executed. Every part of a tree has its position in the text.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ LEVELS = {
     **dict.fromkeys(("*", "/", "//", "%"), 3),
     **dict.fromkeys(("**", "^"), POWER),
 }
-"""By sign, how firmly it binds."""
+"""Signs by precedence: higher numbers bind more firmly."""
 
 
 class Form(NamedTuple):
-    """How a text is read; `reserved` are no names, `right` is what a text should be that begins with no value."""
+    """The rules of a notation: patterns of a token and of space, the longest text, and the deepest nesting.
+
+    `reserved` words are no names; `right` says in errors what a right text is.
+    """
 
     token: re.Pattern[str]
     space: re.Pattern[str]
@@ -93,44 +96,45 @@ class Term:
 
     @property
     def source(self) -> str:
+        """The text of this part."""
         return self.text[self.begin : self.end]
 
     @property
-    def named(self) -> set[str]:
+    def named_arguments(self) -> set[str]:
         """The names of the arguments that have one."""
         return {part.value for part in self.parts if part.kind == "named"}
 
     def walk(self) -> Iterator[Term]:
-        """This part and all below it, in the order of the text."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
+        """Yield this part and all below it, in the order of the text."""
+        unvisited = [self]
+        while unvisited:
+            node = unvisited.pop()
             yield node
-            waiting.extend(reversed(node.parts))
+            unvisited.extend(reversed(node.parts))
 
 
 def parse(text: str, form: Form) -> Term:
-    """The tree of a text, or a FieldError that says where it goes wrong; its field is empty."""
+    """Return the tree of a text; raise FieldError, with an empty field, that says where it goes wrong."""
     if len(text) > form.longest:
         raise FieldError("", f"{len(text)} characters", f"at most {form.longest}")
-    return _Parser(text, form).whole()
+    return _Parser(text, form).parse_all()
 
 
 def argument(text: str, field: str, right: str) -> str:
-    """The text in the brackets of a call with one argument; `right` says what a call in `field` should be."""
+    """Return the text in the brackets of a call with one argument; `right` says what the text in `field` should be."""
     try:
         call = parse(text, ARITHMETIC)
     except FieldError as error:
         raise FieldError(field, f"{text[:60]!r} cannot be read: {error.wrong}", right) from None
     if call.kind != "call" or not call.parts:
-        raise FieldError(field, f"{text!r} does not say of what", right)
+        raise FieldError(field, f"{text!r} has no argument in brackets", right)
     if len(call.parts) > 1:
-        raise FieldError(field, f"{text!r} has {len(call.parts)} things in brackets", right)
+        raise FieldError(field, f"{text!r} has {len(call.parts)} arguments in brackets", right)
     return call.parts[0].source
 
 
 def canonical(name: str) -> str:
-    """A name as Python compares it: the micro sign is the Greek mu."""
+    """Return a name as Python compares it: the micro sign is the Greek mu."""
     if name.isascii():
         return name
     import unicodedata  # costs start-up, and hardly a text needs it
@@ -140,26 +144,28 @@ def canonical(name: str) -> str:
 
 @final
 class _Parser:
-    """Stands before a token of `text`, of this kind, from `_begin` to `_end`; a mark is a kind of its own."""
+    """A parser of `text` before one token, from `_begin` to `_end`; `_kind` of a mark or reserved word is itself."""
 
     def __init__(self, text: str, form: Form) -> None:
         self._text, self._form, self._end = text, form, 0
         self._advance()
 
-    def whole(self) -> Term:
+    def parse_all(self) -> Term:
+        """Return the tree of the whole text."""
         node = self._value(0)
         if self._kind != "end":
             raise self._wrong("nothing more")
         return node
 
     def _advance(self) -> None:
+        """Go on to the next token."""
         self._last = self._end  # of the token that is left behind
         space = self._form.space.match(self._text, self._last)
         assert space is not None
         self._begin = space.end()
-        found = self._form.token.match(self._text, self._begin)
-        self._end = found.end() if found else self._begin
-        self._kind: str = (found.lastgroup or "") if found else "end" if self._begin == len(self._text) else "unknown"
+        match = self._form.token.match(self._text, self._begin)
+        self._end = match.end() if match else self._begin
+        self._kind: str = (match.lastgroup or "") if match else "end" if self._begin == len(self._text) else "unknown"
         token = self._text[self._begin : self._end]
         if self._kind == "mark" or token in self._form.reserved:
             self._kind = token
@@ -167,26 +173,29 @@ class _Parser:
             self._kind = "unknown"
 
     def _take(self) -> str:
+        """Return the current token, and go on to the next one."""
         token = self._text[self._begin : self._end]
         self._advance()
         return token
 
     def _wrong(self, right: str) -> FieldError:
+        """Return the error at the current token, where `right` was expected."""
         rest = self._text[self._begin :].strip()[:20]
         wrong = f"{rest!r} at character {self._begin + 1}" if rest else "ends too early"
         return FieldError("", wrong, f"expected {right}")
 
     def _expect(self, kind: str, right: str = "") -> None:
+        """Go past a token of this kind; raise FieldError if the current one is another."""
         if self._kind != kind:
             raise self._wrong(right or repr(kind))
         self._take()
 
     def _node(self, kind: Kind, value: Any, parts: Sequence[Term], begin: int) -> Term:
-        """What began at `begin` and ends with what was taken last."""
+        """Return a part of the tree that began at `begin` and ends with the last token taken."""
         return Term(kind, value, tuple(parts), self._text, begin, self._last)
 
     def _value(self, depth: int, least: int = IF) -> Term:
-        """As much as signs that bind at least so firmly hold together."""
+        """Return as much as signs hold together that bind at least as firmly as `least`."""
         if depth > self._form.deepest:
             raise FieldError("", "nested too deeply", f"at most {self._form.deepest} levels")
         signs = []
@@ -196,11 +205,11 @@ class _Parser:
         for begin, sign in reversed(signs):
             node = self._node("sign", sign, [node], begin)
         while LEVELS.get(self._kind, -1) >= least:
-            node = self._joined(node, depth)
+            node = self._extend(node, depth)
         return node
 
-    def _joined(self, left: Term, depth: int) -> Term:
-        """A value with the sign after it and what that takes."""
+    def _extend(self, left: Term, depth: int) -> Term:
+        """Return a value together with the sign after it and the value that follows."""
         level, begin = LEVELS[self._kind], left.begin
         if level == COMPARISON:
             signs, parts = [], [left]
@@ -217,6 +226,7 @@ class _Parser:
         return self._node("sign", sign, [left, right], begin)
 
     def _single(self, depth: int) -> Term:
+        """Return a value without signs around: a number, text, name, call, list or bracket."""
         begin, kind = self._begin, self._kind
         if kind == "[":
             return self._node("list", None, self._items("]", depth), begin)
@@ -238,7 +248,7 @@ class _Parser:
         return self._node("name", name, [], begin)
 
     def _items(self, close: str, depth: int) -> list[Term]:
-        """What stands between the opening bracket and `close`, by commas."""
+        """Return what is between the opening bracket and `close`, separated by commas."""
         self._take()
         items: list[Term] = []
         while self._kind != close:
@@ -250,6 +260,7 @@ class _Parser:
         return items
 
     def _item(self, close: str, depth: int) -> Term:
+        """Return an item between brackets, which may be a named argument."""
         node = self._value(depth)
         if close == ")" and self._kind == "=" and node.kind == "name":
             self._take()
@@ -258,22 +269,23 @@ class _Parser:
 
 
 def _number(token: str) -> int | float:
+    """Return the number of a token."""
     if token[:2].lower() in ("0x", "0o", "0b"):
         return int(token, 0)
     return int(token) if token.replace("_", "").isdecimal() else float(token)
 
 
 def number(value: float) -> str:
-    """`value` as people write it; reads back as the same float."""
+    """Return `value` as people write it; reads back as the same float."""
     text = repr(float(value))
     return text.removesuffix(".0")
 
 
-def listed(values: Iterable[float]) -> str:
-    """A list of numbers as people write it."""
+def list_text(values: Iterable[float]) -> str:
+    """Return a list of numbers as people write it."""
     return "[" + ", ".join(map(number, values)) + "]"
 
 
-def quoted(text: str) -> str:
-    """A text in quotes, which LAW reads as the same text."""
+def quote(text: str) -> str:
+    """Return a text in quotes, which LAW reads as the same text."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

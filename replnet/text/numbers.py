@@ -14,20 +14,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from functools import cache
 from numbers import Real
 from typing import Any, TextIO
 
-from replnet.text.errors import escaped
+from replnet.text.errors import escape_unprintable
 
-NOTHING, SMALL = 1e-12, 1e-3  # between which five decimals would show too little; below there is only rounding
-DIGITS = 5  # of a number that has no interval
+NEGLIGIBLE, SMALL = 1e-12, 1e-3  # between these, five decimals would show too little; below there is only rounding
+DIGITS = 5  # of a number without an interval
 MOST_PLACES = 9
 SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def finite(value: Any) -> float:
-    """The number, or NaN for whatever is none, infinity included."""
+    """Return a value as a float, or NaN if it is no finite number."""
     if type(value) is float:  # nearly always, and tables are long
         return value if math.isfinite(value) else math.nan
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -37,40 +38,49 @@ def finite(value: Any) -> float:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
     return not math.isnan(finite(value))
+
+
+def equal_fields(one: Any, other: object) -> bool:
+    """Whether a dataclass equals another object in class and fields, where a NaN equals itself (in Python 3.13 not)."""
+    names = [field.name for field in fields(one) if field.compare]
+    return type(one) is type(other) and [getattr(one, name) for name in names] == [
+        getattr(other, name) for name in names
+    ]
 
 
 # In a terminal
 
 
 def number(value: float | None) -> str:
-    """A measured or predicted value; nothing for None."""
+    """Return the text of a measured or predicted value; empty for None."""
     if value is None:
         return ""
-    if NOTHING < abs(value) < SMALL:
+    if NEGLIGIBLE < abs(value) < SMALL:
         return f"{value:.3g}"
     return f"{value:.5f}" if abs(value) < 10 else f"{value:,.6g}"
 
 
 def brief(value: float | None) -> str:
-    """The same in a picture that changes."""
+    """Return a short text of a value, for pictures that change; empty for None."""
     return "" if value is None else f"{value:.5g}"
 
 
-def signed(z: float | None) -> str:
-    """Standard errors between measured and predicted."""
+def standard_errors_text(z: float | None) -> str:
+    """Return the text of the number of standard errors between measured and predicted; empty for None."""
     return "" if z is None else f"{z:+.2f}"
 
 
 def plain(value: Any) -> str:
-    """A value of an axis, or one that a paper prints."""
+    """Return the text of an axis value, or of a value that a paper prints; empty for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def span(seconds: float) -> str:
-    """A time to wait."""
+    """Return the text of a time to wait, in a unit that suits it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -79,16 +89,16 @@ def span(seconds: float) -> str:
     return f"{seconds / size:,.{0 if seconds / size >= 100 else 1}f} {unit}"
 
 
-def counted(count: int, word: str) -> str:
-    """So many of what the word names: 1 cell, 1,200 cells."""
+def count_text(count: int, word: str) -> str:
+    """Return the text of a count with the word for what is counted: 1 cell, 1,200 cells."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def duration(length: float, dated: bool) -> str:
-    """A length of time in a unit that suits it; without a unit where times are no dates."""
+    """Return the text of a length of time, in a unit that suits it if it is in seconds (`dated`), else without unit."""
     if not dated or not math.isfinite(length):
         return f"{length:.5g}"
-    size, unit = next((one for one in SPANS if length >= one[0]), SPANS[-1])
+    size, unit = next((size_and_unit for size_and_unit in SPANS if length >= size_and_unit[0]), SPANS[-1])
     return f"{length / size:.4g} {unit}"
 
 
@@ -96,7 +106,7 @@ def duration(length: float, dated: bool) -> str:
 
 
 def text(value: Any) -> str:
-    """A value of an axis, or any cell of a table; nothing for what is missing."""
+    """Return the text of an axis value or a table cell on a page; empty for what is missing."""
     if isinstance(value, str):
         return clean(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -108,34 +118,35 @@ def text(value: Any) -> str:
 
 
 def clean(words: str) -> str:
-    """The text without characters that neither HTML nor SVG may hold."""
+    """Return the text without characters that neither HTML nor SVG may hold."""
     return _unprintable().sub("\ufffd", words)
 
 
 @cache  # and not as the module is read: it takes milliseconds, and few programs make a page
 def _unprintable() -> re.Pattern[str]:
+    """Return the pattern of characters that XML may not hold."""
     return re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 
 
 def minus(number: str) -> str:
-    """With a minus that is as wide as a plus, and none before zero."""
+    """Return a number's text with a minus as wide as a plus, and without minus before zero."""
     return number.replace("-", "−") if not number.startswith("-0") or float(number) else number[1:]
 
 
 def places(value: float, low: float = math.nan, high: float = math.nan) -> int:
-    """Decimals that the interval supports; those of DIGITS figures where there is no interval."""
+    """Return the number of decimals that an interval supports; without interval, those of DIGITS figures."""
     half = (high - low) / 2
     if half > 0:
-        known = 1 - math.floor(math.log10(half))
+        decimals = 1 - math.floor(math.log10(half))
     elif value:
-        known = DIGITS - 1 - math.floor(math.log10(abs(value)))
+        decimals = DIGITS - 1 - math.floor(math.log10(abs(value)))
     else:
-        known = 0
-    return min(MOST_PLACES, max(0, known))
+        decimals = 0
+    return min(MOST_PLACES, max(0, decimals))
 
 
-def fixed(value: float, decimals: int) -> str:
-    """With so many decimals; in scientific notation where they would be too many to read."""
+def decimal_text(value: float, decimals: int) -> str:
+    """Return the text of a value with so many decimals, or in scientific notation if they would be too many to read."""
     if math.isnan(value):
         return ""
     if abs(value) >= 1e9 or 0 < abs(value) < 10 ** (1 - MOST_PLACES):
@@ -143,10 +154,11 @@ def fixed(value: float, decimals: int) -> str:
     return minus(f"{value:.{decimals}f}")
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write a table as CSV."""
     import csv
 
     out = csv.writer(to, lineterminator="\n")
@@ -155,21 +167,22 @@ def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object
 
 
 def csv_text(table: Any) -> str:
-    """A DataFrame without its index."""
+    """Return a DataFrame as CSV, without its index."""
     texts = table.select_dtypes(["object", "string"])
     safe = table.assign(**{name: texts[name].map(as_cell) for name in texts})
     return str(safe.rename(columns=as_cell).to_csv(index=False, lineterminator="\n"))
 
 
 def as_cell(value: object) -> object:
-    """The value; of a text, one that is no formula and whose control characters are written out."""
+    """Return a value for CSV: texts that begin like a formula get an apostrophe, and control characters are escaped."""
     if not isinstance(value, str):
         return value
-    marked = "'" + value if value.startswith(FORMULA) and not _is_number(value) else value
-    return escaped(marked, keep="\n\t")
+    marked = "'" + value if value.startswith(FORMULA_STARTS) and not _is_number(value) else value
+    return escape_unprintable(marked, keep="\n\t")
 
 
 def _is_number(text: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`-s key=value`: one field of a document replaced from the command line; texts of laws with something replaced.
+"""`-s key=value`: replace one field of a document from the command line, or something in the text of a law.
 
 peers=3                     a field
 tiers.1.replicas=5          an item of a list, counted from 1
@@ -7,22 +7,22 @@ polls.rate=4                a parameter inside the text of a law
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from replnet.text.documents import Document, Mark, YamlNode, mapped, node_of
+from replnet.text.documents import Document, Mark, YamlNode, map_scalars, node_of
 from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
-from replnet.text.grammar import LAW, number, parse, quoted
+from replnet.text.grammar import LAW, number, parse, quote
 from replnet.text.grammar import Term as Call
 from replnet.text.yaml_reader import compose
 
-# One of these sets how fast a law is; a new one takes the place of the old one.
+# Each of these parameters sets the rate of a law; a new one replaces the old one.
 SPEED = frozenset({"rate", "mean", "period", "scale"})
 
 
 def override(document: Document, assignments: Iterable[str]) -> Document:
-    """The document with every `key=value` applied in turn."""
+    """Return the document with every `key=value` applied in turn; raise InputError with all that do not fit."""
     problems: list[Problem] = []
     for assignment in assignments:
         origin = f"-s {assignment}"
@@ -41,14 +41,14 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
 
 
 def put(document: Document, key: str, new: YamlNode) -> Document:
-    """The document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
+    """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
     value = new.plain()
     text = number(value) if isinstance(value, float) else str(value)
     return replace(document, root=_put(document.root, tuple(key.split(".")), new, text, (), key))
 
 
 def value_of(text: str, origin: str) -> YamlNode:
-    """What `text` means in YAML, as given by `origin`; files count from the working directory."""
+    """Return the value that `text` has in YAML, with the place `origin`; files count from the working directory."""
     try:
         node = compose(f"value: {text}", origin)
     except InputError as error:
@@ -56,31 +56,31 @@ def value_of(text: str, origin: str) -> YamlNode:
         right = "laws in a list that have brackets of their own in quotes" if listed else "a value as in YAML"
         raise input_error(origin, "-s", error.problems[0].wrong, right) from None
     assert isinstance(node.value, dict)
-    return anchored(node_of(node.value["value"].plain(), Mark(None, None, origin)), Path())
+    return with_absolute_files(node_of(node.value["value"].plain(), Mark(None, None, origin)), Path())
 
 
 def _put(
     node: YamlNode, keys: tuple[str, ...], new: YamlNode, text: str, path: tuple[str | int, ...], origin: str
 ) -> YamlNode:
-    """`node` with `new` at `keys`; `path` is the way that led here."""
+    """Return `node` with `new` at `keys`; `path` leads from the root to `node`, and `text` is how `new` is written."""
     if not keys:
         return new
     mark = Mark(None, None, origin)
     if isinstance(node.value, dict):
         # Names of nodes may hold dots themselves: the longest one that is there wins.
-        taken = next((n for n in range(len(keys), 0, -1) if ".".join(keys[:n]) in node.value), 1)
-        key, rest = ".".join(keys[:taken]), keys[taken:]
+        key_length = next((n for n in range(len(keys), 0, -1) if ".".join(keys[:n]) in node.value), 1)
+        key, rest = ".".join(keys[:key_length]), keys[key_length:]
         child = node.value.get(key, YamlNode({}, mark, mark) if rest else new)
-        below = _put(child, rest, new, text, (*path, key), origin)
-        return YamlNode({**node.value, key: below}, node.mark, node.key)
+        changed_child = _put(child, rest, new, text, (*path, key), origin)
+        return YamlNode({**node.value, key: changed_child}, node.mark, node.key)
     if isinstance(node.value, list):
         key, length = keys[0], len(node.value)
         if not (key.isascii() and key.isdigit() and 1 <= int(key[:9]) <= length):
             right = f"1 to {length}, counted from 1" if length else "an empty list"
             raise input_error(origin, field_name(path), f"has no item {key}", right)
         index = int(key) - 1
-        below = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
-        return YamlNode([*node.value[:index], below, *node.value[index + 1 :]], node.mark, node.key)
+        changed_child = _put(node.value[index], keys[1:], new, text, (*path, index), origin)
+        return YamlNode([*node.value[:index], changed_child, *node.value[index + 1 :]], node.mark, node.key)
     call = call_of(node.value) if isinstance(node.value, str) else None
     if call is not None and call.kind == "call" and len(keys) == 1:
         return YamlNode(with_parameter(call, keys[0], text), new.mark, new.mark)
@@ -90,49 +90,80 @@ def _put(
 
 
 def call_of(text: str) -> Call | None:
-    """The call that the text of a law is, or its name alone; None of any other text."""
+    """Return the call that the text of a law is, or its bare name; None for any other text."""
     try:
-        found = parse(text, LAW)
+        tree = parse(text, LAW)
     except FieldError:
         return None
-    return found if found.kind in ("call", "name") and found.value.isidentifier() else None
+    return tree if tree.kind in ("call", "name") and tree.value.isidentifier() else None
 
 
 def with_parameter(call: Call, name: str, text: str) -> str:
-    """The text of a law with one parameter set."""
+    """Return the text of a law with one parameter set."""
     replaced = SPEED if name in SPEED else {name}
-    kept = [part.source for part in call.parts if part.kind != "named" or part.value not in replaced]
-    return f"{call.value}({', '.join([*kept, f'{name}={text}'])})"
+    other_arguments = [part.source for part in call.parts if part.kind != "named" or part.value not in replaced]
+    return f"{call.value}({', '.join([*other_arguments, f'{name}={text}'])})"
 
 
-def anchored(root: YamlNode, folder: Path, at: tuple[str | int, ...] = ()) -> YamlNode:
-    """`root`, found at `at` in its document, with names of files that count from `folder` made absolute.
+def with_absolute_files(root: YamlNode, folder: Path, at: tuple[str | int, ...] = ()) -> YamlNode:
+    """Return `root`, which is at `at` in its document, with file names relative to `folder` made absolute.
 
-    So the document means the same wherever it is kept.
+    So the document means the same wherever it is stored.
     """
+    return _with_files(root, lambda name: str((folder / name).resolve()), at)
 
-    def change(node: YamlNode, path: tuple[str | int, ...]) -> YamlNode:
+
+def files_of(document: Document) -> frozenset[str]:
+    """Return the absolute paths of the files that a network names: records of events, and the file of a graph."""
+    return _names(with_absolute_files(document.root, document.directory, ("network",)), ("network",))
+
+
+def records_of(text: str) -> frozenset[str]:
+    """Return the files that the text of a law names."""
+    return _names(node_of(text, Mark(None, None)), ())
+
+
+def _names(root: YamlNode, at: tuple[str | int, ...]) -> frozenset[str]:
+    """Return the names of files below `root`, which is at `at` in its document."""
+    names = set[str]()
+
+    def collect(name: str) -> str:
+        names.add(name)
+        return name
+
+    _with_files(root, collect, at)
+    return frozenset(names)
+
+
+def _with_files(root: YamlNode, change: Callable[[str], str], at: tuple[str | int, ...]) -> YamlNode:
+    """Return `root`, which is at `at` in its document, with `change(name)` in place of every name of a file."""
+
+    def change_node(node: YamlNode, path: tuple[str | int, ...]) -> YamlNode:
         if not isinstance(node.value, str):
             return node
-        if path[-2:] == ("trace", "file") or (*at, *path) == ("network", "file"):
-            return replace(node, value=str((folder / node.value).resolve()))
-        return replace(node, value=_absolute(node.value, folder)) if "trace" in node.value.lower() else node
+        if _is_record(path) or (*at, *path) == ("network", "file"):
+            return replace(node, value=change(node.value))
+        return replace(node, value=_with_records(node.value, change)) if "trace" in node.value.lower() else node
 
-    return mapped(root, change)
+    return map_scalars(root, change_node)
 
 
-def _absolute(text: str, folder: Path) -> str:
-    """The text of a law with the files of its traces made absolute."""
+def _is_record(path: tuple[str | int, ...]) -> bool:
+    """Whether a path leads to the file of a law that is a mapping: {trace: {file: F}} or {trace: [F]}."""
+    return len(path) > 1 and str(path[-2]).lower() == "trace" and path[-1] in ("file", 0)
+
+
+def _with_records(text: str, change: Callable[[str], str]) -> str:
+    """Return the text of a law with `change(name)` in place of the files of its traces."""
     try:
         tree = parse(text, LAW)
-    except FieldError:  # said where the law is read
+    except FieldError:  # raised where the law is read
         return text
     for call in reversed(list(tree.walk())):  # from the end, so that places before stay as they are
         if call.kind == "call" and call.value.lower() == "trace" and call.parts:
             # It is named, or the first argument.
-            named = [part.parts[0] for part in call.parts if (part.kind, part.value) == ("named", "file")]
-            file = (named or call.parts)[0]
+            by_name = [part.parts[0] for part in call.parts if (part.kind, part.value) == ("named", "file")]
+            file = (by_name or call.parts)[0]
             if file.kind in ("name", "text"):
-                path = quoted(str((folder / file.value).resolve()))
-                text = f"{text[: file.begin]}{path}{text[file.end :]}"
+                text = f"{text[: file.begin]}{quote(change(file.value))}{text[file.end :]}"
     return text

@@ -1,4 +1,4 @@
-"""What other packages add under entry points, told apart from what they fail to add."""
+"""Additions of other packages under entry points, and why some of them could not be loaded."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from replnet.text.errors import FieldError
 
 
 def load_plugins(
-    group: str, known: MutableMapping[str, Any], mark: str, examine: Callable[[Any], object] = lambda one: None
+    group: str, registry: MutableMapping[str, Any], mark: str, examine: Callable[[Any], object] = lambda one: None
 ) -> dict[str, str]:
-    """Load the entry points of a group, whose modules enter what they mark with @`mark` into `known`.
+    """Load the entry points of a group, whose modules enter functions marked @`mark` into `registry`.
 
-    Returns, by name, why one of them is not known, which hinders none of the others. `examine` raises for what cannot
-    be used.
+    Returns, by name, why an entry point is not in `registry`, which keeps no other from being loaded. `examine` raises
+    for additions that cannot be used.
     """
-    wrong: dict[str, str] = {}
-    before = set(known)
+    failures: dict[str, str] = {}
+    before = set(registry)
     for point in metadata.entry_points(group=group):
         loaded = False
         try:
             point.load()
             loaded = True
-            if point.name not in known:
-                wrong[point.name] = f"{point.value} is not marked @{mark}({point.name!r}, ...)"
+            if point.name not in registry:
+                failures[point.name] = f"{point.value} is not marked @{mark}({point.name!r}, ...)"
             else:
-                examine(known[point.name])
+                examine(registry[point.name])
         except Exception as error:  # whatever a stranger's module raises
-            said = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
-            wrong[point.name] = f"{point.value} does not load: {said}"
+            fault = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
+            failures[point.name] = f"{point.value} does not load: {fault}"
             if loaded or point.name not in before:  # else it is the name of what another has made known
-                known.pop(point.name, None)
-    return wrong
+                registry.pop(point.name, None)
+    return failures

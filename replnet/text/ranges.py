@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from replnet.text.errors import FieldsError, shown
+from replnet.text.errors import FieldsError, short_repr
 
 MOST_VALUES = 100_000  # of a range
 RANGES = "from:to, from:to:count or from:to:count followed by log, such as 1:9 or 10:500:30log"
@@ -23,36 +23,38 @@ RANGE = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})(?:\s*:\s*([0-9]{{1,9}})\s*(l
 LIKE_A_RANGE = re.compile(r"[-+.]?[0-9][^\s(]*\s*:.*")
 
 Place = tuple[str | int, ...]
-"""Where a value stands, below what is being read."""
+"""The path of a value below the field that is read."""
 
 
 def is_range(text: str) -> bool:
+    """Whether a text is a range."""
     return RANGE.fullmatch(text.strip()) is not None
 
 
 def points_of(text: str, place: Place = ()) -> list[int | float]:
-    """The points of a range, in ascending order."""
-    found = RANGE.fullmatch(text.strip())
-    require(found is not None, place, f"{shown(text)} is not a range", RANGES)
-    assert found is not None
-    low, high = Fraction(found[1]), Fraction(found[2])
-    whole = low.denominator == high.denominator == 1
+    """Return the points of a range, in ascending order; errors name the place of its text."""
+    match = RANGE.fullmatch(text.strip())
+    require(match is not None, place, f"{short_repr(text)} is not a range", RANGES)
+    assert match is not None
+    low, high = Fraction(match[1]), Fraction(match[2])
+    has_whole_ends = low.denominator == high.denominator == 1
     right = f"{text.strip()}:10, a count"
-    require(low < high, place, f"{shown(text)} does not rise", "from below to")
-    require(found[3] is not None or whole, place, f"{shown(text)} has ends that are not whole", right)
-    count = int(found[3]) if found[3] is not None else int(high - low) + 1
-    require(2 <= count <= MOST_VALUES, place, f"{shown(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
-    if not found[4]:
+    require(low < high, place, f"{short_repr(text)} does not rise", "from below to")
+    require(match[3] is not None or has_whole_ends, place, f"{short_repr(text)} has ends that are not whole", right)
+    count = int(match[3]) if match[3] is not None else int(high - low) + 1
+    require(2 <= count <= MOST_VALUES, place, f"{short_repr(text)} has {count:,} points", f"2 to {MOST_VALUES:,}")
+    if not match[4]:
         steps = [low + (high - low) * i / (count - 1) for i in range(count)]
         return [int(step) for step in steps] if all(s.denominator == 1 for s in steps) else [*map(float, steps)]
-    require(low > 0, place, f"{shown(text)} starts at {found[1]}", "above 0 where steps are logarithmic")
+    require(low > 0, place, f"{short_repr(text)} starts at {match[1]}", "above 0 where steps are logarithmic")
     first, last = float(low), float(high)
     inner = [first * (last / first) ** (i / (count - 1)) for i in range(1, count - 1)]
-    if whole:
+    if has_whole_ends:
         return list(dict.fromkeys(round(step) for step in (first, *inner, last)))
     return list(dict.fromkeys([first, *(float(f"{step:.6g}") for step in inner), last]))
 
 
-def require(fine: bool, place: Place, wrong: str, right: str) -> None:
-    if not fine:
+def require(holds: bool, place: Place, wrong: str, right: str) -> None:
+    """Raise FieldsError at this place, with what is wrong and what would be right, unless it is fine."""
+    if not holds:
         raise FieldsError([(place, wrong, right)])

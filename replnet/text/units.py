@@ -1,14 +1,20 @@
 """Times and rates with a unit: `5min`, `20ms`, `3/h`.
 
-A unit goes no further than the text that has it: all else is in the one unit that the network counts time in.
+Units are only for input: everything else is in the one unit in which the network counts time.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from replnet.text.errors import FieldError
+
+if TYPE_CHECKING:  # costs start-up
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Times = TypeVar("Times", float, NDArray[np.float64])
 
 MICROSECONDS = {
     "us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000,
@@ -16,8 +22,8 @@ MICROSECONDS = {
 }  # fmt: skip
 WORDS = dict(zip(MICROSECONDS, ["microsecond", "millisecond", "second", "minute", "hour", "day", "week"], strict=True))
 # Arguments of laws that are times, and rates.
-TIMES = frozenset({"mean", "means", "period", "scale", "loc", "low", "high", "values", "intervals", "window"})
-RATES = frozenset({"rate", "rates"})
+TIME_ARGUMENTS = frozenset({"mean", "means", "period", "scale", "loc", "low", "high", "values", "intervals", "window"})
+RATE_ARGUMENTS = frozenset({"rate", "rates"})
 
 _QUANTITY = re.compile(
     r"(?<!\w)(?P<name>\w++)\s*+="  # nothing is given back, or long texts that are none take for ever
@@ -27,33 +33,36 @@ _QUANTITY = re.compile(
 
 
 def plain(text: str, unit: str | None) -> str:
-    """The text with numbers in this unit in the place of times and rates with a unit of their own.
+    """Return the text with times and rates that have a unit of their own replaced by plain numbers in `unit`.
 
     >>> plain("windowed(rate=3/h, window=30min, period=1d)", "h")
     'windowed(rate=3, window=0.5, period=24)'
     """
-    parts, at, name = list[str](), 0, ""
-    for found in _QUANTITY.finditer(text):
-        if found["name"]:
-            name = found["name"]
+    pieces, end, name = list[str](), 0, ""
+    for match in _QUANTITY.finditer(text):
+        if match["name"]:
+            name = match["name"]
             continue
-        _require(name, found)
-        parts += [text[at : found.start()], f"{_converted(found, unit):.17g}"]
-        at = found.end()
-    return "".join([*parts, text[at:]])
+        _check_dimension(name, match)
+        pieces += [text[end : match.start()], f"{_convert_match(match, unit):.17g}"]
+        end = match.end()
+    return "".join([*pieces, text[end:]])
 
 
 def in_unit(value: Any, unit: str | None, name: str) -> Any:
-    """The number in this unit that a text such as `5min` is, or `3/h`, for an argument; any other value as it is."""
-    found = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None or found["name"]:
+    """Return the number in `unit` of a text such as `5min` or `3/h`, or any other value as it is.
+
+    `name` is the argument that the value is for, which tells whether a time or a rate is right.
+    """
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or match["name"]:
         return value
-    _require(name, found)
-    return _converted(found, unit)
+    _check_dimension(name, match)
+    return _convert_match(match, unit)
 
 
 def time_in(value: Any, unit: str | None, field: str) -> Any:
-    """The time in this unit that a text such as `2h` in `field` is; whatever is no text as it is."""
+    """Return the time in `unit` of a text such as `2h`, or a value that is no text as it is; errors name `field`."""
     if not isinstance(value, str):
         return value
     try:
@@ -64,26 +73,36 @@ def time_in(value: Any, unit: str | None, field: str) -> Any:
         raise FieldError(field, f"{value!r} is no time", "a number, or one with a unit such as 2h") from None
 
 
-def named(text: str, unit: str | None) -> str:
-    """What is said of units of time, of this one."""
+def convert_times(times: Times, old_unit: str, unit: str) -> Times:
+    """Return times, a number or an array in the unit `old_unit`, in `unit`.
+
+    >>> convert_times(90.0, "min", "h")
+    1.5
+    """
+    return times * MICROSECONDS[old_unit] / MICROSECONDS[unit]
+
+
+def name_units(text: str, unit: str | None) -> str:
+    """Return `text` with this unit's name in place of "unit of time"; without a unit, as it is."""
     return (
         text if unit is None else text.replace("unit of time", WORDS[unit]).replace("units of time", WORDS[unit] + "s")
     )
 
 
-def _require(name: str, found: re.Match[str]) -> None:
-    """What an argument is to be, if it has a name."""
-    if name in RATES and not found["per"]:
-        raise FieldError(name, f"{found[0]} is a time", f"so many in a unit of time, such as 3/{found['unit']}")
-    if name in TIMES and found["per"]:
-        raise FieldError(name, f"{found[0]} is a rate", f"a time, such as 3{found['unit']}")
-    if name and name not in TIMES | RATES:
-        raise FieldError(name, f"{found[0]} has a unit", f"a number, {found['number']}")
+def _check_dimension(name: str, match: re.Match[str]) -> None:
+    """Raise FieldError if an argument of this name must not have a time, or a rate, as its value."""
+    if name in RATE_ARGUMENTS and not match["per"]:
+        raise FieldError(name, f"{match[0]} is a time", f"so many in a unit of time, such as 3/{match['unit']}")
+    if name in TIME_ARGUMENTS and match["per"]:
+        raise FieldError(name, f"{match[0]} is a rate", f"a time, such as 3{match['unit']}")
+    if name and name not in TIME_ARGUMENTS | RATE_ARGUMENTS:
+        raise FieldError(name, f"{match[0]} has a unit", f"a number, {match['number']}")
 
 
-def _converted(found: re.Match[str], unit: str | None) -> float:
+def _convert_match(match: re.Match[str], unit: str | None) -> float:
+    """Return the number of a match in `unit`; raise FieldError if that is None, as the network has no unit."""
     if unit is None:
-        wrong = f"{found[0]} has a unit, and the network says none that it counts time in"
-        raise FieldError("", wrong, f"unit: {found['unit']} beside it, for all numbers without one and all results")
-    number, own, whole = float(found["number"]), MICROSECONDS[found["unit"]], MICROSECONDS[unit]
-    return number * whole / own if found["per"] else number * own / whole
+        wrong = f"{match[0]} has a unit, but the network has none for its times"
+        raise FieldError("", wrong, f"unit: {match['unit']} beside it, for all numbers without one and all results")
+    number, own_unit = float(match["number"]), match["unit"]
+    return convert_times(number, unit, own_unit) if match["per"] else convert_times(number, own_unit, unit)

@@ -1,15 +1,25 @@
-"""Plain data checked by a pydantic model; what pydantic says becomes problems with field, wrong and right."""
+"""Validation of plain data by a pydantic model; pydantic's errors become problems with field, wrong and right."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from replnet.text.documents import Document
-from replnet.text.errors import FieldError, FieldsError, InputError, Problem, field_name, shown, suggestion
+from replnet.text.errors import (
+    MOST_SHOWN,
+    FieldError,
+    FieldsError,
+    InputError,
+    Problem,
+    field_name,
+    short_repr,
+    suggestion,
+)
 from replnet.text.units import MICROSECONDS
 
 Path = tuple[str | int, ...]
@@ -24,42 +34,49 @@ SHAPES = {
 }
 
 
-def checked(model: type[Model], data: Mapping[str, Any], document: Document | None = None) -> Model:
-    """`data` as a `model`, or an InputError with every problem, at its place in `document` if there is one."""
+def validate(model: type[Model], data: Mapping[str, Any], document: Document | None = None) -> Model:
+    """Return `data` as a `model`; raise InputError with every problem, with its place in `document` if there is one."""
     try:
-        return model.model_validate(data, context=_context(data, document))
+        return model.model_validate(data, context=_context(model, data, document))
     except ValidationError as error:
-        found = (fault for detail in error.errors(include_url=False) for fault in _faults(detail, model, data))
-        raise InputError(map(located(document), found)) from None
+        details = enumerate(error.errors(include_url=False))
+        # A name that is like an unknown one takes long to find, for problems that are only counted.
+        faults = (
+            fault
+            for number, detail in details
+            for fault in _faults(detail, model, data, with_suggestion=number < MOST_SHOWN)
+        )
+        raise InputError(map(problem_at(document), faults)) from None
 
 
-def checked_by(
+def validate_by(
     models: Mapping[str, type[Model]], field: str, data: Mapping[str, Any], document: Document | None
 ) -> Model:
-    """`data` as the model that its `field` names; an InputError as `checked` has them."""
+    """Return `data` as the model that its `field` names; raise InputError as `validate` does."""
     name = data.get(field)
     if isinstance(name, str) and name in models:
-        return checked(models[name], data, document)
-    wrong = f"{shown(name)} is unknown" if field in data else "missing"
+        return validate(models[name], data, document)
+    wrong = f"{short_repr(name)} is unknown" if field in data else "missing"
     right = suggestion(name if isinstance(name, str) else "", models)
-    raise InputError([located(document)(((field,), wrong, right, False))])
+    raise InputError([problem_at(document)(((field,), wrong, right, False))])
 
 
-def _context(data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
-    """What a field may need to know beyond its own value."""
-    # With a file the nodes are not all here yet.
+def _context(model: type[BaseModel], data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
+    """Return what a field may need to know beyond its own value; a unit only if the model has one."""
+    # If the network has a file, it lists further nodes.
     nodes, unit = data.get("nodes") if data.get("file") is None else None, data.get("unit")
+    is_known = unit is None or (isinstance(unit, str) and unit in MICROSECONDS)
     return {
-        # One that does not exist is said to be wrong once, and not wherever something has another.
-        "unit": unit if unit is None or unit in MICROSECONDS else "s",
-        "laws": {} if document is None else document.laws,  # made so far, by text: most nodes share theirs
+        # An unknown unit is reported once, and not again wherever another unit is used.
+        **({"unit": unit if is_known else "s"} if "unit" in model.model_fields else {}),
+        "laws": {} if document is None else document.laws,  # made so far, by text and unit: most nodes share theirs
         "folder": None if document is None else document.directory,
         "nodes": frozenset(map(str, nodes)) if isinstance(nodes, Mapping) else None,
     }
 
 
-def located(document: Document | None) -> Callable[[Fault], Problem]:
-    """What makes a problem with a place of a fault in this document, or in data that have none."""
+def problem_at(document: Document | None) -> Callable[[Fault], Problem]:
+    """Return a function that turns a fault into a problem with its place in the document, if there is one."""
 
     def locate(fault: Fault) -> Problem:
         path, wrong, right, key = fault
@@ -70,51 +87,53 @@ def located(document: Document | None) -> Callable[[Fault], Problem]:
     return locate
 
 
-def _faults(detail: Any, model: type[BaseModel], data: Any) -> Iterator[Fault]:
-    """One error of pydantic in our words."""
+def _faults(detail: Any, model: type[BaseModel], data: Any, with_suggestion: bool) -> Iterator[Fault]:
+    """Yield the faults of an error of pydantic, in our words; `with_suggestion` adds the nearest known name."""
     path, owner = _place(detail["loc"], model, data)
     kind, value, cause = detail["type"], detail["input"], detail.get("ctx", {}).get("error")
     if isinstance(cause, FieldError):
         yield (*path, *((cause.field,) if cause.field else ())), cause.wrong, cause.right, False
     elif isinstance(cause, FieldsError):
-        for below, wrong, right in cause.faults:
-            yield (*path, *below), wrong, right, False
+        for inner, wrong, right in cause.faults:
+            yield (*path, *inner), wrong, right, False
     elif kind == "missing":
         field = _fields(owner).get(str(path[-1]))
         yield path, "missing", (field.description if field else None) or "a value", True
     elif kind == "extra_forbidden":
-        yield path, "unknown field", suggestion(str(path[-1]), _fields(owner)), True
+        yield path, "unknown field", suggestion(str(path[-1]) if with_suggestion else "", _fields(owner)), True
     elif kind == "literal_error":
-        yield path, f"{shown(value)} is unknown here", str(detail["ctx"]["expected"]).replace("'", ""), False
+        yield path, f"{short_repr(value)} is unknown here", str(detail["ctx"]["expected"]).replace("'", ""), False
     elif kind == "union_tag_invalid":
         expected = str(detail["ctx"]["expected_tags"]).replace("'", "")
         yield (*path, "kind"), f"{detail['ctx']['tag']!r} is unknown here", expected, False
     elif kind == "union_tag_not_found":
         yield (*path, "kind"), "missing", "the kind of the tier: single, cascade or cooperative", True
     elif kind in SHAPES:
-        yield path, f"{shown(value)} is not {SHAPES[kind]}", SHAPES[kind], False
+        yield path, f"{short_repr(value)} is not {SHAPES[kind]}", SHAPES[kind], False
     else:
-        yield path, f"{shown(value)} does not fit", detail["msg"], False
+        yield path, f"{short_repr(value)} does not fit", detail["msg"], False
 
 
 def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[BaseModel] | None]:
-    """pydantic's location without the parts that are not in the data (tags of unions, the list around a lone value),
-    and the model whose field its last part is."""
+    """Return pydantic's location without parts that are not in the data, and the model whose field its last part is.
+
+    Such parts are tags of unions, and the list around a single value.
+    """
     path: list[str | int] = []
     owner, models, names = None, [model], False  # names: the next part is a name that the user chose
     for part in loc:
         if isinstance(data, Mapping):
             if part not in data and part == data.get("kind"):
                 continue
-            below = data.get(part)
+            child = data.get(part)
         elif isinstance(part, str):
-            below = None
+            child = None
         elif isinstance(data, Sequence) and not isinstance(data, str) and part < len(data):
-            below = data[part]
+            child = data[part]
         else:
             continue
         path.append(part)
-        owner, data = _chosen(models, data), below
+        owner, data = _chosen(models, data), child
         if names or isinstance(part, int):
             names = False
         else:
@@ -125,7 +144,7 @@ def _place(loc: Path, model: type[BaseModel], data: Any) -> tuple[Path, type[Bas
 
 
 def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
-    """The only model, or the one whose kind the data names."""
+    """Return the only model, or the one whose kind the data names; None if there is none."""
     if len(models) == 1:
         return models[0]
     kind = data.get("kind") if isinstance(data, Mapping) else None
@@ -133,7 +152,7 @@ def _chosen(models: list[type[BaseModel]], data: Any) -> type[BaseModel] | None:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that a field may hold."""
+    """Yield the models that a field may hold."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is not Literal:
@@ -141,5 +160,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
             yield from _models(inner)
 
 
+@lru_cache(maxsize=64)
 def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
+    """Return the fields of a model by the names that users write."""
     return {} if model is None else {field.alias or name: field for name, field in model.model_fields.items()}

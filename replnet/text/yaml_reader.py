@@ -32,7 +32,7 @@ INTEGER = re.compile(r"[-+]?[0-9]+")
 BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
-CORE = "tag:yaml.org,2002:"
+CORE_TAG = "tag:yaml.org,2002:"
 TAGS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool, "null": type(None)}
 TAGS |= dict.fromkeys(("map", "seq"), ())  # which no scalar is
 HINTS = {
@@ -47,7 +47,7 @@ HINTS = {
 
 
 def scalar(text: str) -> Scalar:
-    """The value of an unquoted scalar: the core schema of YAML 1.2."""
+    """Return the value of an unquoted scalar, by the core schema of YAML 1.2."""
     if text in WORDS:
         return WORDS[text]
     # Python refuses to convert longer runs of digits, and no field needs them.
@@ -59,16 +59,19 @@ def scalar(text: str) -> Scalar:
 
 
 def compose(text: str, name: str) -> YamlNode:
+    """Return the mapping in a text of YAML as a node; `name` is the file in errors."""
     return _Composer(text, name).document()
 
 
 @final
 class _Composer:
-    """Reads one document, event by event."""
+    """A reader of one document, event by event."""
 
     def __init__(self, text: str, name: str) -> None:
         from ruamel.yaml import YAML
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+        self._marked_error, self._any_error = MarkedYAMLError, YAMLError
         self.name, self.lines = name, list(split_lines(text))
         self.problems: list[Problem] = []
         self.anchors: dict[str, tuple[YamlNode, int] | None] = {}  # with its size; None while the node is being read
@@ -78,7 +81,7 @@ class _Composer:
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
 
     def document(self) -> YamlNode:
-        """The only document of the stream, which must be a mapping."""
+        """Return the only document of the stream, which must be a mapping."""
         self._next()
         event = self._next()
         if _kind(event) == "StreamEnd":
@@ -89,21 +92,20 @@ class _Composer:
             raise self._error(_mark(after.start_mark), "a second document starts", "one document per file")
         if not isinstance(node.value, dict):
             single = "empty" if node.value is None else f"the single value {printable(repr(node.value), 40)}"
-            found = "a list" if isinstance(node.value, list) else single
-            raise self._error(node.mark, f"is {found}", "a mapping of fields, such as kind: cascade")
+            kind_found = "a list" if isinstance(node.value, list) else single
+            raise self._error(node.mark, f"is {kind_found}", "a mapping of fields, such as kind: cascade")
         if self.problems:
             raise InputError(self.problems)
         return node
 
     def _next(self) -> Any:
-        from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+        """Return the next event; raise InputError if the text is no YAML."""
         try:
             return next(self._events)
-        except MarkedYAMLError as error:
+        except self._marked_error as error:
             mark = error.problem_mark or error.context_mark
             wrong = str(error.problem or error.context)
-        except YAMLError as error:
+        except self._any_error as error:
             mark, wrong = None, str(error).split("\n")[0]
         except (ValueError, OverflowError, RecursionError) as error:
             mark, wrong = None, f"is not YAML: {error}"
@@ -111,15 +113,17 @@ class _Composer:
         raise self._error(Mark(1, 1) if mark is None else _mark(mark), wrong, right)
 
     def _problem(self, mark: Mark, field: str, wrong: str, right: str) -> Problem:
+        """Return a problem at a place, with its line of the text."""
         assert mark.line is not None
         source = self.lines[mark.line - 1] if mark.line <= len(self.lines) else None
         return Problem(self.name, mark.line, mark.column, field, wrong, right, source)
 
     def _error(self, mark: Mark, wrong: str, right: str) -> InputError:
-        """Of a problem after which nothing sensible can follow."""
+        """Return the error of a problem after which reading cannot go on, with all problems before."""
         return InputError([*self.problems, self._problem(mark, "yaml", wrong, right)])
 
     def _node(self, event: Any, path: Route) -> YamlNode:
+        """Return the node that begins with this event."""
         kind, mark = _kind(event), _mark(event.start_mark)
         if len(path) > DEEPEST:
             raise self._error(mark, f"is nested deeper than {DEEPEST} levels", "a flatter file")
@@ -131,7 +135,7 @@ class _Composer:
             self.anchors[event.anchor] = None
         # Older parsers give a string, newer ones an object.
         tag = None if event.tag is None else str(event.tag)
-        if tag not in (None, "!") and tag.removeprefix(CORE) not in TAGS:
+        if tag not in (None, "!") and tag.removeprefix(CORE_TAG) not in TAGS:
             raise self._error(mark, f"the tag {printable(tag, 60)} is not known", "plain values without tags")
         if kind == "Scalar":
             node = self._scalar(event, tag, mark)
@@ -143,12 +147,13 @@ class _Composer:
         return node
 
     def _alias(self, name: str, mark: Mark) -> YamlNode:
+        """Return the node that an alias stands for, at the place of the alias."""
         if name not in self.anchors:
             raise self._error(mark, f"*{name} has no anchor", f"&{name} before it")
-        found = self.anchors[name]
-        if found is None:
+        anchor = self.anchors[name]
+        if anchor is None:
             raise self._error(mark, f"*{name} stands inside what it names", "aliases without a cycle")
-        node, size = found
+        node, size = anchor
         self.count += size
         self.aliased += size
         if self.aliased > ALIAS_BUDGET:
@@ -156,27 +161,30 @@ class _Composer:
         return replace(node, mark=mark, bare=False)
 
     def _scalar(self, event: Any, tag: str | None, mark: Mark) -> YamlNode:
+        """Return the node of a scalar, by its tag if it has one."""
         text = event.value
         if tag is None:
             bare = event.implicit[0] and event.style in (None, "")
             return YamlNode(scalar(text) if bare else text, mark, bare=bare)
-        kind = tag.removeprefix(CORE)
+        kind = tag.removeprefix(CORE_TAG)
         value = text if kind in ("!", "str") else scalar(text)
         if kind != "!" and not isinstance(value, TAGS[kind]):
             raise self._error(mark, f"{printable(text, 60)!r} does not fit the tag {kind}", "no tag")
         return YamlNode(value, mark)
 
     def _sequence(self, flow: bool, path: Route) -> list[YamlNode]:
+        """Return the items of a sequence; `flow` if it is in brackets."""
         items: list[YamlNode] = []
         while _kind(entry := self._next()) != "SequenceEnd":
             item = self._node(entry, [*path, len(items)])
-            if flow and items and item.bare and _open(items[-1]):
+            if flow and items and item.bare and _is_cut_at_comma(items[-1]):
                 items[-1] = replace(items[-1], value=f"{items[-1].value}, {item.value}")
             else:
                 items.append(item)
         return items
 
     def _mapping(self, flow: bool, path: Route) -> dict[str, YamlNode]:
+        """Return the values of a mapping by key; `flow` if it is in braces."""
         items: dict[str, YamlNode] = {}
         last = ""
         while _kind(entry := self._next()) != "MappingEnd":
@@ -185,7 +193,7 @@ class _Composer:
                 raise self._error(mark, "a key is not a text", "`key: value`")
             key = entry.value
             node = replace(self._node(self._next(), [*path, key]), key=mark)
-            if flow and last and _open(items[last]) and node.bare and node.value is None:
+            if flow and last and _is_cut_at_comma(items[last]) and node.bare and node.value is None:
                 items[last] = replace(items[last], value=f"{items[last].value}, {key}")
                 continue
             if key in items:
@@ -201,13 +209,15 @@ class _Composer:
 
 
 def _kind(event: Any) -> str:
+    """Return the kind of an event, such as Scalar or MappingStart."""
     return type(event).__name__.removesuffix("Event")
 
 
 def _mark(mark: Any) -> Mark:
+    """Return the place of a mark of the parser, which counts from 0."""
     return Mark(mark.line + 1, mark.column + 1)
 
 
-def _open(node: YamlNode) -> bool:
-    """An unquoted text that stopped at a comma within parentheses."""
+def _is_cut_at_comma(node: YamlNode) -> bool:
+    """Whether a node is an unquoted text that stopped at a comma within parentheses."""
     return node.bare and isinstance(node.value, str) and node.value.count("(") > node.value.count(")")

@@ -5,23 +5,26 @@ shows is in its address, so that a reload, a bookmark and the button that goes b
 
 Without a browser:
 
-    controls       from the fields of a network to controls, and from controls to YAML and a command
-    answers        what pages ask for, computed in another process
-    desk           one process that answers the latest question, and drops those that were asked before
-    playback       who was fresh when, from the recorded events of a run
-    node_spans     stretches of time, each of a node
-    outage_bands   when something was out of order, as bands along the time
-    live_record    how a run goes, glimpse by glimpse, in a file that grows
+    controls       controls for the fields of a network, and from controls back to YAML and a command
+    answers        answers to what pages ask, computed in another process
+    opened         what the command has opened: the only files that the pages read
+    desk           a process that answers the latest question, and drops those that were asked before
+    playback       which copies were fresh when, from the recorded events of a run
+    node_spans     time spans of nodes
+    outage_bands   the times at which nodes were down or the network was cut, as bands along the time axis
+    live_record    the record of a run while it goes on: a line for each glimpse
     sweep_view     what the pages of a sweep show, as plain data
-    series         from rows to charts, as ECharts wants them
-    network_chart  a network by who is fresh in it: its nodes, or of very many a bar for each group
+    series         from rows to charts, as ECharts takes them
+    network_chart  the chart of a network by freshness: of its nodes, or, if they are very many, of its groups
 
 In the browser:
 
-    server         the server: loopback, for whoever has the token
-    frame          what all pages have in common: the head, charts, tables, text to copy (with page.css)
+    server         the server, on loopback
+    guard          who is let in, and what a browser may do with what it gets: the token, the policy
+    frame          what all pages have in common: the head, charts, tables, text to copy (static/ has style and scripts)
+    fields         the fields of a network: boxes, sliders and choices that show the same
     explore        the page of a network: fields to move, predictions that follow
     watch          the page of a recorded run, and of one that goes on
-    live_view      what that page shows of a run while it happens
+    live_view      the part of that page that shows a run while it goes on
     read           the pages of a sweep: its table, its curves, each of its cells
 """

@@ -1,23 +1,29 @@
-"""What pages ask for, computed in another process so that a page never waits: each takes and gives plain data."""
+"""Answers to what pages ask, computed in another process so that a page never waits.
+
+Each function takes and returns plain data: {"answer": a list, empty if there is none, "error": what is wrong, or ""}.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from replnet.network.network import Network, load
 from replnet.text.numbers import number
 from replnet.text.overrides import SPEED, call_of
 
-LEAST = 15  # priority of what can wait
-FEW = 2e4  # events of a run that is watched
-SIZES = (2, 3000)  # of clusters among which the best is sought
+if TYPE_CHECKING:
+    from replnet.web.live_record import InboxAddress
+
+BACKGROUND_NICENESS = 15  # of a process whose answer can wait
+EVENTS_TO_WATCH = 2e4  # about as many events has a run that is recorded to be watched
+CLUSTER_SIZES = (2, 3000)  # fewest and most replicas of the clusters among which the best is sought
 
 
 class NetworkQuestion(NamedTuple):
-    """A network as it stands on a page, and the freshness that is wanted of it."""
+    """A network as it stands on a page, with overrides (`key=value`), and the freshness that the user wants of it."""
 
     source: str
     overrides: tuple[str, ...]
@@ -25,127 +31,139 @@ class NetworkQuestion(NamedTuple):
 
     @property
     def network(self) -> Network:
+        """The network that `source`, a file or a shipped name, specifies with these overrides."""
         return load(self.source, self.overrides)
 
 
-def predicted(question: NetworkQuestion) -> dict[str, Any]:
-    """What formulas say of the network, row by row, or what is wrong with it."""
+def predict_rows(question: NetworkQuestion) -> dict[str, Any]:
+    """Return the rows of the table that formulas predict for the network, as plain data, or what is wrong with it."""
     from replnet.study.predict import predict
 
-    return _answered(lambda: [row.data() for row in predict(question.network).rows])
+    return _answer(lambda: [row.data() for row in predict(question.network).rows])
 
 
-def emulated(question: NetworkQuestion, share: float) -> dict[str, Any]:
-    """What happened in a run of a share of the usual length, row by row."""
+def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
+    """Emulate the network for `share` of the usual length of a run, and return the rows of the table as plain data."""
     from replnet.engines.plan import plan
-    from replnet.study.emulate import default_horizon, emulate, suited
+    from replnet.study.emulate import default_horizon, emulate, fastest_engine
     from replnet.study.replications import EVENTS
 
     def rows() -> list[dict[str, Any]]:
+        """Emulate, and return the rows; rows that differ are run again to confirm them only at the full length."""
         network = question.network
-        engine = suited(network)
+        engine = fastest_engine(network)
         horizon = default_horizon(plan(network), share * EVENTS[engine])
-        found = emulate(network, engine, horizon=horizon, workers=0, confirm=None if share == 1 else False)
-        return [row.data() for row in found.rows]
+        run = emulate(network, engine, horizon=horizon, workers=0, confirm=None if share == 1 else False)
+        return [row.data() for row in run.rows]
 
-    return _later(rows)
+    return _answer_at_low_priority(rows)
 
 
-def recorded(question: NetworkQuestion, engine: str, file: Path) -> dict[str, Any]:
-    """One replication, whose events are written into a file."""
+def record_trace(question: NetworkQuestion, engine: str) -> dict[str, Any]:
+    """Emulate one short replication, and return its recorded events: the bytes of a file of `run --trace`."""
     from replnet.engines.plan import plan
     from replnet.study.emulate import default_horizon, emulate
 
-    def written() -> list[str]:
-        network = question.network
-        horizon = default_horizon(plan(network), FEW)
-        emulate(network, engine, horizon=horizon, replications=1, confirm=False, trace=file)
-        return [str(file)]
+    def trace_bytes() -> list[bytes]:
+        network, trace = question.network, io.BytesIO()
+        horizon = default_horizon(plan(network), EVENTS_TO_WATCH)
+        emulate(network, engine, horizon=horizon, replications=1, confirm=False, trace=trace)
+        return [trace.getvalue()]
 
-    return _answered(written)
+    return _answer(trace_bytes)
 
 
-def shown_live(question: NetworkQuestion, engine: str, file: Path) -> dict[str, Any]:
-    """A run on the wall clock, whose glimpses are written into a file; in the end what came of it, in words."""
+def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dict[str, Any]:
+    """Run the network on the wall clock, send its glimpses to `inbox`, and return its verdict in a sentence."""
     from replnet.study.emulate import emulate
-    from replnet.web.live_record import recording
+    from replnet.web.live_record import connect_to_inbox, record_run
 
-    def written() -> list[str]:
+    def verdict_sentence() -> list[str]:
         network = question.network
-        with recording(file, network, engine) as look:
-            found = emulate(network, engine, watch=look)
-        return [found.incomplete or f"Overall: {found.verdict}."]
+        with connect_to_inbox(inbox) as record, record_run(record, network, engine) as listener:
+            run = emulate(network, engine, watch=listener)
+        return [run.incomplete or f"Overall: {run.verdict}."]
 
-    return _answered(written)
+    return _answer(verdict_sentence)
 
 
-def sized(question: NetworkQuestion) -> dict[str, Any]:
-    """The smallest rate or budget with which the network is fresh enough, by formula, in a sentence."""
+def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
+    """Return a sentence: the smallest rate or budget at which, by formula, the network has the wanted freshness."""
     from replnet.study.sweeps.sizing import predicted_size
 
-    def words() -> list[str]:
+    def size_sentence() -> list[str]:
         key, value = predicted_size(question.network, question.target)
         if value is None:
             return [f"No formula says how large {key} must be: replnet size finds it by emulation."]
         return [f"Freshness {question.target:g} everywhere takes {key} = {number(value)} or more."]
 
-    return _later(words)
+    return _answer_at_low_priority(size_sentence)
 
 
 def best_size(question: NetworkQuestion) -> dict[str, Any]:
-    """The replicas and rates that serve most clients under the bandwidth, by formula; none where that is no question.
+    """Return a sentence: the replicas and rates that serve most clients under the network's bandwidth, by formula.
 
-    P2P eq. 30 to 34: the freshness of the target is kept, and what is left of the bandwidth serves clients.
+    The list of sentences is empty if the network has no bandwidth or is not of a kind that can be optimised. P2P eq. 30
+    to 34: the wanted freshness is kept, and what is left of the bandwidth serves clients.
     """
     from replnet.study.experiment.best_size import solve
     from replnet.study.experiment.system import Optimise
 
-    def words() -> list[str]:
-        asked = _system(question.network.data(), question.target)
-        if asked is None:
+    def size_sentence() -> list[str]:
+        system = _system_to_optimise(question.network.data(), question.target)
+        if system is None:
             return []
-        rows = {row.metric: row for row in solve(Optimise.model_validate(asked)) if row.group == asked["system"]}
+        rows = {row.metric: row for row in solve(Optimise.model_validate(system)) if row.group == system["system"]}
         rate = rows["service_rate"]
         if rate.predicted is None:
             return [rate.note]
         sizes = [f"{name} {rows[name].predicted:,.4g}" for name in ("replicas", "downloads", "polls") if name in rows]
         served = f"it serves {rate.predicted:,.4g} queries per unit of time"
-        return [f"Best size under bandwidth {asked['bandwidth']:g}: {', '.join(sizes)}; {served}."]
+        return [f"Best size under bandwidth {system['bandwidth']:g}: {', '.join(sizes)}; {served}."]
 
-    return _later(words)
+    return _answer_at_low_priority(size_sentence)
 
 
-def _later(work: Any) -> dict[str, Any]:
-    """What nobody waits for leaves the processors to what somebody does."""
+def _answer_at_low_priority(work: Any) -> dict[str, Any]:
+    """Return the answer of `work`, computed at low priority, so that answers a user waits for come first."""
     if hasattr(os, "setpriority"):
-        os.setpriority(os.PRIO_PROCESS, 0, LEAST)
-    return _answered(work)
+        os.setpriority(os.PRIO_PROCESS, 0, BACKGROUND_NICENESS)
+    return _answer(work)
 
 
-def _answered(work: Any) -> dict[str, Any]:
+def _answer(work: Any) -> dict[str, Any]:
+    """Return what `work` returns as an answer, or the message of the ValueError that it raises as an error."""
     try:
-        return {"found": work(), "error": ""}
+        return {"answer": work(), "error": ""}
     except ValueError as error:
-        return {"found": [], "error": str(error).removeprefix("--target: ")}
+        return {"answer": [], "error": str(error).removeprefix("--target: ")}
 
 
-def _system(data: Mapping[str, Any], target: float) -> dict[str, Any] | None:
-    """The system whose best size is sought, of a cluster or of redundant replicas with a bandwidth."""
+def _system_to_optimise(data: Mapping[str, Any], target: float) -> dict[str, Any] | None:
+    """Return the specification of the system whose best size is sought, of a cluster or of redundant replicas.
+
+    None for other kinds, for clusters without peers, and without a bandwidth.
+    """
     if data["kind"] not in ("cooperative", "redundant") or "bandwidth" not in data:
         return None
     about = {"system": data["kind"], "target": target, "bandwidth": data["bandwidth"], "updates": data["updates"]}
-    about["downloads"] = _family(data["downloads"])
+    about["downloads"] = _law_without_rate(data["downloads"])
     if data["kind"] == "redundant":
         return about | {"ask": data["ask"]}
     if not data["peers"]:
         return None
-    over = {"replicas": [max(SIZES[0], data["peers"] + 1), SIZES[1]]}
-    return about | {"polls": _family(data["polls"]), "peers": data["peers"], "select": data["select"], "over": over}
+    over = {"replicas": [max(CLUSTER_SIZES[0], data["peers"] + 1), CLUSTER_SIZES[1]]}
+    return about | {
+        "polls": _law_without_rate(data["polls"]),
+        "peers": data["peers"],
+        "select": data["select"],
+        "over": over,
+    }
 
 
-def _family(text: str) -> str:
-    """A law without its rate."""
+def _law_without_rate(text: str) -> str:
+    """Return the text of a law without the parameter that sets its rate."""
     call = call_of(text)
     assert call is not None
-    kept = [part.source for part in call.parts if part.value not in SPEED]
-    return f"{call.value}({', '.join(kept)})" if kept else str(call.value)
+    parts = [part.source for part in call.parts if part.value not in SPEED]
+    return f"{call.value}({', '.join(parts)})" if parts else str(call.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, final
@@ -11,74 +12,80 @@ from fastapi import Request
 from nicegui import background_tasks, ui
 
 from replnet.live.pool import Failure
-from replnet.text.documents import shipped_names
+from replnet.text.errors import FieldError
 from replnet.web import controls, series
-from replnet.web.answers import NetworkQuestion, best_size, emulated, predicted, sized
+from replnet.web.answers import NetworkQuestion, best_size, emulate_rows, predict_rows, smallest_size
 from replnet.web.controls import Control
-from replnet.web.desk import Desk
+from replnet.web.desk import LatestOnly
+from replnet.web.fields import Field, FieldPanel
 from replnet.web.frame import (
-    Opened,
     address,
     chart,
-    copied,
-    drawn,
-    framed,
-    network_pairs,
-    renamed,
-    slider,
+    copyable_text,
+    fill_table,
+    page_frame,
+    redraw,
+    replace_address,
     table,
-    tabled,
+    with_attributes,
 )
+from replnet.web.opened import Opened, network_pairs
 
-SETTLED = 0.3  # seconds without a change after which it is worth to emulate
-QUICK = 0.1  # seconds after which a prediction is called slow
-PATIENCE = 2.0  # seconds that a new question waits for the answer to an old one
-LENGTHS = (0.05, 1.0)  # of runs, one after another, as shares of the usual length
-COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdict", "note")
+SETTLING_TIME = 0.3  # seconds without a change after which it is worth to emulate
+SLOW_AFTER = 0.1  # seconds after which a prediction is called slow
+PREDICTION_PATIENCE = 2.0  # seconds that a new question waits for the answer to an old one
+RUN_LENGTHS = (0.05, 1.0)  # of the runs that emulate a network, one after another, as shares of the usual length
+TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdict", "note")
 
 
 def page(opened: Opened) -> Callable[..., Any]:
+    """Return the function that builds the page Explore for a request, of the networks that the command has opened."""
+
     def explore(request: Request) -> None:
-        asked = request.query_params
-        source, target = asked.get("network", opened.network), asked.get("target", "0.9")
-        given = asked.getlist("s") if "network" in asked else opened.overrides
-        with framed("/", f"Explore: {source}", "two"):
+        """Build the page of the network, with the overrides and the target, that the address names."""
+        parameters = request.query_params
+        source, target = parameters.get("network", opened.network), parameters.get("target", "0.9")
+        overrides = parameters.getlist("s") if "network" in parameters else opened.overrides
+        with page_frame("/", f"Explore: {source}") as body:
+            body.classes("two")
             try:
-                explorer = Explorer(source, controls.read_assignments(given), min(max(float(target), 0.01), 0.99))
+                explorer = Explorer(opened, source, controls.read_assignments(overrides), _share(target))
                 explorer.build()
             except ValueError as error:
                 ui.label(str(error)).classes("rn-bad").props("role=alert")
-                ui.link("Begin with the network as it is", address("/", *network_pairs(source, [])))
+                start = source if source in opened.networks else opened.network
+                ui.link("Begin with the network as it is", address("/", *network_pairs(start, [])))
 
     return explore
 
 
 @final
 class Explorer:
-    """One page: what the network is now, and what is shown of it."""
+    """The page of a network: controls for its fields, its predicted and emulated freshness, its command and YAML."""
 
-    def __init__(self, source: str, assignments: dict[str, str], target: float) -> None:
-        self.source, self.assignments, self.target = source, assignments, target
-        self.document = controls.document_of(source)
+    def __init__(self, opened: Opened, source: str, assignments: dict[str, str], target: float) -> None:
+        self.opened, self.source, self.assignments, self.target = opened, source, assignments, target
+        self.document = opened.document(source)
+        self.question = self._current_question()
         self.controls = controls.controls(self.document, assignments)
         # A run may begin with compiling, which must not be given up.
-        self.desks = {name: Desk(PATIENCE) for name in ("predict", "size", "best")} | {"emulate": Desk(120.0)}
-        self.change, self.inputs = 0, dict[str, Any]()
+        self.desks = {name: LatestOnly(PREDICTION_PATIENCE) for name in ("predict", "size", "best")} | {
+            "emulate": LatestOnly(120.0)
+        }
+        self.change = 0
 
     # ---- What is on the page
 
     def build(self) -> None:
+        """Put the controls, the chart and the numbers on the page, and ask for the first prediction."""
         with ui.element("section").classes("rn-stack rn-side").props("aria-label=Fields"):
-            names = shipped_names()
-            choices = names if self.source in names else [self.source, *names]
             ui.select(
-                choices, value=self.source, label="network",
+                self.opened.networks, value=self.source, label="network",
                 on_change=lambda event: ui.navigate.to(address("/", *network_pairs(event.value, []))),
-            ).classes("w-full").props("dense options-dense")  # fmt: skip
-            wanted = Control("target", "number", self.target, "the freshness that is wanted", 0.0, 1.0)
-            self._field(wanted, self._set_target)
-            self.panel = ui.element("div").classes("rn-stack")
-            self._panel()
+            ).classes("rn-wide").props("dense options-dense")  # fmt: skip
+            self.wanted = Field(self._target, self._set_target)
+            self.panel = FieldPanel(self._set, self._set_family)
+            self.panel.show(self.controls)
         with ui.element("section").classes("rn-stack rn-main rn-sticky").props("aria-label=Freshness"):
             self.status = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
             self.error = ui.label("").classes("rn-bad").props("role=alert")
@@ -89,175 +96,161 @@ class Explorer:
         with self.numbers:
             self.sizes = [ui.label("").classes("rn-quiet") for _ in range(2)]
             self.table = table("Rows")
-            self.command, self.yaml = copied("Command", ""), copied("YAML", "")
-            self.watch = ui.link("Watch a run of it", "/watch").classes("rn-link")
+            self.command, self.yaml = copyable_text("Command", ""), copyable_text("YAML", "")
+            self.watch = ui.link("Watch a run of it", self._address("/watch")).classes("rn-link")
         self.client = ui.context.client
         self.client.on_delete(self._leave)
         ui.timer(0.0, self._answer, once=True)
 
-    def _panel(self) -> None:
-        """The fields of the file, and below them the ones that it leaves out."""
-        self.panel.clear()
-        with self.panel:
-            for control in (one for one in self.controls if not one.usual):
-                self._field(control, partial(self._set, control.key))
-            usual = [one for one in self.controls if one.usual]
-            with ui.expansion("More fields").classes("w-full").props("dense"), ui.element("div").classes("rn-stack"):
-                for control in usual:
-                    self._field(control, partial(self._set, control.key))
-
-    def _field(self, control: Control, change: Callable[[str], None]) -> None:
-        """A box for the value, and what suits its type beside it."""
-        inner = "inner" if "." in control.key else ""
-        text = "" if control.value is None else _text(control.value)
-        with ui.element("div").classes(f"rn-field {inner}"), ui.element("div").classes("row"):
-            if control.kind == "choice":
-                ui.select(list(control.options), value=control.value, label=control.key,
-                          on_change=lambda event: change(event.value)).props("dense options-dense")  # fmt: skip
-                return
-            box = ui.input(control.key, value=text).props("dense debounce=400").tooltip(control.about)
-            self.inputs[control.key] = box
-            box.on("change", lambda: change(box.value.strip()))
-            if control.kind == "law":
-                family = text.partition("(")[0]
-                options = list(control.options) if family in control.options else [family, *control.options]
-                ui.select(
-                    options, value=family, label="family",
-                    on_change=lambda event: change(controls.family_text(box.value, event.value)),
-                ).props("dense options-dense")  # fmt: skip
-            elif control.kind in ("number", "whole"):
-                self._slider(control, box, change)
-
-    def _slider(self, control: Control, box: Any, change: Callable[[str], None]) -> None:
-        low, high = control.places
-
-        def moved(place: float) -> None:
-            text = _text(control.at(place))
-            box.value = text
-            change(text)
-
-        slider(control.key, high, control.place(), moved, low)
+    @property
+    def _target(self) -> Control:
+        """The control of the freshness that the user wants."""
+        return Control("target", "number", self.target, "the freshness that is wanted", 0.0, 1.0)
 
     # ---- What the user does
 
     def _set_target(self, text: str) -> None:
+        """Take another target from the text of its box, or say what is wrong with it."""
         try:
-            self.target = min(max(float(text), 0.01), 0.99)
-        except ValueError:
-            return
-        self._changed()
-
-    def _set(self, key: str, text: str) -> None:
-        self.assignments = controls.assigned(self.assignments, key, text)
-        try:
-            anew = controls.controls(self.document, self.assignments)
+            self.target = _share(text)
         except ValueError as error:
             self._fail(str(error))
             return
-        new = [(one.key, one.kind) for one in anew] != [(one.key, one.kind) for one in self.controls]
-        self.controls = anew
-        if new:  # what is moved keeps its place otherwise, and the focus
-            self._panel()
-        else:
-            self._refresh_laws(key)
-        self._changed()
+        self.wanted.show(self._target)
+        self._update_question()
 
-    def _refresh_laws(self, key: str) -> None:
-        """The text of a law shows its parameters, too."""
-        for one in self.controls:
-            if one.key in self.inputs and (key.startswith(f"{one.key}.") or one.key.startswith(f"{key}.")):
-                self.inputs[one.key].value = "" if one.value is None else _text(one.value)
+    def _set(self, key: str, text: str) -> None:
+        """Set a field to the text of its box, or say what is wrong with it."""
+        self.assignments = controls.assign(self.assignments, key, text)
+        try:
+            self.controls = controls.controls(self.document, self.assignments)
+            self.panel.show(self.controls)
+            self._update_question()
+        except ValueError as error:
+            self._fail(str(error))
 
-    def _changed(self) -> None:
+    def _set_family(self, key: str, family: str) -> None:
+        """Give a law another family, at the same rate if it reads no file that is not open."""
+        try:
+            self._current_question()
+            text = next(str(control.value) for control in self.controls if (control.key, control.kind) == (key, "law"))
+        except ValueError:
+            text = ""
+        self._set(key, controls.family_text(text, family))
+
+    def _update_question(self) -> None:
+        """Ask about the fields as they are now, and make the link to the page Watch lead to a run of them."""
+        self.question = self._current_question()
+        with_attributes(self.watch, href=self._address("/watch"))
         background_tasks.create_lazy(self._answer(), name=f"answer {id(self)}")
 
     # ---- What follows
 
-    @property
-    def question(self) -> NetworkQuestion:
-        return NetworkQuestion(self.source, tuple(controls.spelled(self.assignments)), self.target)
+    def _current_question(self) -> NetworkQuestion:
+        """Return the question about the network as it is now; raise an error if it reads files that are not open."""
+        texts = controls.override_texts(self.assignments)
+        return self.opened.question(self.source, self.document, texts, self.target)
+
+    def _address(self, path: str) -> str:
+        """Return the address of a page for the network as it is now."""
+        return address(path, *network_pairs(self.source, self.question.overrides), ("target", f"{self.target:.6g}"))
 
     async def _answer(self) -> None:
-        """The prediction now, and what takes longer when nothing has changed for a while."""
+        """Show the prediction now, and start what takes longer once nothing has changed for a while."""
         self.change += 1
-        mine, question = self.change, self.question
-        late = asyncio.get_running_loop().call_later(QUICK, self._say_slow, mine)
-        found = _found(await self.desks["predict"].ask(predicted, question))
+        change, question = self.change, self.question
+        late = asyncio.get_running_loop().call_later(SLOW_AFTER, self._say_slow, change)
+        reply = _as_reply(await self.desks["predict"].ask(predict_rows, question))
         late.cancel()
-        if mine != self.change or found is None:
+        if change != self.change or reply is None:
             return
-        if found["error"]:
-            self._fail(found["error"])
+        if reply["error"]:
+            self._fail(reply["error"])
             return
         for size in self.sizes:
             size.set_text("")
-        self._show("Predicted.", found["found"])
-        background_tasks.create(self._answer_later(mine, question), name=f"later {id(self)} {mine}")
+        self._show("Predicted.", reply["answer"])
+        background_tasks.create(self._answer_later(change, question), name=f"later {id(self)} {change}")
 
-    async def _answer_later(self, mine: int, question: NetworkQuestion) -> None:
-        await asyncio.sleep(SETTLED)
-        if mine != self.change:
+    async def _answer_later(self, change: int, question: NetworkQuestion) -> None:
+        """Once the fields have settled, show the command and the YAML, find the sizes, and emulate."""
+        await asyncio.sleep(SETTLING_TIME)
+        if change != self.change:
             return
-        self._say_same(question)
+        self._show_command()
         await asyncio.gather(
-            self._sizes(mine, question, 0, self.desks["size"], sized),
-            self._sizes(mine, question, 1, self.desks["best"], best_size),
-            self._emulate(mine, question),
+            self._answer_size(change, question, 0, self.desks["size"], smallest_size),
+            self._answer_size(change, question, 1, self.desks["best"], best_size),
+            self._emulate(change, question),
         )
 
-    async def _sizes(self, mine: int, question: NetworkQuestion, at: int, desk: Desk, work: Callable[..., Any]) -> None:
+    async def _answer_size(
+        self, change: int, question: NetworkQuestion, at: int, desk: LatestOnly, work: Callable[..., Any]
+    ) -> None:
+        """Show the sentence that `work` answers at label number `at`, unless the fields have changed since `change`."""
         late = asyncio.get_running_loop().call_later(1.0, self.sizes[at].set_text, "Looking for the size …")
-        found = _found(await desk.ask(work, question))
+        reply = _as_reply(await desk.ask(work, question))
         late.cancel()
-        if mine == self.change and found is not None:
-            self.sizes[at].set_text(found["error"] or " ".join(found["found"]))
+        if change == self.change and reply is not None:
+            self.sizes[at].set_text(reply["error"] or " ".join(reply["answer"]))
 
-    async def _emulate(self, mine: int, question: NetworkQuestion) -> None:
-        for share in LENGTHS:
+    async def _emulate(self, change: int, question: NetworkQuestion) -> None:
+        """Emulate a short and a full run, and show the rows of each, unless the fields have changed since `change`."""
+        for share in RUN_LENGTHS:
             self.status.set_text("Predicted; emulating …")
-            found = _found(await self.desks["emulate"].ask(partial(emulated, share=share), question))
-            if mine != self.change or found is None:
+            reply = _as_reply(await self.desks["emulate"].ask(partial(emulate_rows, share=share), question))
+            if change != self.change or reply is None:
                 return
-            if found["error"]:
-                self._fail(found["error"])
+            if reply["error"]:
+                self._fail(reply["error"])
                 return
-            self._show("Predicted and emulated.", found["found"])
+            self._show("Predicted and emulated.", reply["answer"])
 
     # ---- Showing it
 
     def _show(self, words: str, rows: list[dict[str, Any]]) -> None:
+        """Show the rows in the chart and in the table, with a word about them."""
         self.error.set_text("")
         self.numbers.set_visibility(True)
         self.status.set_text(words)
-        drawn(self.chart, series.by_group(rows))
-        tabled(self.table, [series.cells(row) for row in rows], COLUMNS)
+        redraw(self.chart, series.by_group(rows))
+        fill_table(self.table, [series.table_cells(row) for row in rows], TABLE_COLUMNS)
 
-    def _say_slow(self, mine: int) -> None:
-        if mine == self.change:
+    def _say_slow(self, change: int) -> None:
+        """Say that the prediction takes longer, unless the fields have changed since `change`."""
+        if change == self.change:
             self.status.set_text("Predicting; this one takes longer …")
 
-    def _say_same(self, question: NetworkQuestion) -> None:
-        """The address, the command and the file of the same network."""
+    def _show_command(self) -> None:
+        """Show the command, the YAML and, in the browser, the address of the network as it is now."""
         self.command.set_text(controls.command(self.source, self.assignments))
         self.yaml.set_text(controls.yaml_of(self.document, self.assignments))
-        pairs = [*network_pairs(self.source, question.overrides), ("target", _text(self.target))]
-        self.watch.props(f'href="{address("/watch", *pairs)}"')
-        renamed(self.client, address("/", *pairs))
+        replace_address(self.client, self._address("/"))
 
     def _fail(self, words: str) -> None:
+        """Show an error; answers that are still computed are no longer wanted."""
         self.change += 1
         self.status.set_text("This network cannot be:")
         self.error.set_text(words)
 
     async def _leave(self) -> None:
+        """End the processes that answer, as the browser has left the page."""
         self.change += 1
         for desk in self.desks.values():
             await desk.close()
 
 
-def _found(answer: Any) -> dict[str, Any] | None:
-    return {"found": [], "error": answer.reason} if isinstance(answer, Failure) else answer
+def _as_reply(answer: Any) -> dict[str, Any] | None:
+    """Return the answer as it came, or a Failure as an empty answer with its reason as the error."""
+    return {"answer": [], "error": answer.reason} if isinstance(answer, Failure) else answer
 
 
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _share(text: str) -> float:
+    """Return the freshness that the text names, kept within 0.01 and 0.99, as 0 and 1 are never reached."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if math.isnan(share):
+        raise FieldError("target", f"{text!r} is no number", "a freshness such as 0.9")
+    return min(max(share, 0.01), 0.99)

@@ -1,147 +1,121 @@
-"""What all pages have in common: what was opened, addresses, the head of a page, text to copy."""
+"""The frame of all pages and what stands in it: addresses, the head of a page, charts, tables, text to copy.
+
+What a user has named reaches a browser as a value, of an attribute or of a text, and as nothing else: markup, styles
+and scripts are constants of this package, or files that it ships.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, final
+from typing import Any
 from urllib.parse import urlencode
 
 from nicegui import ui
 
-from replnet.web.series import columns
+from replnet.web.opened import Pair
+from replnet.web.series import table_columns
 
-Pair = tuple[str, str]
+ROWS_PER_PAGE = 15  # rows of a table
+SLIDER_THROTTLE = 0.03  # seconds at least between two positions that a moving slider sends
 
-PAGE = 15  # rows of a table
-SOON = 0.03  # seconds for which a slider may move on before it is answered
-
-# A head that the keyboard reaches: what it does by itself on a click, it does on Enter too.
-HEAD = '<q-th :props="props"><button type="button" class="rn-sort">{{ props.col.label }}</button></q-th>'
-# Sorting makes the heads anew, after a while; the one that was pressed gets the focus back, unless another has it.
-REFOCUS = """<script>document.addEventListener('click', event => {
-  const head = event.target.closest('.rn-sort'), table = head?.closest('table'), words = head?.innerText;
-  const again = left => {
-    if (document.activeElement === document.body)
-      [...table.querySelectorAll('.rn-sort')].find(one => one.innerText === words)?.focus();
-    if (left) setTimeout(again, 50, left - 1);
-  };
-  if (head) again(20);
-});</script>"""
-LINK = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.value }}</a></q-td>'
-
-
-@final
-@dataclass(frozen=True)
-class Opened:
-    """What `replnet ui` was given: a network with overrides, and perhaps the directory of a sweep, a trace, or the
-    record of a run that goes on."""
-
-    network: str
-    overrides: tuple[str, ...] = ()
-    folder: Path | None = None
-    trace: Path | None = None
-    record: Path | None = None
-
-    @property
-    def start(self) -> tuple[str, list[Pair]]:
-        """The page to begin with."""
-        if self.trace is not None or self.record is not None:
-            return "/watch", []
-        if self.folder is not None:
-            return "/read", []
-        return "/", network_pairs(self.network, self.overrides)
-
-
-def network_pairs(network: str, overrides: Iterable[str]) -> list[Pair]:
-    """A network in an address."""
-    return [("network", network), *(("s", one) for one in overrides)]
+# The head of a column as a button, so that the keyboard reaches it: Enter sorts as a click does.
+HEADER_CELL = '<q-th :props="props"><button type="button" class="rn-sort">{{ props.col.label }}</button></q-th>'
+LINK_CELL = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.value }}</a></q-td>'
 
 
 def address(path: str, *pairs: Pair) -> str:
+    """Return the address of a page, with a query of these names and values."""
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
-def renamed(client: Any, address: str) -> None:
-    """The page has another address now; a reload shows the same."""
-    client.run_javascript(f"history.replaceState({{}}, '', {json.dumps(address)})")
+def replace_address(client: Any, address: str) -> None:
+    """Show another address for the page in the browser of `client`, so that a reload shows the same."""
+    with client:
+        ui.navigate.history.replace(address)
+
+
+def with_attributes(element: Any, **attributes: str) -> Any:
+    """Set attributes of an element, with hyphens for the underscores in their names, and return the element.
+
+    NiceGUI's `props` reads a text, in which a value could go on as another attribute; here a value stays a value.
+    """
+    for name, value in attributes.items():
+        element.props[name.replace("_", "-")] = value
+    return element
 
 
 @contextmanager
-def framed(path: str, heading: str, classes: str = "") -> Iterator[None]:
-    """A page with its head; what is made inside stands below it."""
-    ui.add_css(Path(__file__).with_name("page.css").read_text())
-    ui.add_body_html(REFOCUS)
+def page_frame(path: str, heading: str) -> Iterator[Any]:
+    """Begin a page with its head, `path` the current one of the pages; yield the element for its content."""
     with ui.element("header").classes("rn-head"):
-        ui.html("<b>replnet</b>", sanitize=False)
-        with ui.element("nav").props("aria-label=Pages").classes("flex gap-4"):
-            for name, to in (("Explore", "/"), ("Watch", "/watch"), ("Read", "/read")):
-                link = ui.link(name, to)
-                if to == path:
+        with ui.element("b"):
+            ui.label("replnet")
+        with ui.element("nav").props("aria-label=Pages"):
+            for name, target in (("Explore", "/"), ("Watch", "/watch"), ("Read", "/read")):
+                link = ui.link(name, target)
+                if target == path:
                     link.props("aria-current=page")
-    with ui.element("div").classes(f"rn-page {classes}"):
-        with ui.element("div").classes("rn-stack").style("grid-column: 1 / -1"):
-            ui.label(heading).props("role=heading aria-level=1").classes("text-xl font-semibold")
-        yield
+    with ui.element("div").classes("rn-page") as body:
+        with ui.element("div").classes("rn-stack rn-title"):
+            ui.label(heading).props("role=heading aria-level=1")
+        yield body
 
 
 def chart(options: dict[str, Any], about: str) -> Any:
-    """A chart with words for those who do not see it."""
-    made = ui.echart(options, renderer="svg").classes("rn-chart")
-    made.props["aria-label"] = about
-    return made
+    """Add a chart, described by `about` for those who do not see it, and return it."""
+    return with_attributes(ui.echart(options, renderer="svg").classes("rn-chart"), aria_label=about)
 
 
-def drawn(chart: Any, options: dict[str, Any]) -> None:
-    """A chart shows something else."""
+def redraw(chart: Any, options: dict[str, Any]) -> None:
+    """Show other options in a chart."""
     chart.options.clear()
     chart.options.update(options)
     chart.update()
 
 
-def slider(about: str, high: float, place: float, moved: Callable[[float], None], low: float = 0) -> Any:
-    """A slider by whole steps, which tells where it was moved."""
-    made = ui.slider(min=low, max=high, step=1, value=place).props(f'aria-label="{about}"')
-    # It stands where the browser has moved it. What comes back from here is late, and would undo the next key.
-    made.LOOPBACK = made.props["loopback"] = False
-    made.on("update:model-value", lambda event: moved(event.args), throttle=SOON)
-    return made
+def slider(about: str, high: float, position: float, on_move: Callable[[float], None], low: float = 0) -> Any:
+    """Add a slider that moves by ones from `low` to `high`, and return it; `on_move` is called with new positions."""
+    control = with_attributes(ui.slider(min=low, max=high, step=1, value=position), aria_label=about)
+    # It stands where the browser has moved it: a position that the server sent back would come late, and undo the
+    # next key.
+    control.LOOPBACK = control.props["loopback"] = False
+    control.on("update:model-value", lambda event: on_move(event.args), throttle=SLIDER_THROTTLE)
+    return control
 
 
 def table(about: str) -> Any:
-    """A table that is sorted by its heads and scrolls by itself; its column `cell` leads to the `link` of a row."""
-    with ui.element("div").classes("rn-scroll").props(f'tabindex=0 role=region aria-label="{about}"'):
-        made = ui.table(columns=[], rows=[], pagination=PAGE).classes("w-full").props("dense flat")
-    made.set_visibility(False)
-    made.add_slot("header-cell", HEAD)
-    made.add_slot("body-cell-cell", LINK)
-    return made
+    """Add a sortable table, hidden until it has rows; cells in its column `cell` lead to the `link` of their row."""
+    with with_attributes(ui.element("div").classes("rn-scroll").props("tabindex=0 role=region"), aria_label=about):
+        grid = ui.table(columns=[], rows=[], pagination=ROWS_PER_PAGE).classes("rn-wide").props("dense flat")
+    grid.set_visibility(False)
+    grid.add_slot("header-cell", HEADER_CELL)
+    grid.add_slot("body-cell-cell", LINK_CELL)
+    return grid
 
 
-def tabled(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
-    """A table has other rows, with those of the columns in which something is; it is seen if there are any."""
-    table.columns = columns(rows, names)
-    table.rows = [{"id": at, **row} for at, row in enumerate(rows)]
+def fill_table(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
+    """Show rows in a table, with those of the columns `names` that are not empty; hide it if there are no rows."""
+    table.columns = table_columns(rows, names)
+    table.rows = [{"id": number, **row} for number, row in enumerate(rows)]
     table.set_visibility(bool(rows))
-    table.props(add="hide-pagination") if len(rows) <= PAGE else table.props(remove="hide-pagination")
+    table.props(add="hide-pagination") if len(rows) <= ROWS_PER_PAGE else table.props(remove="hide-pagination")
 
 
-def copied(title: str, text: str) -> Any:
-    """A text with a button that copies it; returns what changes it."""
+def copyable_text(title: str, text: str) -> Any:
+    """Add a text with a title and a button that copies it; return the label that holds it, to change the text."""
     with ui.element("div").classes("rn-stack"):
-        with ui.row().classes("items-center w-full justify-between"):
-            ui.label(title).classes("font-medium")
-            button = ui.button("Copy", icon="content_copy").props(f'flat dense no-caps aria-label="Copy {title}"')
-        shown = ui.element("pre").classes("rn-code").props(f'tabindex=0 aria-label="{title}"')
-        with shown:
-            words = ui.label(text)
+        with ui.row().classes("rn-ends"):
+            ui.label(title).classes("rn-subtitle")
+            button = ui.button("Copy", icon="content_copy").props("flat dense no-caps")
+            with_attributes(button, aria_label=f"Copy {title}")
+        with with_attributes(ui.element("pre").classes("rn-code").props("tabindex=0"), aria_label=title):
+            label = ui.label(text)
 
     def copy() -> None:
-        ui.clipboard.write(words.text)
+        """Copy the text as it is now."""
+        ui.clipboard.write(label.text)
         ui.notify("Copied")
 
     button.on_click(copy)
-    return words
+    return label

@@ -1,9 +1,8 @@
-"""What the page Watch shows of a run while it happens: curves that grow, how busy it is, and the network."""
+"""The part of the page Watch that shows a run while it goes on: growing curves, how busy it is, and the network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -12,22 +11,23 @@ from nicegui import run, ui
 from replnet.network.network import Network
 from replnet.study.predict import predict
 from replnet.web import series
-from replnet.web.frame import chart, drawn
+from replnet.web.frame import chart, redraw
 from replnet.web.live_record import LiveRecord
 from replnet.web.network_chart import NetworkChart
-from replnet.web.outage_bands import Band, band_words, planned_bands, planned_outages
+from replnet.web.opened import RecordReader
+from replnet.web.outage_bands import Band, describe_bands, planned_bands, planned_outages
 
-EVERY = 1.0  # seconds between looks: drawing takes CPU time from a run that needs all of it
+SECONDS_BETWEEN_LOOKS = 1.0  # seconds between looks: drawing takes CPU time from a run that needs all of it
 LEGEND = "Solid: measured since time zero. Dashed: predicted, with messages that take no longer than the network says."
 NOW, SO_FAR = "as of now, in the first replication", "by the freshness of its level so far"
 
 
 @final
 class LiveView:
-    """One run, from its record."""
+    """The view of one run, which follows the record of the run."""
 
-    def __init__(self, file: Path) -> None:
-        self.record = LiveRecord(file)
+    def __init__(self, reader: RecordReader) -> None:
+        self.record = LiveRecord(reader)
         self.lines, self.live = dict[str, float](), False
         self.planned = list[Band]()  # what is to go wrong
         self.network: NetworkChart | None = None
@@ -35,9 +35,10 @@ class LiveView:
         self.bar = ui.linear_progress(0.0, show_value=False).props('aria-label="Share of the run" instant-feedback')
         self.body = ui.element("div").classes("rn-stack")
         self.charts: tuple[Any, Any, Any, Any] | None = None
-        self.timer = ui.timer(EVERY, self._look, immediate=True)
+        self.timer = ui.timer(SECONDS_BETWEEN_LOOKS, self._look, immediate=True)
 
     async def _look(self) -> None:
+        """Read what is new in the record, and show it; stop when the run is over."""
         record = self.record
         new = await run.io_bound(record.update)
         if not new:
@@ -52,12 +53,13 @@ class LiveView:
             self.timer.deactivate()
 
     async def _build(self) -> None:
+        """Put the charts on the page, now that the record says which network runs."""
         assert self.record.about is not None
         self.live = self.record.about["engine"] == "live"
-        found = await run.io_bound(self._prepared)
-        if found is None:  # the server ends
+        prepared = await run.io_bound(self._prepare)
+        if prepared is None:  # the server ends
             return
-        network, self.lines, self.planned, limited = found
+        network, self.lines, self.planned, limited = prepared
         self.network = network
         with self.body:
             fresh = chart(series.over_time([0.0], {}, {}, 0.0), "Freshness by level so far, as the run goes")
@@ -68,12 +70,15 @@ class LiveView:
             pace.set_visibility(self.live)
             queues = chart(series.queues([], {}), "Messages in line at a node with limits")
             words = ui.label("Messages in line at a node with limits.").classes("rn-quiet")
-            for one in (queues, words):
-                one.set_visibility(self.live and limited)
+            for element in (queues, words):
+                element.set_visibility(self.live and limited)
         self.charts = fresh, places, pace, queues
 
-    def _prepared(self) -> tuple[NetworkChart, dict[str, float], list[Band], bool]:
-        """What takes a moment, and does not change while the run goes on."""
+    def _prepare(self) -> tuple[NetworkChart, dict[str, float], list[Band], bool]:
+        """Return what stays the same while the run goes on, and takes a moment to compute.
+
+        The chart of the network, predicted freshness by group, planned bands, and whether bandwidth is limited.
+        """
         about, latest = self.record.about, self.record.latest
         assert about is not None
         assert latest is not None
@@ -87,21 +92,23 @@ class LiveView:
         return NetworkChart(network), lines, planned, network.topology.bandwidth is not None
 
     def _draw(self) -> None:
+        """Draw the charts as of the latest glimpse."""
         record = self.record
         assert record.latest is not None
         if self.charts is None or not record.times:
             return
         fresh, places, pace, queues = self.charts
         times, now = record.times, record.latest["now"]
-        bands = [one._replace(end=min(one.end, now)) for one in self.planned if one.begin < now] + record.bands()
-        drawn(fresh, series.over_time(times, record.curves(), self.lines, times[-1], bands))
-        self.legend.set_text(f"{LEGEND} {band_words(bands)}")
+        bands = [band._replace(end=min(band.end, now)) for band in self.planned if band.begin < now] + record.bands()
+        redraw(fresh, series.over_time(times, record.curves(), self.lines, times[-1], bands))
+        self.legend.set_text(f"{LEGEND} {describe_bands(bands)}")
         if self.live:
-            drawn(pace, series.pace(times, *record.pace()))
-            drawn(queues, series.queues(times, record.lines()))
-        drawn(places, self._places(record.latest))
+            redraw(pace, series.pace(times, *record.pace()))
+            redraw(queues, series.queues(times, record.lines()))
+        redraw(places, self._places(record.latest))
 
     def _places(self, latest: Mapping[str, Any]) -> series.Options:
+        """Return the chart of the network as of the latest glimpse, by node if the glimpse has nodes, else by group."""
         assert self.network is not None
         if "nodes" in latest:
             held, fresh = (np.array(latest["nodes"][name]) for name in ("held", "fresh"))

@@ -1,4 +1,4 @@
-"""Stretches of time, each of a node: when a copy was there, when it was fresh, when the node was down."""
+"""Time spans of nodes: when they held a copy, when the copy was fresh, when they were down."""
 
 from __future__ import annotations
 
@@ -13,51 +13,52 @@ from replnet.laws.law import Floats, Ints
 @final
 @dataclass(frozen=True, eq=False)
 class NodeSpans:
-    """Stretches of time: of which node, from when to when."""
+    """Time spans, in three columns: whose (the number of a node), from when, until when."""
 
     node: Ints
     begin: Floats
     end: Floats
 
-    def of(self, nodes: Ints) -> NodeSpans:
-        """Those of some nodes."""
-        mine = np.isin(self.node, nodes)
-        return NodeSpans(self.node[mine], self.begin[mine], self.end[mine])
+    def of_nodes(self, nodes: Ints) -> NodeSpans:
+        """Return the spans of some nodes."""
+        rows = np.isin(self.node, nodes)
+        return NodeSpans(self.node[rows], self.begin[rows], self.end[rows])
 
-    def without(self, others: NodeSpans) -> NodeSpans:
-        """What is left of them beside those of the same nodes, of which none overlap."""
-        apart: dict[int, list[tuple[float, float]]] = {}
+    def minus(self, others: NodeSpans) -> NodeSpans:
+        """Return these spans minus `others`, node by node. Spans in `others` must not overlap."""
+        others_of: dict[int, list[tuple[float, float]]] = {}
         for node, begin, end in sorted(zip(*(column.tolist() for column in others._columns), strict=True)):
-            apart.setdefault(node, []).append((begin, end))
+            others_of.setdefault(node, []).append((begin, end))
         cut = np.isin(self.node, others.node)
         rows = list[tuple[int, float, float]]()
         for node, begin, end in zip(*(column[cut].tolist() for column in self._columns), strict=True):
-            for down, up in apart[node]:
+            for down, up in others_of[node]:
                 if begin < up and down < end:
                     rows.append((node, begin, down))
                     begin = up
             rows.append((node, begin, end))
         rows = [row for row in rows if row[1] < row[2]]
         node, begin, end = np.array(rows, float).reshape(-1, 3).T
-        kept = (column[~cut] for column in self._columns)
-        return NodeSpans(*map(np.concatenate, zip(kept, (node.astype(np.int64), begin, end), strict=True)))
+        uncut = (column[~cut] for column in self._columns)
+        return NodeSpans(*map(np.concatenate, zip(uncut, (node.astype(np.int64), begin, end), strict=True)))
 
     @property
     def _columns(self) -> tuple[Ints, Floats, Floats]:
+        """The three columns."""
         return self.node, self.begin, self.end
 
-    def until(self, times: Floats) -> Floats:
-        """Their lengths added up until each of these times."""
-        return _since(self.begin, times) - _since(self.end, times)
+    def total_until(self, times: Floats) -> Floats:
+        """Return the total length of all spans until each of `times`."""
+        return _total_since(self.begin, times) - _total_since(self.end, times)
 
-    def at(self, time: float, nodes: int) -> Ints:
-        """How many of each node's there are at a time."""
+    def count_at(self, time: float, nodes: int) -> Ints:
+        """Return, for each of `nodes` nodes, how many of its spans contain the time."""
         now = (self.begin <= time) & (time < self.end)
         return np.bincount(self.node[now], minlength=nodes)
 
 
-def _since(begins: Floats, times: Floats) -> Floats:
-    """The times since these instants, added up, at each of `times`."""
+def _total_since(begins: Floats, times: Floats) -> Floats:
+    """Return the total time since all of `begins`, at each of `times`."""
     order = np.sort(begins)
     sums = np.concatenate([[0.0], np.cumsum(order)])
     count = np.searchsorted(order, times, side="right")

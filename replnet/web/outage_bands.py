@@ -1,4 +1,4 @@
-"""When something was out of order, as bands along the time of a chart."""
+"""Bands along the time axis of a chart, for the times at which nodes were down or the network was cut."""
 
 from __future__ import annotations
 
@@ -13,75 +13,81 @@ from replnet.laws.processes.streams import seed_words
 from replnet.network.network import Network
 from replnet.web.node_spans import NodeSpans
 
-BINS = 400  # of the time, if more changes; what is shorter than one shows as a weak band
-MOST = 3_000  # nodes that crash, of which it is worked out who is down when
-NAMED = 3  # nodes that go down are named, if they are no more
-MOST_SAID = 6
+TIME_BINS = 400  # equal spans to draw where more changes than that; an outage shorter than one shows as a weak band
+MOST_CRASHING_NODES = 3_000  # of a network whose outages are computed
+MOST_NODES_NAMED = 3  # in the label of a band
+MOST_BANDS_DESCRIBED = 6
 
 
 class Band(NamedTuple):
-    """Something was out of order from one time to another: a `share`, up to 1, of all to which that happens."""
+    """A time span in which something was out of order, named by `label`.
+
+    `share`, up to 1, is how many of the nodes or links that may fail were out of order.
+    """
 
     begin: float
     end: float
-    what: str
+    label: str
     share: float = 1.0
 
 
 def planned_outages(network: Network, seed: int, replication: int, end: float) -> Outages | None:
-    """What was to go wrong in a replication by its seed; None where there are no faults, or too many to work out."""
+    """Return the outages that a replication has by its seed, from time zero to `end`.
+
+    None if the network has no outages, or too many nodes that crash to compute them.
+    """
     compiled = plan(network)
     crashes = sum(len(crash.nodes) for crash in compiled.faults.crashes)
-    if not (crashes or compiled.faults.cuts) or crashes > MOST:
+    if not (crashes or compiled.faults.cuts) or crashes > MOST_CRASHING_NODES:
         return None
     return Outages(compiled, seed_words(seed, replication), 0.0, end)
 
 
 def planned_bands(network: Network, outages: Outages | None, end: float) -> list[Band]:
-    """How many of the nodes that go down were so when, and when no message passed."""
+    """Return a band for each span with the same number of nodes down, and one for each cut of the network."""
     if outages is None:
         return []
-    found = _of_nodes(network, down_spans(outages, end), end)
-    for way, times in zip(plan(network).faults.cuts, outages.cut_times, strict=True):
-        between = " and ".join(", ".join(side) for side in way.fault.cut or ())
+    bands = _node_bands(network, down_spans(outages, end), end)
+    for cut, times in zip(plan(network).faults.cuts, outages.cut_times, strict=True):
+        between = " and ".join(", ".join(side) for side in cut.fault.cut or ())
         spans = times[(times[:, 1] > 0) & (times[:, 0] < end)].clip(0.0, end).tolist()
-        found += [Band(begin, stop, f"cut between {between}") for begin, stop in spans]
-    return found
+        bands += [Band(begin, stop, f"cut between {between}") for begin, stop in spans]
+    return bands
 
 
-def band_words(bands: Iterable[Band]) -> str:
-    """What the bands of a chart are, and when; of what comes again and again, how often."""
+def describe_bands(bands: Iterable[Band]) -> str:
+    """Return a sentence that names the bands of a chart with their times, or how often each came if more than once."""
     spans: dict[str, list[tuple[float, float]]] = {}
     for band in bands:
-        mine = spans.setdefault(band.what, [])
-        begin = mine.pop()[0] if mine and mine[-1][1] == band.begin else band.begin
-        mine.append((begin, band.end))
-    said = [
-        f"{what} {len(mine)} times" if len(mine) > 1 else f"{what} from {mine[0][0]:.4g} to {mine[0][1]:.4g}"
-        for what, mine in spans.items()
+        times = spans.setdefault(band.label, [])
+        begin = times.pop()[0] if times and times[-1][1] == band.begin else band.begin
+        times.append((begin, band.end))
+    entries = [
+        f"{label} {len(times)} times" if len(times) > 1 else f"{label} from {times[0][0]:.4g} to {times[0][1]:.4g}"
+        for label, times in spans.items()
     ]
-    more = f"; and {len(said) - MOST_SAID} more" if len(said) > MOST_SAID else ""
-    return f"Bands: {'; '.join(said[:MOST_SAID])}{more}. The darker, the more." if said else ""
+    more = f"; and {len(entries) - MOST_BANDS_DESCRIBED} more" if len(entries) > MOST_BANDS_DESCRIBED else ""
+    return f"Bands: {'; '.join(entries[:MOST_BANDS_DESCRIBED])}{more}. The darker, the more." if entries else ""
 
 
 def down_spans(outages: Outages, end: float) -> NodeSpans:
-    """When nodes were down, until the end."""
+    """Return the time spans in which nodes were down, cut off at `end`."""
     rows = [(node, *span) for node, spans in outages.by_node.items() for span in spans.tolist()]
     node, begin, stop = np.array(rows, float).reshape(-1, 3).T
     return NodeSpans(node.astype(np.int64), begin.clip(0.0, end), stop.clip(0.0, end))
 
 
-def _of_nodes(network: Network, down: NodeSpans, end: float) -> list[Band]:
-    """Times in a row with as many nodes down are one band."""
-    many = np.unique(down.node)
-    if not many.size:
+def _node_bands(network: Network, down: NodeSpans, end: float) -> list[Band]:
+    """Return bands for the nodes that were down, one for each span in which their number stays the same."""
+    nodes = np.unique(down.node)
+    if not nodes.size:
         return []
-    names = [network.topology.names[i] for i in many[:NAMED].tolist()]
-    what = f"{', '.join(names)} down" if many.size <= NAMED else "nodes down"
+    names = [network.topology.names[i] for i in nodes[:MOST_NODES_NAMED].tolist()]
+    label = f"{', '.join(names)} down" if nodes.size <= MOST_NODES_NAMED else "nodes down"
     edges = np.unique(np.concatenate([[0.0, end], down.begin, down.end]))
-    if edges.size > BINS:
-        edges = np.linspace(0.0, end, BINS + 1)
-    shares = np.round(np.diff(down.until(edges)) / (np.diff(edges) * many.size), 3)
+    if edges.size > TIME_BINS:
+        edges = np.linspace(0.0, end, TIME_BINS + 1)
+    shares = np.round(np.diff(down.total_until(edges)) / (np.diff(edges) * nodes.size), 3)
     starts = np.flatnonzero(np.diff(shares, prepend=-1.0))
     spans = zip(edges[starts].tolist(), edges[np.append(starts[1:], -1)].tolist(), shares[starts].tolist(), strict=True)
-    return [Band(begin, stop, what, share) for begin, stop, share in spans if share > 0]
+    return [Band(begin, stop, label, share) for begin, stop, share in spans if share > 0]

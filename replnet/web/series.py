@@ -1,8 +1,8 @@
 """From rows to charts: plain data as ECharts takes it.
 
-What is predicted is a line or a hollow diamond, what is measured a filled dot with its interval, so that the two
-are told apart without colours. Every colour is readable on a light page and on a dark one; letters take theirs from
-the style sheet, as charts are SVG.
+A prediction is a line or a hollow diamond, a measured value a filled dot with its interval, so that the two are told
+apart without colours. Every colour is readable on a light page and on a dark one; letters take theirs from the style
+sheet, as charts are SVG.
 """
 
 from __future__ import annotations
@@ -20,13 +20,21 @@ Row = Mapping[str, Any]
 Options = dict[str, Any]
 
 COLOURS = ("#2a8fd0", "#dd6b1c", "#0f9d77", "#b9649f", "#b98208", "#7c8791", "#4f6bd8", "#8a8a1e")
-GRID, QUIET = "rgba(128, 140, 150, 0.28)", "#7c8791"
-BAND, LIGHT, DARK = "#c2570c", 0.06, 0.3  # and how opaque
-MOST_GROUPS = 60  # along an axis
-TIME: Mapping[str, Any] = {
+GRID_COLOUR, QUIET_COLOUR = "rgba(128, 140, 150, 0.28)", "#7c8791"
+BAND_COLOUR, LIGHTEST_BAND, DARKEST_BAND = "#c2570c", 0.06, 0.3  # the opacity of a band at share 0, and at share 1
+MOST_GROUPS_ON_AXIS = 60
+TIME_AXIS: Mapping[str, Any] = {
     "type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False},
 }  # fmt: skip
-SHAPES, OFTEN = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
+# Drawn as a part of the chart: otherwise it would be HTML, with names of the user in it. Its letters are dark on white,
+# and the style sheet, which gives all others the colour of the page, knows them by theirs.
+TOOLTIP: Mapping[str, Any] = {
+    "trigger": "item", "confine": True, "renderMode": "richText", "backgroundColor": "#fff",
+    "textStyle": {"color": "#1d2732"},
+}  # fmt: skip
+SHAPES, MARK_STRIDE = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
+# The size of the symbol at each point of a curve: one in MARK_STRIDE has one, others in each curve.
+MARK_SIZES = tuple(f"(value, about) => about.dataIndex % {MARK_STRIDE} == {at} ? 9 : 0" for at in range(MARK_STRIDE))
 # A stroke from the low to the high end of an interval, with two caps.
 WHISKER = """(params, api) => {
   const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
@@ -37,21 +45,24 @@ WHISKER = """(params, api) => {
 }"""
 
 
-def shown(value: Any) -> float | None:
-    """A number as JSON has it; None for what is none."""
+def number_or_none(value: Any) -> float | None:
+    """Return a value as a finite number, which JSON can hold; None if it is none."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def base(x: Row, y: Row, series: list[Options]) -> Options:
-    """A chart with these axes; it moves only where the page does."""
-    axis: Options = {"axisLine": {"lineStyle": {"color": QUIET}}, "splitLine": {"lineStyle": {"color": GRID}}}
+def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
+    """Return a chart of these series with these axes, without animation."""
+    axis: Options = {
+        "axisLine": {"lineStyle": {"color": QUIET_COLOUR}},
+        "splitLine": {"lineStyle": {"color": GRID_COLOUR}},
+    }
     name = {"nameLocation": "middle", "nameGap": 30}
     return {
         "animation": False,
         "aria": {"enabled": True},
         "grid": {"left": 52, "right": 18, "top": 40, "bottom": 48},
         "legend": {"type": "scroll", "top": 0, "left": 0},
-        "tooltip": {"trigger": "item", "confine": True},
+        "tooltip": TOOLTIP,
         "xAxis": {**axis, **name, **x},
         "yAxis": {**axis, **name, "nameGap": 38, **y},
         "series": series,
@@ -59,56 +70,69 @@ def base(x: Row, y: Row, series: list[Options]) -> Options:
 
 
 def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
-    """A metric group by group: predicted, and measured with its interval."""
-    mine = [row for row in rows if row["metric"] == metric][:MOST_GROUPS]
+    """Return a chart of a metric, group by group: predicted, and measured with its interval."""
+    metric_rows = [row for row in rows if row["metric"] == metric][:MOST_GROUPS_ON_AXIS]
     hollow = {"color": "transparent", "borderColor": COLOURS[0], "borderWidth": 2}
     predicted: Options = {"name": "predicted", "type": "line", "symbol": "diamond", "symbolSize": 13}
     predicted |= {"itemStyle": hollow, "lineStyle": {"color": COLOURS[0], "width": 1.5, "type": "dashed"}}
-    predicted["data"] = [shown(row["predicted"]) for row in mine]
-    measured = [(at, row) for at, row in enumerate(mine) if row["measured"] is not None]
-    groups = [row["group"] for row in mine]
-    series = [predicted, *marks("measured", COLOURS[1], measured)]
-    return base({"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series)
+    predicted["data"] = [number_or_none(row["predicted"]) for row in metric_rows]
+    measured = [(place, row) for place, row in enumerate(metric_rows) if row["measured"] is not None]
+    groups = [row["group"] for row in metric_rows]
+    series = [predicted, *measured_marks("measured", COLOURS[1], measured)]
+    return chart_with_axes(
+        {"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series
+    )
 
 
 def by_axis(plan: Arrangement) -> list[tuple[str, Options]]:
-    """The panels of a report's figure: their titles, and the curves with what was measured and printed."""
+    """Return a title and a chart for each panel of a report's figure: predicted curves, measured and printed values."""
     return [(title, _panel(plan, panel)) for title, panel in plan.panels]
 
 
 def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
-    drawn: list[Options] = []
+    """Return the chart of one panel; `panel` has the series by label."""
+    series: list[Options] = []
     names = ("x", *PARTS)
-    for label, one in panel.items():
+    for label, columns in panel.items():
         place, name = plan.labels.index(label), label or plan.y
         colour, symbol = COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]
-        curve = list(zip(map(shown, one["curve_x"].tolist()), map(shown, one["curve_y"].tolist()), strict=True))
+        curve = list(
+            zip(
+                map(number_or_none, columns["curve_x"].tolist()),
+                map(number_or_none, columns["curve_y"].tolist()),
+                strict=True,
+            )
+        )
         predicted: Options = {"name": name, "type": "line", "symbol": "none", "data": curve}
         if plan.names:  # nothing lies between two names
             predicted |= {"type": "scatter", "symbol": "diamond"}
         style = {"color": colour}
-        drawn.append(predicted | {"itemStyle": style, "lineStyle": {**style, "width": 1.5}})
-        columns = zip(*(one[part].tolist() for part in names), strict=True)
-        rows = [dict(zip(names, values, strict=True)) for values in columns]
-        drawn += marks(name, colour, [(row["x"], row) for row in rows if shown(row["measured"]) is not None], symbol)
-        printed = [[row["x"], row["printed"]] for row in rows if shown(row["printed"]) is not None]
+        series.append(predicted | {"itemStyle": style, "lineStyle": {**style, "width": 1.5}})
+        records = zip(*(columns[part].tolist() for part in names), strict=True)
+        rows = [dict(zip(names, values, strict=True)) for values in records]
+        series += measured_marks(
+            name, colour, [(row["x"], row) for row in rows if number_or_none(row["measured"]) is not None], symbol
+        )
+        printed = [[row["x"], row["printed"]] for row in rows if number_or_none(row["printed"]) is not None]
         edge = {"color": "transparent", "borderColor": colour, "borderWidth": 1.5}
         large: Options = {"name": name, "type": "scatter", "symbol": "rect", "symbolSize": 15, "itemStyle": edge}
-        drawn.append(large | {"data": printed})
+        series.append(large | {"data": printed})
     x: Options = {"type": "log" if "x" in plan.log else "value", "name": plan.x, "scale": True}
     if plan.names:
         x = {"type": "category", "name": plan.x, "data": list(plan.names)}
-    return base(x, {"type": "log" if "y" in plan.log else "value", "name": plan.y, "scale": True}, drawn)
+    return chart_with_axes(x, {"type": "log" if "y" in plan.log else "value", "name": plan.y, "scale": True}, series)
 
 
-def marks(name: str, colour: str, places: Sequence[tuple[float, Row]], symbol: str = "circle") -> list[Options]:
-    """Dots of what was measured, and their intervals."""
-    ends = [(x, shown(row["ci_low"]), shown(row["ci_high"])) for x, row in places]
+def measured_marks(
+    name: str, colour: str, places: Sequence[tuple[float, Row]], symbol: str = "circle"
+) -> list[Options]:
+    """Return dots for measured values, `places` being their x and their rows, and strokes for their intervals."""
+    ends = [(x, number_or_none(row["ci_low"]), number_or_none(row["ci_high"])) for x, row in places]
     return [
         {"name": name, "type": "scatter", "symbol": symbol, "symbolSize": 8, "itemStyle": {"color": colour},
-         "data": [[x, shown(row["measured"])] for x, row in places]},
+         "data": [[x, number_or_none(row["measured"])] for x, row in places]},
         {"name": name, "type": "custom", "silent": True, ":renderItem": WHISKER, "itemStyle": {"color": colour},
-         "encode": {"x": 0, "y": [1, 2]}, "data": [list(one) for one in ends if None not in one]},
+         "encode": {"x": 0, "y": [1, 2]}, "data": [list(triple) for triple in ends if None not in triple]},
     ]  # fmt: skip
 
 
@@ -119,83 +143,96 @@ def over_time(
     time: float,
     bands: Sequence[Band] = (),
 ) -> Options:
-    """How fresh every group was over time; thin and dashed, what is predicted of it; and a line at a `time`."""
-    drawn: list[Options] = []
-    for at, (name, shares) in enumerate(levels.items()):
-        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[at % len(COLOURS)]}}
-        few = f"(value, about) => about.dataIndex % {OFTEN} == {at} ? 9 : 0"
-        data = list(zip(middles, map(shown, shares), strict=True))
-        marked = {"symbol": SHAPES[at % len(SHAPES)], "showAllSymbol": True, ":symbolSize": few}
-        drawn.append({**line, **marked, "connectNulls": True, "lineStyle": {"width": 1.5}, "data": data})
+    """Return a chart of the freshness of each group over time, dashed as predicted, with `bands` and a line at `time`.
+
+    `middles` are the times of the values in `levels`, which has them by group.
+    """
+    series: list[Options] = []
+    for place, (name, shares) in enumerate(levels.items()):
+        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
+        data = list(zip(middles, map(number_or_none, shares), strict=True))
+        marked = {
+            "symbol": SHAPES[place % len(SHAPES)],
+            "showAllSymbol": True,
+            ":symbolSize": MARK_SIZES[place % MARK_STRIDE],
+        }
+        series.append({**line, **marked, "connectNulls": True, "lineStyle": {"width": 1.5}, "data": data})
         if name in predicted:
             ends = [[x, predicted[name]] for x in (0, middles[-1])]
             label = {"show": True, "formatter": "{a}", "textBorderColor": "transparent"}
             thin = {"symbol": "none", "silent": True, "lineStyle": {"type": "dashed", "width": 1}, "endLabel": label}
             thin["labelLayout"] = {"moveOverlap": "shiftY"}
-            drawn.append({**line, **thin, "data": ends})
-    now = {"id": "now", "type": "line", "symbol": "none", "silent": True, "lineStyle": {"color": QUIET, "width": 2}}
-    drawn += [banded(bands), {**now, "data": at_time(time)}]
-    made = base(TIME, {"type": "value", "name": "freshness", "min": 0, "max": 1}, drawn)
-    return made | {"grid": made["grid"] | {"right": 64}}
+            series.append({**line, **thin, "data": ends})
+    now = {
+        "id": "now",
+        "type": "line",
+        "symbol": "none",
+        "silent": True,
+        "lineStyle": {"color": QUIET_COLOUR, "width": 2},
+    }
+    series += [bands_series(bands), {**now, "data": time_line(time)}]
+    options = chart_with_axes(TIME_AXIS, {"type": "value", "name": "freshness", "min": 0, "max": 1}, series)
+    return options | {"grid": options["grid"] | {"right": 64}}
 
 
-def banded(bands: Iterable[Band]) -> Options:
-    """Times at which something was out of order: the darker, the more of it."""
+def bands_series(bands: Iterable[Band]) -> Options:
+    """Return a series without points that shows bands: the darker, the larger their share."""
     areas = []
     for band in bands:
-        colour = {"color": BAND, "opacity": LIGHT + (DARK - LIGHT) * band.share}
+        colour = {"color": BAND_COLOUR, "opacity": LIGHTEST_BAND + (DARKEST_BAND - LIGHTEST_BAND) * band.share}
         areas.append([{"xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
     return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"data": areas}}
 
 
-def at_time(time: float) -> list[list[float]]:
-    """The line that marks a time."""
+def time_line(time: float) -> list[list[float]]:
+    """Return the ends of the line that marks a time."""
     return [[time, 0.0], [time, 1.0]]
 
 
 def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float]) -> Options:
-    """How many messages were sent per unit of time, and how late wakes were, each with an axis of its own."""
-    said = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
-    made = counted(times, dict(said), [])
-    made["series"][-1]["yAxisIndex"] = 1
-    right = made["yAxis"] | {"splitLine": {"show": False}}
-    return made | {"yAxis": [made["yAxis"], right], "grid": made["grid"] | {"right": 64}}
+    """Return a chart of messages per unit of time and of the mean lateness of wakes, each with an axis of its own."""
+    curves = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
+    options = count_curves(times, dict(curves), [])
+    options["series"][-1]["yAxisIndex"] = 1
+    right = options["yAxis"] | {"splitLine": {"show": False}}
+    return options | {"yAxis": [options["yAxis"], right], "grid": options["grid"] | {"right": 64}}
 
 
 def queues(times: Sequence[float], lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Options:
-    """How many messages a node of each group had in line: on average, and dashed the most of any."""
+    """Return a chart of messages in line at a node: for each group the mean, and dashed the longest line."""
     curves: dict[str, Sequence[float]] = {}
     for group, (mean, most) in list(lines.items())[: len(COLOURS)]:
         curves |= {f"{group}, mean": mean, f"{group}, longest": most}
-    return counted(times, curves, [])
+    return count_curves(times, curves, [])
 
 
-def counted(times: Sequence[float], curves: Mapping[str, Sequence[float]], bands: Iterable[Band]) -> Options:
-    """Curves of what is counted; every second one is dashed."""
-    drawn = [banded(bands)]
-    for at, (name, values) in enumerate(curves.items()):
-        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[at % len(COLOURS)]}}
-        look = {"symbol": "none", "lineStyle": {"width": 1.5, "type": ("solid", "dashed")[at % 2]}}
-        drawn.append({**line, **look, "data": list(zip(times, map(shown, values), strict=True))})
-    made = base(TIME, {"type": "value", "min": 0, "splitNumber": 4}, drawn)
-    return made | {"grid": made["grid"] | {"left": 64}}
+def count_curves(times: Sequence[float], curves: Mapping[str, Sequence[float]], bands: Iterable[Band]) -> Options:
+    """Return a chart of counts over time, a curve for each name; every second curve is dashed."""
+    series = [bands_series(bands)]
+    for place, (name, values) in enumerate(curves.items()):
+        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
+        style = {"symbol": "none", "lineStyle": {"width": 1.5, "type": ("solid", "dashed")[place % 2]}}
+        series.append({**line, **style, "data": list(zip(times, map(number_or_none, values), strict=True))})
+    options = chart_with_axes(TIME_AXIS, {"type": "value", "min": 0, "splitNumber": 4}, series)
+    return options | {"grid": options["grid"] | {"left": 64}}
 
 
-def cells(row: Row) -> Options:
-    """A row of a table: numbers that can be sorted, to as many digits as anyone reads, and words."""
+def table_cells(row: Row) -> Options:
+    """Return a row for a table in the browser: numbers of five digits, and the interval and the verdict in words."""
     low, high = row["ci_low"], row["ci_high"]
-    found = {name: _brief(value) for name, value in row.items() if name not in ("ci_low", "ci_high")}
-    found["interval"] = "" if low is None else f"{number(low)} .. {number(high)}"
-    found["verdict"] = " ".join(filter(None, (VERDICTS.get(row["verdict"], ("", ""))[1], row["verdict"])))
-    return found
+    cells = {name: _five_digits(value) for name, value in row.items() if name not in ("ci_low", "ci_high")}
+    cells["interval"] = "" if low is None else f"{number(low)} .. {number(high)}"
+    cells["verdict"] = " ".join(filter(None, (VERDICTS.get(row["verdict"], ("", ""))[1], row["verdict"])))
+    return cells
 
 
-def _brief(value: Any) -> Any:
+def _five_digits(value: Any) -> Any:
+    """Return a finite number to five digits, and any other value as it is."""
     return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
 
 
-def columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
-    """Those of the columns that have something in them, sortable."""
+def table_columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
+    """Return sortable columns for those of the names that have a value in some row."""
     filled = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
     wide = {"note": "white-space: normal; min-width: 18rem"}
     return [

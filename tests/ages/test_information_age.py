@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws_of_intervals import FAMILIES, laws
 
-from replnet.ages.information_age import best_of, delayed, direct, never, pull, quadrature
-from replnet.ages.prediction import Basis, Prediction, joined
+from replnet.ages.information_age import best_of, direct, never, pull, quadrature, with_delay
+from replnet.ages.prediction import Basis, Prediction, joint_basis
 from replnet.laws import Constant, Empirical, Exponential, Hyperexponential, Law, Pareto
 
 # Panels resolve tails to 1e-11 and (3) is cut where 1e-10 is left.
@@ -109,7 +109,7 @@ def test_mixed_compositions_agree_with_transforms():
     best = best_of([direct(Constant(rate=1)), direct(Constant(rate=1.7)), direct(Exponential(rate=1))])
     sums = pull(best, best_of([direct(Pareto(3, rate=2))] * 3))
     assert quadrature(sums, Exponential(rate=2)) == pytest.approx(sums.laplace(2), abs=TOLERANCE)
-    late = pull(delayed(sums, 0.3), Constant(rate=3))
+    late = pull(with_delay(sums, 0.3), Constant(rate=3))
     assert quadrature(late, Exponential(rate=2)) == pytest.approx(late.laplace(2), abs=TOLERANCE)
     assert late.laplace(2) == pytest.approx(math.exp(-0.6) * pull(sums, Constant(rate=3)).laplace(2), abs=TOLERANCE)
 
@@ -155,7 +155,7 @@ def test_order_that_infinite_means_have_no_age():
 def test_predictions_say_what_they_rest_on():
     exact = Basis("exact", "P2P eq. 8", "a")
     weak = Basis("approximation", "P2P eq. 28; other", "a; b", 0.01)
-    both = joined([exact, weak])
+    both = joint_basis([exact, weak])
     assert both == Basis("approximation", "P2P eq. 28; other", "a; b", 0.01)
     assert Prediction.of(0.5, weak).accuracy == pytest.approx(0.005)
     level = freshness(cascade(Exponential(rate=1), Exponential(rate=1)), Exponential(rate=1))

@@ -14,11 +14,11 @@ from laws_of_intervals import best_constant, dominates
 from scipy.integrate import quad
 
 from replnet.ages.clusters.cluster import cluster
-from replnet.ages.information_age import best_of, delayed, direct, never, pull
+from replnet.ages.information_age import best_of, direct, never, pull, with_delay
 from replnet.ages.penalties import (
-    charge,
     currency,
     data_age,
+    expected_cost,
     lag_tail,
     missing_updates,
     since_first_missed,
@@ -145,14 +145,14 @@ def test_sums_over_values_agree_with_quadrature(w):
 
 def _slow():
     """A copy so old that it is never the freshest."""
-    return delayed(direct(Constant(period=1.0)), 1e3)
+    return with_delay(direct(Constant(period=1.0)), 1e3)
 
 
 def test_the_charge_of_listed_updates_is_a_limit_of_smooth_ones():
     """(1) and (3) of `charge`: Erlang updates of many stages are nearly constant."""
     x, w = np.array([0.3, 0.8, 2.0, 5.0]), weight("x^2")
-    listed = charge(Constant(period=1), w, x)
-    errors = [np.abs(charge(Gamma(shape=shape, mean=1), w, x) - listed).max() for shape in (1e2, 1e4)]
+    listed = expected_cost(Constant(period=1), w, x)
+    errors = [np.abs(expected_cost(Gamma(shape=shape, mean=1), w, x) - listed).max() for shape in (1e2, 1e4)]
     # The variance is 1/shape, and the first thing to differ.
     assert errors[1] < 1.1e-2 * errors[0] < 1e-2
 
@@ -177,7 +177,7 @@ def test_two_long_records_are_taken_in_groups(w):
     grouped = source_penalty(direct(downloads), updates, w)
     values, weights = downloads.values, downloads.weights / downloads.total
     # Points by the hundred stay below what is grouped.
-    exact = np.concatenate([charge(updates, weight(w), part, 2) for part in np.array_split(values, 30)])
+    exact = np.concatenate([expected_cost(updates, weight(w), part, 2) for part in np.array_split(values, 30)])
     exact = downloads.rate * float(weights @ exact)
     assert 0 < abs(grouped.value - exact) <= grouped.accuracy <= 2e-5 * exact
 
@@ -235,7 +235,7 @@ def test_means_of_composed_ages():
     # The age of Pareto 1.4 has the tail (1 + x / 0.2)^-0.4 and no mean; the smallest of three has.
     best = best_of([direct(Pareto(1.4, rate=2))] * 3)
     assert missing_updates(best, updates).value == pytest.approx(2 * 0.2 / 0.2, rel=1e-6)
-    assert data_age(delayed(direct(Constant(rate=2)), 0.5)).value == pytest.approx(0.75, rel=CLOSE)
+    assert data_age(with_delay(direct(Constant(rate=2)), 0.5)).value == pytest.approx(0.75, rel=CLOSE)
     assert data_age(direct(Exponential(rate=4))).value == pytest.approx(0.25, rel=CLOSE)
     # All of a cluster of Poisson laws: each stage of the birth chain weighted by those that lack it.
     m, lam, nu = 4, 1.0, 3.0
@@ -303,7 +303,7 @@ def test_near_the_edge_of_existence():
 def test_existence_of_composed_ages_is_that_of_the_heaviest():
     updates, heavy = Exponential(rate=1), direct(Pareto(1.8, rate=1))
     assert missing_updates(pull(heavy, Constant(rate=1)), updates).value == math.inf
-    assert missing_updates(delayed(heavy, 1), updates).value == math.inf
+    assert missing_updates(with_delay(heavy, 1), updates).value == math.inf
     assert missing_updates(best_of([heavy, heavy]), updates).value < math.inf
     assert missing_updates(best_of([direct(Pareto(1.5, rate=1))] * 2), updates).value == math.inf
     assert missing_updates(cluster(5, Exponential(rate=1), Exponential(rate=1)), updates).value < math.inf

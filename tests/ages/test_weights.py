@@ -44,6 +44,13 @@ def test_integrals_against_adaptive_quadrature(w):
             assert float(whole(x)) == pytest.approx(value, rel=1e-10, abs=1e-15)
 
 
+def test_panels_of_an_expression_are_not_empty():
+    """A curve that is made for 3 ends at 4, where an empty panel divided by its width."""
+    own = weight("min(x, 1)")
+    for last in (3.0, 4.0):
+        assert own.integral(np.array([0.5, last])) == pytest.approx([0.125, last - 0.5])
+
+
 @pytest.mark.parametrize("text", ["1", "x", "x^2", "x^0.5", "1/(1+x)", "log(1+x)", "threshold(2)", "min(x, 3)"])
 def test_weights_write_themselves(text):
     assert str(weight(text)) == text

@@ -30,14 +30,14 @@ def test_nothing_is_wrong_here():
 @pytest.fixture
 def engines(monkeypatch):
     """What is no matter here, and takes seconds."""
-    monkeypatch.setattr(doctor, "_engines", list)
+    monkeypatch.setattr(doctor, "_check_engines", list)
 
 
 @pytest.mark.usefixtures("engines")
 def test_a_full_disk_and_kernels_that_cannot_be_kept(monkeypatch):
     full = namedtuple("Usage", "total used free")(10, 9, 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
-    monkeypatch.setattr("replnet.compiler.kept_in", lambda module: None)
+    monkeypatch.setattr("replnet.compiler.cache_folder", lambda module: None)
     done = replnet("doctor")
     assert done.returncode == DIFFERS
     assert "FAIL  0 GB of disk here" in done.stdout

@@ -126,7 +126,7 @@ def test_a_run_with_another_seed_is_refused(file, tmp_path):
         (["compare", "/nowhere", "/nowhere"], "there is no header.json"),
         (["reproduce", "p2p/table9"], "there is no 'p2p/table9'"),
         (["init", "cascad"], "did you mean cascade?"),
-        (["size", "single", "--target", "freshness"], "--target: 'freshness' is not a demand"),
+        (["size", "single", "--target", "freshness"], "--target: 'freshness' does not compare a metric with a number"),
         (["size", "single", "--target", "freshness >= 0"], "is not a freshness to reach"),
         (["size", "single", "--target", "freshness > 0.5", "--vary", "kind"], "kind is no number of this network"),
         (["size", "single", "--target", "nobody: freshness > 0.5"], "nothing will match 'nobody: freshness > 0.5'"),
@@ -163,8 +163,8 @@ def test_what_becomes_of_ray_is_said_with_how_to_go_on(file, tmp_path, monkeypat
 
 
 def test_a_long_table_shows_the_rows_farthest_from_their_prediction(file, monkeypatch):
-    monkeypatch.setattr(output, "LONG", 8)
-    monkeypatch.setattr(output, "WORST", 3)
+    monkeypatch.setattr(output, "LONGEST_TABLE", 8)
+    monkeypatch.setattr(output, "WORST_ROWS_SHOWN", 3)
     many = ["sweep", file, "-s", "rate=1:9", "-s", "run.precision=0.05", "--workers", 0]
     run = replnet(*many)
     rows = run.stdout.splitlines()[2:]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
+import weakref
 
+import programs
 import pytest
 from command_line import replnet
 
@@ -65,7 +69,7 @@ def test_a_pipe_that_nobody_reads_is_no_error():
     ours, theirs = os.pipe()
     os.close(ours)
     command = [sys.executable, "-m", "replnet", "schema"]
-    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    done = programs.run(command, stdout=theirs)
     os.close(theirs)
     assert (done.returncode, done.stderr) == (FINE, "")
 
@@ -109,14 +113,108 @@ def test_colour_only_where_someone_looks():
 
 
 def test_ctrl_c_ends_in_what_there_is():
-    run = subprocess.Popen(
-        [sys.executable, "-m", "replnet", "run", "cascade", "--horizon", "1e9"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert run.stderr is not None
-    assert "replication" in run.stderr.readline()  # it is under way
-    run.send_signal(signal.SIGINT)
-    _, stderr = run.communicate(timeout=30)
+    command = [sys.executable, "-m", "replnet", "run", "cascade", "--horizon", "1e9"]
+    with programs.running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert any("replication" in line for line in iter(run.stderr.readline, ""))  # it is under way
+        run.send_signal(signal.SIGINT)
+        _, stderr = run.communicate(timeout=programs.HANGS)
     assert run.returncode == INCOMPLETE
     assert "interrupted" in stderr
     assert "Traceback" not in stderr
+
+
+SYSTEM = """\
+title: the best size of a cluster that has no formula
+optimise: {system: cooperative, target: 0.6, bandwidth: 10, updates: exponential(rate=1), downloads: exponential,
+           polls: exponential, peers: 1, select: recent, over: {replicas: [8, 400]}}
+run: {estimator: conditional, precision: 0.00003}
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("command", "there", "last"),
+    [
+        (
+            ("size", "single", "--target", "lag <= 0.5", "--precision", "2e-5"),
+            "downloads.rate = ",
+            r"^interrupted after \d+ replications$",
+        ),
+        (
+            ("size", "cooperative-recent", "--target", "lag <= 0.5", "--precision", "2e-4"),
+            "",
+            r"^interrupted: (no polls.rate was looked at|polls.rate = .* it)$",
+        ),
+        (
+            ("design", "--updates", "exponential(rate=1)", "--replicas", "4", "--target", "lag <= 0.5",
+             "--pulls", "exponential", "--precision", "2e-5"),
+            "all ask the source",
+            r"^interrupted after \d+ replications$",
+        ),
+        (("sweep", "FILE"), "", r"^.*interrupted.*0 of 1 cells are finished.*$"),
+    ],
+    ids=("size by formula", "size by emulation", "design", "optimise"),
+)  # fmt: skip
+def test_one_signal_ends_an_inverse_problem(command, there, last, number, tmp_path):
+    """In the middle of the first of several emulations, each of which would take minutes."""
+    (tmp_path / "best.yaml").write_text(SYSTEM)
+    words = [str(tmp_path / "best.yaml") if word == "FILE" else word for word in command]
+    of = [sys.executable, "-m", "replnet", *words, "--workers", "0"]
+    under_way = "0 of 1 cells" if command[0] == "sweep" else ", emulated"
+    with programs.running(of, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert any(under_way in line for line in iter(run.stderr.readline, ""))
+        run.send_signal(number)
+        stdout, stderr = run.communicate(timeout=programs.HANGS)
+    assert run.returncode == INCOMPLETE
+    assert there in stdout
+    assert re.search(last, stderr, re.MULTILINE)
+    assert "Traceback" not in stderr
+
+
+LOADING = """
+import os, signal, sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+sys.argv = ["replnet", "run", "cascade", "--horizon", "100", "--workers", "0"]
+from replnet.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "replnet.cli.traces", "pydantic", "numpy", "numba", "scipy.special"])
+def test_ctrl_c_while_modules_load_is_an_interruption(module):
+    done = programs.run([sys.executable, "-c", LOADING.format(module=module)])
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[-1]) == (INCOMPLETE, "", "interrupted"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_python_makes_of_an_interrupt_is_one(monkeypatch):
+    """Where a class is made, or a module of machine code begins."""
+
+    def end(**_):
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(commands, "main", end)
+    done = replnet()
+    assert (done.returncode, done.stdout, done.stderr) == (INCOMPLETE, "", "interrupted\n")
+
+
+def test_an_interrupt_in_a_callback_is_not_lost(monkeypatch):
+    """Out of which nothing can be raised; many are called as modules load."""
+
+    class Module:
+        pass
+
+    def end(**_):
+        module = Module()
+        callback = weakref.ref(module, lambda _: signal.raise_signal(signal.SIGINT))
+        del module
+        assert callback() is None
+        assert not threading.Event().wait(programs.HANGS), "it was lost"
+
+    monkeypatch.setattr(commands, "main", end)
+    done = replnet()
+    assert (done.returncode, done.stdout, done.stderr) == (INCOMPLETE, "", "interrupted\n")

@@ -134,6 +134,20 @@ def test_a_budget_ends_every_command_with_what_there_is(command):
     assert (done.returncode, done.stderr.strip().splitlines()[-1][:11]) == (INCOMPLETE, "out of time")
 
 
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_a_budget_that_ends_within_the_first_replication_leaves_an_empty_table(form):
+    """Of 1e10 events, which take half a minute at least."""
+    long = ("run", "single", "-s", "downloads.rate=1e9", "--horizon", 20, "--replications", 2)
+    done = replnet(*long, "--budget", "0.3s", "--format", form)
+    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (INCOMPLETE, "out of time after 0 replications")
+    if form == "json":
+        assert json.loads(done.stdout)["rows"] == []
+    else:
+        lines = done.stdout.splitlines()
+        assert lines[0].startswith("group")
+        assert not any(line.startswith("level 1") for line in lines)
+
+
 def test_what_would_take_years_is_refused_unless_there_is_a_budget(tmp_path):
     command = ("run", "cascade", "--precision", "1e-12", "--workers", "0")
     for more in ((), ("-o", tmp_path / "run")):

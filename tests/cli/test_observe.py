@@ -24,6 +24,19 @@ def test_what_was_seen_is_a_table(visits):
     assert line.split() == ["mirror", "freshness", "0.8998", "0.8013", "..", "0.9499", "0.8983"]
 
 
+def test_what_has_no_upper_bound_says_why(tmp_path):
+    rows = "0,source,a\n0,m,OLD\n" + "".join(f"{10 * i + 10},source,v{i}\n{10 * i + 11},m,v{i}\n" for i in range(40))
+    (tmp_path / "seen.csv").write_text("time,node,version\n" + rows)
+    run = replnet("observe", tmp_path / "seen.csv")
+    assert run.returncode == 0, run.stderr
+    (line,) = (line for line in run.stdout.splitlines() if line.startswith("m ") and "missing_updates" in line)
+    assert line.split()[3:6] == ["0.0000", "or", "more"]
+    assert "  m missing_updates: no upper bound: updates that no visit saw are missing too, and only" in run.stdout
+    assert "  the first 11 are left out, until every replica had a version that the source was seen with" in run.stdout
+    # What is true of all rows is said once.
+    assert "\n  no interval: visits see changes late, so what is measured is biased, and the truth lies" in run.stdout
+
+
 def test_scripts_read_it(visits):
     rows = json.loads(replnet("observe", visits, "--source", "main", "--format", "json").stdout)["rows"]
     assert rows[0]["least"] <= rows[0]["measured"] <= rows[0]["most"]

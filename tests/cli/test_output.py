@@ -72,7 +72,7 @@ def wide(monkeypatch):
     """A terminal of so many letters."""
 
     def make(letters: int | None) -> None:
-        monkeypatch.setattr(output, "room", lambda err=False: letters)
+        monkeypatch.setattr(output, "terminal_width", lambda err=False: letters)
 
     return make
 

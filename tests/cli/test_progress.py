@@ -18,7 +18,7 @@ from replnet.live.clocks import Standstill
 from replnet.network import network as networks
 from replnet.study.experiment import experiment, subjects
 from replnet.study.experiment.cells import Cell, Settings
-from replnet.study.sweeps import forecast as outlooks
+from replnet.study.sweeps import forecast as forecasts
 from replnet.study.sweeps.finished import Sweep
 from replnet.study.sweeps.sweep import SweepGlimpse
 
@@ -48,7 +48,7 @@ def on_a_terminal(monkeypatch) -> Terminal:
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Lines come only when something makes them come at once."""
-    monkeypatch.setattr(progress, "PATIENCE", 3600.0)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 3600.0)
 
 
 def picture(drawn) -> str:
@@ -66,8 +66,8 @@ def picture(drawn) -> str:
         (["run", "cascade"], networks, "load"),
         (["network", "cascade"], networks, "load"),
         (["sweep", "p2p/fig3"], experiment, "load_experiment"),
-        (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulated"),
-        (["sweep", "p2p/fig3", "--dry-run"], outlooks, "_look"),
+        (["sweep", "p2p/fig3", "--workers", "0"], subjects, "emulate_whole"),
+        (["sweep", "p2p/fig3", "--dry-run"], forecasts, "_look"),
         (["report", "nowhere"], Sweep, "read"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):
         assert spoken.wait(60), "not a word"
         raise ValueError("enough")
 
-    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
     monkeypatch.setattr(progress, "echo", lambda *_, **__: spoken.set())
     monkeypatch.setattr(module, name, endless)
     monkeypatch.setattr(sys, "argv", ["replnet", *arguments])
@@ -89,8 +89,8 @@ def test_a_long_silence_is_broken(monkeypatch, arguments, module, name):
 
 
 def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "PATIENCE", 0.01)
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
     said, third = [], threading.Event()
 
     def echo(words, err):
@@ -108,7 +108,7 @@ def test_lines_come_now_and_then_with_what_was_reported_last(monkeypatch, capsys
 
 
 def test_nothing_is_said_of_what_is_over_at_once(elsewhere, capsys):
-    with progress.progress() as tell, progress.working("reading"):
+    with progress.progress() as tell, progress.progress_lines("reading"):
         tell(0.5, "half of it")
     assert capsys.readouterr() == ("", "")
 
@@ -143,30 +143,30 @@ FAILED = replace(BEGUN, done=1, seconds=4.0, cell=CELL, failure="out of memory")
     ],
 )
 def test_words_say_how_far_a_sweep_is_and_what_stands_out(glimpses, words):
-    seen = progress.Seen("fig", BEGUN)
+    seen = progress.SweepView("fig", BEGUN)
     for glimpse in glimpses:
         seen.add(glimpse)
     assert seen.words() == words
 
 
 def test_a_sweep_on_a_terminal_is_a_table_of_its_last_rows(monkeypatch):
-    seen = progress.Seen("fig\x1b", BEGUN)
+    seen = progress.SweepView("fig\x1b", BEGUN)
     for _ in range(20):
         seen.add(DONE)
     words, bar, *shown = [line.split() for line in picture(seen.picture()).splitlines()]
     assert set(bar[0]) <= {*"━╸╺"}
     assert words[0] == "fig\\x1b:"
-    assert shown == [["cell", "group", "metric", "measured", "predicted", "z"]] + progress.LATEST * [
+    assert shown == [["cell", "group", "metric", "measured", "predicted", "z"]] + progress.LATEST_ROWS_SHOWN * [
         ["2,", "recent", "cluster", "freshness", "0.5032", "0.5", "+3.20"]
     ]
     terminal = on_a_terminal(monkeypatch)
-    with progress.watched("fig") as look:
+    with progress.show_sweep("fig") as look:
         look(DONE)
     assert "1 of 3 cells" in terminal.getvalue()
 
 
 def test_a_cell_that_fails_is_told_at_once(elsewhere, capsys):
-    with progress.watched("fig") as look:
+    with progress.show_sweep("fig") as look:
         look(BEGUN)
         look(DONE)
         assert capsys.readouterr().err == ""
@@ -211,10 +211,10 @@ def test_rates_are_of_the_time_between_two_looks():
 
 
 def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST_LINE", 0.01)
     said, spoken = [], threading.Event()
     monkeypatch.setattr(progress, "echo", lambda words, err: (said.append(words), spoken.set()))
-    with progress.watching() as look:
+    with progress.show_live_run() as look:
         assert not spoken.wait(0.05)
         look(glimpse())
         assert spoken.wait(60)
@@ -223,7 +223,7 @@ def test_lines_of_a_live_run_come_when_there_is_something_to_say(monkeypatch):
 
 def test_what_fails_in_a_live_run_is_told_at_once_and_once(elsewhere, capsys):
     said = []
-    with progress.watching() as look:
+    with progress.show_live_run() as look:
         for seen in (glimpse(), glimpse(), glimpse(lost=(LOST,)), glimpse(lost=(LOST,))):
             look(seen)
             said.append(capsys.readouterr().err)
@@ -240,7 +240,7 @@ def test_a_live_run_on_a_terminal_is_a_picture(monkeypatch):
     assert "0.500" in shown
     assert "host 1 died" in shown
     terminal = on_a_terminal(monkeypatch)
-    with progress.watching() as look:
+    with progress.show_live_run() as look:
         look(seen)
     assert "host 1 died" in terminal.getvalue()
 
@@ -253,8 +253,8 @@ def test_a_terminal_says_what_a_live_run_waits_for(monkeypatch):
         pictures.append(picture)
         yield
 
-    monkeypatch.setattr(progress, "drawn", drawn)
-    with progress.watching() as look:
+    monkeypatch.setattr(progress, "live_display", drawn)
+    with progress.show_live_run() as look:
         assert pictures[0]() == "starting Ray and its actors ..."
         look(glimpse())
         assert "level 1" in picture(pictures[0]())

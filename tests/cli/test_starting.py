@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import programs
 import pytest
 from command_line import SMALL, replnet, started
 
@@ -42,6 +42,7 @@ def test_schemas(what):
     assert "$defs" in json.loads(replnet("schema", what).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_the_demo_shows_all_three():
     done = started("demo")
@@ -80,7 +81,7 @@ main()
 @pytest.mark.ray
 def test_sigterm_as_ray_starts_is_an_interruption():
     """It comes when Ray's own answer to it, a trace of machine code, is in place."""
-    done = subprocess.run([sys.executable, "-c", TERMINATED], capture_output=True, text=True, timeout=120, check=False)
+    done = programs.run([sys.executable, "-c", TERMINATED])
     assert (done.returncode, done.stderr.splitlines()[-1]) == (INCOMPLETE, "interrupted"), done.stderr
     assert "SIGTERM" not in done.stderr
 

@@ -50,6 +50,7 @@ def test_an_audit_in_every_form(files):
 def test_a_fit_in_every_form_and_picture(files):
     folder, u, _ = files
     text = ran(trace_command, "fit", u, "--target", "0.2", "-o", folder / "a.svg")
+    assert "law of the intervals, in seconds" in text
     for words in ("exponential(mean=", "AIC", "tail:", "empirical law", "times as many"):
         assert words in text
     assert (folder / "a.svg").read_text().count("<svg") == 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
-from command_line import replnet
+from command_line import replnet, started
 
 from replnet.cli.main import BAD_INPUT
 
@@ -25,5 +26,9 @@ def test_what_cannot_be_opened_is_said_before_anything_is_served():
     assert (done.returncode, "out of range" in done.stderr) == (BAD_INPUT, True)
     done = replnet("ui", ".", "-s", "depth=2")
     assert (done.returncode, "is about a network" in done.stderr) == (BAD_INPUT, True)
+    done = replnet("ui", "-", "-s", "depth=2")
+    assert (done.returncode, "is about a network" in done.stderr) == (BAD_INPUT, True)
+    done = started("ui", "-", stdin=subprocess.DEVNULL)
+    assert (done.returncode, "standard input is no file" in done.stderr) == (BAD_INPUT, True)
     done = replnet("ui", "none.parquet")
     assert (done.returncode, "does not exist" in done.stderr) == (BAD_INPUT, True)

@@ -17,6 +17,7 @@ from networks import (
     forests,
     graphs,
     networks,
+    of_several_sources,
     plain_clusters,
     tiers,
     troubled,
@@ -31,10 +32,10 @@ from replnet.laws.processes import renewal
 from replnet.laws.processes.renewal import Renewals
 
 E1 = "exponential(rate=1)"
-ASKED = ("staleness", "lag", "missing_updates")
+ASKED = ("staleness", "lag", "missing_updates", "currency(0.4)", "age_quantile(0.3)")
 
 
-BRIEF = {"MOST_IN_DOUBT": 2000, "MOST_WHEN_STRICT": 5000}  # pulls of a past that proves nothing
+BRIEF = {"MOST_PULLS_IN_DOUBT": 2000, "MOST_WHEN_STRICT": 5000}  # pulls of a past that proves nothing
 
 
 def check(network, seed, sampled, asked, brief=BRIEF):
@@ -57,6 +58,12 @@ def test_they_agree_on_any_network(network, seed, sampled, asked):
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(network=forests(), **ANY)
 def test_they_agree_on_forests_of_several_sources(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(network=of_several_sources(), **ANY)
+def test_they_agree_on_answers_without_copies_of_some_sources(network, seed, sampled, asked):
     check(network, seed, sampled, asked)
 
 
@@ -100,9 +107,9 @@ def test_they_agree_over_many_seeds(network, sampled):
 
 
 LASTING = (
-    "fresh_spell", "stale_spell", "fresh_spell_beyond(0.4)", "fresh_residual(0.3)", "fresh_residual(2)", "older(0.7)",
-    "age_quantile(0.9)", "staleness_quantile(0.5)", "freshness at 0", "freshness at 1.5", "availability at 3",
-    "missing_updates at 7.9",
+    "fresh_spell", "stale_spell", "fresh_spell_beyond(0.4)", "stale_spell_beyond(0.3)", "fresh_residual(0.3)",
+    "fresh_residual(2)", "older(0.7)", "age_quantile(0.9)", "staleness_quantile(0.5)", "freshness at 0",
+    "freshness at 1.5", "availability at 3", "missing_updates at 7.9",
 )  # fmt: skip
 
 
@@ -129,7 +136,11 @@ def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
     assert_same(of, whole, array.run_path(of))
 
 
-TINY = {"SLICE": 0, "LOT": 3, "FAR": 2}, {"PART": 4, "GROUP": 2}, {"PER_LOT_ROW": 5}
+TINY = (
+    {"PULLS_PER_SORT": 0, "ROWS_PER_BLOCK": 3, "COPIES_BEYOND_CACHE": 2},
+    {"PULLS_PER_PART": 4, "PARTS_PER_PASS": 2},
+    {"INSTANTS_PER_BLOCK_ROW": 5},
+)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -147,12 +158,15 @@ def test_a_path_in_lots_is_the_same_to_the_last_bit(monkeypatch):
         replicas=40, peers=2, updates=E1, downloads="hyperexponential(weights=[0.98, 0.02], rates=[60, 0.03])",
         polls="pareto(alpha=1.2, rate=2)",
     )  # fmt: skip
-    lots, seen = array._Run._pass_lots, []
-    monkeypatch.setattr(array._Run, "_pass_lots", lambda run, *asked: seen.append(1) or lots(run, *asked))
+    lots, seen = array._Batch._pass_blocks, []
+    monkeypatch.setattr(array._Batch, "_pass_blocks", lambda run, *asked: seen.append(1) or lots(run, *asked))
     for of in (task(network, 5, 200.0, sampled, asked) for sampled, asked in ((True, ()), (False, ()), (True, ASKED))):
         whole = array.run_path(of)
         assert not seen
-        with patch.multiple(array, SLICE=0, LOT=7, WINDOW=64, FAR=0), patch.multiple(pulls, PART=32, GROUP=3):
+        with (
+            patch.multiple(array, PULLS_PER_SORT=0, ROWS_PER_BLOCK=7, WINDOW=64, COPIES_BEYOND_CACHE=0),
+            patch.multiple(pulls, PULLS_PER_PART=32, PARTS_PER_PASS=3),
+        ):
             parts = array.run_path(of)
         assert_same(of, whole, parts)
         assert of.questions or whole.shares == parts.shares
@@ -216,7 +230,7 @@ def test_contacts_of_another_upstream_are_never_heard_of():
     network = rn.Network.from_data(data)
     compiled = plan(network)
     assert compiled.names == ("s", "q", "a", "b")
-    assert compiled.reached.tolist() == [[False, False, True, False], [False, False, False, True]]
+    assert compiled.can_hold.tolist() == [[False, False, True, False], [False, False, False, True]]
     for sampled in (True, False):
         of = task(network, 1, 20.0, sampled)
         ours, theirs = both(of)
@@ -233,7 +247,7 @@ def test_contacts_of_one_upstream_pass_on_what_they_hear_elsewhere():
     network = rn.Network.from_data({"kind": "graph", "nodes": nodes, "links": links, "pools": {"all": ["b", "c"]}})
     compiled = plan(network)
     row = compiled.sources.tolist().index(compiled.names.index("q"))
-    assert {compiled.names[i] for i in np.flatnonzero(compiled.reached[row])} == {"b", "c", "d"}
+    assert {compiled.names[i] for i in np.flatnonzero(compiled.can_hold[row])} == {"b", "c", "d"}
     assert_agree(task(network, 1, 20.0))
 
 

@@ -53,7 +53,7 @@ def network(name: str) -> rn.Network:
 
 
 def side_by_side(of: Task, count: int) -> list[Path]:
-    return array.runner(of)[0](range(count))
+    return array.make_runner(of)[0](range(count))
 
 
 def assert_alike(of: Task, ours: Path, theirs: Path) -> None:
@@ -85,14 +85,19 @@ def test_the_same_one_by_one(name, sampled):
 )  # fmt: skip
 def test_any_network_is_the_same_one_by_one(network, seed, sampled, asked):
     of = task(network, seed, 8.0, sampled, ["missing_updates"] if asked and sampled else ())
-    assume(array.runner(of)[1] > 1)
+    assume(array.make_runner(of)[1] > 1)
     for r, path in enumerate(side_by_side(of, 3)):
         assert_alike(of, path, array.run_path(of, r))
 
 
 @pytest.mark.parametrize(
     ("module", "name", "size"),
-    [("array", "WINDOW", 64), ("array", "MOST", 256), ("pulls", "SLICE", 100), ("array", "MOST_PULLS", 50)],
+    [
+        ("array", "WINDOW", 64),
+        ("array", "MOST_EVENTS", 256),
+        ("pulls", "PULLS_PER_SORT", 100),
+        ("array", "MOST_PULLS_AT_ONCE", 50),
+    ],
 )
 @pytest.mark.parametrize("sampled", [True, False])
 @pytest.mark.parametrize("which", ["cluster", "tiers"])
@@ -114,12 +119,12 @@ def test_the_size_of_windows_and_buckets_makes_no_difference(which, sampled, mod
 )
 def test_what_takes_more_than_an_instant_runs_alone(fields):
     cluster = {"kind": "cooperative", "replicas": 3, "peers": 2, "updates": E1, "downloads": E1, "polls": E1}
-    assert array.runner(task(Network.from_data({**cluster, **fields}), 1, 1.0, False))[1] == 1
+    assert array.make_runner(task(Network.from_data({**cluster, **fields}), 1, 1.0, False))[1] == 1
 
 
 def test_who_needs_more_past_looks_for_it_alone(monkeypatch):
     of = task(network("heavy cluster"), 3, 10.0, False)
-    monkeypatch.setattr(start, "MOST_EVENTS", 4 * 16 * of.plan.quiet * of.plan.pulls)
+    monkeypatch.setattr(start, "MOST_EVENTS", 4 * 16 * of.plan.longest_pull_gap * of.plan.pull_rate)
     made = side_by_side(of, 4)
     alone = [array.run_path(of, r) for r in range(4)]
     assert len({path.depth for path in made}) > 1
@@ -127,14 +132,14 @@ def test_who_needs_more_past_looks_for_it_alone(monkeypatch):
 
 
 def test_a_run_is_made_of_full_passes_and_a_rest(monkeypatch):
-    monkeypatch.setattr(array, "SLICE", 3.5 * (100 / 7 + 4))
-    seen, really = [], array.runner
+    monkeypatch.setattr(array, "PULLS_PER_SORT", 3.5 * (100 / 7 + 4))
+    seen, really = [], array.make_runner
 
     def counted(of):
         run, together = really(of)
         return lambda some: (seen.append(some), run(some))[1], together
 
-    monkeypatch.setattr(array, "runner", counted)
+    monkeypatch.setattr(array, "make_runner", counted)
     network = rn.single(updates=E1, downloads=E1)
     result = emulate(network, seed=1, horizon=100, replications=7, estimator="conditional", confirm=False)
     assert seen == [range(3), range(3, 6), range(6, 7)]
@@ -158,15 +163,15 @@ def test_what_no_chain_of_asking_connects_is_apart():
     def apart(of: Layout) -> list[set[str]]:
         """The names that have a place in each component."""
         places = zip(of.places.node.tolist(), of.places.component.tolist(), strict=True)
-        found: list[set[str]] = [set() for _ in range(of.components)]
+        found: list[set[str]] = [set() for _ in range(of.component_count)]
         for node, component in places:
             found[component].add(of.plan.names[node])
         return found
 
     assert apart(layout(2)) == [{"a", "x"}, {"b", "y", "client"}, {"z"}]
-    assert layout(2).slots == 6
+    assert layout(2).slot_count == 6
     # A replica that only asks has a place with each of its sources; one that is asked ties them together.
     assert apart(layout(1, "b -> x")) == [{"a", "x"}, {"b", "x", "y", "client"}, {"z"}]
     tied = layout(1, "a -> y")
     assert apart(tied) == [{"a", "b", "x", "y", "client"}, {"z"}]
-    assert tied.layer.tolist() == [0, 1]
+    assert tied.source_layer.tolist() == [0, 1]

@@ -47,16 +47,16 @@ class TestLine:
         lines, everyone = self.lines(), np.arange(3)
         for _ in range(3):
             lines.answer(1, 2, 1.0)
-        assert lines.waiting(everyone, 1.0).tolist() == [0, 3, 0]
-        assert lines.waiting(everyone, 1.7).tolist() == [0, 2, 0]
-        assert lines.waiting(everyone, 2.5).tolist() == [0, 0, 0]
-        lines.down(1, 2.5)
-        assert lines.waiting(everyone, 2.6).tolist() == [0, 0, 0]
+        assert lines.lengths(everyone, 1.0).tolist() == [0, 3, 0]
+        assert lines.lengths(everyone, 1.7).tolist() == [0, 2, 0]
+        assert lines.lengths(everyone, 2.5).tolist() == [0, 0, 0]
+        lines.stop(1, 2.5)
+        assert lines.lengths(everyone, 2.6).tolist() == [0, 0, 0]
 
     def test_pulls_go_first(self):
         lines = self.lines()
         assert [lines.answer(1, 2, 1.0) for _ in range(3)] == [0.0, 0.5, 1.0]
-        assert [lines.issue(1, 1.0) for _ in range(4)] == [True, True, True, False]
+        assert [lines.send_pull(1, 1.0) for _ in range(4)] == [True, True, True, False]
         assert lines.answer(1, 2, 1.0) is None
 
     def test_what_nobody_uses_is_spare(self):
@@ -69,8 +69,8 @@ class TestLine:
     def test_a_node_that_is_down_has_nothing_to_spare(self):
         lines = self.lines()
         lines.answer(1, 2, 1.0)
-        lines.down(1, 1.2)
-        lines.up(1, 5.0)
+        lines.stop(1, 1.2)
+        lines.restart(1, 5.0)
         assert lines.answer(1, 2, 5.0) == 0.0
         assert lines.totals(10.0).spare[1] == 1 + 10 - 5.5
 

@@ -15,7 +15,7 @@ from replnet.engines import array, step
 from replnet.engines.log import EVENTS, FAILED, START, Columns
 from replnet.engines.path import Path
 from replnet.engines.plan import plan
-from replnet.engines.start import further
+from replnet.engines.start import look_back_further
 
 TREE = rn.cascade(depth=2, branching=3, updates="exponential(rate=2)", downloads="pareto(alpha=3, rate=2)", delay=0.05)
 CLUSTER = rn.cooperative(
@@ -34,7 +34,7 @@ def logged(engine, network: rn.Network, seed: int, horizon: float) -> tuple[list
 def both(network: rn.Network, seed: int, horizon: float = 8.0) -> tuple[list[tuple[float, ...]], ...]:
     """The rows of either engine, from one path."""
     ours, path = logged(array, network, seed, horizon)
-    if path.depth * plan(network).pulls > MOST:
+    if path.depth * plan(network).pull_rate > MOST:
         reject()
     return rows(ours), rows(logged(step, network, seed, horizon)[0])
 
@@ -79,7 +79,7 @@ def test_they_do_where_two_sources_share_a_line_and_messages_get_lost():
 
 def test_rows_do_not_depend_on_the_size_of_windows(monkeypatch):
     whole = rows(logged(array, CLUSTER, 1, 600.0)[0])
-    for name in ("WINDOW", "MOST", "PER_ROW"):  # no more than a few thousand events at a time
+    for name in ("WINDOW", "MOST_EVENTS", "INSTANTS_PER_ROW"):  # no more than a few thousand events at a time
         monkeypatch.setattr(array, name, 8)
     assert rows(logged(array, CLUSTER, 1, 600.0)[0]) == whole
 
@@ -113,6 +113,6 @@ def test_it_is_known_when_copies_left_unless_the_path_depends_on_where_it_began(
 
 
 def test_how_far_a_recording_looks_back():
-    assert list(further(plan(TREE), 3.0, 25.0, "array", False)) == [3.0, 6.0, 12.0, 24.0]
-    assert list(further(plan(TREE), 3.0, 2.0, "array", False)) == [3.0]
-    assert list(further(plan(LINES), 3.0, 25.0, "array", False)) == [3.0]
+    assert list(look_back_further(plan(TREE), 3.0, 25.0, "array", False)) == [3.0, 6.0, 12.0, 24.0]
+    assert list(look_back_further(plan(TREE), 3.0, 2.0, "array", False)) == [3.0]
+    assert list(look_back_further(plan(LINES), 3.0, 25.0, "array", False)) == [3.0]

@@ -8,7 +8,7 @@ from paths import task
 
 import replnet as rn
 from replnet.engines import array, step
-from replnet.engines.outages import Outages, _alternating, _merged
+from replnet.engines.outages import Outages, _draw_spans, _merge_spans
 from replnet.engines.plan import plan
 from replnet.laws.processes.streams import name_words, seed_words
 from replnet.testing import FALSE_ALARM
@@ -63,7 +63,7 @@ def test_the_same_outages_are_met_whatever_else_runs():
 def test_alternating_times_do_not_depend_on_how_far_they_are_looked_up():
     laws = rn.pareto(alpha=3, mean=5), rn.uniform(low=0, high=4)
     for seed in range(200):
-        near, far = (_alternating(laws, seed_words(seed, 0), name_words(["x"]), d, h) for d, h in ((20, 20), (99, 300)))
+        near, far = (_draw_spans(laws, seed_words(seed, 0), name_words(["x"]), d, h) for d, h in ((20, 20), (99, 300)))
         assert (np.diff(near.ravel()) >= 0).all()
         far = far[(far[:, 1] > -20) & (far[:, 0] < 20)]
         assert np.allclose(near, far, rtol=0, atol=1e-9)
@@ -74,7 +74,7 @@ def test_alternating_times_are_stationary():
     laws, runs = (rn.pareto(alpha=3, mean=5), rn.uniform(low=0, high=4)), 3000
     radius = np.sqrt(np.log(2 / FALSE_ALARM) / (2 * runs))
     assert radius < 0.05
-    runs_of_spans = [_alternating(laws, seed_words(seed, 1), name_words(["y"]), 20.0, 31.0) for seed in range(runs)]
+    runs_of_spans = [_draw_spans(laws, seed_words(seed, 1), name_words(["y"]), 20.0, 31.0) for seed in range(runs)]
     for begin, end in ((-20.0, -19.0), (0.0, 0.5), (30.0, 31.0)):
         shares = [
             np.clip(np.minimum(of[:, 1], end) - np.maximum(of[:, 0], begin), 0, None).sum() for of in runs_of_spans
@@ -84,11 +84,11 @@ def test_alternating_times_are_stationary():
 
 def test_spans_that_touch_are_one_and_empty_if_one_does():
     spans = [(5.0, 6.0, False), (0.0, 2.0, False), (1.0, 3.0, True), (3.0, 4.0, False)]
-    assert _merged(spans) == [(0.0, 4.0, True), (5.0, 6.0, False)]
+    assert _merge_spans(spans) == [(0.0, 4.0, True), (5.0, 6.0, False)]
 
 
 def test_without_faults_there_are_no_outages():
     outages = Outages(plan(tree()), seed_words(1, 0), 1.0, 1.0)
     assert outages.turns == []
-    assert not outages.down(0, 0.5)
-    assert not outages.cut(0, 0, 0.5)
+    assert not outages.is_down(0, 0.5)
+    assert not outages.is_cut(0, 0, 0.5)

@@ -9,7 +9,7 @@ from paths import assert_same, both, task
 
 import replnet as rn
 from replnet.engines.plan import plan
-from replnet.engines.start import depths, further, patience
+from replnet.engines.start import depths, look_back_further, look_back_limit
 
 E1 = "exponential(rate=1)"
 
@@ -20,15 +20,15 @@ def test_what_never_comes_is_not_waited_for(queue):
     data = {"kind": "graph", "bandwidth": 2, "queue": queue, "links": ["s -> a", "q -> a"]}
     data["nodes"] = {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}}
     compiled = plan(rn.Network.from_data(data))
-    assert list(depths(compiled, 0.5, 0.0, False))[-1] * compiled.pulls < 1e4
+    assert list(depths(compiled, 0.5, 0.0, False))[-1] * compiled.pull_rate < 1e4
     assert list(depths(compiled, 9e3, 0.0, True))[-1] == 9e3  # an update that long ago does come
     of = task(compiled.topology, 1, 20.0, False)
     ours, theirs = both(of)
     assert_same(of, ours, theirs)
     assert ours.unproven == (queue == 1)
     for engine in ("array", "step"):
-        *_, deepest = further(compiled, 1.0, 20.0, engine, True)
-        assert deepest * compiled.pulls < 1e4
+        *_, deepest = look_back_further(compiled, 1.0, 20.0, engine, True)
+        assert deepest * compiled.pull_rate < 1e4
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_a_past_is_as_deep_as_what_comes_at_last_may_need(about, times):
     if isinstance(about["downloads"], list):
         kind, about = rn.cascade, {**about, "depth": 5}
     network = kind(updates=E1, bandwidth=100, **about)
-    assert patience(plan(network)) >= times * patience(plan(base))
+    assert look_back_limit(plan(network)) >= times * look_back_limit(plan(base))
 
 
 def test_nothing_ends_the_wait_for_what_comes_for_sure():
-    assert patience(plan(rn.single(updates=E1, downloads=E1))) == math.inf
+    assert look_back_limit(plan(rn.single(updates=E1, downloads=E1))) == math.inf

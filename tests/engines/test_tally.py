@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import anything
+from networks import anything, of_several_sources
 from paths import assert_close, task, walks
 from replay import NAMES, Replay
 
@@ -24,7 +24,7 @@ def assert_as_the_log_says(engine: Any, of: Task) -> None:
     path = engine.run_path(replace(of, keep=lambda replication: log.append))
     shares, undated = Replay(of, log, path.depth).shares()
     assert_close({key: share for key, share in path.shares.items() if key[1] not in (*LINES, "download_rate")}, shares)
-    assert_close(path.undated, undated)
+    assert_close(path.unknown_shares, undated)
 
 
 def check(network, engine, seed, sampled):
@@ -37,13 +37,13 @@ ENGINES = st.sampled_from([array, step])
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(network=anything(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
+@given(network=anything() | of_several_sources(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
 def test_paths_amount_to_what_their_logs_say(network, engine, seed, sampled):
     check(network, engine, seed, sampled)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
-@given(network=anything(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
+@given(network=anything() | of_several_sources(), engine=ENGINES, seed=st.integers(0, 2**32), sampled=st.booleans())
 def test_many_paths_amount_to_what_their_logs_say(network, engine, seed, sampled):
     check(network, engine, seed, sampled)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 import replnet as rn
-from replnet.histories.change_rate import RATE_ESTIMATORS, Sightings, change_rate, seen_by
+from replnet.histories.change_rate import RATE_ESTIMATORS, Sightings, change_rate, sightings_of
 from replnet.laws import Exponential
 from replnet.testing import assert_mean
 from replnet.text.errors import FieldError
@@ -23,7 +23,7 @@ def saw(lengths, changed, since=None) -> Sightings:
 
 
 def test_what_visits_see():
-    seen = seen_by(np.array([0.0, 1.0, 1.5, 4.0, 9.0]), np.array([1.0, 2.0, 3.0, 4.0, 8.0]))
+    seen = sightings_of(np.array([0.0, 1.0, 1.5, 4.0, 9.0]), np.array([1.0, 2.0, 3.0, 4.0, 8.0]))
     np.testing.assert_array_equal(seen.lengths, [1, 1, 1, 4])
     # The change at 1 was there for the visit at 1, so the next one sees that of 1.5 alone.
     np.testing.assert_array_equal(seen.changed, [True, False, True, False])
@@ -129,3 +129,12 @@ def test_scipy_gives_the_times_between_visits():
     updates = np.random.default_rng(1).exponential(2.0, 1000).cumsum()
     by_law, by_scipy = (change_rate(updates, visits) for visits in ("exponential(mean=3)", stats.expon(scale=3)))
     assert by_scipy.visits == pytest.approx(by_law.visits, rel=0.2)
+
+
+def test_visits_of_a_record_of_dates_come_in_seconds_whatever_it_is_counted_in(tmp_path):
+    hours = np.random.default_rng(1).exponential(2.0, 300).cumsum()
+    path = tmp_path / "dates.csv"
+    path.write_text("\n".join(f"{1.7e9 + 3600 * hour:.0f}" for hour in hours))
+    seconds, in_hours = (change_rate(path, rn.trace(file=path, unit=unit)) for unit in ("s", "h"))
+    assert in_hours.visits == seconds.visits > 100
+    assert in_hours.distance == pytest.approx(seconds.distance, rel=1e-9)

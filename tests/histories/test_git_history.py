@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
+import programs
 import pytest
 
 from replnet.histories.trace_import import import_trace
@@ -16,7 +16,7 @@ def git(folder, *arguments, at=0):
     dates = {"GIT_AUTHOR_DATE": "1600000000 +0000", "GIT_COMMITTER_DATE": stamp}
     who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     command = ["git", "-C", str(folder), *who, *arguments]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **hidden, **dates})
+    programs.run(command, check=True, env={**os.environ, **hidden, **dates})
 
 
 def commit(folder, name, content, at):
@@ -117,13 +117,10 @@ def hostile(tmp_path, url):
     commit(folder, ".gitattributes", "* diff=x filter=x", 0)
     commit(folder, "list.dat", "1", 10)
     commit(folder, "list.dat", "2", 20)
-    signed = subprocess.run(
-        ["git", "-C", str(folder), "cat-file", "commit", "HEAD"], check=True, capture_output=True, text=True
-    ).stdout.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n", 1)
-    name = subprocess.run(
-        ["git", "-C", str(folder), "hash-object", "-t", "commit", "-w", "--stdin"],
-        check=True, capture_output=True, text=True, input=signed,
-    ).stdout.strip()  # fmt: skip
+    head = programs.run(["git", "-C", folder, "cat-file", "commit", "HEAD"], check=True).stdout
+    signed = head.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n", 1)
+    store = ["git", "-C", folder, "hash-object", "-t", "commit", "-w", "--stdin"]
+    name = programs.run(store, check=True, input=signed).stdout.strip()
     git(folder, "reset", "--hard", name)
     (hooks / "more").write_text(f"[core]\n    fsmonitor = touch {ran}\n")
     (hooks / "attributes").write_text("* diff=x\n")
@@ -138,10 +135,8 @@ def hostile(tmp_path, url):
 def without(folder, revision):
     """As if the object had been left out of a partial clone."""
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
-    name = subprocess.run(
-        ["git", f"--git-dir={folder}/.git", "rev-parse", revision],
-        check=True, capture_output=True, text=True, env=environment,
-    ).stdout.strip()  # fmt: skip
+    command = ["git", f"--git-dir={folder}/.git", "rev-parse", revision]
+    name = programs.run(command, check=True, env=environment).stdout.strip()
     (folder / ".git" / "objects" / name[:2] / name[2:]).unlink()
 
 

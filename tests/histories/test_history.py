@@ -12,11 +12,11 @@ from replnet.histories.history import (
     DAY,
     History,
     beat,
-    correlated,
     correlation,
     decay,
     drift,
     hourly,
+    rank_correlation,
     ranks,
     resolution,
     rhythm,
@@ -85,7 +85,7 @@ def test_heavy_tails_alone_are_not_correlation_nor_drift():
     """Over 200 records of independent Pareto(1.2) intervals, alarms at 5 % stay within chance."""
     rng = np.random.default_rng(3)
     records = [rng.pareto(1.2, 400) for _ in range(200)]
-    assert sum(correlated(x)[1] < ALARM for x in records) <= most(200)
+    assert sum(rank_correlation(x)[1] < ALARM for x in records) <= most(200)
     assert sum(drift(x)[1] < ALARM for x in records) <= most(200)
 
 
@@ -97,7 +97,7 @@ def test_short_memory_is_correlation_but_not_drift():
         x = rng.exponential(size=2002)
         records.append(x[2:] + x[1:-1] + x[:-2])
     assert sum(drift(x)[1] < ALARM for x in records) <= most(100)
-    assert all(correlated(x)[1] < 1e-9 for x in records)
+    assert all(rank_correlation(x)[1] < 1e-9 for x in records)
 
 
 def test_drift_is_seen():
@@ -111,10 +111,10 @@ def test_drift_is_seen():
 
 
 def test_alternating_intervals_are_correlated():
-    rho, chance = correlated(np.tile([1.0, 2.0], 100))
+    rho, chance = rank_correlation(np.tile([1.0, 2.0], 100))
     assert rho < -0.9
     assert chance < 1e-9
-    assert correlated(np.ones(50)) == (0, 1)
+    assert rank_correlation(np.ones(50)) == (0, 1)
 
 
 def bursts(rng: np.random.Generator, starts: np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ def test_rounding_alone_is_neither_correlation_nor_drift(period, digits):
     """Of 1,000 constant intervals; told by ranks of what is written, both were certain."""
     times = np.unique(np.round(0.3 + period * np.arange(1000), digits))
     step = resolution(times)
-    assert correlated(np.diff(times), step) == (0, 1)
+    assert rank_correlation(np.diff(times), step) == (0, 1)
     assert drift(np.diff(times), step)[1] == 1
 
 
@@ -195,4 +195,4 @@ def test_drift_is_seen_through_rounding():
     """By 3 steps of the record at a jitter of 2, found in each of 40 records; by none, as often as ALARM says."""
     assert all(drift(*written(seed, 0.2, 0.3))[1] < 0.01 for seed in range(40))
     assert sum(drift(*written(seed, 0.2))[1] < ALARM for seed in range(200)) <= most(200)
-    assert sum(correlated(*written(seed, 0.5))[1] < ALARM for seed in range(200)) <= most(200)
+    assert sum(rank_correlation(*written(seed, 0.5))[1] < ALARM for seed in range(200)) <= most(200)

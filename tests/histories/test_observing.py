@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_histories import VERSIONS, made_history
 
 import replnet as rn
 from replnet.histories.observing import observe
+from replnet.histories.visits import visits_of
 
 HORIZON = 400.0
 METRICS = ("freshness", "staleness_age", "missing_updates")
@@ -126,11 +129,114 @@ def test_versions_and_times_are_written_in_several_ways(visited, form, tmp_path)
         assert a.estimate.value == pytest.approx(b.estimate.value, rel=0.01 if form == "text" else 1e-4)
 
 
-def test_clocks_that_differ_are_noted(visited):
-    early = visited.copy()
-    early.loc[early["node"] == "replica 1", "time"] -= 3
-    (note,) = observe(early).notes
-    assert note.endswith("were at a replica while the source was still seen without: clocks differ")
+@pytest.mark.parametrize("kind", VERSIONS)
+def test_bounds_hold_the_truth_of_every_history(kind):
+    """Of 50 that are made, whoever is asked; where there is no upper bound, it is said why, and nothing is doubted."""
+    unbounded, undated, replicas = set(), 0, 0
+    for number in range(VERSIONS.index(kind), 200, len(VERSIONS)):
+        made = made_history(number)
+        found = observe(made.visits)
+        assert all("are left out" in note for note in found.notes)
+        truth = made.truth(found.start, found.end)
+        for row in found.rows:
+            least, most = row["least"], math.inf if row["most"] is None else row["most"]
+            assert least - 1e-9 <= truth[row["group"], row["metric"]] <= most + 1e-9, (number, row)
+            assert row["measured"] is None or least - 1e-9 <= row["measured"] <= most + 1e-9, (number, row)
+            assert ("no upper bound" in row["note"]) == (most == math.inf), (number, row)
+            unbounded |= {row["metric"]} if most == math.inf else set()
+            replicas += row["metric"] == "staleness_age"
+            undated += row["metric"] == "staleness_age" and most == math.inf
+    countless = {"missing_updates"} if kind in ("texts", "decimals") else set()
+    assert unbounded - {"staleness_age"} == {"lag"} | countless
+    # What replicas had at first is left out, unless that is half of the record.
+    assert 20 * undated < replicas
+
+
+def test_bounds_close_on_the_truth_as_visits_come_more_often():
+    rng, width = np.random.default_rng(1), []
+    updates, pulls = np.arange(1.0, 200, 3), np.arange(0.5, 200, 2)
+    for visits in (100, 1000, 10_000):
+        rows = []
+        for t, node in zip(np.sort(rng.uniform(1, 200, visits)), rng.choice(["source", "m"], visits), strict=True):
+            at = t if node == "source" else pulls[pulls <= t][-1]
+            rows.append((t, node, f"v{np.count_nonzero(updates <= at)}"))
+        row = observe(pd.DataFrame(rows, columns=["time", "node", "version"])).rows[0]
+        width.append(row["most"] - row["least"])
+    assert width[0] > 2 * width[1] > 10 * width[2]
+
+
+def behind(first):
+    """A mirror that was first seen with OLD, and from `first` on with what the source has."""
+    rows = [(0, "source", "a"), (0, "m", "OLD")]
+    for i in range(40):
+        rows += [(10 * i + 10, "source", f"v{i}"), (10 * i + 19, "source", f"v{i}")]
+        rows += [(10 * i + 10.5, "m", f"v{i}" if i >= first else "OLD")]
+    return observe(pd.DataFrame(rows, columns=["time", "node", "version"]))
+
+
+def test_a_mirror_that_was_behind_at_its_first_visit():
+    """Nobody knows how long OLD was out of date: that is left out, and the rest is known."""
+    found = behind(first=0)
+    assert found.notes == (
+        "the first 10.5 are left out, until every replica had a version that the source was seen with",
+    )
+    table = found.table.set_index("metric")
+    # It certainly had what the source had for 8.5 of 10 units; the source may have changed a unit before it was seen.
+    assert table.loc["freshness", "least"] == pytest.approx(8.5 / 10)
+    assert table.loc["staleness_age", "most"] == pytest.approx(1.5**2 / 2 / 10)
+
+
+def test_a_mirror_that_was_behind_for_half_of_the_record():
+    table = behind(first=30).table.set_index("metric")
+    assert np.isnan(table.loc["staleness_age", "most"])
+    assert "nobody saw when the source replaced the version that it had at first" in table.loc["staleness_age", "note"]
+
+
+@pytest.mark.parametrize("form", ["number", "text"])
+@pytest.mark.parametrize("skew", [-3.0, 3.0])
+def test_clocks_that_differ_are_noted(visited, form, skew):
+    """Of a replica that is visited by an early clock, or by one as late that the others are early."""
+    other = visited.copy()
+    other.loc[other["node"] != "source" if skew < 0 else other["node"] == "source", "time"] += skew
+    if form == "text":
+        other["version"] = [f"etag-{(7919 * int(v)) % 10007:x}" for v in other["version"]]
+    (note,) = observe(other).notes
+    assert "came to a replica while the source was still seen without: clocks differ" in note
+
+
+def test_nodes_that_go_back_are_noted(visited):
+    other = visited.copy()
+    other.loc[other.index[other["node"] == "replica 1"][400], "version"] = 3
+    (note,) = observe(other).notes
+    assert note.startswith("1 visit found an older version than the one before")
+
+
+def test_names_that_look_like_numbers_are_in_the_order_of_the_source():
+    """After 1.9 the source has 1.10, which no number says."""
+    rows = [(0.0, "source", "1.8"), (0.5, "m", "1.8")]
+    for t, version in enumerate(["1.9", "1.10", "1.11"], 1):
+        rows += [(10.0 * t, "source", version), (10.0 * t + 2, "m", version), (10.0 * t + 9, "source", version)]
+    rows += [(40.0, "m", "1.11")]
+    found = observe(pd.DataFrame(rows, columns=["time", "node", "version"]))
+    assert found.notes == ()
+    assert found.rows[0]["measured"] == pytest.approx(1 - 3 * 2 / 38.5)
+
+
+def test_numbers_that_floats_do_not_tell_apart_are_other_versions():
+    rows = [(t, node, str(2**60 + int(t / 10))) for t in range(60) for node in ("source", "m")]
+    assert observe(pd.DataFrame(rows, columns=["time", "node", "version"])).changes == 5
+
+
+def test_versions_that_the_source_was_never_seen_with_lie_between_others():
+    """The source has A, C, F; B and D come after A at a replica, E at one that was seen with nothing before."""
+    times = np.array([0.0, 1, 2, 3, 4, 5, 6, 7, 8])
+    nodes = np.array(["source", "m", "m", "source", "n", "n", "m", "source", "m"])
+    order = visits_of(times, nodes, list("AABCEEDFF"), "source").order
+    codes = {text: code for code, text in enumerate("ABCEDF")}
+    low, high = ({text: values[code] for text, code in codes.items()} for values in (order.low, order.high))
+    assert low == {"A": 0, "B": 0.5, "C": 1, "D": 0.5, "E": -0.5, "F": 2}
+    assert high == {"A": 0, "B": 0.5, "C": 1, "D": 1.5, "E": 1.5, "F": 2}
+    assert sorted("ABCEDF", key=lambda text: order.ranks[codes[text]]) == list("ABCEDF")
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from scipy.stats import binom
 
 from replnet.histories.replay import (
     LEVELS,
+    age_dependence,
     age_quantiles,
     age_shares,
-    conditional,
-    dependence,
-    empty,
-    not_asta,
+    conditional_age_shares,
+    count_empty_intervals,
     replay,
-    turned,
+    statistics_of_turns,
+    time_average_gap,
     waits,
 )
 from replnet.testing import FALSE_ALARM
@@ -91,7 +91,7 @@ def test_waits_are_looked_up_one_by_one(updates, downloads):
     end = float(max(d[-1], 1))
     expected = [min(d[d >= one]) - one for one in u if (d >= one).any()]
     assert waits(u, d, 0.0, end).tolist() == expected
-    assert empty(u, d, 0.0, end) == sum(not any(a < one <= b for one in u) for a, b in pairwise(d))
+    assert count_empty_intervals(u, d, 0.0, end) == sum(not any(a < one <= b for one in u) for a, b in pairwise(d))
 
 
 def test_missing_updates_are_rate_times_wait():
@@ -116,7 +116,7 @@ def test_turning_loses_only_what_one_history_has_to_do_with_the_other():
     rng = np.random.default_rng(10)
     u, d = renewal(rng, rng.pareto(2.5, 3000)), renewal(rng, rng.exponential(1, 2000))
     start, end = max(u[0], d[0]), min(u[-1], d[-1])
-    _, others = turned(staleness, u, d, start, end, rng)
+    _, others = statistics_of_turns(staleness, u, d, start, end, rng)
     gaps_u, gaps_d = (np.diff(x[(x >= start) & (x < end)]) for x in (u, d))
     y = np.linspace(0, 60, 60_001)[:-1] + 0.0005  # middles of cells of 0.001
     update_age = np.array([np.maximum(gaps_u - at, 0).sum() for at in y[::10]]) / gaps_u.sum()
@@ -126,14 +126,14 @@ def test_turning_loses_only_what_one_history_has_to_do_with_the_other():
     assert others.mean() == pytest.approx(expected, abs=0.008)
 
 
-@pytest.mark.parametrize("statistic", [dependence, not_asta])
+@pytest.mark.parametrize("statistic", [age_dependence, time_average_gap])
 def test_independent_histories_seldom_look_dependent(statistic):
     """30 pairs of renewal processes: alarms at 5 % stay within chance."""
     rng = np.random.default_rng(11)
     alarms = 0
     for _ in range(30):
         u, d = renewal(rng, rng.pareto(2.5, 120)), renewal(rng, rng.gamma(3, 0.3, 90))
-        seen, others = turned(statistic, u, d, max(u[0], d[0]), min(u[-1], d[-1]), rng)
+        seen, others = statistics_of_turns(statistic, u, d, max(u[0], d[0]), min(u[-1], d[-1]), rng)
         alarms += (np.count_nonzero(others >= seen) + 1) / 200 < ALARM
     assert alarms <= binom.isf(FALSE_ALARM, 30, ALARM)
 
@@ -145,10 +145,10 @@ def test_phase_lock_is_dependence():
     d = u - 0.02
     start, end = 1.0, 399.0
     assert staleness(u, d, start, end) == pytest.approx(0.98)
-    assert dependence(u, d, start, end) > 0.15
-    assert not_asta(u, d, start, end) == pytest.approx(0.9)
+    assert age_dependence(u, d, start, end) > 0.15
+    assert time_average_gap(u, d, start, end) == pytest.approx(0.9)
     # Turning a lattice against itself keeps its lock, so the turns are no surprise: why beats are looked for.
-    _, others = turned(dependence, u, d, start, end, rng)
+    _, others = statistics_of_turns(age_dependence, u, d, start, end, rng)
     assert others.min() > 0.05
 
 
@@ -162,19 +162,19 @@ def test_downloads_that_follow_updates_are_seen():
     d = np.sort(u[::3] + rng.uniform(0, 0.2, 300))
 
     def swapped(updates, downloads, start, end):
-        return not_asta(downloads, updates, start, end)
+        return time_average_gap(downloads, updates, start, end)
 
-    for statistic in (dependence, swapped):
-        seen, others = turned(statistic, u, d, d[0], u[-1], rng)
+    for statistic in (age_dependence, swapped):
+        seen, others = statistics_of_turns(statistic, u, d, d[0], u[-1], rng)
         assert seen > others.max()
-    seen, others = turned(not_asta, u, d, d[0], u[-1], rng)
+    seen, others = statistics_of_turns(time_average_gap, u, d, d[0], u[-1], rng)
     assert others.min() < seen < others.max()
 
 
 def test_conditional_ages_are_shares():
     rng = np.random.default_rng(14)
     u, d = np.cumsum(rng.exponential(1, 20_000)), np.cumsum(rng.exponential(1, 20_000))
-    shares, x = conditional(u, d, max(u[0], d[0]), min(u[-1], d[-1]))
+    shares, x = conditional_age_shares(u, d, max(u[0], d[0]), min(u[-1], d[-1]))
     assert shares.shape == (5, 6)
     assert x == pytest.approx(-np.log1p(-LEVELS), rel=0.1)
     # Independent ages: each class sees the levels; 20,000 intervals leave errors of about 0.01.

@@ -13,7 +13,7 @@ from recorded import history
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import staleness
 from replnet.histories.history import History
-from replnet.histories.trace_fit import PHASES, curve, needs, replays
+from replnet.histories.trace_fit import PHASES, needed_rates, staleness_by_phase, staleness_curve
 from replnet.laws import Constant, Empirical, Pareto
 
 
@@ -23,7 +23,7 @@ def test_replays_are_walks_second_by_second(gaps, period):
     """Downloads every 16 * period seconds, so that phases are whole seconds."""
     times = np.cumsum([0, *gaps]) * 16
     updates, step = History(times, "u"), PHASES * period
-    for phase, share in enumerate(replays(updates, 1 / step)):
+    for phase, share in enumerate(staleness_by_phase(updates, 1 / step)):
         stale = 0
         for t in range(times[0], times[-1]):
             last = t - (t - times[0] - phase * period) % step
@@ -34,7 +34,7 @@ def test_replays_are_walks_second_by_second(gaps, period):
 def test_the_mean_over_phases_is_the_empirical_law():
     """But for the ends of the record: 3,000 intervals, 16 phases."""
     updates = history(np.random.default_rng(10), Pareto(1.4, rate=1), 3000)
-    for point in curve(updates):
+    for point in staleness_curve(updates):
         assert point["low"] <= point["measured"] <= point["high"]
         assert point["measured"] == pytest.approx(point["empirical"], abs=0.02)
         downloads, law = Constant(rate=point["rate"]), Empirical(updates.intervals)
@@ -45,11 +45,11 @@ def test_the_mean_over_phases_is_the_empirical_law():
 
 def test_bursty_updates_need_less_than_poisson_says():
     updates = history(np.random.default_rng(11), Pareto(1.4, rate=1), 5000)
-    found, law = needs(updates), Empirical(updates.intervals)
+    found, law = needed_rates(updates), Empirical(updates.intervals)
     for need in found:
         target, downloads = need["target"], Constant(rate=need["empirical"])
         assert 1 - direct(downloads).freshness(law).value == pytest.approx(target, abs=1e-9)
-        assert replays(updates, need["measured"]).mean() == pytest.approx(target, abs=2e-3)
+        assert staleness_by_phase(updates, need["measured"]).mean() == pytest.approx(target, abs=2e-3)
         assert need["measured"] == pytest.approx(need["empirical"], rel=0.1)
     wasted = {need["target"]: need["waste"] for need in found}
     assert wasted[0.2] > 1.2
@@ -58,7 +58,7 @@ def test_bursty_updates_need_less_than_poisson_says():
 
 def test_regular_updates_need_more_than_poisson_says():
     """Constant updates at rate 1: staleness is 1 / (2 T) for T < 1, so 0.2 needs a rate of 2.5; Poisson says 2.15."""
-    found = needs(History(np.arange(1000.0), "u"), [0.2])[0]
+    found = needed_rates(History(np.arange(1000.0), "u"), [0.2])[0]
     assert found["empirical"] == pytest.approx(2.5, rel=1e-6)
     assert found["poisson"] == pytest.approx(2.1545, rel=1e-3)
     assert found["waste"] < 1
@@ -67,4 +67,4 @@ def test_regular_updates_need_more_than_poisson_says():
 @pytest.mark.parametrize("target", [0.0, 1.0, -1.0, math.nan])
 def test_targets_are_shares(target):
     with pytest.raises(ValueError, match="target"):
-        needs(History(np.arange(100.0), "u"), [target])
+        needed_rates(History(np.arange(100.0), "u"), [target])

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replnet.histories.trace_import import import_trace, recorded, write_times
+from replnet.histories.trace_import import history_of, import_trace, write_times
 from replnet.laws import trace
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
@@ -114,7 +114,7 @@ def test_what_is_written_reads_back(tmp_path, times):
     out = StringIO()
     write_times(first, out)
     again = made(tmp_path, "b.csv", out.getvalue())
-    assert recorded(again).times.tolist() == sorted(times)
+    assert history_of(again).times.tolist() == sorted(times)
     assert trace(again).mean == pytest.approx(np.diff(sorted(set(times))).mean(), rel=1e-9)
 
 

@@ -15,7 +15,7 @@ import replnet as rn
 from replnet import laws
 from replnet.cli.main import BAD_INPUT, main
 from replnet.laws import Age, FieldError, Law
-from replnet.laws.guarded import Guarded, admit, examine
+from replnet.laws.guarded import CheckedLaw, check_law, examine
 
 RIGHT = "exponential(rate=1)"
 
@@ -99,6 +99,23 @@ def test_a_guarded_law_gives_the_numbers_of_the_law():
     ours = rn.emulate(rn.single(updates=laws.exponential(mean=1), downloads=RIGHT), horizon=1000)
     theirs = rn.emulate(rn.single(updates=Sound(), downloads=RIGHT), horizon=1000)
     assert theirs.rows[0].measured == pytest.approx(ours.rows[0].measured, rel=1e-9)
+
+
+class InSeconds(Sound):
+    """The law of intervals that are counted in seconds, and then in whatever unit they are wanted in."""
+
+    unit = "s"
+
+    def counted_in(self, unit):
+        assert unit == "min"
+        return laws.exponential(mean=self.mean / 60)
+
+
+def test_a_law_of_strangers_is_counted_in_the_unit_of_the_network():
+    net = rn.single(updates=InSeconds(), downloads="exponential(mean=1)", unit="min")
+    assert rn.predict(net).rows[0].predicted == pytest.approx(1 / 61)
+    with pytest.raises(rn.InputError, match="unit"):
+        rn.single(updates=InSeconds(), downloads="exponential(mean=1)")
 
 
 def wrong_at(member, beyond, gives):
@@ -213,16 +230,16 @@ def test_a_broken_law_is_named_at_every_door(case):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_our_own_laws_would_pass(text):
-    examine(Guarded(laws.law(text)))
+    examine(CheckedLaw(laws.law(text)))
 
 
 @pytest.mark.parametrize("by", [1.0005, 0.9995])
 def test_small_mistakes_are_seen(by):
     """Draws that are half a thousandth too long are 0.00018 away from their law."""
     with pytest.raises(FieldError, match=r"draw at .* where the tail is"):
-        admit("law", broken(draw=lambda self, e: by * np.asarray(e))())
+        check_law("law", broken(draw=lambda self, e: by * np.asarray(e))())
     with pytest.raises(FieldError, match="integrated_tail changes by"):
-        admit("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
+        check_law("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
 
 
 PLUGIN = """

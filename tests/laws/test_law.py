@@ -16,7 +16,7 @@ from scipy import special
 from replnet import laws
 from replnet.laws import Age, FieldError, Law, families, law
 from replnet.laws.discrete import MOST_BREAKS, common_step
-from replnet.laws.law import FAMILIES, distinct
+from replnet.laws.law import FAMILIES, sorted_distinct
 
 AGES = [f"age({text})" for text in TEXTS if "1.4" not in text]
 EVERY = TEXTS + AGES
@@ -394,4 +394,4 @@ def test_the_law_that_the_guide_adds_is_one() -> None:
 
 @pytest.mark.parametrize("numbers", [[], [3], [2, 2, 1], [[5, 1], [1, 0]], [2**40, -1, 2**40]])
 def test_numbers_are_told_apart(numbers):
-    assert distinct(np.array(numbers, np.int64)).tolist() == sorted({*np.ravel(numbers).astype(int).tolist()})
+    assert sorted_distinct(np.array(numbers, np.int64)).tolist() == sorted({*np.ravel(numbers).astype(int).tolist()})

@@ -31,7 +31,10 @@ def file_with(folder: Path, content: str | bytes) -> Path:
 def test_trace(tmp_path: Path, content: str) -> None:
     path = file_with(tmp_path, content)
     one = laws.trace(path)
-    assert one == laws.empirical([1, 2.5])
+    assert (one.values.tolist(), one.weights.tolist()) == ([1, 2.5], [1, 1])
+    assert one.unit == ("s" if "2026" in content else None)
+    # A law of seconds is another one than a law of plain numbers.
+    assert (one == laws.empirical([1, 2.5])) == (one.unit is None)
     assert law(str(one)) == one
     assert str(path) in str(one)
 
@@ -55,6 +58,7 @@ def test_trace_column_and_folder(tmp_path: Path) -> None:
         ("time\n1\n3\n2\n", "file", "csv:4: earlier"),
         ("1\n2\nx\n", "file", "csv:3: 'x' is not a time"),
         ("1\nnan\n3\n", "file", "csv:2: 'nan'"),
+        ("2026-01-01\n2026-01-02\n1\n", "file", "csv:3: a number after a date"),
         ("a,b\n1,2\n3\n", "column", "no column 7"),
         (b"\x00\x01\x02", "file", "not text"),
         (b"\xff\xfe1\n2\n", "file", "not text"),

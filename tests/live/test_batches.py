@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from replnet.engines.runner import Parcel
+from replnet.engines.runner import TimedMessage
 from replnet.live.batches import Mailbox, pack, unpack
-from replnet.network.nodes import Message, Pull, Reply, Silence
+from replnet.network.nodes import Message, NoReply, Pull, Reply
 
 
-def parcel(message: Message) -> Parcel:
-    return Parcel(0, 1, 0, 0.0, 0.0, 0.0, False, message)
+def parcel(message: Message) -> TimedMessage:
+    return TimedMessage(0, 1, 0, 0.0, 0.0, 0.0, False, message)
 
 
 def test_each_number_is_taken_once_and_dead_incarnations_are_forgotten():
@@ -23,10 +23,10 @@ def test_each_number_is_taken_once_and_dead_incarnations_are_forgotten():
 
 
 @pytest.mark.parametrize(
-    "said", [Pull(), Pull(3, "a", 2), Reply({}), Reply({4: 1.5}, 3, (1, 2)), Reply({}, 0, ()), Silence(5)]
+    "said", [Pull(), Pull(3, "a", 2), Reply({}), Reply({4: 1.5}, 3, (1, 2)), Reply({}, 0, ()), NoReply(5)]
 )
 def test_messages_survive_the_way(said):
-    sent = [Parcel(3, 1, 2, 4.5, 4.25, 4.0, True, said), parcel(said)]
+    sent = [TimedMessage(3, 1, 2, 4.5, 4.25, 4.0, True, said), parcel(said)]
     assert unpack(pack((1, 2, 3), sent)) == ((1, 2, 3), sent)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from replnet.live.clocks import STILL, Heartbeat, Offset, offset
+from replnet.live.clocks import LEAST_STANDSTILL, Heartbeat, Offset, measure_offset
 from replnet.testing import VirtualClock
 
 
@@ -18,15 +18,21 @@ def test_the_offset_is_within_its_error():
         clock.sleep(rng.uniform(0.001, 0.02))
         return there
 
-    found = offset(ask, clock.monotonic)
+    found = measure_offset(ask, clock.monotonic)
     assert abs(found.seconds - 7.0) <= found.error <= 0.02
-    assert offset(lambda: 3.0, lambda: 1.0) == Offset(2.0, 0.0)
+    assert measure_offset(lambda: 3.0, lambda: 1.0) == Offset(2.0, 0.0)
 
 
 def test_a_heart_that_works_or_naps_stands_not_still():
     time = VirtualClock()
     heart = Heartbeat(time.monotonic, time.process_time)
-    for naps, works, found in ((0.2, 0.0, 0.0), (9.0, 8.9, 0.0), (STILL, 0.0, 0.0), (20.1, 0.1, 20.0), (0.2, 0.1, 0.0)):
+    for naps, works, found in (
+        (0.2, 0.0, 0.0),
+        (9.0, 8.9, 0.0),
+        (LEAST_STANDSTILL, 0.0, 0.0),
+        (20.1, 0.1, 20.0),
+        (0.2, 0.1, 0.0),
+    ):
         time.now, time.worked = time.now + naps, time.worked + works
         assert heart.beat() == pytest.approx(found)
     assert Heartbeat(lambda: 50.0, lambda: 9.0, since=43.0).beat() == 7.0  # it was to begin then

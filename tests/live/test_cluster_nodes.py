@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from replnet.live.cluster_nodes import PACKAGE, ClusterNode, cause, code_for, require_fit
-from replnet.live.node_probe import Probed, digest, probe
+from replnet.live.cluster_nodes import PACKAGE, ClusterNode, code_for, require_fit, short_cause
+from replnet.live.node_probe import NodeSoftware, digest, probe
 from replnet.live.outcome import Unreachable
 
-HERE = Probed("3.11.7", digest(PACKAGE), [])
+HERE = NodeSoftware("3.11.7", digest(PACKAGE), [])
 NODE = ClusterNode("abcdef123", "10.0.0.1", 2.0, 1e9, HERE)
 
 
@@ -30,7 +30,7 @@ def test_the_digest_is_that_of_names_and_contents(tmp_path):
 
 
 def test_code_travels_where_a_node_has_none_or_another_and_stays_where_all_have_it():
-    none, other = (replace(NODE, found=HERE._replace(replnet=what)) for what in ("", "another"))
+    none, other = (replace(NODE, software=HERE._replace(replnet=what)) for what in ("", "another"))
     assert code_for([NODE, NODE]) == code_for([]) == {}
     for node in (none, other):
         assert code_for([NODE, node])["py_modules"] == [str(PACKAGE)]
@@ -38,8 +38,8 @@ def test_code_travels_where_a_node_has_none_or_another_and_stays_where_all_have_
 
 
 def test_what_cannot_travel_is_named_with_its_node():
-    poor = replace(NODE, found=HERE._replace(missing=["numba", "scipy"]))
-    silent = replace(NODE, found=None, silence="starts no process within 30 s")
+    poor = replace(NODE, software=HERE._replace(missing=["numba", "scipy"]))
+    silent = replace(NODE, software=None, silence="starts no process within 30 s")
     words = r"node 10\.0\.0\.1 \(abcdef\) lacks numba, scipy \(pip install .*; node .* starts no process within 30 s"
     with pytest.raises(Unreachable, match=words):
         require_fit([NODE, poor, silent])
@@ -54,6 +54,6 @@ class OutOfMemoryError(Exception):
 def test_of_what_ray_says_of_a_death_the_line_with_the_cause_is_told():
     story = "2 worker(s) were killed due to the node running low on memory.\nOOM kill reason: ...\nRefer to the docs."
     low = "OutOfMemoryError: 2 worker(s) were killed due to the node running low on memory."
-    assert cause(OutOfMemoryError(story)) == low
+    assert short_cause(OutOfMemoryError(story)) == low
     died = "The actor died.\nIts worker died. Some common causes include: (1) ..."
-    assert cause(RuntimeError(died)) == "RuntimeError: Its worker died."
+    assert short_cause(RuntimeError(died)) == "RuntimeError: Its worker died."

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import numpy as np
+import programs
 import pytest
 from live_world import WAKES, LogRow, flat, planned
 from networks import NAMED
@@ -29,23 +29,23 @@ pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarni
 
 
 @pytest.fixture(scope="module", autouse=True)
-def joined():
-    with ray_cluster.joined():
+def join_cluster():
+    with ray_cluster.join_cluster():
         yield
 
 
 @pytest.fixture
 def hosts(monkeypatch):
     """The hosts of the runs of a test, as they start."""
-    seen, real = [], ray_cluster.started
+    seen, real = [], ray_cluster.start_hosts
 
     @contextmanager
-    def started(n):
+    def start_hosts(n):
         with real(n) as hosts:
             seen.append(hosts)
             yield hosts
 
-    monkeypatch.setattr(ray_cluster, "started", started)
+    monkeypatch.setattr(ray_cluster, "start_hosts", start_hosts)
     return seen
 
 
@@ -110,7 +110,7 @@ def test_a_lone_host_sends_nothing_and_may_be_watched():
 
 def test_the_clock_of_another_machine_is_found_by_asking(monkeypatch):
     """As if the driver were elsewhere: the estimate may not be off by more than it says."""
-    monkeypatch.setattr(driver, "machine", lambda: "elsewhere")
+    monkeypatch.setattr(driver, "boot_id", lambda: "elsewhere")
     live = run_live(Task(plan(NAMED["tree"]), 1, 2.0), hosts=2, time_scale=0.2)
     for host in live.hosts:
         assert abs(host.offset.seconds) <= host.offset.error < 0.05
@@ -123,6 +123,7 @@ def test_a_run_that_is_too_fast_says_so():
     assert "time scale" in live.why
 
 
+@pytest.mark.slow
 def test_a_pace_of_its_own_that_turns_out_too_fast_is_slowed_down_once(monkeypatch):
     """What was seen at the first pace is in no count and in no log."""
     compiled, log = plan(NAMED["cluster"]), []
@@ -152,7 +153,7 @@ def assert_logged_once(compiled: Plan, seed: int, live, log: list) -> None:
             if not any(node in o.nodes and o.heard < at <= (o.back or np.inf) for o in live.lost)
         )
         told = {row[1:4] for row in log if row[0] == replication and row[2] in WAKES}
-        if compiled.recent:  # who is blank has no contacts to poll, and then there is nothing in the log
+        if compiled.has_recent_polls:  # who is blank has no contacts to poll, and then there is nothing in the log
             lost = {node for outage in live.lost for node in outage.nodes}
             expected = [wake for wake in expected if wake[2] not in lost or wake in told]
             assert sum(path.counts) >= len(expected)
@@ -198,7 +199,7 @@ def end_if_all_are_back(glimpse) -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", [*NAMED][:2] + [pytest.param(name, marks=pytest.mark.slow) for name in [*NAMED][2:]])
 def test_hosts_that_are_killed_are_replaced_and_nothing_is_lost_or_doubled_besides(hosts, name, capfd):
     """Five SIGKILLs in each of four runs."""
     compiled, log, seed = plan(NAMED[name]), [], 20 + list(NAMED).index(name)
@@ -220,7 +221,7 @@ def test_hosts_that_are_killed_are_replaced_and_nothing_is_lost_or_doubled_besid
 
 
 def test_a_silent_host_is_replaced(hosts, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "ANSWER", 2.0)
+    monkeypatch.setattr(ray_cluster, "ANSWER_SECONDS", 2.0)
     stopped, compiled, log = [], plan(NAMED["cluster"]), []
 
     def watch(glimpse):
@@ -239,18 +240,16 @@ def test_a_silent_host_is_replaced(hosts, monkeypatch):
 
 def test_a_host_that_cannot_be_replaced_ends_the_run_with_what_there_is(hosts, monkeypatch):
     """No node has the room for another process."""
-    monkeypatch.setattr(supervisor, "AGAIN", 3.0)
-    compiled, killed, when = plan(NAMED["cluster"]), [], []
+    monkeypatch.setattr(supervisor, "RESTART_SECONDS", 3.0)
+    compiled, killed = plan(NAMED["cluster"]), []
 
     def watch(glimpse):
         if glimpse.now > 3.0 and not killed:
             killed.append(pid_of(hosts[-1], 1))
             os.kill(killed[0], signal.SIGKILL)
             hosts[-1]._kind = ray.remote(num_cpus=10_000)(actor.HostActor)
-            when.append(time.monotonic())
 
     live = run_live(Task(compiled, 1, 1000.0), hosts=2, time_scale=0.2, watch=watch)
-    assert time.monotonic() - when[0] < 10
     (outage,) = live.lost
     assert outage.back is None
     assert outage.heard < live.horizon < 1000.0
@@ -262,10 +261,7 @@ def test_a_host_that_cannot_be_replaced_ends_the_run_with_what_there_is(hosts, m
 
 
 def assert_gone(pids: list[int]) -> None:
-    end = time.monotonic() + 10
-    while any(map(running, pids)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not any(map(running, pids))
+    assert programs.wait_until_gone(pids)
 
 
 def test_a_failing_node_ends_the_run_with_its_error(hosts):
@@ -282,13 +278,12 @@ def test_ctrl_c_ends_a_run_with_what_there_is(hosts):
     def watch(glimpse):
         if glimpse.now > 5.0 and not begun:
             pids.extend(pid_of(hosts[-1], host) for host in range(2))
-            begun.append(time.monotonic())
+            begun.append(glimpse.now)
             signal.raise_signal(signal.SIGINT)
 
     live = run_live(Task(compiled, 1, 1000.0), hosts=2, time_scale=0.3, watch=watch, log=log.extend)
-    assert time.monotonic() - begun[0] < 10
     assert live.cut_short.startswith("interrupted at t = ")
-    assert 5.0 < live.horizon < 30.0
+    assert begun[0] < live.horizon < 1000.0
     assert_near(compiled, 1, live.horizon, live)
     assert_logged_once(compiled, 1, live, log)
     assert_gone(pids)
@@ -307,14 +302,14 @@ def test_an_error_of_the_caller_leaves_no_actors(hosts):
     assert_gone(pids)
 
 
-def test_nobody_at_an_address_is_found_out_soon(monkeypatch):
+def test_nobody_at_an_address_is_found_out_without_ray(monkeypatch):
+    """Which would wait for minutes."""
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    begun = time.monotonic()
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray was asked"))
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1: "):
         run_live(Task(plan(NAMED["cluster"]), 1, 1.0), address="127.0.0.1:1")
     with pytest.raises(Unreachable, match="host:port"):
         run_live(Task(plan(NAMED["cluster"]), 1, 1.0), address="ray://somewhere:10001")
-    assert time.monotonic() - begun < 10
 
 
 ALONE = """
@@ -328,28 +323,26 @@ print(live.cut_short)
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_of_its_own_beside_another(tmp_path):
     """As a terminal does it, to all its processes at once. Its own Ray, its own token; nothing of it is left, and a
     run on another Ray goes on meanwhile."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     environment["HOME"] = str(tmp_path)
-    alone = subprocess.Popen([sys.executable, "-c", ALONE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             env=environment, umask=0o022, start_new_session=True)  # fmt: skip
-    try:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with programs.running([sys.executable, "-c", ALONE], **pipes, env=environment, umask=0o022) as alone:
         compiled = plan(NAMED["tree"])
         beside = run_live(Task(compiled, 1, 10.0), hosts=2, time_scale=0.5)
         assert_near(compiled, 1, 10.0, beside)
         assert alone.stdout.readline() == "up\n"
-        mine = children(alone.pid)
+        mine = programs.descendants(alone.pid)
         assert len(mine) > 3
         os.killpg(alone.pid, signal.SIGINT)
-        out, said = alone.communicate(timeout=10)
+        out, said = alone.communicate(timeout=programs.HANGS)
         assert out.splitlines()[-1].startswith("interrupted at t = ")
         assert said == ""
         assert alone.returncode == 0
         assert_gone(mine)
-    finally:
-        alone.kill()
     tokens = list(tmp_path.glob(".ray/auth_token"))
     assert all(token.stat().st_mode & 0o077 == 0 for token in tokens)
 
@@ -357,7 +350,7 @@ def test_ctrl_c_ends_a_run_of_its_own_beside_another(tmp_path):
 # Several machines, as far as Ray can tell
 
 SEVERAL = """
-import json, os, signal, time
+import json, os, signal
 from pathlib import Path
 from ray.cluster_utils import Cluster
 import replnet as rn
@@ -370,7 +363,7 @@ compiled = plan(rn.cooperative(replicas=10, peers=1, updates="exponential(rate=1
 machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 others = [machines.add_node(num_cpus=1) for _ in range(2)]
 machines.wait_for_nodes()
-when, raylets, start = [], set(), ray_cluster.Hosts.__init__
+killed, raylets, start = [], set(), ray_cluster.Hosts.__init__
 
 def started(hosts, n, nodes=()):
     # Notes which raylets have started the processes.
@@ -381,11 +374,11 @@ def started(hosts, n, nodes=()):
 ray_cluster.Hosts.__init__ = started
 
 def lose(glimpse):
-    if glimpse.now > 2 and not when:
-        when.append(time.monotonic())
-        os.kill(others[1].all_processes["raylet"][0].process.pid, 9)
-    if len(when) == 1 and glimpse.lost and all(o.back is not None and o.back < glimpse.now for o in glimpse.lost):
-        when.append(time.monotonic())
+    if glimpse.now > 2 and not killed:
+        killed.append(others[1].all_processes["raylet"][0].process.pid)
+        os.kill(killed[0], 9)
+    if len(killed) == 1 and glimpse.lost and all(o.back is not None and o.back < glimpse.now for o in glimpse.lost):
+        killed.append(0)  # once, as a second interrupt ends the run at once
         signal.raise_signal(signal.SIGINT)
 
 def told(live):
@@ -400,7 +393,6 @@ try:
     outcome = told(live)
 except LiveLost as error:
     outcome = {"error": str(error)}
-outcome["seconds"] = when[-1] - when[0]
 rows = [(r, *row) for r, columns in log for row in zip(*(column.tolist() for column in columns))]
 outcome["rows"], outcome["distinct"] = len(rows), len(set(map(str, rows)))
 print(json.dumps([whole, outcome]))
@@ -408,11 +400,11 @@ machines.shutdown()
 """
 
 
+@pytest.mark.slow
 def test_a_node_of_the_cluster_that_dies_takes_its_hosts_and_others_take_their_place():
     """Three Ray nodes on this machine, in a process of its own; one raylet is killed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SEVERAL], capture_output=True, text=True, timeout=170,
-                          env=environment, check=False)  # fmt: skip
+    done = programs.run([sys.executable, "-W", "ignore", "-c", SEVERAL], env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     whole, degraded = json.loads(done.stdout.splitlines()[-1])
     compiled = plan(NAMED["cluster"])
@@ -424,21 +416,4 @@ def test_a_node_of_the_cluster_that_dies_takes_its_hosts_and_others_take_their_p
     assert degraded["cut"].startswith("interrupted")
     assert degraded["lost"]
     assert all(back is not None for *_, back in degraded["lost"])
-    assert 0 < degraded["seconds"] < 45
     assert degraded["rows"] == degraded["distinct"] > 0
-
-
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def children(pid: int) -> list[int]:
-    """Of a process, and theirs."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *children(child)]
-    return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import programs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def test_punctual_hosts_walk_the_path_of_step(network, sampled, hosts):
 def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
     compiled = plan(network)
     # Where it does not, `step` goes on learning who is whose contact after time zero.
-    if step.to_zero(Task(compiled, seed, 5.0), 0).unproven == 0:
+    if step.run_to_zero(Task(compiled, seed, 5.0), 0).unproven == 0:
         assert_same_path(compiled, 1 if on_a_lattice(compiled) else hosts, seed, True, 5.0)
 
 
@@ -63,12 +63,12 @@ def test_they_do_so_on_any_network_that_starts_stationary(network, seed, hosts):
 def test_what_is_planned_to_go_wrong_does_so_as_in_step(network, seed, hosts):
     compiled, horizon = plan(network), 5.0
     task = Task(compiled, seed, horizon)
-    if step.to_zero(task, 0).unproven or compiled.constant_delay != 0:
+    if step.run_to_zero(task, 0).unproven or compiled.constant_delay != 0:
         return
     world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, True)
     ours, theirs = ran(world), step.run_path(task, 0)
     assert counts(ours) == theirs.counts
-    found, expected = world.amounts(ours), theirs.shares
+    found, expected = world.measured_shares(ours), theirs.shares
     if compiled.bandwidth is not None:  # some answers wait in line beyond the horizon
         asking = {compiled.groups[g] for g in compiled.group[compiled.clients]}
         beyond = {(group, metric) for group in asking for metric in ("freshness", "answered")}
@@ -86,14 +86,14 @@ def test_late_wakes_happen_as_planned_and_are_counted(network):
         slip = report.statistics.slip
         assert 0 < slip.mean < slip.largest <= tick * (1 + 1e-9)
         assert slip.count == sum(counts([report]))
-        assert report.tallied[0].unanswered == 0
+        assert report.tallies[0].unanswered == 0
 
 
 def test_late_answers_count_from_when_the_query_was_due():
     compiled, tick = plan(NAMED["redundant"]), 0.5
     world = World(compiled, 2, 1, 20.0, True)
     ours = ran(world, tick)
-    good, answers = world.amounts(ours)["clients", "freshness"]
+    good, answers = world.measured_shares(ours)["clients", "freshness"]
     assert answers == counts(ours)[3]
     assert good < step.run_path(world.task, 0).shares["clients", "freshness"][0]  # half a unit later there were updates
     responses = [report.statistics.responses for report in ours if report.statistics.responses.count]
@@ -112,7 +112,7 @@ def test_batches_that_come_twice_or_late_are_taken_once():
 
     doubled.carry = carry
     ours, theirs = ran(doubled), ran(plain)
-    assert_shares(doubled.amounts(ours), plain.amounts(theirs))
+    assert_shares(doubled.measured_shares(ours), plain.measured_shares(theirs))
     taken = sum(report.statistics.taken for report in ours)
     assert taken == sum(report.statistics.taken for report in theirs)
     assert taken == sum(report.statistics.repeated for report in ours)
@@ -213,7 +213,7 @@ def written_by_step(task: Task) -> list[LogRow]:
 def test_the_log_says_what_that_of_step_says(network, seed, hosts):
     """But of queries from before time zero, and of what waits in line beyond the horizon."""
     compiled, horizon = plan(network), 5.0
-    if step.to_zero(Task(compiled, seed, horizon, sampled=False), 0).unproven or compiled.constant_delay != 0:
+    if step.run_to_zero(Task(compiled, seed, horizon, sampled=False), 0).unproven or compiled.constant_delay != 0:
         return
     world = World(compiled, 1 if on_a_lattice(compiled) else hosts, seed, horizon, False, logged=True)
     ran(world)
@@ -269,14 +269,14 @@ def test_outside_its_outage_a_lost_host_does_what_was_planned(network, hosts):
             if (kept := [at for at in instants if counted(key[0], at)])
         }
         found = woken(world.log, r)
-        if compiled.recent:  # who is blank has no contacts to poll, and then there is nothing in the log
+        if compiled.has_recent_polls:  # who is blank has no contacts to poll, and then there is nothing in the log
             expected = {
                 key: [at for at in kept if key[0] not in lost or at in found[key]] for key, kept in expected.items()
             }
         else:
             assert sum(counts(ours, r)) == sum(map(len, expected.values()))
         assert found == expected
-    if not compiled.recent:  # else whom a node asks depends on who has asked before
+    if not compiled.has_recent_polls:  # else whom a node asks depends on who has asked before
         asked = [row for row in whole.log if row[2] in WAKES and counted(row[3], row[1])]
         assert sorted(row for row in world.log if row[2] in WAKES) == sorted(asked)
     assert len(world.log) == len(set(world.log))
@@ -298,7 +298,7 @@ def test_a_replica_is_blank_until_its_first_copy(network):
     world = World(compiled, 2, 5, horizon, True, logged=True)
     heard, back = world.lose(1, 3.0, 4.0, 5.5)
     ours, at = ran(world), np.array(world.given[1].at)
-    found = world.amounts(ours, degraded=True)
+    found = world.measured_shares(ours, degraded=True)
     for g in np.flatnonzero(np.bincount(compiled.group[~compiled.clients & (compiled.group >= 0)])):
         absent, members = 0.0, np.flatnonzero(compiled.group == g)
         for i in members[at[members] == 1]:
@@ -324,7 +324,7 @@ def test_queries_that_lost_a_reply_are_unanswered():
         world = World(compiled, 2, 1, 20.0, True)
         world.lose(lost, 3.0, 4.0, 5.5)
         ours = ran(world)
-        unanswered = sum(report.tallied[0].unanswered for report in ours)
+        unanswered = sum(report.tallies[0].unanswered for report in ours)
         assert unanswered > 0
         ended = sum(report.statistics.responses.count for report in ours)
         assert counts(ours)[3] == ended + unanswered
@@ -349,7 +349,7 @@ def test_messages_under_way_from_a_lost_host_do_not_arrive():
 
 def test_the_engine_does_not_need_ray_to_be_imported():
     program = "import sys, replnet.live; assert 'ray' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    programs.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])

@@ -8,7 +8,7 @@ from live_world import FEW
 
 import replnet as rn
 from replnet.engines.plan import plan
-from replnet.live.placement import lined_up, place, traffic, work_of
+from replnet.live.placement import line_up, place, traffic, work_of
 
 
 def test_a_tree_is_cut_along_few_links():
@@ -37,7 +37,7 @@ def test_every_node_has_a_host_and_every_host_a_node(network, hosts):
     assert len(at) == len(compiled.names)
     assert set(at) == set(range(max(at) + 1))
     assert max(at) < hosts
-    assert sorted(lined_up(compiled)) == list(range(len(compiled.names)))
+    assert sorted(line_up(compiled)) == list(range(len(compiled.names)))
     if hosts >= len(compiled.names):
         assert max(at) + 1 == len(compiled.names)
 
@@ -46,7 +46,7 @@ def test_every_node_has_a_host_and_every_host_a_node(network, hosts):
 def test_traffic_counts_every_pull_and_its_reply(network):
     compiled = plan(network)
     between = traffic(compiled, place(compiled, 3))
-    assert np.isclose(between.sum(), 2 * compiled.pulls)
+    assert np.isclose(between.sum(), 2 * compiled.pull_rate)
     assert np.allclose(between, between.T)
     # Whoever sends a message and whoever gets it have work.
-    assert np.isclose(work_of(compiled).sum(), compiled.rate + 4 * compiled.pulls)
+    assert np.isclose(work_of(compiled).sum(), compiled.event_rate + 4 * compiled.pull_rate)

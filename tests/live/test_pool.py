@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
+import programs
 import pytest
 
-from replnet.live.pool import ATTEMPTS, Duties, Failure, run
+from replnet.live.pool import ATTEMPTS, Failure, JobQueue, run
 
 
 def square(x):
@@ -56,25 +56,25 @@ def test_jobs_are_done_only_when_somebody_asks():
 
 
 def test_a_job_whose_worker_died_is_next_again_and_is_given_up_in_the_end():
-    duties = Duties([7, 8])
+    queue = JobQueue([7, 8])
     for _ in range(ATTEMPTS - 1):
-        assert duties.next() == 7
-        assert duties.died(7, "killed") is None
-    assert duties.next() == 7
-    assert duties.died(7, "killed") == Failure("3 workers died of it, the last so: killed")
-    assert duties.left
-    assert duties.next() == 8
-    assert not duties.left
-    assert duties.next() is None
+        assert queue.next() == 7
+        assert queue.count_death(7, "killed") is None
+    assert queue.next() == 7
+    assert queue.count_death(7, "killed") == Failure("3 workers died of it, the last so: killed")
+    assert queue.remaining
+    assert queue.next() == 8
+    assert not queue.remaining
+    assert queue.next() is None
 
 
 def test_deaths_count_job_by_job():
-    duties = Duties(range(10))
+    queue = JobQueue(range(10))
     for _ in range(ATTEMPTS - 1):
-        jobs = [duties.next(), duties.next()]
-        assert [duties.died(job, "") for job in jobs] == [None, None]
+        jobs = [queue.next(), queue.next()]
+        assert [queue.count_death(job, "") for job in jobs] == [None, None]
 
 
 def test_without_workers_ray_is_not_loaded():
     program = "import sys; from replnet.live.pool import run; list(run(abs, [1], [1])); assert 'ray' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    programs.run([sys.executable, "-c", program], check=True)

@@ -12,11 +12,12 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import programs
 import pytest
 
 from replnet.live import pool
 from replnet.live.pool import Failure, PoolLost, run
-from replnet.live.ray_cluster import joined
+from replnet.live.ray_cluster import join_cluster
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarni
 def cluster():
     # Workers know the package, not its tests.
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with joined():
+    with join_cluster():
         yield
     ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
@@ -79,20 +80,6 @@ class Stubborn:
 
 def _unreadable():
     raise ModuleNotFoundError("no such thing on this machine")
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def wait_until_gone(pids) -> bool:
-    end = time.monotonic() + 20
-    while time.monotonic() < end and not all(map(gone, pids)):
-        time.sleep(0.05)
-    return all(map(gone, pids))
 
 
 def test_the_results_are_the_same_whoever_does_the_work():
@@ -173,18 +160,18 @@ def test_a_warm_up_that_kills_its_worker_does_not_stop_the_work(tmp_path):
     assert dict(run(fragile, jobs, [1] * 4, workers=2, warm=warm)) == dict.fromkeys(range(4), 0)
 
 
-def test_workers_that_cannot_start_are_reported():
+def test_jobs_that_workers_cannot_read_fail_with_the_reason():
     class Elsewhere:
         def __reduce__(self):
             return (_unreadable, ())
 
-    with pytest.raises(PoolLost, match=r"no worker starts: .*no such thing on this machine"):
-        list(run(Elsewhere(), [1, 2], [1, 1], workers=2))
+    failures = dict(run(Elsewhere(), [1, 2], [1, 1], workers=2))
+    assert [failures[job].reason for job in (0, 1)] == ["ModuleNotFoundError: no such thing on this machine"] * 2
 
 
 def test_workers_that_do_not_answer_are_reported(monkeypatch):
-    monkeypatch.setattr(pool, "START", 0.0)
-    monkeypatch.setattr(pool, "LOOK", 0.01)
+    monkeypatch.setattr(pool, "START_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.01)
     with pytest.raises(PoolLost, match="none answered within 0 s"):
         list(run(square, [1, 2], [1, 1], workers=2))
 
@@ -192,7 +179,7 @@ def test_workers_that_do_not_answer_are_reported(monkeypatch):
 def test_leaving_early_ends_the_workers_and_leaves_ray_running():
     with closing(run(span, [0.01, 0.01, 60.0, 60.0], [4, 3, 2, 1], workers=2)) as results:
         pids = {next(results)[1][2], next(results)[1][2]}
-    assert wait_until_gone(pids)
+    assert programs.wait_until_gone(pids)
     assert ray.is_initialized()
     assert dict(run(square, [3], [1], workers=1)) == {0: 9}
 
@@ -211,16 +198,13 @@ for i, pid in run(nap, [0.01, 60.0, 60.0], [3, 2, 1], workers=1):
 def test_ctrl_c_ends_the_workers_and_the_ray_that_was_started():
     command = [sys.executable, "-c", CTRL_C]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as driver:
-        try:
-            worker = int(driver.stdout.readline())
-            os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: to all that it started
-            said = driver.communicate(timeout=60)[1]
-        finally:
-            driver.kill()
+    with programs.running(command, stdout=pipe, stderr=pipe, text=True) as driver:
+        worker = int(driver.stdout.readline())
+        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: to all that it started
+        said = driver.communicate(timeout=programs.HANGS)[1]
     assert driver.returncode != 0
     assert said.rstrip().endswith("KeyboardInterrupt")
-    assert wait_until_gone([worker])
+    assert programs.wait_until_gone([worker])
 
 
 def test_a_trivial_job_costs_little_and_ten_thousand_do_not_slow_down():
@@ -262,7 +246,7 @@ def test_a_node_that_dies_in_a_spread_run_changes_no_byte():
     """A head without CPUs and two nodes with two workers each; one raylet is killed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     command = [sys.executable, "-W", "ignore", "-c", NODE_DIES]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment, check=False)
+    done = programs.run(command, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     told, same, incomplete = json.loads(done.stdout.splitlines()[-1])
     assert len(told) == 1

@@ -15,7 +15,7 @@ SYSTEM = ctypes.CDLL(None)
 
 def handler() -> bytes:
     """What the system does at SIGTERM."""
-    found = ctypes.create_string_buffer(ray_cluster.SIGACTION)
+    found = ctypes.create_string_buffer(ray_cluster.SIGACTION_BYTES)
     SYSTEM.sigaction(signal.SIGTERM, None, found)
     return found.raw[: ctypes.sizeof(ctypes.c_void_p)]  # which comes first in what it says
 
@@ -27,7 +27,9 @@ def test_sigterm_is_handled_afterwards_by_whom_it_was(of):
 
     def block() -> None:
         with ray_cluster._own_signals():
-            SYSTEM.sigaction(signal.SIGTERM, ctypes.create_string_buffer(ray_cluster.SIGACTION), None)  # the default
+            SYSTEM.sigaction(
+                signal.SIGTERM, ctypes.create_string_buffer(ray_cluster.SIGACTION_BYTES), None
+            )  # the default
             seen.append(handler())
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -43,3 +45,24 @@ def test_sigterm_is_handled_afterwards_by_whom_it_was(of):
         assert handler() == mine
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        ("Traceback\n  File\nray.exceptions.RpcError: no answer\n", "ray.exceptions.RpcError: no answer"),
+        ("", "no answer"),
+        (
+            "[2026 C 1 1] loader.cc:111:  A bug in Ray. Check failed: !result.hasError() RAY_AUTH_TOKEN_PATH is set but"
+            " file cannot be opened or is empty: /nope\n*** StackTrace ***\n/bin/python(_start+0x21) [0x5] _start\n",
+            "RAY_AUTH_TOKEN_PATH is set but file cannot be opened or is empty: /nope",
+        ),
+        (
+            "[2026 C 1 1] loader.cc:5: Check failed: has_token || ignore_mode Token authentication is enabled\n_start",
+            "Token authentication is enabled",
+        ),
+    ],
+)
+def test_what_ray_fails_of_is_found_in_what_it_prints(printed, words):
+    """It prints the stack of an exception, or of machine code, which ends in nothing that says why."""
+    assert ray_cluster.complaint(printed) == words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from live_world import World, assert_path
@@ -13,9 +14,10 @@ from replnet.engines.plan import plan
 from replnet.live import actor, ray_cluster, supervisor
 from replnet.live.actor import HostActor, Status
 from replnet.live.clocks import Offset, Standstill
-from replnet.live.driver import gathered
+from replnet.live.driver import gather_results
 from replnet.live.host import Host
-from replnet.live.supervisor import LOOK, HostState, Supervisor
+from replnet.live.outcome import LiveLost
+from replnet.live.supervisor import LOOK_SECONDS, HostState, Supervisor
 from replnet.live.time_scale import HostPace, judge
 from replnet.testing import VirtualClock
 
@@ -55,7 +57,7 @@ class Hosts:
         _, number, method = ref
         host = self.world.hosts[number]
         if method == "finish":
-            return Status(True, True, pickle.dumps(host.report()), [], host.left(), 0.1, 0.1)
+            return Status(True, True, pickle.dumps(host.report()), [], host.copies_left(), 0.1, 0.1)
         return Status(host.done, host.idle, pickle.dumps(host.so_far()), [])
 
     def end(self, host: int) -> None:
@@ -67,13 +69,13 @@ def time(monkeypatch) -> VirtualClock:
     turned = VirtualClock()
     for module in (supervisor, actor):
         monkeypatch.setattr(module, "time", turned)
-    monkeypatch.setattr(ray_cluster, "gone", lambda: "")
+    monkeypatch.setattr(ray_cluster, "why_unreachable", lambda: "")
     return turned
 
 
 def driven(time: VirtualClock, kills: tuple[tuple[float, int], ...] = ()) -> tuple[Hosts, Supervisor]:
     hosts = Hosts(World(CLUSTER, 2, SEED, HORIZON, True), time)
-    states = [HostState(given, 0.1, "here", Offset()) for given in hosts.world.given]
+    states = [HostState(assignment, 0.1, "here", Offset()) for assignment in hosts.world.given]
     return hosts, Supervisor(hosts.world.task, hosts, states, 0.0, SCALE, kills)
 
 
@@ -89,7 +91,7 @@ def stopped_at(at: float, seconds: float, time: VirtualClock):
 
 
 def assert_as_step(hosts: Hosts, driver: Supervisor) -> None:
-    found = gathered(hosts.world.task, driver, [(0.0, 0)], SCALE, HORIZON * SCALE)
+    found = gather_results(hosts.world.task, driver, [(0.0, 0)], SCALE, HORIZON * SCALE)
     assert (found["faithful"], found["why"], found["lost"], found["cut_short"]) == (True, "", (), "")
     assert_path(hosts.world, [state.latest for state in driver.states])
 
@@ -101,8 +103,8 @@ def test_hosts_go_on_while_the_driver_stands_still_even_beyond_the_end(seconds, 
     assert driver.unfinished == ""
     (still,) = driver.stood
     assert (still.who, still.nodes, still.spared) == ("the driver", (), 0)
-    assert still.seconds == pytest.approx(seconds, abs=2 * LOOK)
-    assert still.at == pytest.approx(3.0, abs=3 * LOOK / SCALE)
+    assert still.seconds == pytest.approx(seconds, abs=2 * LOOK_SECONDS)
+    assert still.at == pytest.approx(3.0, abs=3 * LOOK_SECONDS / SCALE)
     assert_as_step(hosts, driver)
 
 
@@ -129,13 +131,28 @@ def test_a_host_that_is_silent_while_the_driver_looks_on_is_lost_as_ever(time, m
     hosts, driver = driven(time)
     lost = []
     monkeypatch.setattr(driver, "horizon", 1000.0)
-    monkeypatch.setattr(driver, "_lose", lambda state, why: lost.append((state.given.me, why)))
+    monkeypatch.setattr(driver, "_lose", lambda state, why: lost.append((state.assignment.me, why)))
     monkeypatch.setattr(hosts, "ready", lambda refs, _: [ref for ref in refs if ref[1] == 1])
     while not lost:
         driver._look(None)
-    assert lost == [(0, f"did not answer for {ray_cluster.ANSWER:g} s")]
-    assert time.now == pytest.approx(ray_cluster.ANSWER, abs=2 * LOOK)
+    assert lost == [(0, f"did not answer for {ray_cluster.ANSWER_SECONDS:g} s")]
+    assert time.now == pytest.approx(ray_cluster.ANSWER_SECONDS, abs=2 * LOOK_SECONDS)
     assert driver.stood == []
+
+
+def test_a_host_that_no_node_is_left_for_ends_the_run_as_lost(time, monkeypatch):
+    hosts, driver = driven(time)
+
+    def replace(_):
+        raise ray_cluster.Lost("no node of the Ray cluster is alive")
+
+    def watch(glimpse) -> None:
+        if glimpse.now > 3.0:
+            driver._lose(driver.states[0], "died")
+
+    monkeypatch.setattr(hosts, "replace", replace, raising=False)
+    with pytest.raises(LiveLost, match=r"^lost at 3\.\d+ units of model time: no node of the Ray cluster is alive$"):
+        driver.run(watch, None)
 
 
 def test_processes_that_were_to_be_killed_meanwhile_live_on(time):
@@ -153,7 +170,7 @@ def test_hosts_that_are_late_while_the_driver_looks_on_are_too_slow(time):
     driver.run(None, None)
     assert driver.stood == []
     assert "wakes that were due by 5 s were still to come" in driver.unfinished
-    found = gathered(hosts.world.task, driver, [(0.0, 0)], SCALE, HORIZON * SCALE)
+    found = gather_results(hosts.world.task, driver, [(0.0, 0)], SCALE, HORIZON * SCALE)
     assert "a time scale of 1 s would do" in found["why"]
 
 
@@ -174,10 +191,10 @@ def lived(time: VirtualClock, pause: float, works: float, begin: float = 0.0) ->
             host._over.set()
         return []
 
-    host._coming = coming
+    host._wait_for_arrivals = coming
     time.now = begin
     host._live()
-    return host.finish()
+    return host.finish(0)
 
 
 def test_a_host_that_was_stopped_says_so_and_one_that_had_much_to_do_does_not(time):
@@ -190,6 +207,23 @@ def test_a_host_that_was_stopped_says_so_and_one_that_had_much_to_do_does_not(ti
 
 def test_a_host_that_began_late_stood_still_until_then(time):
     assert lived(time, 0.0, 0.0, begin=7.0).stood == [(0.0, 7.0)]
+
+
+def test_an_answer_that_gets_lost_is_given_again():
+    """And holds each row of the log until it has arrived."""
+    host, rows = HostActor(), [(0, f"row {i}") for i in range(5)]
+    host._host = SimpleNamespace(
+        done=True,
+        idle=True,
+        rows=lambda: [(0, "last")] if host._rows[-1:] == rows[-1:] else [],
+        report=dict,
+        copies_left=list,
+    )
+    host._keep_report({}, rows[:2])
+    assert host.status(0).rows == host.status(0).rows == rows[:2]
+    host._keep_report({}, rows[2:])
+    assert host.status(2).rows == host.status(2).rows == rows[2:]
+    assert host.finish(3).rows == host.finish(3).rows == [*rows[3:], (0, "last")]
 
 
 STOOD = Standstill("host 1", 4.0, 8.0, ("a", "b"))

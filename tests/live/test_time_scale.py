@@ -10,7 +10,18 @@ from networks import NAMED
 import replnet as rn
 from replnet.engines.plan import plan
 from replnet.live.placement import place, traffic, work_of
-from replnet.live.time_scale import GAP, LATE, SHARE, Costs, HostPace, default_scale, judge, load, round_up, shortest
+from replnet.live.time_scale import (
+    GAP,
+    LATE_SHARE,
+    SHARE,
+    Costs,
+    HostPace,
+    default_scale,
+    judge,
+    load,
+    round_up,
+    shortest,
+)
 
 COSTS = Costs(message=1e-5, batch=3e-4, latency=5e-4, handling=1e-5)
 
@@ -24,7 +35,7 @@ def test_the_default_scale_leaves_room_and_keeps_delays_small():
             scale = default_scale(compiled, COSTS, work, between, 2.0)
             assert load(COSTS, work, between, scale).max() <= SHARE
             if hosts == 2:
-                assert COSTS.latency / scale <= LATE * shortest(compiled)
+                assert COSTS.latency / scale <= LATE_SHARE * shortest(compiled)
 
 
 def test_more_messages_take_more_time():

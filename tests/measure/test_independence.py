@@ -10,8 +10,8 @@ import pytest
 
 import replnet as rn
 from replnet.engines.plan import plan
-from replnet.measure.independence import BANDS, _two_sided, dependence
-from replnet.study.caveats import LEVEL, depends
+from replnet.measure.independence import BANDS, _two_sided_p_values, dependence
+from replnet.study.caveats import LEVEL, age_dependence_note
 
 CSV = Path(__file__).parents[2] / "experiments" / "staleness" / "public-apis.csv"
 RECORDED = f'trace(file="{CSV}", column=day, order=recorded)'
@@ -22,7 +22,7 @@ def test_a_cell_is_hypergeometric(marked):
     n, size = 12, 5
     chance = [math.comb(marked, x) * math.comb(n - marked, size - x) / math.comb(n, size) for x in range(size + 1)]
     expected = [min(2 * min(sum(chance[: x + 1]), sum(chance[x:])), 1) for x in range(size + 1)]
-    assert _two_sided(n, marked, size) == pytest.approx(expected, rel=1e-12)
+    assert _two_sided_p_values(n, marked, size) == pytest.approx(expected, rel=1e-12)
 
 
 def test_independent_ages_are_called_dependent_no_more_often_than_stated():
@@ -57,7 +57,7 @@ def test_a_shift_in_one_band_is_seen():
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_processes_that_keep_their_phase(updates, downloads, seed):
-    found = depends(plan(rn.single(updates=updates, downloads=downloads)), 0, seed)
+    found = age_dependence_note(plan(rn.single(updates=updates, downloads=downloads)), 0, seed)
     assert found.startswith("on one path ages depend, by up to 0.")
 
 
@@ -74,7 +74,7 @@ def test_processes_that_keep_their_phase(updates, downloads, seed):
 def test_processes_that_meet_anew(updates, downloads):
     """Each would be called dependent by one seed of a hundred; these three seeds are not among them."""
     compiled = plan(rn.single(updates=updates, downloads=downloads))
-    assert [depends(compiled, 0, seed) for seed in (1, 2, 3)] == [""] * 3
+    assert [age_dependence_note(compiled, 0, seed) for seed in (1, 2, 3)] == [""] * 3
 
 
 def test_the_table_says_so_beside_the_verdict():

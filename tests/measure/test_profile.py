@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from replnet.measure.profile import EDGES, PLACES, grid_places, pseudo_values, quantile, reached
+from replnet.measure.profile import EDGES, PLACES, cumulative_curve, curve_quantile, grid_places, pseudo_values
 
 RNG = np.random.default_rng(5)
 
@@ -15,7 +15,7 @@ def profiled(low, high):
     for ages, sign in ((low, 1.0), (high, -1.0)):
         np.add.at(number, grid_places(ages), sign)
         np.add.at(total, grid_places(ages), sign * ages)
-    return reached(number, total, lasting=True)
+    return cumulative_curve(number, total, lasting=True)
 
 
 def test_at_the_edges_the_time_within_an_age_is_exact():
@@ -30,7 +30,7 @@ def test_at_the_edges_the_time_within_an_age_is_exact():
 def test_answers_are_counted():
     ages = RNG.exponential(1.0, 1000)
     number = np.bincount(grid_places(ages), minlength=PLACES).astype(float)
-    curve = reached(number, np.zeros(PLACES), lasting=False)
+    curve = cumulative_curve(number, np.zeros(PLACES), lasting=False)
     assert curve.tolist() == [(ages <= edge).sum() for edge in EDGES]
 
 
@@ -38,21 +38,21 @@ def test_quantiles_lie_between_edges():
     high = RNG.exponential(1.0, 2000)
     curve, whole = profiled(np.zeros(2000), high), float(high.sum())
     for level in (0.1, 0.5, 0.9, 0.99):
-        value = quantile(curve, whole, level)
+        value = curve_quantile(curve, whole, level)
         assert np.minimum(value, high).sum() == pytest.approx(level * whole, rel=1e-4)
 
 
 def test_what_is_up_to_date_often_enough_has_a_quantile_of_zero():
     curve = np.full(PLACES, 3.0)
-    assert quantile(curve, 4.0, 0.75) == 0
-    assert quantile(curve, 4.0, 0.76) == np.inf
+    assert curve_quantile(curve, 4.0, 0.75) == 0
+    assert curve_quantile(curve, 4.0, 0.76) == np.inf
 
 
 def test_pseudo_values_have_the_quantile_as_mean_and_its_error_as_that_of_a_mean():
     """Of 4,000 answers in each of 400 replications the standard error of the median is 1 / sqrt(n)."""
     ages = RNG.exponential(1.0, (400, 4000))
     curves = np.array([
-        reached(np.bincount(grid_places(one), minlength=PLACES).astype(float), np.zeros(PLACES), lasting=False)
+        cumulative_curve(np.bincount(grid_places(one), minlength=PLACES).astype(float), np.zeros(PLACES), lasting=False)
         for one in ages
     ])  # fmt: skip
     found = pseudo_values(curves, np.full(400, 4000.0), 0.5)

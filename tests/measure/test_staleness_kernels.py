@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.measure.staleness_kernels import add_up, missed, places
+from replnet.measure.staleness_kernels import add_costs, find_places, missed_ages
 
 instants = st.lists(st.integers(0, 12).map(float), max_size=20)
 
@@ -25,7 +25,7 @@ def test_places_are_those_of_a_search(rows, asked, right):
     row = np.array([at % len(rows) for at, _ in asked], np.int64)
     instants = np.array([instant for _, instant in asked], float)
     found = np.empty(row.size, np.int64)
-    places(points, begin, row, instants, right, found)
+    find_places(points, begin, row, instants, right, found)
     side = "right" if right else "left"
     wanted = [begin[r] + np.searchsorted(np.sort(rows[r]), at, side=side) for r, at in zip(row, instants, strict=True)]
     assert found.tolist() == wanted
@@ -36,7 +36,7 @@ def test_places_far_apart(size):
     rng = np.random.default_rng(size)
     updates, at = np.sort(rng.random(size)), rng.random(300)
     found = np.empty(at.size, np.int64)
-    places(updates, np.array([0, size]), np.zeros(at.size, np.int64), at, True, found)
+    find_places(updates, np.array([0, size]), np.zeros(at.size, np.int64), at, True, found)
     assert found.tolist() == np.searchsorted(updates, at, side="right").tolist()
 
 
@@ -48,9 +48,9 @@ def test_every_missed_update_is_there_once(updates, data):
     first, before, upto = np.array(cuts, np.int64).reshape(-1, 3).T.copy()
     begin, end = np.arange(first.size) + 20.0, np.arange(first.size) + 30.0
     late, early = np.empty(int((upto - first).sum())), np.empty(int((before - first).sum()))
-    missed(begin, end, updates, first, before, upto, late, early)
+    missed_ages(begin, end, updates, first, before, upto, late, early)
     assert late.tolist() == [end[q] - updates[x] for q in range(first.size) for x in range(first[q], upto[q])]
     assert early.tolist() == [begin[q] - updates[x] for q in range(first.size) for x in range(first[q], before[q])]
     total = np.ones(first.size)
-    add_up(late, upto - first, -1.0, total)
+    add_costs(late, upto - first, -1.0, total)
     assert total.tolist() == [1 - sum(end[q] - updates[first[q] : upto[q]]) for q in range(first.size)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from replnet.measure.metrics import metric
+from replnet.measure.stale_spells import StaleSpells
 from replnet.measure.stretches import Answers, Stretches, Updates
 
 UPDATES = Updates.of(np.array([1.0, 2.0, 5.0]))
@@ -36,6 +37,24 @@ def test_a_long_spell_is_counted_in_the_stretch_in_which_it_has_long_to_go():
     assert cost("fresh_spell_beyond(2.5)")[0] == [0, 0, 0]
 
 
+def test_a_stale_spell_goes_on_over_stale_copies():
+    """One of two holders from 1 to 4, over a copy from 1.5, and from 5 on; the other from 2 to 3 and from 5 to 6."""
+    one = stretches((0.5, 3.0, 0.5), (3.0, 4.0, 1.5), (4.0, 9.0, 4.0))
+    other = stretches((1.2, 3.0, 1.2), (3.0, 6.0, 3.0), (6.0, 9.0, 6.0))
+    rows, lengths = [*np.repeat([7, 4], 3)], {0.5: [2, 2], 1.0: [2, 0], 2.9: [2, 0], 3.0: [1, 0], 4.0: [0, 0]}
+    everyone = [
+        np.concatenate([getattr(path, name) for path in (one, other)]) for name in ("begin", "end", "departure")
+    ]
+    for least, expected in lengths.items():
+        for parts in ([range(6)], [[0, 3], [1, 4, 5], [2]], [[0], [1], [2], [3], [4], [5]], [[3, 0, 4, 5, 1], [2]]):
+            spells, found = StaleSpells(least), np.zeros(2)
+            for part in parts:
+                some = stretches(*zip(*(column[list(part)] for column in everyone), strict=True))
+                holders = np.array(rows)[list(part)]
+                found += spells.count(holders, (holders == 4).astype(int), some, 2)
+            assert found.tolist() == expected, (least, parts)
+
+
 def test_what_is_left_of_fresh_time():
     assert cost("fresh_residual(0.25)") == ([0.25, 1.0, 0.75], [0.5, 1.0, 1.0])
     assert cost("fresh_residual(1.5)") == ([0.0, 0.5, 0.0], [0.5, 1.0, 1.0])
@@ -54,6 +73,6 @@ def test_answers():
 
 @pytest.mark.parametrize(("at", "there", "fresh"), [(0.0, 0, 0), (0.5, 1, 1), (1.0, 1, 0), (4.0, 1, 1), (6.0, 0, 0)])
 def test_the_copy_at_a_time(at, there, fresh):
-    seen, which = PATH.seen(at)
+    seen, which = PATH.answers_at(at)
     assert which.sum() == there
     assert (there - seen.stale.sum()) == fresh

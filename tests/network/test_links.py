@@ -40,7 +40,7 @@ def test_links_of_a_file_are_those_of_a_list(tmp_path_factory, links, directed):
             found.append(sorted((problem.field, problem.wrong) for problem in error.problems))
         else:
             assert rn.graph(**{key: item for key, item in network.data().items() if key != "kind"}) == network
-            found.append([network.spec.links.spelled(), sorted(network.graph.edges(data=True), key=str)])
+            found.append([network.spec.links.in_short_forms(), sorted(network.graph.edges(data=True), key=str)])
     assert found[0] == found[1]
 
 
@@ -94,5 +94,5 @@ def test_what_networkx_does_not_read_is_an_error(tmp_path, wrong):
 
 
 def test_nothing_is_kept_of_what_was_taken_in(monkeypatch):
-    monkeypatch.setattr("replnet.network.graph_file.PIECE", 7)
+    monkeypatch.setattr("replnet.network.graph_file.LETTERS_AT_ONCE", 7)
     assert list(_GraphML.of(YED).links()) == [("n2", "n0::n1", {}), ("n2", "n0", {}), ("n0", "n9", {})]

@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 from textwrap import dedent
 
+import programs
 import pytest
 
 from replnet.network import InputError, build, cascade, compose, cooperative, graph, load, redundant, single
 from replnet.text.documents import parse_yaml, read_yaml
-from replnet.text.errors import suggestion
+from replnet.text.errors import MOST_SHOWN, suggestion
 
 LAW = "exponential(rate=2)"
 CLUSTER = """\
@@ -82,7 +82,7 @@ def test_numbers_of_many_digits(digits, sign):
 
 
 def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
-    monkeypatch.setattr(build, "memory", lambda: 5 * 10**8)
+    monkeypatch.setattr(build, "machine_memory", lambda: 5 * 10**8)
     laws = {"updates": LAW, "downloads": LAW}
     right = r"network: .* nodes take about .* GB of memory, and this machine has 0.5 \(at most 454,545 nodes\)"
     for network in (
@@ -92,7 +92,7 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_built(monkeypatch):
     ):
         with pytest.raises(ValueError, match=right):
             _ = network.graph
-    assert build.takes(cooperative(replicas=99_999, updates=LAW, downloads=LAW, polls=LAW)) == (
+    assert build.resources_note(cooperative(replicas=99_999, updates=LAW, downloads=LAW, polls=LAW)) == (
         "memory: about 0.045 GB, 0.09 GB to emulate a dozen events of each node; time: about 0.2 s of CPU time, 0.3 s until its first event"
     )
 
@@ -239,7 +239,7 @@ def test_infinite_mean_is_refused_whatever_the_parameters():
         (
             {"b": {"polls": LAW, "select": "recent"}, "c": None},
             ["b -- c"],
-            "nodes.b.select: recent, but b has not exactly one upstream to tell it who is (random, or one download link)",
+            "nodes.b.select: recent, but b does not have exactly one upstream, which lists its recent contacts (random, or one download link)",
         ),
     ],
 )
@@ -417,7 +417,7 @@ def test_the_bomb_needs_little_memory(tmp_path):
         # getrusage would count what the parent held when it forked.
         "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
     )
-    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True, timeout=60)
+    done = programs.run([sys.executable, "-c", code, path], check=True)
     *message, kilobytes = done.stdout.splitlines()
     assert "aliases stand for more than 100,000 values" in message[0]
     assert int(kilobytes) < 512_000
@@ -459,8 +459,19 @@ def test_a_section_of_a_file_names_its_fields_from_the_top():
 def test_a_long_run_takes_more_memory_than_a_short_one():
     plain = cooperative(replicas=200_000, updates=LAW, downloads=LAW, polls=LAW)
     network = redundant(replicas=200_000, ask=1, updates=LAW, downloads=LAW, queries=LAW)
-    assert [build.each_emulated(plain, length) for length in (None, 1e-3, 1e3)] == [900, 900, 1350]
-    short, long = (build.each_emulated(network, length) for length in (1e-3, 1e3))
-    assert short == build.each_emulated(network) == build.WAITING
-    assert long == int(build.WAITING * build.LONG_WAITING)
-    assert f"{network.size * long / 1e9:.2g} GB to emulate" in build.takes(network, 1e3)
+    assert [build.replication_bytes(plain, length) for length in (None, 1e-3, 1e3)] == [900, 900, 1350]
+    short, long = (build.replication_bytes(network, length) for length in (1e-3, 1e3))
+    assert short == build.replication_bytes(network) == build.WAITING_BYTES
+    assert long == int(build.WAITING_BYTES * build.LONG_WAITING_FACTOR)
+    assert f"{network.size * long / 1e9:.2g} GB to emulate" in build.resources_note(network, 1e3)
+
+
+def test_of_very_many_unknown_fields_those_that_are_shown_are_compared_with_the_known_ones():
+    fields = {f"download{i}": 1 for i in range(1000)}
+    with pytest.raises(InputError) as caught:
+        single(updates=LAW, downloads=LAW, **fields)
+    rights = [problem.right for problem in caught.value.problems]
+    assert len(rights) == 1000
+    assert set(rights[:MOST_SHOWN]) == {"did you mean downloads?"}
+    assert rights[-1].startswith("one of bandwidth, charge,")
+    assert str(caught.value).endswith("and 950 more")

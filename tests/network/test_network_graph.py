@@ -246,6 +246,10 @@ def test_node_link_json_as_networkx_writes_it(tmp_path):
         ("x.json", "[]", "has no list of nodes"),
         ("x.json", '{"nodes": [{"name": 1}], "links": [{"source": 1}]}', r"nodes\[1\].id: missing"),
         ("x.json", '{"nodes": [{"id": 1}, {"id": 1}]}', "nodes.1: is given twice"),
+        ("x.json", '{"nodes": [{"id": NaN}, {"id": 1}]}', r"x.json: nodes: nan is not a name \(a text, or a number\)"),
+        ("x.json", '{"nodes": [{"id": 1e999}, {"id": 1}]}', "x.json: nodes: inf is not a name"),
+        ("x.json", '{"nodes": [{"id": true}, {"id": 1}]}', "x.json: nodes: True is not a name"),
+        ("x.json", '{"nodes": [{"id": "\\ud800"}]}', "is not JSON: .*surrogates not allowed"),
         ("x.json", '{"nodes": [{"id": 1, "updtes": "x"}]}', "nodes.1.updtes: unknown field 'updtes'"),
         ("x.json", '{"nodes": [{"id": 1, "updates": "expo(rate=1)"}]}', "x.json: nodes.1.updates: unknown family"),
         ("x.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "x.json: links.1.: there is no"),
@@ -339,8 +343,8 @@ def test_positions_of_files_are_kept(map_file):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"edges": "peers"}, "edges: is about a file, and there is none"),
-        ({"names": "label"}, "names: is about a file, and there is none"),
+        ({"edges": "peers"}, "edges: describes a file, and none is given"),
+        ({"names": "label"}, "names: describes a file, and none is given"),
         ({"polls": LAW}, r"polls: ends up at no node \(.*edges: peers"),
         ({"queries": LAW}, "queries: ends up at no node"),
         ({"updates": LAW}, "updates: ends up at no node"),

@@ -26,6 +26,7 @@ from replnet.network.pictures.description import sketch
 from replnet.network.pictures.drawing import draw, svg
 from replnet.network.pictures.positions import layout
 from replnet.network.pictures.structure import spread
+from replnet.text.errors import FieldError
 
 LAW = "exponential(rate=2)"
 
@@ -206,7 +207,7 @@ def test_formats(tmp_path):
     assert "<svg" in net._repr_html_()
     with pytest.raises(InputError, match="is no kind of picture"):
         draw(net, tmp_path / "a.gif")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(FieldError, match="cannot be written: No such file or directory"):
         draw(net, tmp_path / "nowhere" / "a.png")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.laws import Constant, Exponential
-from replnet.papers.budget import at_price, best_rates, inverse_gain, level, spend
+from replnet.papers.budget import at_price, best_rates, inverse_gain, log_gain, spend
 from replnet.papers.orders import FIXED, ORDERS
 from replnet.papers.staleness import allocate, cost
 
@@ -29,7 +29,7 @@ def test_what_nobody_can_use_is_shared_in_proportion():
 @pytest.mark.parametrize("goal", ["freshness", "age"])
 def test_gains_are_inverted_over_all_magnitudes(name, goal):
     log_r = np.linspace(-160.0, 160.0, 2001)
-    found = inverse_gain(ORDERS[name], goal)(level(ORDERS[name], goal, log_r))
+    found = inverse_gain(ORDERS[name], goal)(log_gain(ORDERS[name], goal, log_r))
     assert np.abs(found - log_r).max() < 1e-12
 
 

@@ -18,10 +18,10 @@ from replnet.papers.crawl import (
     POLICIES,
     Pages,
     fixed_freshness,
-    optimal_discrete,
-    optimal_fixed,
-    optimal_random,
-    optimal_slotted,
+    optimal_fixed_rates,
+    optimal_random_rates,
+    optimal_shares,
+    optimal_slot_shares,
     order_freshness,
     random_freshness,
     slotted_freshness,
@@ -134,7 +134,7 @@ def solved(gain: Gain, pages: Pages, budget: float) -> float:
 def test_algorithm_2_against_another_solver(kind):
     for number in range(KINDS.index(kind), 200, len(KINDS)):
         pages, budget = case(number)
-        found = optimal_random(pages, budget)
+        found = optimal_random_rates(pages, budget)
         assert found.rates.sum() == pytest.approx(budget, rel=1e-14) or not found.rates.any()
         assert random_freshness(pages, found.rates) == pytest.approx(solved(RANDOM, pages, budget), abs=1e-10, rel=0)
 
@@ -144,7 +144,7 @@ def test_algorithm_1_against_another_solver(kind):
     for number in range(KINDS.index(kind), 60, len(KINDS)):
         pages = case(number)[0]
         pages = Pages(pages.utilities, pages.changes / (1.01 * pages.changes.max() or 1))
-        shares = optimal_discrete(pages).rates
+        shares = optimal_shares(pages).rates
         assert shares.sum() == pytest.approx(1, rel=1e-14) or not shares.any()
         assert slotted_freshness(pages, shares) == pytest.approx(solved(DISCRETE, pages, 1.0), abs=1e-10, rel=0)
 
@@ -153,7 +153,7 @@ def test_algorithm_1_against_another_solver(kind):
 def test_the_optimum_at_fixed_intervals_against_another_solver(kind):
     for number in range(KINDS.index(kind), 60, len(KINDS)):
         pages, budget = case(number)
-        found = optimal_fixed(pages, budget)
+        found = optimal_fixed_rates(pages, budget)
         assert found.rates.sum() == pytest.approx(budget, rel=1e-12) or not found.rates.any()
         assert fixed_freshness(pages, found.rates) == pytest.approx(solved(FIXED, pages, budget), abs=1e-10, rel=0)
 
@@ -199,7 +199,7 @@ def test_algorithm_2_is_optimal_exactly(pages, budget):
     assert len(multiplier) == 1
     assert max(marginal) == multiplier.pop()
     # What is tested so is the printed algorithm; ours differs from it by rounding only.
-    ours = optimal_random(Pages(np.array(u, float), np.array(d, float)), float(budget))
+    ours = optimal_random_rates(Pages(np.array(u, float), np.array(d, float)), float(budget))
     scale = float(budget + sum(d))
     assert ours.rates == pytest.approx(np.array(p, float), rel=1e-9, abs=1e-14 * scale)
 
@@ -207,14 +207,14 @@ def test_algorithm_2_is_optimal_exactly(pages, budget):
 @pytest.mark.parametrize("number", range(20))
 def test_marginal_gains_are_equal_where_pages_are_refreshed(number):
     pages, budget = case(number)
-    found, changing = optimal_random(pages, budget), pages.changes > 0
+    found, changing = optimal_random_rates(pages, budget), pages.changes > 0
     rates = found.rates[changing]
     marginal = pages.utilities[changing] * RANDOM.slope(rates, pages.changes[changing])
     assert marginal[rates > 0] == pytest.approx(found.price, rel=1e-12)
     assert (marginal <= found.price * (1 + 1e-12)).all()
 
 
-@pytest.mark.parametrize(("optimum", "gain"), [(optimal_random, RANDOM), (optimal_fixed, FIXED)])
+@pytest.mark.parametrize(("optimum", "gain"), [(optimal_random_rates, RANDOM), (optimal_fixed_rates, FIXED)])
 def test_nothing_is_more_than_1e_12_better(optimum, gain):
     """A concave function lies below its tangent, so no rates of total R are better by more than
     R max(slopes) - rates @ slopes."""
@@ -232,7 +232,7 @@ def test_nothing_is_more_than_1e_12_better(optimum, gain):
 # ---- Fig. 2: one threshold
 
 
-@pytest.mark.parametrize("optimum", [optimal_random, optimal_fixed, lambda pages, _: optimal_discrete(pages)])
+@pytest.mark.parametrize("optimum", [optimal_random_rates, optimal_fixed_rates, lambda pages, _: optimal_shares(pages)])
 @pytest.mark.parametrize("budget", [0.5, 5.0, 50.0])
 def test_pages_below_one_threshold_and_no_others_are_not_refreshed(optimum, budget):
     """Ratios are compared as fractions, without rounding."""
@@ -251,7 +251,7 @@ def test_pages_of_equal_ratio_are_refreshed_alike():
     """All pages on the threshold's line: rates are in proportion to the change rates, at any budget."""
     d = np.array([1.0, 2.0, 5.0])
     for budget in (1e-12, 1.0, 1e12):
-        for found in (optimal_random(Pages(2 * d, d), budget), optimal_fixed(Pages(2 * d, d), budget)):
+        for found in (optimal_random_rates(Pages(2 * d, d), budget), optimal_fixed_rates(Pages(2 * d, d), budget)):
             assert found.rates == pytest.approx(budget * d / 8, rel=1e-12)
 
 
@@ -306,7 +306,7 @@ def decayed_freshness(pages: Pages, p: np.ndarray) -> float:
 def test_decay_in_discrete_time_is_not_what_algorithm_2_optimises():
     """Remark 4 has it that Algorithm 2 finds that optimum. With few pages it loses up to some per cent."""
     pages = Pages([10.0, 1.0], [3.0, 0.1])
-    right, said = optimal_slotted(pages).rates, optimal_random(pages, 1.0).rates
+    right, said = optimal_slot_shares(pages).rates, optimal_random_rates(pages, 1.0).rates
     best = max(decayed_freshness(pages, np.array([share, 1 - share])) for share in np.linspace(0, 1, 2001))
     assert decayed_freshness(pages, right) == pytest.approx(best, abs=1e-7)
     assert decayed_freshness(pages, right) > best - 1e-15
@@ -317,10 +317,10 @@ def test_algorithm_2_is_the_limit_of_rare_changes():
     rng = np.random.default_rng(4)
     pages = Pages(rng.random(50), rng.random(50) * 1e-6)
     rare = Pages(pages.utilities, pages.changes * 50)
-    exact = decayed_freshness(pages, optimal_slotted(pages).rates)
-    assert decayed_freshness(pages, optimal_random(pages, 1.0).rates) == pytest.approx(exact, rel=1e-12)
-    assert random_freshness(pages, optimal_random(pages, 1.0).rates) == pytest.approx(exact, rel=1e-5)
-    assert exact > decayed_freshness(rare, optimal_slotted(rare).rates)
+    exact = decayed_freshness(pages, optimal_slot_shares(pages).rates)
+    assert decayed_freshness(pages, optimal_random_rates(pages, 1.0).rates) == pytest.approx(exact, rel=1e-12)
+    assert random_freshness(pages, optimal_random_rates(pages, 1.0).rates) == pytest.approx(exact, rel=1e-5)
+    assert exact > decayed_freshness(rare, optimal_slot_shares(rare).rates)
 
 
 def test_decay_is_the_sum_over_ages():
@@ -344,7 +344,7 @@ def test_orders_between_policies(pages, budget):
     """Optima are not below any other policy; fixed intervals never below random; uniform never below proportional."""
     u, d = (np.array(column) for column in zip(*pages, strict=True))
     both = Pages(u, d)
-    for optimum, freshness in ((optimal_random, random_freshness), (optimal_fixed, fixed_freshness)):
+    for optimum, freshness in ((optimal_random_rates, random_freshness), (optimal_fixed_rates, fixed_freshness)):
         best = freshness(both, optimum(both, budget).rates)
         assert all(freshness(both, policy(both, budget)) <= best + 1e-12 for policy in POLICIES.values())
     for policy in POLICIES.values():
@@ -360,12 +360,12 @@ def test_orders_between_policies(pages, budget):
 
 
 @pytest.mark.parametrize("budget", [1e-15, 1e-6, 1.0, 1e6, 1e15])
-@pytest.mark.parametrize("optimum", [optimal_random, optimal_fixed])
+@pytest.mark.parametrize("optimum", [optimal_random_rates, optimal_fixed_rates])
 def test_one_page_gets_everything(optimum, budget):
     assert optimum(Pages([2.0], [3.0]), budget).rates == pytest.approx([budget], rel=1e-13)
 
 
-@pytest.mark.parametrize("optimum", [optimal_random, optimal_fixed])
+@pytest.mark.parametrize("optimum", [optimal_random_rates, optimal_fixed_rates])
 def test_pages_that_cannot_gain_get_nothing(optimum):
     pages = Pages([1.0, 0.0, 1.0], [0.0, 1.0, 1.0])
     assert optimum(pages, 2.0).rates.tolist() == [0, 0, 2]
@@ -384,35 +384,35 @@ def test_freshness_at_the_ends_of_the_scale():
 def test_a_page_that_changes_in_every_slot():
     """Its freshness is p: it is worth refreshing until the others gain more from a slot."""
     pages = Pages([1.0, 2.0], [1.0, 0.5])
-    share = optimal_discrete(pages).rates
+    share = optimal_shares(pages).rates
     # The other one's slope u d / (p + d - p d)^2 = 1 / (p / 2 + 1 / 2)^2 is 1 at p = 1: it gets everything.
     assert share == pytest.approx([0, 1], abs=1e-12)
     # At u = 1 its slope 0.5 / (p / 2 + 1 / 2)^2 is 1 where p = sqrt(2) - 1.
-    share = optimal_discrete(Pages([1.0, 1.0], [1.0, 0.5])).rates
+    share = optimal_shares(Pages([1.0, 1.0], [1.0, 0.5])).rates
     assert share == pytest.approx([2 - math.sqrt(2), math.sqrt(2) - 1], rel=1e-12)
 
 
 def test_a_budget_that_only_logarithms_can_say():
     """At a millionth of the change rates the multiplier is exp(-10^6) from its largest value."""
     pages = Pages([1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + 1e-15])
-    assert optimal_fixed(pages, 2e-6).rates == pytest.approx([1e-6, 1e-6, 0], rel=1e-12)
+    assert optimal_fixed_rates(pages, 2e-6).rates == pytest.approx([1e-6, 1e-6, 0], rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Pages([1, -1], [1, 1]), "utilities[1]: -1 is out of range"),
-        (lambda: Pages([1, 1], [1, math.nan]), "changes[1]: nan is out of range"),
-        (lambda: Pages([1, 1], [math.inf, 1]), "changes[0]: inf is out of range"),
+        (lambda: Pages([1, -1], [1, 1]), "utilities[2]: -1 is out of range"),
+        (lambda: Pages([1, 1], [1, math.nan]), "changes[2]: nan is out of range"),
+        (lambda: Pages([1, 1], [math.inf, 1]), "changes[1]: inf is out of range"),
         (lambda: Pages([1, 1], [1]), "changes: 1 numbers for 2 pages"),
         (lambda: Pages([], []), "utilities: not a plain list of numbers"),
         (lambda: Pages(["a"], [1]), "utilities: not a plain list of numbers"),
         (lambda: Pages([0, 0], [1, 1]), "utilities: all are 0"),
-        (lambda: optimal_random(Pages([1], [1]), 0), "budget: 0 is not above 0"),
-        (lambda: optimal_fixed(Pages([1], [1]), -1.0), "budget: -1.0 is not above 0"),
+        (lambda: optimal_random_rates(Pages([1], [1]), 0), "budget: 0 is not above 0"),
+        (lambda: optimal_fixed_rates(Pages([1], [1]), -1.0), "budget: -1.0 is not above 0"),
         (lambda: POLICIES["uniform"](Pages([1], [1]), math.nan), "budget: nan is not finite"),
         (lambda: random_freshness(Pages([1], [1]), [1, 2]), "rates: 2 numbers for 1 pages"),
-        (lambda: optimal_discrete(Pages([1], [1.5])), "changes[0]: 1.5 is above 1"),
+        (lambda: optimal_shares(Pages([1], [1.5])), "changes[1]: 1.5 is above 1"),
         (lambda: order_freshness(Pages([1], [1]), [0, 1], 1.0), "order: names pages 0 to 1"),
         (lambda: order_freshness(Pages([1], [1]), [0.5], 1.0), "order: not a plain list of pages"),
     ],
@@ -430,7 +430,7 @@ def test_ten_million_pages_in_seconds():
     rng = np.random.default_rng(1)
     pages = Pages(rng.random(10_000_000), rng.random(10_000_000))
     begun = time.process_time()
-    found = optimal_random(pages, 1e6)
+    found = optimal_random_rates(pages, 1e6)
     assert time.process_time() - begun < 20
     assert found.rates.sum() == pytest.approx(1e6, rel=1e-12)
 
@@ -468,7 +468,7 @@ def test_requests_by_page_find_what_equation_3_says(tmp_path):
     By then next to nothing is left of what was. Sees an error of 0.11.
     """
     pages = Pages(np.array(WORTH), np.array(CHANCES))
-    shares = optimal_discrete(pages).rates
+    shares = optimal_shares(pages).rates
     network = rn.aggregate(rates=-np.log1p(-pages.changes), allocate=shares.tolist(), order="purely random")
     file = tmp_path / "events.parquet"
     rn.emulate(network, seed=4, horizon=1.2e5, replications=1, confirm=False, trace=file, workers=0)

@@ -83,6 +83,7 @@ def quad_of(w: str) -> float:
     return quad(lambda x: plain[w](x) * math.exp(-x), 0, 60, points=[2.0], epsabs=1e-12, limit=200)[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(laws, laws, st.sampled_from(FAMILIES))
 def test_lags_are_in_the_order_of_the_laws(first, other, family):

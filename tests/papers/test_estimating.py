@@ -10,7 +10,13 @@ import pytest
 from scipy.integrate import quad
 
 import replnet as rn
-from replnet.papers.estimating import BY_COUNT, LAST_MODIFIED, by_count, last_modified, seen
+from replnet.papers.estimating import (
+    BY_COUNT,
+    LAST_MODIFIED,
+    count_estimate_moments,
+    time_estimate_moments,
+    visit_chances,
+)
 from replnet.papers.formula import compute
 from replnet.papers.sync import optimal
 
@@ -26,7 +32,7 @@ def test_estimates_by_count_over_all_that_visits_may_see(r, n):
         ways = [(math.prod(q if one else 1 - q for one in way), sum(way)) for way in product((0, 1), repeat=n)]
         mean = sum(chance * float(estimate(np.array(float(x)), n)) for chance, x in ways)
         square = sum(chance * float(estimate(np.array(float(x)), n)) ** 2 for chance, x in ways)
-        assert by_count(name, r, n) == pytest.approx((mean, math.sqrt(square - mean**2)), rel=1e-9)
+        assert count_estimate_moments(name, r, n) == pytest.approx((mean, math.sqrt(square - mean**2)), rel=1e-9)
 
 
 def test_last_dates_of_two_visits_by_quadrature():
@@ -35,9 +41,9 @@ def test_last_dates_of_two_visits_by_quadrature():
     one = quad(lambda t: 2 * never * r * math.exp(-r * t) / (1 + t), 0, 1, epsabs=1e-13)[0]
     # The density of the sum of two times is u below 1 and 2 - u above, times that of both.
     both = quad(lambda u: r * r * math.exp(-r * u) * min(u, 2 - u) / u, 0, 2, points=[1], epsabs=1e-13)[0]
-    assert last_modified("last modified", r, 2)[0] == pytest.approx(one + 2 * both, rel=1e-11)
+    assert time_estimate_moments("last modified", r, 2)[0] == pytest.approx(one + 2 * both, rel=1e-11)
     reduced = -1 / (2 * math.log(0.5)) * one + both
-    assert last_modified("last modified, bias-reduced", r, 2)[0] == pytest.approx(reduced, rel=1e-11)
+    assert time_estimate_moments("last modified, bias-reduced", r, 2)[0] == pytest.approx(reduced, rel=1e-11)
 
 
 def test_standard_errors_of_last_dates_of_three_visits_by_quadrature():
@@ -54,15 +60,15 @@ def test_standard_errors_of_last_dates_of_three_visits_by_quadrature():
             for k in (1, 2, 3)
         )  # fmt: skip
 
-    mean, error = last_modified("last modified, bias-reduced", r, 3)
+    mean, error = time_estimate_moments("last modified, bias-reduced", r, 3)
     assert mean == pytest.approx(moment(1), rel=1e-10)
     assert error == pytest.approx(math.sqrt(moment(2) - moment(1) ** 2), rel=1e-10)
 
 
 def test_what_has_no_mean_is_infinite():
-    assert last_modified("last modified", 1.0, 1) == (math.inf, math.inf)
-    assert last_modified("last modified, bias-reduced", 1.0, 1) == (0, 0)
-    assert last_modified("last modified", 1.0, 2)[1] == math.inf
+    assert time_estimate_moments("last modified", 1.0, 1) == (math.inf, math.inf)
+    assert time_estimate_moments("last modified, bias-reduced", 1.0, 1) == (0, 0)
+    assert time_estimate_moments("last modified", 1.0, 2)[1] == math.inf
 
 
 def test_with_many_visits_all_but_one_are_right():
@@ -96,7 +102,7 @@ def test_with_very_many_visits_nothing_is_lost():
 def test_an_allocation_by_estimates_emulated():
     """Every kind of element, by its rate and the changes seen, is a source that counts as much as there are of it."""
     rates, visits, frequency = np.array([0.2, 1.0, 4.0]), 5, 1.0
-    share = seen(rates / frequency, visits) / rates.size
+    share = visit_chances(rates / frequency, visits) / rates.size
     estimates = BY_COUNT["half a change more"](np.arange(visits + 1.0), visits)
     given = optimal(estimates, frequency, weights=share.sum(axis=0))
     made = rn.aggregate(

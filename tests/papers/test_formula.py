@@ -18,7 +18,7 @@ from replnet.papers.formula import arguments as checked
 from replnet.report.section import section_of
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import experiment_schema
-from replnet.study.sweeps.forecast import outlook
+from replnet.study.sweeps.forecast import forecast
 from replnet.text.documents import read_yaml, shipped, shipped_names
 from replnet.text.errors import FieldError, InputError
 
@@ -103,8 +103,8 @@ def test_a_directory_is_carried_on_with(load, tmp_path):
     second = rn.sweep(load(TEXT), tmp_path / "run", workers=0)
     assert second.hash == first.hash
     assert (tmp_path / "run" / "journal").read_bytes() == before
-    assert outlook(load(TEXT).cells(), set()).events == 0
-    assert outlook(load(TEXT).cells(), first.records).finished == 6
+    assert forecast(load(TEXT).cells(), set()).events == 0
+    assert forecast(load(TEXT).cells(), first.records).finished == 6
 
 
 def test_fields_may_be_axes_and_overridden(load):
@@ -248,6 +248,51 @@ def test_arguments_that_cannot_be(arguments, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("crawl-rate -s spread=0.5", "-s spread=0.5: spread: 0.5 is out of range (a number from 1 on)"),
+        ("crawl-rate -s spread=[1]", "-s spread=[1]: spread: [1] is not a number (a number from 1 on)"),
+        ("window -s window=2", "-s window=2: window: 2 is out of range (a share, above 0 and at most 1)"),
+        ("window -s share=0", "-s share=0: share: 0 is out of range (a share, above 0 and at most 1)"),
+        (
+            "independent-replicas -s replicas=few",
+            "-s replicas=few: replicas: 'few' is not a number (a whole number from",
+        ),
+        ("largest-ratio -s freshness=1e-300", "-s freshness=1e-300: freshness: 1e-300 is out of range (a number from"),
+        (
+            "constant-saving -s target=1e-100 -s updates=constant(rate=1) -s downloads=exponential",
+            "-s target=1e-100: target: 1e-100 is met without downloads (a freshness that takes some)",
+        ),
+        (
+            "independent-replicas -s replicas=2 -s updates=constant(rate=1) -s weight=0",
+            "-s weight=0: weight: 0 costs nothing at 1 downloads in turns (a weight that grows)",
+        ),
+        (
+            "level-rates -s updates=1 -s levels=3 -s growth=60",
+            "-s growth=60: growth: 60 takes a level without any loss (a smaller number, or fewer levels)",
+        ),
+        (
+            "allocation -s rates=[1e-90,1e90] -s frequency=1",
+            "-s frequency=1: frequency: 1 is out of range (within a factor 1e+80 of the largest change rate",
+        ),
+        (
+            "crawl-policies -s rates=[1,2] -s weights=[1,-1] -s budget=1",
+            "-s weights=[1,-1]: weights[2]: -1 is not a finite number of 0 or more",
+        ),
+    ],
+)
+def test_an_argument_that_cannot_be_is_named_where_it_is_given(words, said):
+    done = replnet("formula", *words.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_places_in_lists_count_from_one():
+    with pytest.raises(FieldError, match=r"^rates\[2\]: -1 is not above 0"):
+        rn.hyperexponential(rates=[1, -1], weights=[1, 1])
+
+
 def test_policies_of_crawling():
     pages = Pages(np.array([3.0, 1.0, 2.0]) / 6, np.array([1.0, 2.0, 0.1]))
     found = rows(name="crawl-policies", rates=[1, 2, 0.1], weights=[3, 1, 2], budget=2)
@@ -356,7 +401,7 @@ def test_formulas_say_what_they_are():
     assert str(known["gamma-rates"]) == "gamma-rates(ratio, spread)"
     assert str(known["equal-gain"]) == "equal-gain(gain, rate, order=fixed)"
     assert known["freshness"].basis.source == "P2P eq. 8"
-    assert known["histograms"].about.startswith("How many histograms")
+    assert known["histograms"].about.startswith("The number of histograms")
     assert "daily:" not in known["histograms"].about
     for name, one in known.items():
         assert one.model.__doc__ == one.about, name
@@ -402,6 +447,7 @@ def test_a_formula_on_the_command_line(capsys):
 SAID = {  # by experiment, the kinds of the paper's mistakes that it shows
     "p2p/saving": ["prose"],  # 33 %, which is 37 %
     "staleness/crawl-rate": ["rounding", "rounding"],  # 99 thousand, which is 100.6, and 92, which is 92.6
+    "staleness/fig10-ratio": ["equations"],  # one to almost two orders of magnitude, which is 1.4 to 55 times
     "staleness/not-measurable": ["simulation"],  # 25 to 30, which has a standard deviation of 17.3
     "staleness/one-to-many": ["equations"],  # 500 %, which is 145 %
     "staleness/page": ["prose"],  # 1.86 hours, which is 1.98
@@ -483,5 +529,5 @@ def test_a_path_of_its_own_says_that_it_keeps_its_phase():
     for row in rows:
         assert row["verdict"] == "unresolved"
         assert row["predicted"] == pytest.approx(0.5)
-        assert "keep their phases; this is a random one" in row["note"]
+        assert "keep their phases; this is one random phase" in row["note"]
         assert "on one path ages depend, by up to 0.8" in row["note"]

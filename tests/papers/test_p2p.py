@@ -14,7 +14,7 @@ from laws_of_intervals import FAMILIES, best_constant, dominates, laws
 
 import replnet as rn
 from replnet.ages.clusters.cluster import cluster
-from replnet.ages.information_age import delayed, direct, pull
+from replnet.ages.information_age import direct, pull, with_delay
 from replnet.ages.roots import UnreachableError, rate_for
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Pareto
 from replnet.papers.p2p import (
@@ -121,7 +121,7 @@ def test_a_constant_delay_is_the_residual_at_it():
     """P2P eq. 27."""
     copy, updates = direct(Constant(rate=2)), Pareto(3, rate=1)
     expected = residual(copy, updates, 0.25)
-    assert delayed(copy, 0.25).freshness(updates).value == pytest.approx(expected, abs=TOLERANCE)
+    assert with_delay(copy, 0.25).freshness(updates).value == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_redundant_poisson_copies_are_one_poisson_copy():

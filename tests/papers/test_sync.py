@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from replnet.ages.information_age import direct
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Lattice, Lognormal, Pareto, Uniform, windowed
-from replnet.laws.fields import listed
+from replnet.laws.fields import values_per_source
 from replnet.papers.formula import arguments, compute
 from replnet.papers.orders import FIXED, PURELY_RANDOM, RANDOM, purely_random, random_order
 from replnet.papers.orders import ORDERS as BY_NAME
@@ -545,13 +545,13 @@ def test_weights_stand_for_copies():
 def test_a_law_of_rates_as_a_list():
     """Midpoints of quantiles, so averages are off by about 1 / n^2 where the integrand is smooth."""
     law = Gamma(shape=4.0, mean=2.0)
-    rates = listed(law, 10_000)
+    rates = values_per_source(law, 10_000)
     assert freshness(rates, np.full(10_000, 3.0)) == pytest.approx(uniform_average(law, 3.0).freshness, abs=1e-6)
     assert age(rates, np.full(10_000, 3.0)) == pytest.approx(uniform_average(law, 3.0).age, abs=1e-6)
 
 
 def test_many_elements():
-    rates = listed(Gamma(shape=0.5, mean=1.0), 20_000)
+    rates = values_per_source(Gamma(shape=0.5, mean=1.0), 20_000)
     best = optimal(rates, 0.3)
     gain, active = gains(rates, best, FIXED, "freshness"), best > 0
     np.testing.assert_allclose(gain[active], gain[active].max(), rtol=1e-12)

@@ -51,11 +51,17 @@ def test_only_those_below_a_fault_are_disturbed():
 @pytest.mark.parametrize(
     ("faults", "why"),
     [
-        ([{"crash": "level 1", "at": 1, "lasts": 1}], "copies that come from replicas which crash by a schedule"),
+        ([{"crash": "level 1", "at": 1, "lasts": 1}], "copies that come from replicas which crash on a schedule"),
         ([{"crash": "level 2", "at": 1, "lasts": 1, "copy": "kept"}], "copies that are kept through a crash"),
-        ([{"crash": "source", "at": 1, "lasts": 1}], "sources that crash by a schedule"),
-        ([{"cut": ["level 1", "level 2"], "at": 1, "lasts": 1}], "cuts, but of exponential downloads from a source"),
-        ([{"crash": "level 2", "at": 1, "lasts": 1}, {"cut": ["source", "level 1"], "at": 2}], "several things"),
+        ([{"crash": "source", "at": 1, "lasts": 1}], "sources that crash on a schedule"),
+        (
+            [{"cut": ["level 1", "level 2"], "at": 1, "lasts": 1}],
+            "cuts, except those of exponential downloads from a source",
+        ),
+        (
+            [{"crash": "level 2", "at": 1, "lasts": 1}, {"cut": ["source", "level 1"], "at": 2}],
+            "several scheduled faults",
+        ),
     ],
 )
 def test_where_there_is_no_formula_the_row_says_why(faults, why):

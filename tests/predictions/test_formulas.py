@@ -141,7 +141,7 @@ def test_where_there_is_no_formula_the_row_says_why(network, group, words):
 
 
 def test_upstreams_of_a_replica_without_a_formula_leave_none_below():
-    assert predicted(drawn("s>a a>b b>a b>e", b={"downloads": "constant(period=1)"}))["e"] is None
+    assert predicted(drawn("s>a a>b b>a b>e", a={"ask": 1}, b={"downloads": "constant(period=1)"}))["e"] is None
 
 
 def test_long_chains_do_not_exhaust_the_stack():
@@ -215,3 +215,16 @@ def test_there_are_few_kinds_in_large_trees_and_clusters():
     assert np.unique(PullGraph(tree.topology).kinds).size == 1 + 3
     cluster = rn.load("cooperative", ["replicas=50"])
     assert np.unique(PullGraph(cluster.topology).kinds).size == 1 + 1
+
+
+def test_what_is_being_predicted_is_told():
+    said: list[str] = []
+    net = rn.cascade(depth=2, updates=E1, downloads=E1, clients={"queries": E1})
+    rn.predict(net, measure=["lag"], tell=said.append)
+    groups = ("level 1", "level 2", "clients")
+    words = [f"predicting {metric} of {group}" for metric in ("freshness", "lag") for group in groups]
+    assert said == words
+    said.clear()
+    rn.emulate(net, horizon=100, replications=2, measure=["lag"], progress=lambda done, now: said.append(now))
+    assert said[: len(words)] == words
+    assert len(said) > len(words)

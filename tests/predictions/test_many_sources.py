@@ -8,8 +8,8 @@ import pytest
 
 import replnet as rn
 from replnet.laws import Exponential, Gamma
-from replnet.network.sources import sources
-from replnet.papers.crawl import Pages, optimal_random, random_freshness
+from replnet.network.sources import sources_of
+from replnet.papers.crawl import Pages, optimal_random_rates, random_freshness
 from replnet.papers.staleness import query
 
 
@@ -54,9 +54,9 @@ def test_sync_table_5(goal, printed):
 
 def test_crawl_policies():
     net = {"sources": 200, "rates": "uniform(low=0, high=1)", "weights": "pareto(alpha=1.5, rate=1)", "budget": 10}
-    of = sources(rn.aggregate(**net).spec)
+    of = sources_of(rn.aggregate(**net).spec)
     pages = Pages(of.weights, of.rates)
-    best = random_freshness(pages, optimal_random(pages, 10).rates)
+    best = random_freshness(pages, optimal_random_rates(pages, 10).rates)
     found = {
         how: predicted(**net, **fields)["copies", "freshness"]
         for how, fields in {
@@ -127,11 +127,11 @@ def test_what_has_no_formula_says_why():
 def test_ten_million_sources_in_seconds():
     import time
 
-    begun = time.perf_counter()
+    begun = time.process_time()
     law = "uniform(low=0, high=1)"
     net = rn.aggregate(
         sources=10**7, rates=law, weights=law, budget=1e6, downloads="exponential", allocate="algorithm2"
     )
     assert 0.29 < rn.predict(net).rows[0].predicted < 0.31
     assert "graph" not in vars(net)
-    assert time.perf_counter() - begun < 60
+    assert time.process_time() - begun < 60

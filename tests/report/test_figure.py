@@ -11,7 +11,7 @@ from report_sections import NOTHING, Parsed, cells, grid, row, section
 
 from replnet.report import FigureSpec, page, write
 from replnet.report.arrange import arrange
-from replnet.report.figure import drawn, figure_of
+from replnet.report.figure import draw_figure, figure_of
 from replnet.report.markup import svg
 
 NAMED = "{http://www.w3.org/2000/svg}"
@@ -110,7 +110,7 @@ def test_no_two_labels_of_a_logarithmic_axis_touch(low, high, panels, narrow):
         row(k=x, s=s, measured=x, ci_low=x * 0.9, ci_high=x * 1.1, predicted=x) for x in values for s in range(panels)
     ]
     spec = FigureSpec("k", "freshness", None, "s", log="xy")
-    figure = drawn(arrange(section(rows, ("k", "s"), figure=spec)), narrow)
+    figure = draw_figure(arrange(section(rows, ("k", "s"), figure=spec)), narrow)
     figure.draw_without_rendering()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):

@@ -9,7 +9,7 @@ from report_sections import grid, section
 
 from replnet.report import FigureSpec
 from replnet.report.figure import figure_of
-from replnet.report.markup import NAMES, ORDERED, SERIES, THEME, Html, element, standalone, svg
+from replnet.report.markup import COLOUR_NAMES, ORDERED, SERIES, THEME, Html, element, standalone, svg
 
 
 def test_elements_escape_what_is_not_markup():
@@ -26,7 +26,7 @@ def test_pictures_follow_the_page_and_stand_alone(log):
         classes = node.get("class", "").split()
         for key in ("fill", "stroke"):
             if node.get(key, "none") != "none":
-                assert f"{key[0]}-{NAMES[node.get(key)]}" in classes  # every colour has its dark twin
+                assert f"{key[0]}-{COLOUR_NAMES[node.get(key)]}" in classes  # every colour has its dark twin
         assert "#" not in node.get("style", "")
     for shape in root.iterfind(".//{*}defs/{*}path"):
         assert not {"fill", "stroke", "class"} & set(shape.attrib)  # the page's rules do not reach what a <use> repeats
@@ -61,4 +61,4 @@ def test_everything_can_be_seen(mode):
 
 
 def test_no_two_names_share_a_colour():
-    assert len(NAMES) == len(THEME)
+    assert len(COLOUR_NAMES) == len(THEME)

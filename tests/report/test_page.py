@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from xml.etree import ElementTree
 
 import pandas as pd
+import programs
 import pytest
 from report_sections import Parsed, grid, row, section
 
 from replnet.report import FigureSpec, page, write
 from replnet.report.page import file_names, in_notebook
-from replnet.study.sweeps.statements import Checked, Expectation, ShownErratum
+from replnet.study.sweeps.statements import CheckedClaim, Expectation, ShownErratum
 
 NASTY = """<script>alert("1")</script> & 'x' $a$ </title></style>\x00\x1b ]]> --> _é 漢"""
 
@@ -45,7 +45,7 @@ def nasty():
         {**row(group=NASTY, note=NASTY * 2, source=NASTY, kind=NASTY), NASTY: NASTY + str(i % 2), "k": i}
         for i in range(40)
     ]
-    claim = Checked(NASTY, True, False, NASTY)
+    claim = CheckedClaim(NASTY, True, False, NASTY)
     figure = FigureSpec("k", "freshness", NASTY, "group")
     return section(
         rows,
@@ -68,7 +68,7 @@ def nasty():
 def test_text_is_never_markup(show):
     shown = show(nasty())
     errata = (ShownErratum("x", "prose", "x", ("x",)),)
-    harmless = show(grid(claims=(Checked("x", None, None, ""),), errata=errata, about={"deep": {"x": [{"y": 1}]}}))
+    harmless = show(grid(claims=(CheckedClaim("x", None, None, ""),), errata=errata, about={"deep": {"x": [{"y": 1}]}}))
     parsed, plain = Parsed(shown), Parsed(harmless)
     assert {tag for tag, _ in parsed.elements} <= {tag for tag, _ in plain.elements} | {"details", "summary", "ol"}
     assert "\x00" not in shown
@@ -87,11 +87,15 @@ ERRATA = (
 
 def test_the_summary_counts():
     rows = [row(k=1), row(k=2, verdict="differ"), row(k=3, verdict="unresolved"), row(k=3, group="clients")]
-    claims = (Checked("a", True, True, ""), Checked("b", True, False, "", "T1"), Checked("c", None, None, ""))
+    claims = (
+        CheckedClaim("a", True, True, ""),
+        CheckedClaim("b", True, False, "", "T1"),
+        CheckedClaim("c", None, None, ""),
+    )
     one = section(rows, verdict="differ", claims=claims, errata=ERRATA)
     words = Parsed(page([one, grid(errata=ERRATA[:1])], "Report", {})).text
     assert "2 experiments; 21 cells; measured against predicted: 20 agree, 1 unresolved, 1 differs" in words
-    said = "1 of 3 claims hold, 1 of the others is known as errata; 2 errata in what the papers print"
+    said = "1 of 2 claims hold, 1 of the others is known as errata, 1 not tested; 2 errata in what the papers print"
     assert f"{said} (1 of rounding, 1 of prose)." in words
 
 
@@ -116,7 +120,7 @@ def test_every_section_has_its_line_and_its_anchor():
 
 
 def test_claims_and_errata_are_told():
-    claims = (Checked("Peak at 1", True, None, "0.70 at k = 1"), Checked("Falls", False, True, ""))
+    claims = (CheckedClaim("Peak at 1", True, None, "0.70 at k = 1"), CheckedClaim("Falls", False, True, ""))
     met = Expectation("by our reckoning", 1, 2, ("k = 3: 0.7 is expected",))
     parsed = Parsed(in_notebook(grid(claims=claims, errata=ERRATA, expectations=(met,))))
     words = {"✓ holds", "✗ fails", "not checked", " measured", " predicted"}
@@ -218,7 +222,7 @@ def test_a_notebook_gets_style_and_section():
 
 def test_importing_the_report_loads_neither_matplotlib_nor_pandas():
     program = "import sys, replnet.report; print({'matplotlib', 'pandas'} & set(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = programs.run([sys.executable, "-c", program], check=True)
     assert run.stdout.strip() == "set()"
 
 
@@ -229,7 +233,7 @@ def test_a_legend_says_what_is_in_the_tables():
     assert "contradicts" not in plain
     assert ">claims<" not in plain
     printed = row(k=1, printed=0.5, printed_verdict="agree")
-    both = page([section([printed], claims=(Checked("it rises", True, True, ""),)), grid()], "Report", {})
+    both = page([section([printed], claims=(CheckedClaim("it rises", True, True, ""),)), grid()], "Report", {})
     assert "contradicts" in both
     assert ">claims<" in both
 

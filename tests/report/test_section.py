@@ -7,7 +7,7 @@ from report_sections import row, section
 
 from replnet.report import FigureSpec
 from replnet.report.section import holds
-from replnet.study.sweeps.statements import Checked
+from replnet.study.sweeps.statements import CheckedClaim
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from replnet.study.sweeps.statements import Checked
     ],
 )
 def test_a_claim_holds_if_nothing_speaks_against_it(measured, predicted, result, fails):
-    claim = Checked("x", measured, predicted, "")
+    claim = CheckedClaim("x", measured, predicted, "")
     assert holds(claim) is result
     assert claim.fails is fails
 

@@ -122,8 +122,8 @@ def test_an_interrupted_run_keeps_what_it_has(monkeypatch):
         if words.startswith("replication 41 "):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(array, "SLICE", 1)  # one at a time
-    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64, progress=interrupt)
+    monkeypatch.setattr(array, "PULLS_PER_SORT", 1)  # one at a time
+    result = rn.emulate(NETWORKS["cluster"], horizon=640, replications=64, progress=interrupt, workers=0)
     assert result.incomplete == "interrupted after 40 replications"
     assert result.replications == 40
     assert result.rows[0].ci_low is not None

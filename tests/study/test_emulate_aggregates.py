@@ -60,7 +60,7 @@ def test_both_engines_fill_the_same_table(network, estimator, tmp_path):
 def test_a_table_does_not_depend_on_the_size_of_windows(network, estimator, monkeypatch):
     how = {"seed": 3, "horizon": 1500, "replications": 1, "estimator": estimator, "confirm": False}
     whole = rn.emulate(network, **how)
-    for name in ("WINDOW", "MOST", "PER_ROW"):  # no more than a few thousand events at a time
+    for name in ("WINDOW", "MOST_EVENTS", "INSTANTS_PER_ROW"):  # no more than a few thousand events at a time
         monkeypatch.setattr(array, name, 8)
     assert_same_rows(rn.emulate(network, **how).rows, whole.rows)
 
@@ -98,7 +98,7 @@ def test_a_precision_is_reached_and_ctrl_c_leaves_what_there_is(monkeypatch):
     found = rn.emulate(net, horizon=500, precision=0.002, confirm=False)
     assert found.estimates[0].half_width <= 0.002
 
-    monkeypatch.setattr(array, "SLICE", 1)  # one replication at a time
+    monkeypatch.setattr(array, "PULLS_PER_SORT", 1)  # one replication at a time
 
     def interrupt(done: float, words: str) -> None:
         if words.startswith("replication 4"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import programs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -193,10 +195,10 @@ with event_log(sys.argv[1], tree, 1, "array"):
 def another(tmp_path):
     """Another process, which writes a trace until it is killed."""
     file = tmp_path / "events.parquet"
-    with subprocess.Popen([sys.executable, "-c", WRITING, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+    pipe = subprocess.PIPE
+    with programs.running([sys.executable, "-c", WRITING, file], stdin=pipe, stdout=pipe) as one:
         assert one.stdout.readline() == b"writing\n"
         yield one
-        one.kill()
 
 
 def test_a_file_that_another_run_writes_is_refused_before_anything_runs(another, tmp_path):
@@ -234,7 +236,7 @@ def test_two_logs_of_one_process_do_not_share_a_file_either(tmp_path):
 
 
 def test_a_lock_that_its_last_holder_removes_just_now_is_taken_anew(tmp_path, monkeypatch):
-    file, taken = tmp_path / "lock", durable._locked
+    file, taken = tmp_path / "lock", durable._try_to_lock
     removed = []
 
     def slowly(fd: int) -> bool:
@@ -242,7 +244,7 @@ def test_a_lock_that_its_last_holder_removes_just_now_is_taken_anew(tmp_path, mo
             removed.append(file.unlink())
         return taken(fd)
 
-    monkeypatch.setattr(durable, "_locked", slowly)
+    monkeypatch.setattr(durable, "_try_to_lock", slowly)
     with durable.lock(file, file, keep=False):
         assert file.exists()
         with pytest.raises(durable.RefusedError), durable.lock(file, file):
@@ -300,3 +302,11 @@ def test_the_command_line_says_what_is_wrong(tmp_path):
     assert done.returncode == BAD_INPUT
     assert done.stderr.startswith("trace: ")
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_open_gets_the_same_bytes(tmp_path):
+    named, opened = tmp_path / "events.parquet", io.BytesIO()
+    for trace in (named, opened):
+        rn.emulate(TREE, seed=3, horizon=90, replications=3, confirm=False, trace=trace)
+    assert opened.getvalue() == named.read_bytes()
+    assert [one.name for one in tmp_path.iterdir()] == ["events.parquet"]

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import programs
 import pytest
 from command_line import started
 
@@ -40,6 +49,43 @@ def test_a_live_run_counts_what_step_counts():
         assert 0 < ours["predicted"] < theirs.predicted  # the measured delay makes copies older
         assert ours["ci_low"] < ours["measured"] < ours["ci_high"]
         assert ours["verdict"] in ("agree", "unresolved")
+
+
+TREE = ("run", "cascade", "-s", "depth=1", "-s", "branching=2", "--replications", "1")
+SMALL = (*TREE, "--engine", "live", "--hosts", "2", "--time-scale", "0.2")
+CALLS = "CoreWorkerService.grpc_client.PushTask"
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    "lost", ["in_flight", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("req", "resp"))]
+)
+def test_calls_that_get_lost_are_made_again(lost, tmp_path):
+    """The first five of each process: the calls themselves, their answers, or what is said of those that arrive."""
+    chances = {f"{kind}_failure_prob": 100 * (kind == lost) for kind in ("req", "resp", "in_flight")}
+    losing = {"RAY_testing_rpc_failure": json.dumps({CALLS: {"num_failures": 5, **chances}})}
+    done = started(*SMALL, "--horizon", "30", "--trace", tmp_path / "log.parquet", env={**os.environ, **losing})
+    assert done.returncode == FINE, done.stderr
+    assert "host" not in done.stderr  # none of them was lost
+    virtual = tmp_path / "step.parquet"
+    assert started(*TREE, "--engine", "step", "--horizon", "30", "--trace", virtual).returncode == FINE
+    live, step = (Counter(pd.read_parquet(file).event) for file in (tmp_path / "log.parquet", virtual))
+    assert live == step
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_run_whose_cluster_is_gone_ends_as_lost():
+    """Ray's control service is there, but its only node has died."""
+    command = [sys.executable, "-m", "replnet", *SMALL, "--horizon", "5000"]
+    with programs.running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert any("messages/s" in line for line in iter(run.stderr.readline, ""))  # it is under way
+        for pid in programs.descendants(run.pid):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].endswith(b"/raylet"):
+                os.kill(pid, signal.SIGKILL)
+        _, stderr = run.communicate(timeout=programs.HANGS)
+    assert run.returncode == RAY_LOST
+    assert re.search(r"lost at .* units of model time: no node of the Ray cluster is alive\n$", stderr), stderr
 
 
 @pytest.mark.ray
@@ -78,7 +124,7 @@ def test_what_was_lost_is_marked_and_not_judged(monkeypatch):
         assert below.verdict == ""
         assert below.ci_low is None
         end = "to 4.5" if back else "and did not come back"
-        assert f"host 1 was lost from t = 4 {end}: 1 of its nodes here began anew; 90.0% of the copy-time" in below.note
+        assert f"host 1 was lost from t = 4 {end}: 1 of its nodes here began anew; 90.0% of the time of" in below.note
         # What was lost has no verdict, so a script has to hear of it, whether the host came back or not.
         assert f"host 1 died: lost from t = 4 {'to 4.5' if back else 'to the end'}" in result.incomplete
         assert result.verdict == above.verdict
@@ -130,11 +176,11 @@ def test_what_no_formula_takes_the_delay_of_is_judged_against_a_step_that_is_as_
     assert (row.predicted, row.kind, row.source) == (None, "", "")
     assert row.verdict == result.verdict == "agree"
     assert abs(row.z) < 5  # how far the difference is from 0
-    assert f"no exact formula takes the delay of messages, without it: {prompt:.5f}" in row.note
+    assert f"no exact formula accounts for the delay of messages; without that delay: {prompt:.5f}" in row.note
     task, late = Task(plan(CLUSTER), 1, 10.0), step.Lateness((SLIP + LATE,), (LATE,))
     value = np.mean([step.run_path(task, r, late).shares["cluster", "freshness"][0] / 50 for r in range(32)])
-    assert f"step with wakes 0.004 and messages 0.01 late as here: {value:.5f}" in row.note
-    assert f"from which it is {row.measured - value:+.5f} (" in row.note
+    assert f"step with wakes 0.004 and messages 0.01 late as in this run: {value:.5f}" in row.note
+    assert f"from which it differs by {row.measured - value:+.5f} (" in row.note
     data = json.loads(result.to_json())["rows"][0]
     assert (data["predicted"], data["verdict"], data["z"]) == (None, "agree", row.z)
 
@@ -205,7 +251,7 @@ def test_what_stood_still_is_named(monkeypatch):
         assert "went on" not in row.note
     assert above.verdict
     assert below.verdict == ""
-    assert "host 1 stood still for 3.0 s at t = 4, and what it was to do came late" in below.note
+    assert "host 1 stood still for 3.0 s at t = 4, so its work came late" in below.note
     assert "host 1" not in above.note
     assert "copy-time" not in below.note
     assert result.provenance["stood_still"] == [str(driver), str(host)]
@@ -223,7 +269,7 @@ def test_a_cluster_on_the_wall_clock_is_judged_against_step():
     (row,) = json.loads(done.stdout)["rows"]
     assert row["predicted"] is None
     assert row["verdict"] == "agree"
-    assert "without it: " in row["note"]
+    assert "without that delay: " in row["note"]
     assert "; judged against step with wakes" in row["note"]
 
 

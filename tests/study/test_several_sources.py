@@ -8,7 +8,7 @@ import pytest
 from command_line import replnet
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from networks import graphs
+from networks import graphs, of_several_sources
 
 import replnet as rn
 from replnet.cli.main import BAD_INPUT, FINE
@@ -72,7 +72,7 @@ def test_the_order_of_the_sources_does_not_matter(network, seed, data):
 
 def all_hear(network: rn.Network, part: str) -> bool:
     compiled = plan(network)
-    return bool(compiled.reached[:, compiled.group == compiled.parts[part][0]].any(axis=0).all())
+    return bool(compiled.can_hold[:, compiled.group == compiled.group_source_rows[part][0]].any(axis=0).all())
 
 
 # Rows per source
@@ -116,10 +116,15 @@ def test_there_is_a_row_for_every_source_that_can_be_heard(engine):
     assert predicted["level 1 of slow", "freshness"].predicted == pytest.approx((top + low) / 2)
     assert predicted["level 1 of fast", "freshness"].predicted == pytest.approx(1 / 2)
     assert predicted["level 1", "freshness"].predicted == pytest.approx((top + low + 1 / 2) / 3)
-    # An answer without `fast` is not fresh, and not behind either.
+    # An answer without `fast` is not fresh, and so stale.
     assert predicted["clients of fast", "freshness"].predicted == pytest.approx(1 / 4)
-    assert predicted["clients of fast", "staleness"].predicted == pytest.approx(1 / 2)
-    assert predicted["clients", "staleness"].predicted == pytest.approx(1 - (top + low + 1 / 2) / 3)
+    assert predicted["clients of fast", "staleness"].predicted == pytest.approx(3 / 4)
+    assert predicted["clients", "staleness"].predicted == pytest.approx(1 - (top + low + 1 / 2) / 4)
+    # Half of the updates of the answers that came with a copy of it, 1 / 1 of them missed.
+    assert predicted["clients of fast", "missing_updates"].predicted == pytest.approx(1)
+    assert predicted["clients of fast", "missing_updates"].note == "over the 50 % of answers that bring a copy"
+    assert predicted["clients", "missing_updates"].note == "over the 75 % of answers that bring a copy"
+    assert predicted["clients of slow", "missing_updates"].note == ""
 
 
 def test_of_one_source_there_are_no_rows_besides():
@@ -159,7 +164,7 @@ def test_the_command_line_takes_it(tmp_path):
     done = replnet(*run, "--engine", "live")
     assert done.returncode == BAD_INPUT
     assert "--by: " in done.stderr
-    with pytest.raises(ValueError, match="by: 'group' is nothing to have rows by"):
+    with pytest.raises(ValueError, match="by: 'group' is not a way to split rows"):
         rn.emulate(DEEP, by="group")
 
 
@@ -195,19 +200,114 @@ def test_replicas_count_while_they_have_a_copy():
     assert {row.verdict for row in rows.values()} == {"agree"}
 
 
-def test_answered_and_availability_are_over_sources_too():
+def test_a_query_is_answered_by_a_copy_of_any_source_and_availability_is_over_sources():
     """A query to `top` brings nothing of `fast`; `low`, which crashes, has one of the three copies of its group."""
     lossy = rn.Network.from_data({**DEEP.data(), "faults": [{"lose": 0.1, "between": ["clients", "replicas"]}]})
     crash = {"crash": "low", "up": "exponential(mean=1)", "down": "exponential(mean=9)", "copy": "empty"}
     replicas = {"top": {"downloads": "exponential(rate=2)"}, "low": {"downloads": "exponential(rate=1)"}}
     churned = of(ORDERS[0], replicas, ["slow -> top", "fast -> top", "slow -> low"], faults=[crash])
     for net, key, expected in (
-        (lossy, ("clients", "answered"), 0.9**2 * (1 + 1 / 2) / 2),
+        (lossy, ("clients", "answered"), 0.9**2),
         (churned, ("level 1", "availability"), (2 + 0.1 * 1 / 2) / 3),
     ):
         rows = rows_of(rn.emulate(net, horizon=2e4, confirm=False))
         assert rows[key].predicted == pytest.approx(expected)
         assert {row.verdict for row in rows.values()} <= {"agree", ""}
+
+
+# Answers without a copy of some source
+
+APART = of(
+    ORDERS[0],
+    {
+        "r": {"downloads": "exponential(rate=4)"},
+        "q": {"downloads": "exponential(rate=4)"},
+        "client": {"queries": "exponential(rate=3)", "ask": 1},
+    },
+    ["slow -> r", "fast -> q", "r -> client", "q -> client"],
+)
+SHARES = ("staleness", "currency(0)", "source_penalty(1)")
+AGES = ("information_age", "lag", "missing_updates", "update_penalty(1/(1+x))")
+
+
+@pytest.mark.parametrize("engine", ["array", "step"])
+def test_an_answer_without_a_copy_is_stale_in_every_metric(engine):
+    """Of a source that half of the answers bring: fresh 1/2 * 4/(4 + 0.1) and 1/2 * 4/(4 + 1), and ages of copies."""
+    rows = rows_of(rn.emulate(APART, engine, horizon=3e3, measure=[*SHARES, *AGES, "older(1)"], by="source"))
+    for source, rate in (("slow", 0.1), ("fast", 1)):
+        of_source = {metric: row for (group, metric), row in rows.items() if group == f"clients of {source}"}
+        fresh = 1 / 2 * 4 / (4 + rate)
+        assert of_source["freshness"].predicted == pytest.approx(fresh)
+        assert of_source["older(1)"].predicted == pytest.approx((1 + np.exp(-4)) / 2)
+        assert of_source["information_age"].predicted == pytest.approx(1 / 4)
+        assert of_source["missing_updates"].predicted == pytest.approx(rate / 4)
+        assert of_source["lag"].predicted == pytest.approx(1 / 4)
+        assert all(of_source[name].note.startswith("over the 50 % of answers that bring a copy") for name in AGES)
+        for side in ("measured", "predicted"):
+            values = {metric: getattr(row, side) for metric, row in of_source.items()}
+            assert values["staleness"] == pytest.approx(1 - values["freshness"], abs=1e-12)
+            assert values["source_penalty(1)"] == pytest.approx(1 - values["freshness"], abs=1e-12)
+            assert values["currency(0)"] == pytest.approx(values["freshness"], abs=1e-12)
+    assert all(row.verdict != "differ" for row in rows.values())
+
+
+def test_what_a_share_of_all_answers_stays_within_is_infinite_where_too_few_bring_a_copy():
+    names = ["age_quantile(0.3)", "age_quantile(0.6)"]
+    rows = rows_of(rn.emulate(APART, horizon=3e3, measure=names))
+    within, never = (rows["clients", name] for name in names)
+    # P(X <= x) = (1 - exp(-4 x)) / 2 of all answers.
+    assert within.predicted == pytest.approx(-np.log(1 - 0.6) / 4)
+    assert within.verdict != "differ"
+    assert (never.measured, never.predicted) == (None, None)
+    assert never.note == "infinite because 50 % bring no copy"
+
+
+def test_the_share_that_brings_a_copy_is_counted_where_there_is_no_formula():
+    lossy = rn.Network.from_data({**APART.data(), "faults": [{"lose": 0.2}]})
+    rows = rows_of(rn.emulate(lossy, horizon=3e3, measure=["lag", "staleness"], confirm=False))
+    lag = rows["clients", "lag"]
+    assert lag.predicted is None
+    share = float(lag.note.partition("over the ")[2].partition(" %")[0])
+    assert share == pytest.approx(50, abs=5)
+    assert rows["clients", "answered"].measured == pytest.approx(0.64, abs=0.05)
+    assert rows["clients", "staleness"].measured == pytest.approx(1 - rows["clients", "freshness"].measured)
+
+
+def test_a_limit_that_nothing_meets_changes_nothing():
+    roomy = rn.Network.from_data({**APART.data(), "bandwidth": 1e6})
+    rows, plain = (rows_of(rn.emulate(net, horizon=3e3, measure=["staleness"])) for net in (roomy, APART))
+    for key, row in plain.items():
+        assert rows[key].measured == pytest.approx(row.measured, abs=1e-12)
+    assert rows["clients", "answered"].measured == 1
+
+
+def test_replicas_that_hear_of_nothing_are_stale_in_every_metric():
+    """Two of three in a group."""
+    nodes = {name: {"downloads": "exponential(rate=4)", "group": "all"} for name in ("r", "deaf", "mute")}
+    net = of(["fast"], nodes, ["fast -> r"])
+    rows = rows_of(rn.emulate(net, horizon=3e3, measure=[*SHARES, "lag"]))
+    assert rows["all", "staleness"].predicted == pytest.approx(1 - 0.8 / 3)
+    assert rows["all", "staleness"].measured == pytest.approx(1 - rows["all", "freshness"].measured)
+    assert rows["all", "currency(0)"].measured == pytest.approx(rows["all", "freshness"].measured)
+    assert rows["all", "lag"].note == "over the 33.3 % of copies that anything reaches"
+    assert rows["all", "lag"].predicted == pytest.approx(1 / 4)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(network=of_several_sources() | graphs(), seed=st.integers(0, 2**31))
+def test_staleness_is_what_freshness_leaves_and_currency_begins_there(network, seed):
+    how = {"horizon": 40, "replications": 2, "confirm": False, "measure": SHARES, "by": "source"}
+    rows = rows_of(rn.emulate(network, seed=seed, **how))
+    for (group, metric), fresh in rows.items():
+        if metric != "freshness":
+            continue
+        for side in ("measured", "predicted"):
+            value, others = getattr(fresh, side), [getattr(rows[group, name], side) for name in SHARES]
+            if value is None:
+                assert side == "predicted" or others == [None] * 3, group
+            elif None not in others:
+                # The curve of a tail is integrated in another order.
+                assert others == pytest.approx([1 - value, value, 1 - value], abs=1e-6), group
 
 
 # The log

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from replnet.ages.overlays.contacts import Contact, Kinds, kinds_of
+from replnet.ages.overlays.contacts import NodeKinds, NodePull, group_nodes
 
 RATES = st.sampled_from([0.1, 0.5, 1.0, 4.0])
 
@@ -35,8 +35,8 @@ def by_all_sets(hit, contacts, mu):
     return {some: 1 - mu * v for some, v in value.items()}
 
 
-def kinds(hit, contacts, apart=()) -> Kinds:
-    return kinds_of({i: ((rate, 0.0),) for i, rate in enumerate(hit) if rate}, contacts, apart)
+def kinds(hit, contacts, apart=()) -> NodeKinds:
+    return group_nodes({i: ((rate, 0.0),) for i, rate in enumerate(hit) if rate}, contacts, apart)
 
 
 @st.composite
@@ -52,5 +52,5 @@ def contact_networks(draw: st.DrawFn, single: bool = False):
             others = len(among - {i})
             if others:
                 ask = 1 if single else draw(st.integers(1, others))
-                contacts[i].append(Contact(draw(RATES), frozenset(among), ask))
+                contacts[i].append(NodePull(draw(RATES), frozenset(among), ask))
     return np.array(hit), contacts

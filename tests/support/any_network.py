@@ -50,7 +50,7 @@ DELAYS = (0.05, 0.4, "exponential(mean=0.1)", "uniform(low=0, high=0.5)")
 METRICS = (
     "staleness", "staleness_age", "lag", "missing_updates", "currency(0.4)", "source_penalty(x^2)",
     "update_penalty(1/(1+x))", "older(0.7)", "fresh_spell", "stale_spell", "fresh_spell_beyond(0.4)",
-    "fresh_residual(0.4)",
+    "stale_spell_beyond(0.4)", "fresh_residual(0.4)",
 )  # fmt: skip
 ORDERS = ("independent", "fixed", "random", "purely random", "carousel")
 ALLOCATIONS = ("uniform", "proportional", "weights", "listed")
@@ -160,6 +160,33 @@ def _graph(choose: Choose) -> Data:
         for link in links:
             link["delay"] = choose([0, *DELAYS])
     return {"kind": "graph", "nodes": nodes, "links": links}
+
+
+def network_of_several_sources(choose: Choose) -> rn.Network:
+    """Replicas that hear of different sources, or of none, and clients that ask some of all of these."""
+    sources = [f"s{i}" for i in range(1, choose([2, 2, 3]) + 1)]
+    replicas = [f"r{i}" for i in range(1, choose([2, 3, 4]) + 1)]
+    nodes: Data = {name: {"updates": drawn_law(choose)} for name in sources}
+    links: list[Data] = []
+    for at, name in enumerate(replicas):
+        above = list(dict.fromkeys(choose([*sources, *replicas[:at]]) for _ in range(choose([1, 1, 2]))))
+        nodes[name] = {"role": "replica", "downloads": drawn_law(choose), "group": "mirrors"}
+        links += [{"from": one, "to": name} for one in above]
+        peers = [one for one in replicas if one not in (*above, name)]
+        if peers and choose([True, False, False]):
+            nodes[name] |= {"polls": drawn_law(choose), "peers": 1}
+            links += [{"from": one, "to": name, "kind": "peer"} for one in peers]
+    if choose([True, False, False]):
+        nodes["deaf"] = {"role": "replica", "downloads": drawn_law(choose), "group": "mirrors"}
+        replicas.append("deaf")
+    for name in ("c1", "c2")[: choose([1, 2])]:
+        nodes[name] = {"role": "client", "queries": drawn_law(choose), "ask": choose(range(1, len(replicas) + 1))}
+        links += [{"from": one, "to": name} for one in replicas]
+    data = {"kind": "graph", "nodes": nodes, "links": links, **choose([{}, {"delay": choose(DELAYS)}])}
+    # So much room that no line forms: some pulls may come to nothing, and none does.
+    data |= choose([{}, {}, {"bandwidth": 500}])
+    plain = rn.Network.from_data(data)
+    return rn.Network.from_data({**data, "faults": [_fault(choose, plain)]} if choose([True, False, False]) else data)
 
 
 def _aggregate(choose: Choose) -> Data:

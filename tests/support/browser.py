@@ -13,11 +13,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import programs
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE = 900.0  # seconds after which nothing is expected to appear any more, however busy the machine is
+PATIENCE = programs.HANGS
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--hide-scrollbars", "--disable-background-networking",
+    "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--disable-quic",
+    "--disable-sync",
 )  # fmt: skip
 KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, " ": 32}
 
@@ -29,15 +32,13 @@ class Browser:
         from websockets.sync.client import connect
 
         assert CHROMIUM
-        self._process = subprocess.Popen(
-            [CHROMIUM, *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        self._held, quiet = ExitStack(), {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [CHROMIUM, *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
+        self._held.enter_context(programs.running(command, **quiet))
         port = folder / "DevToolsActivePort"
         self._until(lambda: port.exists() and len(port.read_text().split("\n")) > 1, "the browser")
         with urllib.request.urlopen(f"http://127.0.0.1:{port.read_text().split()[0]}/json/list") as found:
             pages = [one for one in json.load(found) if one["type"] == "page"]
-        self._held = ExitStack()
         there = connect(pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=PATIENCE)
         self._socket = self._held.enter_context(there)
         self._ids, self.asked, self.errors = itertools.count(1), list[str](), list[str]()
@@ -98,14 +99,23 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": "\r"} if key == "Enter" else {}))
             self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 
+    def type(self, text: str) -> None:
+        """Keys one by one, into what has the focus."""
+        for letter in text:
+            self.call("Input.dispatchKeyEvent", type="keyDown", key=letter, text=letter)
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=letter)
+
+    def point(self, x: float, y: float) -> None:
+        """Move the mouse to a place of the window."""
+        for step in (1, 0):  # a mouse that has not moved points at nothing new
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x - step, y=y)
+
     def picture(self, file: Path) -> None:
         taken = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(taken["data"]))
 
     def close(self) -> None:
         self._held.close()
-        self._process.terminate()
-        self._process.wait(10)
 
     @staticmethod
     def _until(done: Any, what: str) -> None:

@@ -8,6 +8,8 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from unittest.mock import patch
 
+import programs
+
 from replnet.cli import main
 
 SMALL = """\
@@ -39,5 +41,4 @@ def replnet(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def started(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own."""
-    command = [sys.executable, "-m", "replnet", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+    return programs.run([sys.executable, "-m", "replnet", *arguments], **options)

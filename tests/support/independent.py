@@ -9,6 +9,9 @@ single intervals (`quantile`, `cdf`, `mean`, `age`). What it takes for granted:
     would have come, and is judged then.
     What is measured is a mean over time with a copy (of clients: over answers), of all (replica, source) that can
     exist alike: with f the first update after S, staleness is 1 from f on, and so forth (Staleness II-C).
+    A query is answered that brings a copy of any source, and where nothing can go wrong every query is. Its answer is
+    stale for all other sources that its client can hear of, and so is a replica that can hear of none: they cost as
+    much as a copy that is infinitely old, but where that would be infinite.
     A line of bandwidth B gives every message 1 / B in order of arrival. What replicas exchange takes its room but does
     not wait, and is turned away where exchange alone fills the line; an answer to a client holds what there was when it
     was asked, leaves after its wait, and is turned away where the line is full.
@@ -33,7 +36,7 @@ import networkx as nx
 import numpy as np
 from independent_aggregate import Aggregate, together
 from independent_processes import draws, instants, spans
-from independent_staleness import Stretches, shares
+from independent_staleness import Stretches, shares, without_copy
 
 import replnet as rn
 
@@ -42,6 +45,7 @@ Sums = dict[Key, list[float]]  # an amount, and the whole of which it is a share
 Estimates = dict[Key, tuple[float, float]]
 WARM = 40.0  # longer than nearly all copies last
 LOOKS = 40.0  # instants per unit of time at which a view has one
+AT = " at "  # between a metric and the time at which it is asked for
 UNKNOWN = -math.inf  # when a copy left its source that was there before all
 
 
@@ -92,11 +96,13 @@ class Simulation:
         self.sums: Sums = defaultdict(lambda: [0.0, 0.0])
         self.held: dict[Key, list[tuple[float, float, float]]] = defaultdict(list)  # by node and source
         self.given: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+        self.without: dict[Key, int] = defaultdict(int)  # answers, by group and source
         self.heard = reachable(self.graph)
         self.updates: dict[str, np.ndarray] = {}
         self.cuts: list[tuple[set[str], set[str], list[bool]]] = []
         self.losses: list[tuple[float, set[str] | None, set[str] | None]] = []
         self.crashing = any(fault.crash for fault in about["faults"])
+        self.strict = bool(about["faults"]) or any("bandwidth" in node for _, node in self.graph.nodes(data=True))
         for fault in about["faults"]:
             self._plan(fault)
         sources = [node for node in self.nodes.values() if node.role == "source"]
@@ -271,9 +277,12 @@ class Simulation:
             query.copies[source] = max(left, query.copies.get(source, UNKNOWN))
         query.ends, query.left = max(query.ends, when), query.left - 1
         if query.left == 0 and 0 <= query.ends < self.length:
-            for source in self.heard[client.name]:
+            heard = self.heard[client.name] or [next(iter(self.weights))]
+            for source in heard:
                 weight = self.weights[source]
-                self._add((client.group, "answered"), weight * (source in query.copies), weight)
+                self._add((client.group, "answered"), weight * bool(query.copies), weight)
+                counts = bool(query.copies) or not self.strict
+                self.without[client.group, source] += counts and source not in query.copies
             for source, left in query.copies.items():
                 self.given[client.group, source].append((query.ends, left))
 
@@ -423,12 +432,17 @@ class Simulation:
                     self._add((node.group, "availability"), weight * copies.whole, weight * self.length)
                 if node.group == first:
                     self._add((source, "freshness"), *shares("freshness", copies))
+            for metric in metrics if not held else ():
+                self._without_copy(node.group, next(iter(self.weights)), metric, 1 if AT in metric else self.length)
             for metric, enough in (("any_fresh", 1), ("all_fresh", len(self.weights))) if self.many else ():
                 self._add((node.group, metric), together([*held.values()], enough), self.length)
         for source in self.weights if self.many else ():
             self._add((source, "download_rate"), 0.0, self.length)
         for (group, source), answers in self.given.items():
             self._sum(group, source, Stretches(np.array(answers), self.updates[source]), metrics)
+        for (group, source), number in self.without.items():
+            for metric in metrics:
+                self._without_copy(group, source, metric, 0 if AT in metric else number)
         if self.many and self.graph.graph["kind"] == "aggregate" and "client 1" not in self.nodes:
             self._look([node for node in replicas if node.group == first], metrics)
         return self.sums
@@ -440,6 +454,10 @@ class Simulation:
         for metric in metrics:
             amount, whole = shares(metric, of)
             self._add((group, metric), self.weights[source] * amount, self.weights[source] * whole)
+
+    def _without_copy(self, group: str, source: str, metric: str, amount: float) -> None:
+        cost, whole = without_copy(metric.partition(AT)[0])
+        self._add((group, metric), self.weights[source] * amount * cost, self.weights[source] * amount * whole)
 
     def _look(self, replicas: list[Node], metrics: Iterable[str]) -> None:
         """What there is in the freshest of so many replicas that are up."""

@@ -90,9 +90,21 @@ class Stretches:
                 found.append([a, min(b, f), float(f < b)])
         return np.array(found).reshape(-1, 3)
 
+    def stale_spells(self) -> Floats:
+        """From when to when copies were stale, and whether a fresh one ended it, in rows."""
+        found: list[list[float]] = []
+        for a, b, f in zip(self.a.tolist(), self.b.tolist(), self.f.tolist(), strict=True):
+            if found and f >= a:
+                found[-1][2] = 1.0
+            if found and f < a and not found[-1][2]:
+                found[-1][1] = b
+            elif f < b:
+                found.append([max(a, f), b, 0.0])
+        return np.array(found).reshape(-1, 3)
+
     def spell_share(self, name: str, lasted: float) -> tuple[float, float]:
         """Of spells that ended, or of fresh time, later than `lasted`: what had lasted for so long."""
-        begin, end, over = self.spells().T
+        begin, end, over = (self.stale_spells() if name.startswith("stale") else self.spells()).T
         ended = (over > 0) & (end >= lasted)
         if name == "fresh_residual":
             whole = np.maximum(end - np.maximum(begin, lasted), 0)
@@ -106,6 +118,22 @@ def at_time(metric: str, of: Stretches, time: float) -> tuple[float, float]:
     if metric == "availability":
         return float(there.sum()), 1.0
     return shares(metric, Stretches(np.stack([np.full(int(there.sum()), time), of.left[there]], axis=1), of.updates))
+
+
+LIMITS = {"1": 1.0, "1/(1+x)": 0.0}  # of weights that have one
+
+
+def without_copy(metric: str) -> tuple[float, float]:
+    """What there being no copy at all costs, and whether that counts: time since then and ages have no mean."""
+    found = re.fullmatch(r"(\w+)(?:\((.*)\))?", SHORT.get(metric, metric))
+    assert found is not None
+    if found[1] in ("freshness", "currency"):
+        return 0.0, 1.0
+    if found[1] in ("older", "availability"):
+        return 1.0, 1.0
+    if found[1] == "source_penalty" and found[2] in LIMITS:
+        return LIMITS[found[2]], 1.0
+    return 0.0, 0.0
 
 
 def shares(metric: str, of: Stretches) -> tuple[float, float]:
@@ -132,11 +160,11 @@ def shares(metric: str, of: Stretches) -> tuple[float, float]:
             soon = of.b + float(argument)  # of what is asked so late that nobody knows nothing is said
             fresh = (of.f > of.b) & (soon < max(of.b.max(initial=0.0), of.updates.max(initial=0.0)))
             return float((fresh & (of.f > soon)).sum()), float(fresh.sum())
-        case "fresh_spell" | "stale_spell" | "fresh_spell_beyond" | "fresh_residual":
+        case "fresh_spell" | "stale_spell" | "fresh_spell_beyond" | "stale_spell_beyond" | "fresh_residual":
             if of.answers:
                 return 0.0, 0.0
             if argument is not None:
                 return of.spell_share(name, float(argument))
             fresh = of.within(0.0)
-            return fresh if name == "fresh_spell" else whole - fresh, of.spell_share(name, 0.0)[1]
+            return fresh if name == "fresh_spell" else whole - fresh, of.spell_share("fresh_spell", 0.0)[1]
     raise ValueError(f"{metric} is not simulated")

@@ -16,7 +16,7 @@ from replnet.engines.path import Shares, Task
 from replnet.engines.plan import Plan
 from replnet.engines.runner import Instants
 from replnet.laws.processes.streams import seed_words
-from replnet.live.host import Assignment, Host, Logged, Report, amounts, assignments
+from replnet.live.host import Assignment, Host, LogRows, Report, assignments, measured_shares
 from replnet.live.placement import place
 from replnet.testing import InMemoryTransport
 
@@ -53,8 +53,8 @@ class World:
     ) -> None:
         self.compiled, self.now, self.task = compiled, 0.0, Task(compiled, seed, horizon, sampled)
         self.transport = InMemoryTransport[int, bytes](lambda: self.now)
-        walks = [step.to_zero(self.task, r) for r in range(paths)]
-        presents = [(walk.runner.present, walk.unknown) for walk in walks]
+        walks = [step.run_to_zero(self.task, r) for r in range(paths)]
+        presents = [(walk.runner.state, walk.unknown) for walk in walks]
         self.given = assignments(self.task, place(compiled, hosts), presents, logged)
         self.hosts = {given.me: self.host(given) for given in self.given}
         self.log, self.over = list[LogRow](), list[Report]()
@@ -94,14 +94,14 @@ class World:
         self.run(until=back)
         self.now = back
         incarnation = self.given[number].incarnation + 1
-        given = self.given[number] = self.given[number].restarted(incarnation, back, self.task.horizon)
+        given = self.given[number] = self.given[number].successor(incarnation, back, self.task.horizon)
         self.hosts[number] = self.host(given)
         for other in self.hosts.keys() - {number}:
             self.hosts[other].meet(number, incarnation)
             self.hosts[number].meet(other, self.given[other].incarnation)
         return report.upto, back
 
-    def take(self, logged: list[Logged]) -> None:
+    def take(self, logged: list[LogRows]) -> None:
         for replication, rows in logged:
             self.log += flat(self.compiled, replication, rows)
 
@@ -110,10 +110,10 @@ class World:
             self.take(host.rows())
         return [*self.over, *(host.report() for host in self.hosts.values())]
 
-    def amounts(self, reports: list[Report], replication: int = 0, degraded: bool = False) -> Shares:
+    def measured_shares(self, reports: list[Report], replication: int = 0, degraded: bool = False) -> Shares:
         """What they have tallied together, as of the latest."""
         horizon = max(report.upto for report in reports)
-        return amounts(self.task, [report.tallied[replication] for report in reports], horizon, degraded)
+        return measured_shares(self.task, [report.tallies[replication] for report in reports], horizon, degraded)
 
 
 def ran(world: World, tick: float = 0.0) -> list[Report]:
@@ -122,7 +122,7 @@ def ran(world: World, tick: float = 0.0) -> list[Report]:
 
 
 def counts(reports: list[Report], replication: int = 0) -> tuple[int, ...]:
-    return tuple(np.sum([report.tallied[replication].counts for report in reports], axis=0).tolist())
+    return tuple(np.sum([report.tallies[replication].counts for report in reports], axis=0).tolist())
 
 
 def assert_same_path(compiled: Plan, hosts: int, seed: int, sampled: bool, horizon: float = 10.0) -> None:
@@ -140,7 +140,7 @@ def assert_path(world: World, ours: list[Report], replication: int = 0, late: st
     """What hosts have seen is what `step` counts."""
     compiled, task = world.compiled, replace(world.task, horizon=ours[0].upto)
     theirs = step.run_path(task, replication, late)
-    found = world.amounts(ours, replication)
+    found = world.measured_shares(ours, replication)
     assert counts(ours, replication) == theirs.counts
     if compiled.constant_delay != 0 or late:  # the ends of the horizon cut answers in two ways
         asking = {compiled.groups[g] for g in compiled.group[compiled.clients]}
@@ -154,7 +154,7 @@ def assert_path(world: World, ours: list[Report], replication: int = 0, late: st
 def copies_left(world: World, replication: int) -> np.ndarray:
     copies = np.full((world.compiled.sources.size, world.compiled.size), -np.inf)
     for host in world.hosts.values():
-        for row, node, left in host.left()[replication]:
+        for row, node, left in host.copies_left()[replication]:
             copies[row, node] = left
     return copies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import networkx as nx
-from any_network import drawn_network
+from any_network import drawn_network, network_of_several_sources
 from hypothesis import strategies as st
 
 import replnet as rn
@@ -244,6 +244,12 @@ def two_way(of: st.SearchStrategy[rn.Network], plain: bool = False) -> st.Search
 def anything(draw: st.DrawFn) -> rn.Network:
     """Whatever a specification can say, of every kind; not every engine takes it."""
     return drawn_network(lambda options: draw(st.sampled_from(list(options))))
+
+
+@st.composite
+def of_several_sources(draw: st.DrawFn) -> rn.Network:
+    """Replicas that hear of different sources, or of none, and clients that ask some of all of these."""
+    return network_of_several_sources(lambda options: draw(st.sampled_from(list(options))))
 
 
 @st.composite

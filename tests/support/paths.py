@@ -13,7 +13,7 @@ from replnet.engines import array, step
 from replnet.engines.log import Columns
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan, plan
-from replnet.engines.start import MOST_DATED
+from replnet.engines.start import MOST_PULLS_FOR_AGES
 from replnet.measure.metrics import metrics
 from replnet.network.topology import REPLICA, Topology
 
@@ -34,7 +34,7 @@ def task(
 
 def walks(compiled: Plan) -> bool:
     """Whether `array` takes it."""
-    return compiled.constant_delay is not None and not (compiled.recent and compiled.faults)
+    return compiled.constant_delay is not None and not (compiled.has_recent_polls and compiled.faults)
 
 
 def both(of: Task, replication: int = 0) -> tuple[Path, Path]:
@@ -43,15 +43,15 @@ def both(of: Task, replication: int = 0) -> tuple[Path, Path]:
 
 def assert_same(of: Task, ours: Path, theirs: Path) -> None:
     assert ours.counts == theirs.counts
-    if of.questions and max(ours.depth, theirs.depth) * of.plan.pulls > MOST_DATED["step"]:
+    if of.questions and max(ours.depth, theirs.depth) * of.plan.pull_rate > MOST_PULLS_FOR_AGES["step"]:
         return  # of a copy that came so long ago, or never will, `array` can afford to look for the date further back
     assert (ours.depth, ours.unproven) == (theirs.depth, theirs.unproven)
     assert_close(ours.shares, theirs.shares)
-    assert_close(ours.undated, theirs.undated)
+    assert_close(ours.unknown_shares, theirs.unknown_shares)
     assert ours.profiles.keys() == theirs.profiles.keys()
     for key, profile in theirs.profiles.items():
         np.testing.assert_allclose(ours.profiles[key], profile, rtol=ROUNDING, atol=1e-6)
-    if of.dated or not of.sampled:  # else `array` knows of copies when they go stale, and not when they left
+    if of.needs_departures or not of.sampled:  # else `array` knows of copies when they go stale, and not when they left
         replicas = of.plan.topology.role == REPLICA
         assert np.array_equal(ours.copies[:, replicas], theirs.copies[:, replicas])
 

@@ -18,7 +18,7 @@ import numpy as np
 from replnet.engines.log import EVENTS, Columns
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Shares, Task
-from replnet.engines.runner import clockwork
+from replnet.engines.runner import process_set
 from replnet.laws.processes.streams import seed_words
 from replnet.network.topology import REPLICA
 
@@ -49,6 +49,10 @@ AT = {
     "update_penalty(log(1+x))": lambda t, missed, left: sum(math.log1p(t - u) for u in missed),
 }  # fmt: skip
 NAMES = tuple(AT)
+# And where there is no copy; others are means over copies alone.
+AT_INFINITY = {
+    "staleness": 1.0, "currency(0.4)": 1.0, "source_penalty(1/(1+x))": 0.0, "source_penalty(threshold(0.3))": 1.0,
+}  # fmt: skip
 # Their integrals over a time in which nothing happens.
 LONG = {
     "staleness": lambda a, b, missed, left: (b - a) * bool(missed),
@@ -88,7 +92,7 @@ class Replay:
         self._of, self._depth, self._run = of, depth, seed_words(of.seed, replication)
         groups = [plan.groups.index(view.group) for view, _, count in plan.views for _ in range(count)]
         self._group = [*plan.group.tolist(), *groups]
-        self._views = [(plan.size + at, set(nodes.tolist())) for at, nodes in enumerate(plan.chosen(self._run))]
+        self._views = [(plan.size + at, set(nodes.tolist())) for at, nodes in enumerate(plan.choices(self._run))]
         self._held: dict[tuple[int, int], float] = {}  # by node and row
         self._down: set[int] = set()
         self._had: dict[tuple[int, int], tuple[float, float]] = {}  # by who and row, since when and what
@@ -99,7 +103,7 @@ class Replay:
         for (who, row), (since, left) in self._had.items():
             self._end(who, row, since, of.horizon, left)
         known = [span.left for span in (*self._copies, *self._answers) if math.isfinite(span.left)]
-        past = clockwork(plan, self._run, np.arange(plan.sources.size)).past(1.0 - min(known, default=0.0))
+        past = process_set(plan, self._run, np.arange(plan.sources.size)).past(1.0 - min(known, default=0.0))
         self._updates = [[*past.of(row).tolist(), *later] for row, later in enumerate(self._updates)]
 
     def _events(self, log: list[Columns]) -> list[tuple[float, str, int, int, float]]:
@@ -119,7 +123,7 @@ class Replay:
             self._updates[row].append(now)
         elif what == "answer":
             self._answers.append(Span(self._group[node], row, node, now, now, left))
-        elif self._plan.topology.role[node] != REPLICA or not self._plan.heard.of(node).size:
+        elif self._plan.topology.role[node] != REPLICA or not self._plan.reachable_sources.of(node).size:
             return
         elif what in ("start", "reply"):
             before = self._held.get((node, row), math.nan)
@@ -129,7 +133,7 @@ class Replay:
             self._see(now, node, row)
         elif what in ("up", "down"):
             (self._down.add if what == "down" else self._down.discard)(node)
-            for of in self._plan.heard.of(node).tolist():
+            for of in self._plan.reachable_sources.of(node).tolist():
                 if what == "down" and row:
                     self._held[node, of] = math.nan
                 self._see(now, node, of)
@@ -151,17 +155,26 @@ class Replay:
         sums: Sums = defaultdict(float)
         for span in self._copies:
             self._add(sums, span, span.end - span.begin)
+        brought = {(span.who, span.end) for span in self._answers if span.left == span.left}
         for span in self._answers:
+            counts = not self._plan.pulls_may_fail or (span.who, span.end) in brought
             sums[*span[:2], "ended"] += 1
+            sums[*span[:2], "answered"] += counts
             if span.left == span.left:
-                sums[*span[:2], "brought"] += 1
                 self._add(sums, span, 1.0)
-        for i, rows in ((i, self._plan.counted.of(i)) for i in np.flatnonzero(self._plan.topology.role == REPLICA)):
+            elif counts and not self._with_copies(span.group):
+                sums[*span[:2], "without"] += 1
+        for i, rows in (
+            (i, self._plan.counted_sources.of(i)) for i in np.flatnonzero(self._plan.topology.role == REPLICA)
+        ):
             for row in rows.tolist():
                 sums[self._group[i], row, "held"] += self._of.horizon
-                sums[self._group[i], row, "there"] += self._of.horizon * (self._plan.heard.of(i).size == 0)
+                sums[self._group[i], row, "there"] += self._of.horizon * (self._plan.reachable_sources.of(i).size == 0)
+                sums[self._group[i], row, "without"] += self._of.horizon * (
+                    self._plan.reachable_sources.of(i).size == 0
+                )
         for who, nodes in self._views:
-            for row in {row for i in nodes for row in self._plan.heard.of(i).tolist()}:
+            for row in {row for i in nodes for row in self._plan.reachable_sources.of(i).tolist()}:
                 sums[self._group[who], row, "held"] += self._of.horizon
         found, undated = Shares(), dict[str, float]()
         for name, (g, row) in self._of.rows.items():
@@ -173,7 +186,7 @@ class Replay:
 
     def _add(self, sums: Sums, span: Span, whole: float) -> None:
         cell, answer = span[:2], span.begin == span.end
-        many, still = self._plan.topology.many, self._plan.rates[span.row] == 0
+        many, still = self._plan.topology.aggregate, self._plan.rates[span.row] == 0
         never = many is not None and many.frequencies[span.row] == 0
         sums[*cell, "good" if answer else "fresh"] += whole * still if never or still else self._fresh(span)
         sums[*cell, "there"] += whole * (not answer)
@@ -201,7 +214,7 @@ class Replay:
             if span.begin == span.end:
                 return float(span.left > -math.inf and not self._missed(span, span.end))
             return sum(b - a for a, b, late in self._pieces(span) if not late) if span.left > -math.inf else 0.0
-        law, stretch = self._plan.law(span.row).age, float(self._plan.stretch(np.array([span.row]))[0])
+        law, stretch = self._plan.law(span.row).age, float(self._plan.interval_scale(np.array([span.row]))[0])
         left = span.left if span.left > -math.inf else -self._depth
         a, b = ((t - left) / stretch for t in (span.begin, span.end))
         return float(law.tail(a)) if a == b else stretch * float(law.integrated_tail(b) - law.integrated_tail(a))
@@ -229,17 +242,18 @@ class Replay:
 
     def _of_group(self, name: str, g: int, row: int, of: dict[str, float]) -> Iterator[tuple[str, tuple[float, float]]]:
         plan, copies = self._plan, self._with_copies(g)
-        answers = of["brought" if plan.strict else "ended"]
-        yield "freshness", (of["fresh"], of["there"]) if copies else (of["good"], answers)
+        yield "freshness", (of["fresh"], of["there"]) if copies else (of["good"], of["answered"])
         if copies and plan.faults.crashes and row < 0:
             yield "availability", (of["there"], of["held"])
         clients = plan.clients[plan.group == g].any()
-        if plan.strict and clients and row < 0:
-            yield "answered", (of["brought"], of["ended"])
-        for metric, question in self._of.questions.items() if plan.hears[g] and name not in plan.shown else ():
-            whole = of["stale" if question.over == "stale" else "whole"]
-            yield metric, (whole - of[metric] if question.over == "rest" else of[metric], whole)
-        if plan.topology.together and self._of.sampled and not clients and row < 0:
+        if plan.pulls_may_fail and clients and row < 0:
+            yield "answered", (of["answered"], of["ended"])
+        for metric, question in self._of.questions.items() if name not in plan.shown_parts else ():
+            without = of["without"] if metric in AT_INFINITY else 0.0
+            whole = of["stale" if question.over == "stale" else "whole"] + without
+            cost = of[metric] + without * AT_INFINITY.get(metric, 0.0)
+            yield metric, (whole - cost if question.over == "rest" else cost, whole)
+        if plan.topology.any_and_all and self._of.sampled and not clients and row < 0:
             yield from self._together(g)
 
     def _together(self, g: int) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from replnet.measure.row import NOTHING, Row
+from replnet.measure.row import NO_PREDICTION, Row
 
 
 def assert_same_rows(ours: Sequence[Row], theirs: Sequence[Row]) -> None:
     """All is the same, but that what is measured may have been added up in another order."""
     plain = [
-        [replace(row, estimate=None, prediction=row.prediction if row.prediction.kind else NOTHING) for row in rows]
+        [
+            replace(row, estimate=None, prediction=row.prediction if row.prediction.kind else NO_PREDICTION)
+            for row in rows
+        ]
         for rows in (ours, theirs)
     ]
     assert plain[0] == plain[1]

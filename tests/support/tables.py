@@ -9,7 +9,7 @@ from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.sections import Printed
 from replnet.study.experiment.subjects import NetworkSubject, Settings
-from replnet.study.sweeps.judged_table import Line, beside, lines
+from replnet.study.sweeps.judged_table import Line, judged_lines, with_stated_values
 
 SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
 NOTHING = NetworkSubject({})
@@ -40,7 +40,7 @@ def made(rows, axes=(K,)):
 
 def lines_of(rows, printed=(), expected=()) -> list[Line]:
     """A finished table."""
-    return beside(lines(*made(rows)), printed, expected)
+    return with_stated_values(judged_lines(*made(rows)), printed, expected)
 
 
 def printed(value, within=0.005, **at):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.laws import FieldError
-from replnet.text.arithmetic import compiled, expression, template
+from replnet.text.arithmetic import compile_function, expression, template
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_values_of_arrays_are_those_of_numpy(text):
     names = {"x": x, "k": np.full(3, np.pi), "max": np.maximum, "number": lambda value: np.full(3, float(value))}
     with np.errstate(all="ignore"):
         expected = eval(re.sub(r"\d*\.?\d+(e-1)?", r"number(\g<0>)", text), names)
-    np.testing.assert_allclose(compiled(text.replace("k", "pi"), "w")(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(compile_function(text.replace("k", "pi"), "w")(x), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ def test_values_of_arrays_are_those_of_numpy(text):
     [("x < 1", [1, 1, 0]), ("(0.3 < x <= 8) * x", [0, 0.5, 8]), ("-(x >= 0.5) + 1", [1, 0, 0]), ("2", [2, 2, 2])],
 )
 def test_comparisons_of_arrays_are_numbers(text, values):
-    assert compiled(text, "w")(np.array([0.25, 0.5, 8.0])).tolist() == values
+    assert compile_function(text, "w")(np.array([0.25, 0.5, 8.0])).tolist() == values

@@ -10,11 +10,11 @@ from replnet.ages.weights import weight
 from replnet.laws import FieldError, law
 from replnet.measure.metrics import metric
 from replnet.network.aggregate import penalty_of
-from replnet.study.demand import demand as demand_in
+from replnet.study.demand import read_threshold
 from replnet.text.arithmetic import expression, template
 from replnet.text.grammar import ARITHMETIC, LAW, Term, canonical, parse
 
-demand = partial(demand_in, field="--threshold")
+demand = partial(read_threshold, field="--threshold")
 
 
 def drawn(node: Term) -> object:
@@ -81,12 +81,12 @@ def test_a_policy_that_is_a_penalty():
     assert penalty_of("update_penalty((x > 2) * x)") == ("update", "(x > 2) * x")
     assert penalty_of("uniform") is None
     for text, message in (
-        ("update_penalty", "does not say of what"),
+        ("update_penalty", "has no argument in brackets"),
         (
             "update_penalty(x +)",
             r"cannot be read: '\)' at character 19 \(a weight in brackets, such as update_penalty\(x\)",
         ),
-        ("update_penalty(x, 2)", "has 2 things in brackets"),
+        ("update_penalty(x, 2)", "has 2 arguments in brackets"),
     ):
         with pytest.raises(FieldError, match=message):
             penalty_of(text)
@@ -111,7 +111,7 @@ def test_demands(text, group, name, above, bound):
     ["", "freshness", ": freshness > 1", "freshness == 1", "0 < freshness < 1", "freshness > x", "-lag > 1", "a b > 1"],
 )
 def test_what_is_no_demand(text):
-    with pytest.raises(ValueError, match="is not a demand"):
+    with pytest.raises(ValueError, match="does not compare a metric with a number"):
         demand(text)
 
 

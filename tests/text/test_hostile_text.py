@@ -6,12 +6,12 @@ import contextlib
 import csv
 import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pandas as pd
+import programs
 import pytest
 
 import replnet
@@ -180,10 +180,7 @@ def test_a_full_device_in_the_place_of_stdout(arguments, monkeypatch, capfd):
 
 def test_a_full_device_that_is_only_written_to_at_the_end():
     with open("/dev/full", "w") as full:
-        run = subprocess.run(
-            [sys.executable, "-m", "replnet", "predict", "cascade", "--format", "csv"],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        run = programs.run([sys.executable, "-m", "replnet", "predict", "cascade", "--format", "csv"], stdout=full)
     assert run.returncode == 3
     assert run.stderr.splitlines()[-1] == "standard output: No space left on device"
 

@@ -10,16 +10,16 @@ import pytest
 from replnet.text.numbers import (
     as_cell,
     brief,
-    counted,
+    count_text,
     csv_text,
+    decimal_text,
     duration,
     finite,
-    fixed,
     number,
     places,
     plain,
-    signed,
     span,
+    standard_errors_text,
     text,
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ from replnet.text.numbers import (
     ],
 )
 def test_rounding(value, low, high, shown):
-    assert fixed(value, places(value, low, high)) == shown
+    assert decimal_text(value, places(value, low, high)) == shown
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,11 @@ def test_what_is_no_number_is_nan(value):
         (number(None), ""), (number(0.1), "0.10000"), (number(-9.5), "-9.50000"),
         (number(0.00012345), "0.000123"), (number(-3e-7), "-3e-07"), (number(1e-15), "0.00000"),
         (number(1234.56789), "1,234.57"),
-        (brief(None), ""), (brief(1 / 3), "0.33333"), (signed(None), ""), (signed(1.234), "+1.23"),
+        (brief(None), ""), (brief(1 / 3), "0.33333"),
+        (standard_errors_text(None), ""), (standard_errors_text(1.234), "+1.23"),
         (span(89.4), "89 s"), (span(90), "2 min"), (span(5399), "90 min"), (span(5400), "1.5 h"),
         (plain(None), ""), (plain(1 / 3), "0.333333"), (plain(1_000_000), "1000000"), (plain("a"), "a"),
-        (counted(1, "cell"), "1 cell"), (counted(1200, "cell"), "1,200 cells"),
+        (count_text(1, "cell"), "1 cell"), (count_text(1200, "cell"), "1,200 cells"),
     ],
 )  # fmt: skip
 def test_what_a_terminal_shows(shown, words):

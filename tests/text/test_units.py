@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import replnet as rn
-from replnet.study.demand import demand
+from replnet.study.demand import read_threshold
 from replnet.text.errors import FieldError, InputError
-from replnet.text.units import in_unit, named, plain, time_in
+from replnet.text.units import in_unit, name_units, plain, time_in
 
 LAWS = {"updates": "exponential(mean=5min)", "downloads": {"pareto": {"alpha": 3, "rate": "3/h"}}}
 
@@ -46,7 +46,7 @@ def test_values_that_are_times_or_rates():
         ("exponential(rate=5min)", "rate", "5min is a time"),
         ("exponential(mean=3/h)", "mean", "3/h is a rate"),
         ("pareto(alpha=3h, mean=1h)", "alpha", "3h has a unit"),
-        ("exponential(mean=5min)", "", "the network says none"),
+        ("exponential(mean=5min)", "", "the network has none"),
     ],
 )
 def test_what_does_not_fit_is_said(text, field, wrong):
@@ -73,7 +73,7 @@ def test_a_run_may_be_said_to_last_so_long():
     assert rn.emulate(network, horizon="10h", replications=30).horizon == 600
     with pytest.raises(FieldError, match="horizon: 'long' is no time"):
         rn.emulate(network, horizon="long")
-    assert demand("level 1: staleness_age <= 1h", "target", "min").bound == 60
+    assert read_threshold("level 1: staleness_age <= 1h", "target", "min").bound == 60
 
 
 def test_a_unit_that_does_not_exist_is_said_once():
@@ -84,5 +84,5 @@ def test_a_unit_that_does_not_exist_is_said_once():
 
 
 def test_words():
-    assert named("units of time since, per unit of time", "h") == "hours since, per hour"
-    assert named("units of time", None) == "units of time"
+    assert name_units("units of time since, per unit of time", "h") == "hours since, per hour"
+    assert name_units("units of time", None) == "units of time"

@@ -61,7 +61,7 @@ def test_measured_is_predicted(name, estimator):
     """
     network, asked = NETWORKS[name], ASKED if estimator == "sampled" else ()
     result = rn.emulate(
-        network, seed=3, horizon=EVENTS / plan(network).rate, replications=60, estimator=estimator, confirm=False,
+        network, seed=3, horizon=EVENTS / plan(network).event_rate, replications=60, estimator=estimator, confirm=False,
         measure=asked,
     )  # fmt: skip
     compared = 0

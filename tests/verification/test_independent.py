@@ -17,18 +17,19 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
-from any_network import METRICS, fixed_networks
+from any_network import METRICS, fixed_networks, network_of_several_sources
 from independent import reachable, simulated
 from networks import both_ways
 from ruamel.yaml import YAML
 from scipy.special import stdtr
 
 import replnet as rn
-from replnet.study.emulate import suited
+from replnet.study.emulate import fastest_engine
 
 pytestmark = pytest.mark.verification
 
 NETWORKS = 300
+SEVERAL = 60  # besides
 FEW = (8, 14, 22, 29, 43, 44, 53, 55, 80, 89)  # of every kind, and quick
 SCREEN, CONFIRM = 1e-3, 1e-4
 REPLICATIONS, LENGTH = 32, 20.0
@@ -54,7 +55,7 @@ def emulated(
 ) -> Iterator[tuple[str, rn.Emulated]]:
     """By `array`, in every third network and where that does not take one by `step`, and in turn by both estimators."""
     how = {"seed": seed, "horizon": replications * LENGTH, "replications": replications, "confirm": False}
-    fastest = suited(network)
+    fastest = fastest_engine(network)
     for engine in dict.fromkeys([fastest, "step"] if seed % 3 == 0 else [fastest]):
         yield f"{engine}, sampled", rn.emulate(network, engine=engine, measure=metrics, **how)
         if (engine == "array") == bool(seed % 2):
@@ -112,6 +113,10 @@ def check(number: int) -> None:
         network = rn.Network.from_data(network.data() | {"start": "fresh"})
     if number % TWO_WAY == 1:
         network = rn.Network.from_data(both_ways(network.data()))
+    compare(network, metrics, number)
+
+
+def compare(network: rn.Network, metrics: list[str], number: int) -> None:
     suspects = off(network, metrics, REPLICATIONS, number, SCREEN)
     if suspects:
         again = off(network, metrics, 4 * REPLICATIONS, NETWORKS + number, CONFIRM)
@@ -133,3 +138,13 @@ def test_some_networks_agree_with_the_simulator(number):
 @pytest.mark.parametrize("number", sorted({*range(NETWORKS)} - {*FEW}))
 def test_networks_agree_with_the_simulator(number):
     check(number)
+
+
+@pytest.mark.parametrize("number", range(SEVERAL))
+def test_networks_of_several_sources_agree_with_the_simulator(number):
+    """What an answer without a copy of some source counts for, in every metric."""
+    choose = random.Random(f"several sources/{number}").choice
+    network, metrics = network_of_several_sources(choose), sorted({"staleness", "currency(0.4)", *metrics_of(number)})
+    if any(fault.crash is not None or fault.at is not None for fault in network.spec.faults):
+        metrics = [name for name in metrics if "spell" not in name and "residual" not in name]
+    compare(network, metrics, number)

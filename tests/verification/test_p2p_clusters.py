@@ -16,8 +16,8 @@ from paper import FAMILIES, reproduced
 from paths import task
 
 import replnet as rn
-from replnet.ages.clusters.cluster import all_superposed
-from replnet.engines.array import runner
+from replnet.ages.clusters.cluster import fast_poll_limit
+from replnet.engines.array import make_runner
 from replnet.measure.estimate import Estimate, ratio
 from replnet.papers.p2p import poll_rate
 
@@ -71,7 +71,7 @@ def test_random_selection_peaks_at_one_peer(total):
 def paths(total, k, select):
     """The freshness of 64 replications; those of one number have the same downloads whatever k and selection."""
     length = 3000 / total  # differences are smallest where polls are few
-    run, _ = runner(task(contacting(total, k, select), 12, length, sampled=False))
+    run, _ = make_runner(task(contacting(total, k, select), 12, length, sampled=False))
     fresh = [run(range(one, one + 1))[0].shares["cluster", "freshness"] for one in range(64)]
     return np.array([amount / whole for amount, whole in fresh])
 
@@ -172,7 +172,7 @@ def test_the_known_cluster():
 
 def test_theorem_6_is_approached_as_one_over_nu():
     """10/11, printed as 0.91: 2.4e-4 away at nu = 1e4 and 2.4e-6 at 1e6, from below."""
-    assert all_superposed(ONE, M).freshness(ONE).value == pytest.approx(10 / 11, abs=1e-12)
+    assert fast_poll_limit(ONE, M).freshness(ONE).value == pytest.approx(10 / 11, abs=1e-12)
     for nu in (1e3, 1e4, 1e5, 1e6):
         gap = 10 / 11 - predicted(cluster(EXPONENTIAL(nu)))
         assert 2.29 < gap * nu < 2.32
@@ -195,7 +195,7 @@ def test_theorem_6_measured(polls, peers, downloads):
     """
     network = cluster(polls, peers=peers, downloads=downloads)
     row = reproduced(network, half_width=0.001, seed=16, horizon=1.6e4, estimator="conditional")[0]
-    limit = all_superposed(downloads, M).freshness(ONE).value
+    limit = fast_poll_limit(downloads, M).freshness(ONE).value
     assert row.predicted < limit
     assert row.ci_high < limit < row.ci_high + 0.015
 

@@ -50,7 +50,7 @@ def test_what_else_is_measured_agrees_too() -> None:
 def test_freshness_has_no_drift_from_the_start() -> None:
     """Over half a unit of time from zero, as over all time; sees an error of 0.06."""
     network = rn.cascade(depth=2, updates=TEXTS[5], downloads=[TEXTS[2], TEXTS[0]])
-    run, together = array.runner(task(network, 9, 0.5))
+    run, together = array.make_runner(task(network, 9, 0.5))
     paths = [path for first in range(0, 3000, together) for path in run(range(first, min(first + together, 3000)))]
     for row in rn.predict(network).rows:
         fresh = [path.shares[row.group, "freshness"] for path in paths]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
+from replnet.laws.law import FAMILIES
 from replnet.network.network import Network, load
 from replnet.text.documents import parse_yaml, shipped_names
 from replnet.text.errors import InputError
 from replnet.web.controls import (
     Control,
-    assigned,
+    assign,
     command,
     controls,
     document_of,
     family_text,
+    override_texts,
     read_assignments,
-    spelled,
     yaml_of,
 )
 
@@ -58,19 +60,19 @@ def test_what_every_slider_gives_is_taken_as_an_override(source):
     """At the ends and in the middle it is a value of that field, though perhaps not one that fits the others."""
     document = document_of(source)
     for one in controls(document, {}):
-        for place in one.places if one.kind in ("number", "whole") else ():
-            texts = assigned({}, one.key, str(one.at(place)))
+        for place in one.slider_ends if one.kind in ("number", "whole") else ():
+            texts = assign({}, one.key, str(one.value_at(place)))
             after = {other.key: other.value for other in controls(document, texts)}
-            assert after[one.key] == pytest.approx(one.at(place))
+            assert after[one.key] == pytest.approx(one.value_at(place))
 
 
 def test_places_of_sliders():
     rate = by_key("cooperative")["polls.rate"]
-    assert (rate.at(0), rate.at(200), rate.at(rate.place())) == (0.125, 128.0, 4.0)
-    assert rate.at(300) == 128.0
+    assert (rate.value_at(0), rate.value_at(200), rate.value_at(rate.position())) == (0.125, 128.0, 4.0)
+    assert rate.value_at(300) == 128.0
     replicas = by_key("cooperative")["replicas"]
-    assert (replicas.places, replicas.place(), replicas.at(11)) == ((2, 100), 10, 11)
-    assert Control("lose", "number", 0.25, low=0.0, high=1.0).place() == 50
+    assert (replicas.slider_ends, replicas.position(), replicas.value_at(11)) == ((2, 100), 10, 11)
+    assert Control("lose", "number", 0.25, low=0.0, high=1.0).position() == 50
 
 
 def test_a_slider_keeps_its_length_while_it_is_moved_and_grows_for_what_is_typed():
@@ -79,18 +81,18 @@ def test_a_slider_keeps_its_length_while_it_is_moved_and_grows_for_what_is_typed
 
 
 def test_assignments_replace_what_they_are_about():
-    given = assigned(assigned({}, "polls.rate", "8"), "polls", "pareto(alpha=3, rate=2)")
+    given = assign(assign({}, "polls.rate", "8"), "polls", "pareto(alpha=3, rate=2)")
     assert given == {"polls": "pareto(alpha=3, rate=2)"}
-    given = assigned(given, "polls.rate", "4")
-    assert spelled(given) == ["polls=pareto(alpha=3, rate=2)", "polls.rate=4"]
-    assert read_assignments(spelled(given)) == given
+    given = assign(given, "polls.rate", "4")
+    assert override_texts(given) == ["polls=pareto(alpha=3, rate=2)", "polls.rate=4"]
+    assert read_assignments(override_texts(given)) == given
 
 
 @pytest.mark.parametrize("source", ["cooperative", "compose", "graph", "mesh"])
 def test_the_command_and_the_file_give_the_network_of_the_page(source, tmp_path):
     key = "downloads.rate" if source != "compose" else "tiers.1.downloads"
     given = {key: "8" if source != "compose" else "pareto(alpha=3, rate=2)"}
-    network = load(source, spelled(given))
+    network = load(source, override_texts(given))
     words = shlex.split(command(source, given))
     assert words[:3] == ["replnet", "run", source]
     assert load(words[2], words[4::2]) == network
@@ -102,6 +104,30 @@ def test_the_command_and_the_file_give_the_network_of_the_page(source, tmp_path)
 def test_families_keep_the_rate():
     assert family_text("exponential(rate=3)", "constant") == "constant(rate=3)"
     assert family_text("exponential(rate=3)", "trace") == "trace(file=updates.csv)"
+
+
+def test_a_rate_per_second_is_none_of_a_network(tmp_path):
+    file = tmp_path / "times.csv"
+    for times, found in (("0\n1\n4\n", "constant(rate=0.5)"), ("2026-01-01\n2026-01-02\n", FAMILIES["constant"][1])):
+        file.write_text(times)
+        assert family_text(f"trace(file={file})", "constant") == found
+
+
+def test_the_record_of_an_example_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "updates.csv").write_text("0\n1\n2\n")
+    assert family_text("constant(rate=1)", "trace") == "trace(file=updates.csv)"
+
+
+@pytest.mark.parametrize("source", shipped_names())
+def test_a_slider_that_was_moved_stays_where_it_is(source):
+    """At each of its places the value leads back to it, though only so many digits of it are kept."""
+    document = document_of(source)
+    sliders = [one for one in controls(document, {}) if one.kind in ("number", "whole")]
+    for control in sliders:
+        low, high = control.slider_ends
+        for place in range(round(low), round(high) + 1, max(1, round(high - low) // 200)):
+            assert replace(control, value=control.value_at(place)).position() == place
 
 
 def test_what_is_no_network_is_refused(tmp_path):

@@ -12,7 +12,7 @@ from replnet.study.store import durable
 from replnet.study.sweeps.finished import FAILURES
 from replnet.web import series
 from replnet.web.outage_bands import Band
-from replnet.web.sweep_view import cell_view, stamp, sweep_view
+from replnet.web.sweep_view import cell_view, directory_stamp, sweep_view
 
 
 def named(options: dict, name: str) -> list[dict]:
@@ -32,9 +32,12 @@ def test_groups_are_predicted_and_measured():
 
 def test_cells_are_numbers_that_sort_and_words():
     row = {"group": "a", "measured": 1 / 3, "ci_low": 0.3, "ci_high": 0.4, "verdict": "agree", "note": ""}
-    found = series.cells(row)
+    found = series.table_cells(row)
     assert (found["measured"], found["interval"], found["verdict"]) == (0.33333, "0.30000 .. 0.40000", "✓ agree")
-    assert [one["name"] for one in series.columns([found], ("group", "measured", "note"))] == ["group", "measured"]
+    assert [one["name"] for one in series.table_columns([found], ("group", "measured", "note"))] == [
+        "group",
+        "measured",
+    ]
 
 
 def test_time_has_a_line_per_level_and_one_for_now():
@@ -80,10 +83,10 @@ def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
     for file in folder.iterdir():
         if file.name in ("header.json", "lock"):
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    before = stamp(tmp_path)
+    before = directory_stamp(tmp_path)
     key = rn.open(tmp_path).cells[0].key
-    (tmp_path / FAILURES).write_bytes(durable.sealed({"failures": {key: "out of memory"}}, "failures"))
-    assert stamp(tmp_path) != before
+    (tmp_path / FAILURES).write_bytes(durable.seal({"failures": {key: "out of memory"}}, "failures"))
+    assert directory_stamp(tmp_path) != before
     shown = sweep_view(tmp_path)
     assert (shown["failed"], shown["share"], shown["charts"]) == (1, 0.0, [])
     assert (shown["words"], shown["claims"]) == (
@@ -96,7 +99,7 @@ def test_a_sweep_with_a_cell_that_failed(folder, tmp_path):
 
 def test_what_is_no_sweep(tmp_path):
     assert "not the directory of a run" in sweep_view(tmp_path)["error"]
-    assert stamp(tmp_path / "none") == []
+    assert directory_stamp(tmp_path / "none") == []
 
 
 def test_messages_and_lateness_have_an_axis_each():
@@ -115,7 +118,7 @@ def test_lines_have_a_mean_and_a_longest():
 
 def test_bands_are_the_darker_the_more_is_out_of_order():
     bands = [Band(1.0, 2.0, "nodes down", 0.5), Band(2.0, 3.0, "nodes down", 1.0), Band(5.0, 6.0, "the driver")]
-    areas = series.banded(bands)["markArea"]["data"]
+    areas = series.bands_series(bands)["markArea"]["data"]
     assert [(a["xAxis"], b["xAxis"]) for a, b in areas] == [(1.0, 2.0), (2.0, 3.0), (5.0, 6.0)]
     weak, strong, whole = (a["itemStyle"]["opacity"] for a, _ in areas)
     assert weak < strong == whole

@@ -2,7 +2,7 @@
 
 In it:
 
-    cluster        which formula stands behind one, and what lies between few replicas and very many
+    cluster        the choice of a formula for a cluster, and interpolation between few replicas and very many
     chains         Poisson polls: exact, for any number of replicas
     sampled_paths  few replicas with any laws, by sampled paths of their polls
     renewal_limit  very many replicas, with any laws

@@ -36,16 +36,19 @@ any other downloads the m + 1 equations of N are integrated panel by panel.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import final
 
 import numpy as np
 
-from replnet.ages.curve import Curve, fit, panel_points, to_powers, unresolved
+from replnet.ages.curve import Curve, fit, panel_points, resolution_error, to_powers
 from replnet.ages.information_age import InformationAge
 from replnet.ages.panels import FEW, Scales
-from replnet.ages.prediction import Basis
+from replnet.ages.prediction import Basis, TooLongError
+from replnet.deadline import require_time
 from replnet.laws.law import Array, Law
 
 CHAIN = Basis("exact", "pure-birth chain of P2P VI-A", "Poisson downloads and polls, distinct random peers")
@@ -55,19 +58,20 @@ DOWNLOAD_CHAIN = Basis(
     "renewal downloads, Poisson polls, distinct random peers",
 )
 VANISHED = 1e-13
-MOST_STEPS = 100_000  # of (5), about a second
-LARGE = 5_000  # replicas
+MOST_STEPS = 100_000  # steps of (5), about a second
+LARGE = 5_000  # replicas, above which (4) is inverted
 EULER_TERMS = 15  # 1e-8 for smooth functions, rounding included
-INTEGRATED, ROUGH = 1e-9, 1e-6  # resolution of integrated chains, the second for recorded laws that jump all the time
-FAINT = 1e-10  # tail where integration ends
+INTEGRATED, ROUGH = 1e-9, 1e-6  # resolution of integrated chains; the second is for recorded laws, with many jumps
+FAINT = 1e-10  # tail at which integration ends
 CUT = 1e-8  # tail of the age at `end`; what comes after is shorter than its square root
-NARROWEST = 1e-9  # panel against the mean interval, taken as it is
-GROWTH = 1.7  # from a panel to the next
+NARROWEST = 1e-9  # width of a panel, in mean intervals, at which it is taken even if not resolved
+GROWTH = 1.7  # factor from the width of a panel to that of the next
+MOST_SLOPES = 50_000  # evaluations of the equations in a panel; ordinary ones take up to 1,500
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster(InformationAge):
-    """Abstract: the age of what a client gets that asks `ask` replicas of a cluster, of which each polls `peers`."""
+    """Abstract: the age of the freshest of `ask` copies in a cluster of replicas, each of which polls `peers`."""
 
     replicas: int
     downloads: Law
@@ -77,30 +81,30 @@ class Cluster(InformationAge):
 
     @property
     def scales(self) -> Scales:
-        own = Scales.of(self.downloads)
-        return Scales(own.breaks, (*own.marks[:3], 0.3 * self.polls.mean))
+        scales = Scales.of(self.downloads)
+        return Scales(scales.breaks, (*scales.marks[:3], 0.3 * self.polls.mean))
 
     def alone(self, x: Array) -> Array:
-        """G of (1): what a replica's own downloads leave."""
+        """Return G of (1), the tail of the age of a replica's own downloads."""
         return self.downloads.rate * self.downloads.excess(x)
 
     def bound(self, x: Array) -> Array:
         return self.alone(x) ** self.ask
 
     @cached_property
-    def lacking(self) -> Array:
-        """1 - psi of (3)."""
+    def chance_missed(self) -> Array:
+        """1 - psi of (3): the chance that none of the replicas asked has it, by the number of those that have it."""
         return missing_all(self.replicas, self.ask, np.arange(self.replicas + 1, dtype=float))
 
 
 def missing_all(population: int, chosen: int, marked: Array) -> Array:
-    """Chance that `chosen` distinct of a population include none of the marked, C(n-j, k) / C(n, k)."""
+    """Return the chance that `chosen` distinct of a population miss all `marked` ones, C(n-j, k) / C(n, k)."""
     drawn = np.arange(chosen)[:, None]
     return np.prod(np.maximum(population - marked - drawn, 0) / (population - drawn), axis=0)
 
 
 def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Array:
-    """b_0 ... b_{m-1} of (2)."""
+    """Return the rates (2) at which the number of replicas that have it grows, by rates of downloads and polls."""
     have = np.arange(replicas, dtype=float)
     return (replicas - have) * (downloads + polls * (1 - missing_all(replicas - 1, peers, have)))
 
@@ -110,17 +114,18 @@ def birth_rates(replicas: int, downloads: float, polls: float, peers: int) -> Ar
 
 @final
 class Chain(Cluster):
-    """(3) by (5), and its transform (4)."""
+    """The age in a cluster with Poisson downloads: (3) by (5), and its transform (4)."""
 
     basis = CHAIN
 
     @cached_property
     def rates(self) -> Array:
+        """The rates (2) at which the number of replicas that have it grows."""
         return birth_rates(self.replicas, self.downloads.rate, self.polls.rate, self.peers)
 
     @cached_property
     def reach(self) -> float:
-        """Where the tail is surely below VANISHED: Chernoff's bound of the time until all have it."""
+        """A time past which the tail is below VANISHED, by Chernoff's bound of the time until all replicas have it."""
         s = self.rates.min() / 2
         return float((-math.log(VANISHED) - np.log1p(-s / self.rates).sum()) / s)
 
@@ -136,54 +141,58 @@ class Chain(Cluster):
         edges = self.scales.edges(self.reach)
         if self.rates.max() * self.reach > MOST_STEPS or self.replicas > LARGE:
             return fit(self.by_inversion, edges, tolerance=1e-8, beyond=0.0)
-        means, fastest = stopped_means(self.rates, self.lacking), self.rates.max()
+        means, fastest = stopped_means(self.rates, self.chance_missed), self.rates.max()
         return fit(lambda x: poisson_mixture(means, fastest * x), edges, beyond=0.0)
 
     def by_inversion(self, x: Array) -> Array:
-        """The tail by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
+        """Return the tail by numerical inversion of its transform, (1 - E[exp(-s X)]) / s."""
         nodes, weights = euler_weights(EULER_TERMS)
         transforms = [[(1 - self._transform(s)) / s for s in nodes / at] for at in x]
         return np.clip(np.real(transforms) @ weights / x, 0.0, 1.0)
 
     def _transform(self, s: complex) -> complex:
-        return complex(-np.diff(self.lacking) @ np.cumprod(self.rates / (self.rates + s)))
+        """Return E[exp(-s X)] by (4), at a complex s."""
+        return complex(-np.diff(self.chance_missed) @ np.cumprod(self.rates / (self.rates + s)))
 
     def laplace(self, rate: float) -> float:
-        """(4)."""
+        """Return E[exp(-rate X)] by (4)."""
         return self._transform(rate).real
 
 
-def stopped_means(rates: Array, lacking: Array) -> Array:
-    """c_0, c_1, ... of (5), until they vanish."""
+def stopped_means(rates: Array, chance_missed: Array) -> Array:
+    """Return the chances that a client misses it after 0, 1, ... steps of the chain, c_n of (5), until they vanish."""
     up = np.append(rates / rates.max(), 0.0)
-    state = np.zeros(len(lacking))
+    state = np.zeros(len(chance_missed))
     state[0] = 1.0
     means = [1.0]
     while means[-1] > VANISHED:
         moved = state * up
         state -= moved
         state[1:] += moved[:-1]
-        means.append(float(lacking @ state))
+        means.append(float(chance_missed @ state))
     return np.asarray(means)
 
 
 def poisson_mixture(means: Array, expected: Array) -> Array:
-    """(5) with beta x = `expected`; terms further than nine deviations from it are below 1e-16."""
+    """Return the tail (5) from the c_n (`means`), at the `expected` numbers of steps beta x.
+
+    Terms further than nine deviations from these are left out, below 1e-16.
+    """
     logs = np.cumsum(np.log(np.maximum(np.arange(len(means) + 1), 1), dtype=np.longdouble)).astype(float)
     mixed = np.empty(len(expected))
     for start in range(0, len(expected), 16):
         center = expected[start : start + 16, None]
         reach = int(9 * math.sqrt(center.max())) + 25
         n = np.floor(center).astype(int) + np.arange(-reach, reach + 1)
-        known = (n >= 0) & (n < len(means))
+        is_given = (n >= 0) & (n < len(means))
         n = np.clip(n, 0, len(means) - 1)
         chance = np.exp(n * np.log(np.maximum(center, 1e-300)) - center - logs[n])
-        mixed[start : start + 16] = np.sum(np.where(known, chance * means[n], 0.0), axis=1)
+        mixed[start : start + 16] = np.sum(np.where(is_given, chance * means[n], 0.0), axis=1)
     return mixed
 
 
 def euler_weights(terms: int) -> tuple[Array, Array]:
-    """Nodes and weights with f(x) = sum weights Re F(nodes / x) / x, after Abate and Whitt."""
+    """Return nodes and weights with f(x) = sum weights Re F(nodes / x) / x, after Abate and Whitt."""
     k = np.arange(2 * terms + 1)
     binomial = np.array([math.comb(terms, i) for i in range(terms + 1)]) / 2.0**terms
     xi = np.ones(2 * terms + 1)
@@ -193,12 +202,12 @@ def euler_weights(terms: int) -> tuple[Array, Array]:
     return nodes, 10 ** (terms / 3) * np.where(k % 2, -1.0, 1.0) * xi
 
 
-# ---- Any downloads
+# ---- Downloads of any law
 
 
 @final
 class DownloadChain(Cluster):
-    """(3) by its differential equations."""
+    """The age in a cluster with Poisson polls and any downloads: (3) by its differential equations."""
 
     basis = DOWNLOAD_CHAIN
 
@@ -207,10 +216,11 @@ class DownloadChain(Cluster):
 
     @property
     def resolution(self) -> float:
+        """The tolerance of a panel."""
         return INTEGRATED if len(self.downloads.breaks) <= FEW else ROUGH
 
     def hazard(self, x: float) -> float:
-        """(1)."""
+        """Return the hazard (1) of a replica's downloads at age x."""
         return float(self.downloads.tail(x)) / max(float(self.downloads.excess(x)), 1e-300)
 
     @cached_property
@@ -222,12 +232,13 @@ class DownloadChain(Cluster):
         stops = np.append([x for x in self.scales.breaks if x < end], end)
         edges, tails = [0.0], []
         width = 1 / (self.replicas * (self.downloads.rate + self.polls.rate))
-        while edges[-1] < end and state @ self.lacking > FAINT and self.alone(edges[-1]) > FAINT:
+        while edges[-1] < end and state @ self.chance_missed > FAINT and self.alone(edges[-1]) > FAINT:
+            require_time()
             start = edges[-1]
             stop = float(stops[np.searchsorted(stops, start, side="right")])
             wide = min(width, stop - start)
-            values, after = self._across(state, start, wide)
-            if wide > NARROWEST * self.downloads.mean and float(unresolved(values)) > self.resolution:
+            values, after = self._integrate_panel(state, start, wide)
+            if wide > NARROWEST * self.downloads.mean and float(resolution_error(values)) > self.resolution:
                 width = wide / 2
                 continue
             tails.append(to_powers(values))
@@ -236,32 +247,40 @@ class DownloadChain(Cluster):
             width = max(width if wide < width else 0.0, wide) * GROWTH
         return Curve(np.asarray(edges), np.column_stack(tails), 0.0)
 
-    def _across(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
-        """The tail at the points of a panel, and the state at its end."""
-        from scipy.integrate import solve_ivp
+    def _integrate_panel(self, state: Array, start: float, width: float) -> tuple[Array, Array]:
+        """Return the tail at the points of a panel, and the state at its end."""
+        # Not solve_ivp, whose LSODA keeps some kB of each call for ever (SciPy 1.17).
+        from scipy.integrate import ODEintWarning, odeint
 
         polled = np.append(birth_rates(self.replicas, 0.0, self.polls.rate, self.peers), 0.0)
         alone = np.arange(self.replicas, -1, -1.0)
-        inside = (start, start + width * (1 - 1e-13))
+        inside, slopes = (start, start + width * (1 - 1e-13)), count()
 
         def flow(x: float, p: Array) -> Array:
+            if next(slopes) > MOST_SLOPES:
+                raise TooLongError("intervals so long beside others that the equations of a cluster take minutes")
             # Hazards jump at the ends of panels: what counts is the value inside.
             moved = p * (alone * self.hazard(min(max(x, inside[0]), inside[1])) + polled)
             change = -moved
             change[1:] += moved[:-1]
             return change
 
-        solved = solve_ivp(
-            flow,
-            (start, start + width),
-            state,
-            method="LSODA",
-            t_eval=[*panel_points(start, start + width), start + width],
-            rtol=self.resolution / 10,
-            atol=self.resolution / 1e4,
-            lband=1,
-            uband=0,
-        )
-        assert solved.success, solved.message
-        values = self.lacking @ solved.y
-        return values[:-1], solved.y[:, -1]
+        stops = [start, *panel_points(start, start + width), start + width]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ODEintWarning)  # a failure raises below
+            states, about = odeint(
+                flow,
+                state,
+                stops,
+                tfirst=True,
+                ml=1,
+                mu=0,
+                rtol=self.resolution / 10,
+                atol=self.resolution / 1e4,
+                tcrit=stops[-1:],
+                mxstep=MOST_SLOPES,
+                full_output=True,
+            )
+        if about["message"] != "Integration successful.":
+            raise FloatingPointError(about["message"])
+        return (states @ self.chance_missed)[1:-1], states[-1]

@@ -1,6 +1,6 @@
 """Replicas that pull from the source and from one another (P2P VI), as information ages.
 
-Which formula stands behind a cluster of m depends on its shape and on the laws
+Which formula holds for a cluster of m replicas depends on its shape and on the laws
 of downloads D and polls C:
 
     all are asked, or all poll all      exact                    best of independent ages
@@ -41,8 +41,8 @@ from typing import final
 import numpy as np
 
 from replnet.ages.clusters.chains import Chain, Cluster, DownloadChain
-from replnet.ages.clusters.renewal_limit import Crowd
-from replnet.ages.clusters.sampled_paths import SampledSpread
+from replnet.ages.clusters.renewal_limit import ClusterLimit
+from replnet.ages.clusters.sampled_paths import SampledCluster
 from replnet.ages.curve import Curve, clean_edges, fit
 from replnet.ages.information_age import InformationAge, best_of, direct, pull
 from replnet.ages.panels import FEW, Scales
@@ -60,57 +60,60 @@ NO_RECENT = "no formula for recent selection: the source's list makes peers depe
 
 
 @final
-class FiniteCrowd(Cluster):
-    """The age in a cluster of many replicas, from that of a smaller one and of very many; (2)."""
+class InterpolatedCluster(Cluster):
+    """The age in a cluster of many replicas, by (2) from that in a smaller one and in a very large one."""
 
     @cached_property
-    def crowd(self) -> Crowd:
-        return crowd(self.downloads, self.polls, self.peers, ask=self.ask)
+    def limit(self) -> ClusterLimit:
+        """The age in a very large cluster."""
+        return cluster_limit(self.downloads, self.polls, self.peers, ask=self.ask)
 
     @cached_property
-    def few(self) -> InformationAge:
-        return cluster(self.fewer, self.downloads, self.polls, self.peers, ask=self.ask)
+    def smaller(self) -> InformationAge:
+        """The age in a smaller cluster, of SAMPLED replicas or somewhat more."""
+        return cluster(self.smaller_size, self.downloads, self.polls, self.peers, ask=self.ask)
 
     @property
-    def fewer(self) -> int:
-        return fewer(self.peers, self.ask)
+    def smaller_size(self) -> int:
+        """The number of replicas of the smaller cluster."""
+        return sampled_size(self.peers, self.ask)
 
     @cached_property
     def basis(self) -> Basis:
-        """As measured for bursty, even and heavy-tailed laws."""
+        """The basis, with an accuracy as measured for bursty, even and heavy-tailed laws."""
         x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 4 * self.downloads.mean, 60)
-        many, few = 1 - self.crowd.tail(x), 1 - self.few.tail(x)
-        shortfall = float(np.max(1 - self._between(many, few) / many))
+        in_limit, in_smaller = 1 - self.limit.tail(x), 1 - self.smaller.tail(x)
+        shortfall = float(np.max(1 - self._between(in_limit, in_smaller) / in_limit))
         return Basis(
             "approximation",
-            f"between {self.fewer} and very many replicas; {self.few.basis.source}",
-            self.few.basis.assumes,
-            max(SHARE * shortfall, 0.0) + self.few.basis.accuracy + FLOOR,
+            f"between {self.smaller_size} and very many replicas; {self.smaller.basis.source}",
+            self.smaller.basis.assumes,
+            max(SHARE * shortfall, 0.0) + self.smaller.basis.accuracy + FLOOR,
         )
 
     def freshness(self, updates: Law) -> Prediction:
-        """As wrong as its parts are for these updates."""
-        found, few = super().freshness(updates), self.few.freshness(updates)
-        shortfall = max(self.crowd.freshness(updates).value - found.value, 0.0)
-        return replace(found, accuracy=SHARE * shortfall + few.accuracy + FLOOR * found.value)
+        """Predict the freshness, as inaccurate as the parts of (2) are for these updates."""
+        result, of_smaller = super().freshness(updates), self.smaller.freshness(updates)
+        shortfall = max(self.limit.freshness(updates).value - result.value, 0.0)
+        return replace(result, accuracy=SHARE * shortfall + of_smaller.accuracy + FLOOR * result.value)
 
     @property
     def scales(self) -> Scales:
-        return self.crowd.scales
+        return self.limit.scales
 
-    def _between(self, many: Array, few: Array) -> Array:
-        """(2)."""
-        whole = self.replicas * few + self.fewer * (many - few)
-        return np.where(whole > 0, many * few * self.replicas / np.where(whole > 0, whole, 1.0), 0.0)
+    def _between(self, in_limit: Array, in_smaller: Array) -> Array:
+        """Return P(X <= x) by (2), from that of the limit and of the smaller cluster."""
+        whole = self.replicas * in_smaller + self.smaller_size * (in_limit - in_smaller)
+        return np.where(whole > 0, in_limit * in_smaller * self.replicas / np.where(whole > 0, whole, 1.0), 0.0)
 
     def tail_curve(self, horizon: float) -> Curve:
-        many, few = self.crowd.tail_curve(horizon), self.few.tail_curve(horizon)
-        edges = clean_edges(np.concatenate([many.edges, few.edges]), horizon)
-        return fit(lambda x: 1 - self._between(1 - many(x), 1 - few(x)), edges, tolerance=1e-9)
+        in_limit, in_smaller = self.limit.tail_curve(horizon), self.smaller.tail_curve(horizon)
+        edges = clean_edges(np.concatenate([in_limit.edges, in_smaller.edges]), horizon)
+        return fit(lambda x: 1 - self._between(1 - in_limit(x), 1 - in_smaller(x)), edges, tolerance=1e-9)
 
 
 def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *, ask: int = 1) -> InformationAge:
-    """The age of the best of `ask` replicas of a cluster, by the formula that the head names.
+    """Return the age of the freshest of `ask` copies in a cluster, by the formula that the head names.
 
     Raises FieldError (a ValueError) for shapes that cannot be.
     """
@@ -126,16 +129,17 @@ def cluster(replicas: int, downloads: Law, polls: Law | None, peers: int = 1, *,
         others = best_of([direct(downloads)] * (replicas - ask))
         later = pull(others, best_of([direct(polls)] * ask))
         return best_of([direct(downloads)] * ask + [later], rests_on=FIRST_POLL)
-    kind = SampledSpread if replicas <= fewer(peers, ask) else FiniteCrowd
+    kind = SampledCluster if replicas <= sampled_size(peers, ask) else InterpolatedCluster
     return kind(replicas, downloads, polls, peers, ask)
 
 
-def fewer(peers: int, ask: int) -> int:
-    """Up to how many replicas paths are sampled."""
+def sampled_size(peers: int, ask: int) -> int:
+    """Return up to how many replicas paths are sampled."""
     return max(SAMPLED, 2 * peers, 2 * ask)
 
 
 def _require_shape(replicas: int, peers: int, ask: int) -> None:
+    """Raise FieldError if there is no such cluster."""
     if replicas < 1:
         raise FieldError("replicas", f"{replicas} is no cluster", "1 or more")
     if not 0 <= peers < replicas:
@@ -145,11 +149,14 @@ def _require_shape(replicas: int, peers: int, ask: int) -> None:
         raise FieldError("ask", f"{ask} of {replicas} replicas", f"1 to {replicas}")
 
 
-def crowd(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -> Crowd:
-    """The age in a cluster of very many replicas. Limit."""
-    return Crowd(0, downloads, polls, peers, ask)
+def cluster_limit(downloads: Law, polls: Law, peers: int = 1, *, ask: int = 1) -> ClusterLimit:
+    """Return the limit, for ever more replicas, of the age of the freshest of `ask` copies in a cluster.
+
+    A poll asks `peers` random replicas.
+    """
+    return ClusterLimit(0, downloads, polls, peers, ask)
 
 
-def all_superposed(downloads: Law, replicas: int) -> InformationAge:
-    """The age in a cluster whose polls are infinitely frequent (P2P Thm 6). Limit of fast polls, exact in m."""
+def fast_poll_limit(downloads: Law, replicas: int) -> InformationAge:
+    """Return the age in a cluster whose polls are infinitely frequent (P2P Thm 6). Limit of fast polls, exact in m."""
     return best_of([direct(downloads)] * replicas)

@@ -16,7 +16,7 @@ Integration by parts, as M(0) = 1, leaves only F_C and the derivative of M,
     Phi(x) = 1 - nu integral over z in (0, x) of K(z) (1 - H(z)^k) dz,         (3)
 
 which needs no density, so polls at constant or lattice intervals are no special
-case. (2) and (3) march forward panel by panel: the part of (2) that reaches
+case. (2) and (3) are solved forward, panel by panel: the part of (2) that reaches
 into earlier panels is a convolution of known curves; the rest, over the panel
 itself, is a small linear map, and the panel is solved by iteration, which
 contracts because F_C is small over a short panel and H^k < 1 later on.
@@ -40,16 +40,17 @@ from replnet.ages.curve import (
     GAUSS_WEIGHTS,
     NODES,
     Curve,
-    Extended,
+    GrowingCurve,
     convolve,
     fit,
     panel_points,
+    resolution_error,
     split_points,
     to_powers,
-    unresolved,
 )
-from replnet.ages.panels import FEW, Scales, coarse, thinned
+from replnet.ages.panels import FEW, Scales, thin_out, with_few_values
 from replnet.ages.prediction import Basis, NoFormulaError
+from replnet.deadline import require_time
 from replnet.laws.families import Exponential
 from replnet.laws.law import Array, Law
 
@@ -62,10 +63,10 @@ LIMIT = Basis(
 VANISHED = 1e-13
 # Size of what a panel leaves unresolved, by how many bends the laws have: each sum of poll intervals is one more.
 RESOLVED, ROUGH, ROUGHER = 1e-10, 1e-7, 1e-5
-SOME = 6
+FEW_BENDS = 6  # bends of laws up to which panels are RESOLVED
 ROUNDS = 80  # of iteration on a panel before it is halved
-GROWTH = 1.7  # from a panel to the next
-NARROWEST = 1e-7  # panel against the mean interval, taken as it is
+GROWTH = 1.7  # factor from the width of a panel to that of the next
+NARROWEST = 1e-7  # width of a panel, in mean intervals, at which it is taken even if not resolved
 MOST_BENDS = 24
 MANY_PANELS = 400  # after which resolution gives way to speed
 
@@ -76,7 +77,7 @@ _INTEGRAL = ((_T[None, :] ** (_POWERS + 1) - (-1.0) ** (_POWERS + 1)) / (_POWERS
 
 
 def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array:
-    """H of (4)."""
+    """Return the tail H of (4) at x, for downloads and polls at these rates."""
     total = downloads + polls
     # In logarithms, as the exponential overflows long before H vanishes.
     grown = peers * total * np.asarray(x) + np.log(downloads / total)
@@ -84,38 +85,38 @@ def poisson_limit(downloads: float, polls: float, peers: int, x: Array) -> Array
 
 
 @final
-class Crowd(Cluster):
-    """The age in a cluster of very many replicas, whose number does not count."""
+class ClusterLimit(Cluster):
+    """The age in a cluster of very many replicas, whose number does not matter."""
 
     basis = LIMIT
 
     @property
     def scales(self) -> Scales:
         # All bends that count, once the curve is known: its panels end there.
-        return super().scales._replace(breaks=thinned([*self.downloads.breaks, *self.polls.breaks]))
+        return super().scales._replace(breaks=thin_out([*self.downloads.breaks, *self.polls.breaks]))
 
     def tail_curve(self, horizon: float) -> Curve:
-        single = self._single.upto(horizon)
+        single = self._single.cover(horizon)
         return single if self.ask == 1 else fit(lambda x: single(x) ** self.ask, single.edges)
 
     @cached_property
-    def _single(self) -> Extended:
+    def _single(self) -> GrowingCurve:
         """The tail of one replica's age."""
-        return Extended(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
+        return GrowingCurve(lambda horizon: limit_curve(self.downloads, self.polls, self.peers, horizon))
 
 
 def limit_curve(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
-    """H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
+    """Return the tail H on [0, horizon], or up to where it vanishes (1e-9 where the laws are smooth)."""
     if isinstance(downloads, Exponential) and isinstance(polls, Exponential):
         edges = Scales(marks=(0.3 / (downloads.rate + polls.rate),)).edges(horizon)
         return fit(lambda x: poisson_limit(downloads.rate, polls.rate, peers, x), edges)
-    return marched(downloads, polls, peers, horizon)
+    return solve_limit(downloads, polls, peers, horizon)
 
 
 @final
 @dataclass(slots=True)
-class March:
-    """The solution so far: H and M on the panels behind, Phi at the front."""
+class LimitSolution:
+    """The tail H solved so far, and M of (1), on the panels behind; and the factor Phi at the front."""
 
     downloads: Law
     polls: Law
@@ -127,18 +128,21 @@ class March:
     phi: float = 1.0
 
     def advance(self, end: float, resolution: float) -> bool:
-        """Add a panel up to `end` if it is resolved; an infinite resolution takes it as it is."""
+        """Add a panel up to `end` if it is resolved, and return whether it is.
+
+        An infinite resolution takes any panel that can be solved.
+        """
         width = end - self.edges[-1]
-        solved = self._solved(panel_points(self.edges[-1], end), width)
-        if solved is None:
+        panel = self._solve_panel(panel_points(self.edges[-1], end), width)
+        if panel is None:
             if resolution == np.inf:
                 raise NoFormulaError(
                     f"polls of {self.polls}, whose intervals differ by more magnitudes than are solved"
                 )
             return False
-        h, k = solved
+        h, k = panel
         m = h**self.peers * k
-        if max(float(unresolved(h)), float(unresolved(m))) > resolution:
+        if max(float(resolution_error(h)), float(resolution_error(m))) > resolution:
             return False
         self.tails.append(to_powers(h))
         self.misses.append(to_powers(m))
@@ -147,16 +151,16 @@ class March:
         self.phi -= self.polls.rate * float(np.sum(passed[::2] / np.arange(1, NODES + 1, 2)) * width)
         return True
 
-    def _solved(self, z: Array, width: float) -> tuple[Array, Array] | None:
-        """H and K at the points of the next panel, or None if it is too wide."""
-        unpolled, own = 1 + self._history(z), self._own_part(z - self.edges[-1], width)
+    def _solve_panel(self, z: Array, width: float) -> tuple[Array, Array] | None:
+        """Return the tail H and K of (1) at the points of the next panel, or None if the panel is too wide."""
+        constant, own_part = 1 + self._history(z), self._own_part(z - self.edges[-1], width)
         alone = self.downloads.rate * np.asarray(self.downloads.excess(z))
         # Values at the points, to the integral up to each of them.
         integral = _INTEGRAL * (width / 2) * self.polls.rate
-        h, k = alone * self.phi, unpolled.copy()
+        h, k = alone * self.phi, constant.copy()
         for _ in range(ROUNDS):
             h_next = alone * (self.phi - integral @ (k * (1 - h**self.peers)))
-            k_next = unpolled + own @ (h_next**self.peers * k)
+            k_next = constant + own_part @ (h_next**self.peers * k)
             change = max(np.abs(h_next - h).max(), np.abs(k_next - k).max())
             h, k = h_next, k_next
             if change < 1e-15 or not change < 10:
@@ -164,14 +168,14 @@ class March:
         return (h, k) if change < 1e-13 else None
 
     def _history(self, z: Array) -> Array:
-        """The part of (2) over panels behind, at the points z of the next panel."""
+        """Return the part of (2) over panels behind, at the points z of the next panel."""
         if not self.misses:
             return np.zeros_like(z)
         slope = Curve(np.asarray(self.edges), np.column_stack(self.misses), 0.0).derivative()
         return convolve(slope.along, slope.edges, self.elapsed.along, self.elapsed.edges, z, upto=self.edges[-1])
 
     def _own_part(self, inside: Array, width: float) -> Array:
-        """The part of (2) over the panel itself, as a matrix on the values of M at its points."""
+        """Return the part of (2) over the panel itself, as a matrix on the values of M at its points."""
         row, low, wide = split_points(np.array([0.0, width]), self.elapsed.edges, inside)
         y = low[:, None] + wide[:, None] * GAUSS_NODES
         degree = np.arange(1, NODES)
@@ -183,12 +187,12 @@ class March:
 
 
 def bends(downloads: Law, polls: Law, horizon: float) -> Array:
-    """Where H may bend: sums of poll intervals that have mass, alone and after a bend of the downloads.
+    """Return where H may bend: at sums of poll intervals that have mass, alone and after a bend of the downloads.
 
     The first of them only: later ones are faint, and found by halving panels where they are not.
     """
-    steps = np.array(thinned(polls.breaks))
-    points = np.array([0.0, *thinned(downloads.breaks)])
+    steps = np.array(thin_out(polls.breaks))
+    points = np.array([0.0, *thin_out(downloads.breaks)])
     while True:
         sums = np.unique(np.concatenate([points, np.add.outer(points, steps).ravel()]))
         sums = sums[np.diff(sums, prepend=-1.0) > 1e-12 * sums]
@@ -198,28 +202,32 @@ def bends(downloads: Law, polls: Law, horizon: float) -> Array:
         points = grown
 
 
-def marched(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
-    """`limit_curve` by solving (1), with recorded laws coarsened, which moves H by some 1e-4."""
-    many = max(len(downloads.breaks), len(polls.breaks))
-    resolution = RESOLVED if many <= SOME else ROUGH if many <= FEW else ROUGHER
-    downloads, polls = coarse(downloads), coarse(polls)
+def solve_limit(downloads: Law, polls: Law, peers: int, horizon: float) -> Curve:
+    """Return the tail H on [0, horizon] by solving (1).
+
+    Recorded laws are replaced by ones of few values, which moves H by some 1e-4.
+    """
+    most_bends = max(len(downloads.breaks), len(polls.breaks))
+    resolution = RESOLVED if most_bends <= FEW_BENDS else ROUGH if most_bends <= FEW else ROUGHER
+    downloads, polls = with_few_values(downloads), with_few_values(polls)
     elapsed = fit(polls.tail, Scales.of(polls).edges(horizon)).complement()
     stops = np.append(bends(downloads, polls, horizon), horizon)
-    march = March(downloads, polls, peers, elapsed)
+    solution = LimitSolution(downloads, polls, peers, elapsed)
     scale = min(downloads.mean, polls.mean)
     width = scale / 8
-    while march.edges[-1] < horizon:
-        start = march.edges[-1]
-        narrowest = NARROWEST * scale if len(march.tails) < MANY_PANELS else max(start, scale) / MANY_PANELS
+    while solution.edges[-1] < horizon:
+        require_time()
+        start = solution.edges[-1]
+        narrowest = NARROWEST * scale if len(solution.tails) < MANY_PANELS else max(start, scale) / MANY_PANELS
         stop = float(stops[np.searchsorted(stops, start, side="right")])
         # Two even panels up to a stop rather than a wide one and a sliver.
         end = stop if stop - start <= width else start + min(width, (stop - start) / 2)
         wide = end - start
-        if march.advance(end, np.inf if wide < narrowest else resolution):
+        if solution.advance(end, np.inf if wide < narrowest else resolution):
             width = max(width if wide < width else 0.0, wide) * GROWTH
-            if march.tails[-1].sum() < VANISHED:
+            if solution.tails[-1].sum() < VANISHED:
                 break
         else:
             width = wide / 2
-    last = float(march.tails[-1].sum())
-    return Curve(np.asarray(march.edges), np.column_stack(march.tails), last if last > VANISHED else 0.0)
+    last = float(solution.tails[-1].sum())
+    return Curve(np.asarray(solution.edges), np.column_stack(solution.tails), last if last > VANISHED else 0.0)

@@ -31,13 +31,14 @@ from typing import final
 import numpy as np
 
 from replnet.ages.clusters.chains import Cluster
-from replnet.ages.curve import Curve, Extended, clean_edges, fit
+from replnet.ages.curve import Curve, GrowingCurve, clean_edges, fit
 from replnet.ages.prediction import Basis, Prediction
+from replnet.deadline import require_time
 from replnet.laws.law import Array, Law
 
 SEED = 20_111
 LATTICES = 32
-SURE = 5.0  # standard errors that are stated: with 31 degrees of freedom exceeded once in 50,000
+SURE = 5.0  # standard errors that are stated as accuracy: with 31 degrees of freedom exceeded once in 50,000
 SIZES = ((4093, 1516), (2039, 1487), (1021, 76), (509, 118), (251, 33))  # points of a lattice, and its multiplier
 MOST_JOINS = 330_000  # of all paths, which decides the size of the lattices
 COORDINATES = 32
@@ -52,7 +53,7 @@ SPREAD = Basis(
 
 
 class Points:
-    """Coordinates of all paths, one after the other: of shifted lattices as long as they last."""
+    """The coordinates of all paths, one after the other: from shifted lattices as long as they last, then random."""
 
     def __init__(self, size: int, multiplier: int) -> None:
         self.size, self.multiplier, self.used = size, multiplier, 0
@@ -60,7 +61,7 @@ class Points:
         self._shifts = self._chance.random((COORDINATES, LATTICES))
 
     def uniform(self, paths: Array) -> Array:
-        """The next coordinate of these paths, in (0, 1)."""
+        """Return the next coordinate of these paths, in (0, 1)."""
         if self.used == COORDINATES:
             return 1 - self._chance.random(len(paths))
         generator = pow(self.multiplier, self.used, self.size)
@@ -70,114 +71,124 @@ class Points:
         return np.maximum((point * generator % self.size / self.size + shift) % 1.0, 1e-16)
 
     def exponential(self, paths: Array) -> Array:
+        """Return the next coordinate of these paths, as draws from the exponential law of mean 1."""
         return -np.log(self.uniform(paths))
 
 
 def chances_of_new(replicas: int, peers: int) -> Array:
-    """P(at most n of a poll's peers are new), n = 0 ... k - 1, by the number of members, the one who polls included."""
+    """Return P(at most n of a poll's peers are new), n = 0 ... k - 1 (columns), by the number of members (rows).
+
+    The member that polls is among the members.
+    """
     rows = np.zeros((replicas + 1, peers))
     ways = math.comb(replicas - 1, peers)
     for members in range(1, replicas + 1):
+        require_time()
         counts = [math.comb(replicas - members, n) * math.comb(members - 1, peers - n) for n in range(peers)]
         rows[members] = np.cumsum([count / ways for count in counts])
     return rows
 
 
 def joining_ages(polls: Law, replicas: int, peers: int, ask: int, points: Points) -> Array:
-    """T of the replicas that are not asked, by lattice, in the order of joining, and by path."""
+    """Return the ages T at which replicas that are not asked join: by lattice, in the order of joining, and by path."""
     count = points.size * LATTICES
-    path = np.arange(count)
-    joined = np.full((count, replicas), np.inf)
+    paths = np.arange(count)
+    joining = np.full((count, replicas), np.inf)
     upcoming = np.full((count, replicas), np.inf)  # the next poll of each member, backwards
     for member in range(ask):
-        upcoming[:, member] = polls.age.draw(points.exponential(path))
+        upcoming[:, member] = polls.age.draw(points.exponential(paths))
     members = np.full(count, ask)
     at_most = chances_of_new(replicas, peers)
-    while path.size:
-        row = np.arange(path.size)
-        who = upcoming.argmin(axis=1)
-        now = upcoming[row, who]
-        new = (points.uniform(path)[:, None] > at_most[members]).sum(axis=1)
-        upcoming[row, who] = now + polls.draw(points.exponential(path))
+    while paths.size:
+        require_time()
+        row = np.arange(paths.size)
+        pollers = upcoming.argmin(axis=1)
+        now = upcoming[row, pollers]
+        new = (points.uniform(paths)[:, None] > at_most[members]).sum(axis=1)
+        upcoming[row, pollers] = now + polls.draw(points.exponential(paths))
         for n in range(int(new.max())):
-            some = np.flatnonzero(new > n)
-            place = members[some] + n
-            joined[path[some], place] = now[some]
-            upcoming[some, place] = now[some] + polls.age.draw(points.exponential(path)[some])
+            growing = np.flatnonzero(new > n)
+            place = members[growing] + n
+            joining[paths[growing], place] = now[growing]
+            upcoming[growing, place] = now[growing] + polls.age.draw(points.exponential(paths)[growing])
         members = members + new
-        left = members < replicas
-        path, members, upcoming = path[left], members[left], upcoming[left]
-    return np.ascontiguousarray(joined[:, ask:].reshape(LATTICES, points.size, -1).swapaxes(1, 2))
+        unfinished = members < replicas
+        paths, members, upcoming = paths[unfinished], members[unfinished], upcoming[unfinished]
+    return np.ascontiguousarray(joining[:, ask:].reshape(LATTICES, points.size, -1).swapaxes(1, 2))
 
 
 @lru_cache(maxsize=8)
 def sampled_paths(polls: Law, replicas: int, peers: int, ask: int) -> Array:
+    """Return `joining_ages` on the largest lattices that MOST_JOINS allows, kept for other laws of downloads."""
     joins = LATTICES * (replicas - ask)
-    size, multiplier = next((one for one in SIZES if joins * one[0] <= MOST_JOINS), SIZES[-1])
+    size, multiplier = next((lattice for lattice in SIZES if joins * lattice[0] <= MOST_JOINS), SIZES[-1])
     return joining_ages(polls, replicas, peers, ask, Points(size, multiplier))
 
 
 @final
-class SampledSpread(Cluster):
-    """(1)."""
+class SampledCluster(Cluster):
+    """The age in a cluster of few replicas with any laws, by (1) on sampled paths."""
 
     @cached_property
     def basis(self) -> Basis:
-        """Off by the statistical error: of P(X <= x) at any x, and so of any freshness, or of the mean age."""
+        """The basis; its accuracy is the statistical error of P(X <= x) at any x, and so of freshness or mean age."""
         x, tail, error = self._errors
         lately = float(np.max(error / (1 - tail)))
         overall = float(np.trapezoid(error, x) / np.trapezoid(tail, x))
+        if math.isnan(lately + overall):
+            raise FloatingPointError("no age of a copy can be told from 0")
         return replace(SPREAD, accuracy=max(lately, overall) + RESOLVED)
 
     @cached_property
     def _errors(self) -> tuple[Array, Array, Array]:
-        """Some x, P(X > x), and by how much that may be wrong."""
+        """Some ages x, the tail P(X > x) at these, and the error of that."""
         x = np.geomspace(1e-3 * min(self.downloads.mean, self.polls.mean), 10 * self.downloads.mean, 48)
-        own, rest = np.asarray(self.bound(x)), self._of_lattices(x)
-        return x, own * rest.mean(axis=0), SURE * own * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)
+        asked_part, rest = np.asarray(self.bound(x)), self._rest_by_lattice(x)
+        return x, asked_part * rest.mean(axis=0), SURE * asked_part * rest.std(axis=0, ddof=1) / math.sqrt(LATTICES)
 
     def freshness(self, updates: Law) -> Prediction:
-        """As wrong as P(X > x) is on average over the ages x of the updates."""
-        found = super().freshness(updates)
+        """Predict the freshness, as inaccurate as P(X > x) is on average over the ages x of the updates."""
+        result = super().freshness(updates)
         x, _, error = self._errors
         edges = np.concatenate([[0.0], updates.rate * updates.integrated_tail(x), [1.0]])
         worst = np.maximum(np.append(error, error[-1]), np.concatenate([error[:1], error]))
-        return replace(found, accuracy=min(float(np.diff(edges) @ worst) + RESOLVED, found.accuracy))
+        return replace(result, accuracy=min(float(np.diff(edges) @ worst) + RESOLVED, result.accuracy))
 
     def tail(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
-        return self.bound(x) * self._rest.upto(float(np.max(x, initial=0.0)) or 1.0)(x)
+        return self.bound(x) * self._rest.cover(float(np.max(x, initial=0.0)) or 1.0)(x)
 
     def tail_curve(self, horizon: float) -> Curve:
-        rest = self._rest.upto(horizon)
+        rest = self._rest.cover(horizon)
         edges = clean_edges([*rest.edges, *self.scales.edges(horizon)], horizon)
         return fit(lambda x: self.bound(x) * rest(x), edges, tolerance=1e-9)
 
     @cached_property
-    def _rest(self) -> Extended:
-        """R."""
+    def _rest(self) -> GrowingCurve:
+        """R, the mean over paths of the part of (1) of the replicas that are not asked."""
 
         def curve(horizon: float) -> Curve:
             edges = self.scales._replace(breaks=()).edges(horizon)
-            return fit(lambda x: self._of_lattices(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
+            return fit(lambda x: self._rest_by_lattice(x).mean(axis=0), edges, tolerance=RESOLVED, most=PANELS)
 
-        return Extended(curve)
+        return GrowingCurve(curve)
 
-    def _of_lattices(self, x: Array) -> Array:
-        """R by each lattice, a row each."""
+    def _rest_by_lattice(self, x: Array) -> Array:
+        """Return R at these ages by each lattice, a row each."""
         ages = sampled_paths(self.polls, self.replicas, self.peers, self.ask)
         scale = self.downloads.mean * NEAREST
         grid = scale * np.expm1(np.arange(STEPS + 1) * (FARTHEST / STEPS))
         table = np.asarray(self.alone(grid))
-        found, place = np.empty((LATTICES, len(x))), np.empty_like(ages[0])
-        for lattice, joined in enumerate(ages):  # each stays in the cache
+        result, entries = np.empty((LATTICES, len(x))), np.empty_like(ages[0])
+        for lattice, joining in enumerate(ages):  # each stays in the cache
+            require_time()
             for i, at in enumerate(x):
-                np.subtract(at, joined, out=place)
-                np.maximum(place, 0.0, out=place)
-                place /= scale
-                np.log1p(place, out=place)
+                np.subtract(at, joining, out=entries)
+                np.maximum(entries, 0.0, out=entries)
+                entries /= scale
+                np.log1p(entries, out=entries)
                 # The nearest entry does, as T is spread over many.
-                place *= STEPS / FARTHEST
-                place += 0.5
-                found[lattice, i] = table.take(place.astype(np.intp), mode="clip").prod(axis=0).mean()
-        return found
+                entries *= STEPS / FARTHEST
+                entries += 0.5
+                result[lattice, i] = table.take(entries.astype(np.intp), mode="clip").prod(axis=0).mean()
+        return result

@@ -2,7 +2,7 @@
 
 In it:
 
-    contacts       who asks whom, with nodes that are alike taken together
+    contacts       the pulls of all nodes, with nodes that pull alike taken together
     informed_sets  the freshest of several copies, exact while there are few sets
-    spreading      each one's copy, exact on forests and between bounds elsewhere
+    spreading      the copy of each node, exact on forests and between bounds elsewhere
 """

@@ -1,8 +1,8 @@
-"""Who asks whom at Poisson instants, with nodes that are alike taken together.
+"""The pulls of all nodes at Poisson instants, with nodes that pull alike taken together.
 
-Two nodes are alike if exchanging them changes nothing: they meet the source and ask alike, and whoever may ask one of
-them may ask the other. A cluster of a hundred like members is so one kind of node, and one of two sorts of members two
-kinds, which is all that the formulas of `informed_sets` and `spreading` need to know of them.
+Two nodes are of one kind if exchanging them changes nothing: they pull from the source and from other nodes alike, and
+every node that may ask one of them may ask the other. A cluster of a hundred like members is one kind, and a cluster
+with two sorts of members two kinds; the formulas of `informed_sets` and `spreading` need to know no more of them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from functools import cached_property
 from math import comb
 from typing import NamedTuple, final
 
-WIDE = 200  # lists of more others are not looked at for whether they are the same but for who asks
+WIDE = 200  # longer lists are not compared for whether they are the same but for the asker
 
 
-class Contact(NamedTuple):
-    """A node asks `ask` of the others on a list, all choices alike, so often; replies come `delay` old."""
+class NodePull(NamedTuple):
+    """A pull of a node at Poisson instants of this rate: it asks `ask` of the others on a list, all choices alike.
+
+    Replies are `delay` old when they arrive.
+    """
 
     rate: float
     among: frozenset[int]
@@ -26,106 +29,118 @@ class Contact(NamedTuple):
     delay: float = 0.0
 
 
-class Asking(NamedTuple):
-    """A contact of every node of a kind: whole kinds are on its list, but for the node itself."""
+class KindPull(NamedTuple):
+    """A pull of every node of a kind, from whole kinds but for the node itself."""
 
     rate: float
     kinds: tuple[int, ...]
     ask: int
     delay: float
-    others: int  # so many are on the list beside the node
+    others: int  # the number of nodes on the list beside the asker
 
 
-Hits = tuple[tuple[float, float], ...]  # how often a node meets the source, by the delay of its replies
+SourceRates = tuple[tuple[float, float], ...]  # pairs of a rate of pulls from the source and the delay of replies
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Kinds:
-    """The nodes of a network of contacts, by kind."""
+class NodeKinds:
+    """The nodes of a network by kind: the kind of each node, the number of nodes of each kind, and their pulls.
+
+    `source_rates` are the pulls from the source, `pulls` those from other nodes, kind by kind.
+    """
 
     of: dict[int, int]
     sizes: list[int]
-    hits: list[Hits]
-    asking: list[list[Asking]]
+    source_rates: list[SourceRates]
+    pulls: list[list[KindPull]]
 
     def beside(self, kind: int, other: int) -> int:
-        """How many of another kind there are for a node of this one."""
+        """Return how many nodes of another kind there are for a node of this kind, itself left out."""
         return self.sizes[other] - (kind == other)
 
     @cached_property
     def askers(self) -> list[list[int]]:
-        """By kind, the kinds of nodes that ask it."""
-        found: list[dict[int, None]] = [{} for _ in self.sizes]
-        for kind, every in enumerate(self.asking):
-            for one in every:
-                for other in one.kinds:
-                    found[other][kind] = None
-        return [list(some) for some in found]
+        """The kinds of nodes that ask a kind, for every kind."""
+        kinds_asking: list[dict[int, None]] = [{} for _ in self.sizes]
+        for kind, pulls in enumerate(self.pulls):
+            for pull in pulls:
+                for other in pull.kinds:
+                    kinds_asking[other][kind] = None
+        return [list(kinds) for kinds in kinds_asking]
 
-    def reached(self, without: int = -1) -> set[int]:
-        """The kinds to which something may come from the source, but not by way of one."""
-        waiting = [kind for kind, hits in enumerate(self.hits) if hits and kind != without]
-        there = set(waiting)
+    def reachable(self, without: int = -1) -> set[int]:
+        """Return the kinds to which copies may come from the source without passing kind `without`."""
+        waiting = [kind for kind, hits in enumerate(self.source_rates) if hits and kind != without]
+        result = set(waiting)
         while waiting:
-            new = [kind for kind in self.askers[waiting.pop()] if kind not in there and kind != without]
-            there.update(new)
+            new = [kind for kind in self.askers[waiting.pop()] if kind not in result and kind != without]
+            result.update(new)
             waiting += new
-        return there
+        return result
 
 
-def kinds_of(
-    hits: Mapping[int, Hits], contacts: Mapping[int, Sequence[Contact]], apart: Iterable[frozenset[int]] = ()
-) -> Kinds:
-    """The kinds of all nodes in `contacts`; those who are in a set of `apart` are not like those who are not."""
-    around = {i: [_around(i, contact) for contact in every] for i, every in contacts.items()}
-    askers = Counter(some for every in around.values() for some in every)
+def group_nodes(
+    hits: Mapping[int, SourceRates], pulls_of: Mapping[int, Sequence[NodePull]], apart: Iterable[frozenset[int]] = ()
+) -> NodeKinds:
+    """Group the nodes in `pulls_of` into kinds, given their pulls from the source and from others.
+
+    Nodes in a set of `apart` are not of one kind with nodes outside of it.
+    """
+    lists_with_asker = {i: [_list_with_asker(i, pull) for pull in pulls] for i, pulls in pulls_of.items()}
+    askers = Counter(nodes for pulls in lists_with_asker.values() for nodes in pulls)
     numbers: dict[frozenset[int], int] = {}
-    own: dict[int, list[tuple[float, int, float, int, bool]]] = {}
-    for i, every in contacts.items():
-        own[i] = []
-        for contact, whole in zip(every, around[i], strict=True):
-            # A list that others share, such as that of a cluster, is written with those who ask in it.
-            among = whole if askers[whole] > 1 else contact.among
+    settings: dict[int, list[tuple[float, int, float, int, bool]]] = {}
+    for i, pulls in pulls_of.items():
+        settings[i] = []
+        for pull, with_asker in zip(pulls, lists_with_asker[i], strict=True):
+            # A list that others share, such as that of a cluster, includes the askers, so that it is one list for all.
+            among = with_asker if askers[with_asker] > 1 else pull.among
             number = numbers.setdefault(among, len(numbers))
-            own[i].append((contact.rate, contact.ask, contact.delay, number, i in among))
-    for some in apart:
-        numbers.setdefault(some, len(numbers))
-    on: dict[int, list[int]] = {i: [] for i in contacts}
-    for some, number in numbers.items():
-        for i in some:
-            on[i].append(number)
+            settings[i].append((pull.rate, pull.ask, pull.delay, number, i in among))
+    for nodes in apart:
+        numbers.setdefault(nodes, len(numbers))
+    lists_of: dict[int, list[int]] = {i: [] for i in pulls_of}
+    for nodes, number in numbers.items():
+        for i in nodes:
+            lists_of[i].append(number)
     number_of: dict[object, int] = {}
-    of = {i: number_of.setdefault((hits.get(i, ()), tuple(sorted(own[i])), tuple(on[i])), len(number_of)) for i in own}
+    of = {
+        i: number_of.setdefault((hits.get(i, ()), tuple(sorted(settings[i])), tuple(lists_of[i])), len(number_of))
+        for i in settings
+    }
     sizes = [0] * len(number_of)
     for kind in of.values():
         sizes[kind] += 1
-    members = [tuple(dict.fromkeys(of[i] for i in some)) for some in numbers]
-    others = [len(some) for some in numbers]
+    members = [tuple(dict.fromkeys(of[i] for i in nodes)) for nodes in numbers]
+    others = [len(nodes) for nodes in numbers]
     first = {kind: i for i, kind in reversed(of.items())}
     asking = [
         [
-            Asking(rate, members[at], ask, delay, others[at] - inside)
-            for rate, ask, delay, at, inside in own[first[kind]]
+            KindPull(rate, members[at], ask, delay, others[at] - inside)
+            for rate, ask, delay, at, inside in settings[first[kind]]
         ]
         for kind in range(len(sizes))
     ]
-    return Kinds(of, sizes, [hits.get(first[kind], ()) for kind in range(len(sizes))], asking)
+    return NodeKinds(of, sizes, [hits.get(first[kind], ()) for kind in range(len(sizes))], asking)
 
 
-def _around(node: int, contact: Contact) -> frozenset[int]:
-    """Those asked and who asks."""
-    if node in contact.among or len(contact.among) > WIDE:
-        return contact.among
-    return contact.among | {node}
+def _list_with_asker(node: int, pull: NodePull) -> frozenset[int]:
+    """Return the list that a node asks, with the node itself; or as it is, if that is long."""
+    if node in pull.among or len(pull.among) > WIDE:
+        return pull.among
+    return pull.among | {node}
 
 
-def draws(left: Sequence[int], count: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """How many of every sort so many distinct draws may bring, and the number of ways to that."""
+def split_draws(left: Sequence[int], count: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield how many of each sort `count` distinct draws may bring, with the number of ways to that.
+
+    `left` has the number of things of each sort.
+    """
     if len(left) == 1:
         if count <= left[0]:
             yield (count,), comb(left[0], count)
         return
     for first in range(max(0, count - sum(left[1:])), min(left[0], count) + 1):
-        for rest, ways in draws(left[1:], count - first):
+        for rest, ways in split_draws(left[1:], count - first):
             yield (first, *rest), comb(left[0], first) * ways

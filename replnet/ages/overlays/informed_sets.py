@@ -1,14 +1,14 @@
 """Poisson pulls among any nodes: the age of the freshest copy in a set of them, exact while there are few sets.
 
-Look backwards in time from the nodes A. At every contact of one of them, those asked join: what they have is what A
-has. So the nodes from whom a copy in A could have come grow from A by A's contacts until one of them meets the source.
-With s(A) the rate at which the nodes of A meet it, and B asked at rate b(B) by one of A,
+Look backwards in time from a set of nodes A. At every pull of one of them, the nodes asked join: what they have is what
+A has. So the nodes from which a copy in A could have come grow from A by their pulls until one of them asks the source.
+With s(A) the rate at which the nodes of A ask it, and B asked at rate b(B) by one of A,
 
     Q_A(x) = P(no copy in A is younger than x),   Q_A' = -s(A) Q_A - sum over B of b(B) (Q_A - Q_{A + B}).       (1)
 
-Nothing but the number of sets is in the way. There are few of them where nodes are alike, as then only how many of each
-kind are in A matters (`contacts`); and whoever has nothing but by way of a node in A may be left out of A. With c_n(A)
-the chance that the source was not met in n steps of the chain of sets, made at rate beta,
+This is limited only by the number of sets. There are few of them where nodes are alike, as then only how many of each
+kind are in A matters (`contacts`); and a node that gets copies only by way of a node in A may be left out of A. With
+c_n(A) the chance that the source was not asked in n steps of the chain of sets, made at rate beta,
 
     Q_A(x) = sum over n of c_n(A) (beta x)^n exp(-beta x) / n!.                                                   (2)
 """
@@ -27,7 +27,7 @@ import numpy as np
 from replnet.ages.clusters.chains import VANISHED, poisson_mixture
 from replnet.ages.curve import Curve, fit
 from replnet.ages.information_age import InformationAge
-from replnet.ages.overlays.contacts import Asking, Kinds, draws
+from replnet.ages.overlays.contacts import KindPull, NodeKinds, split_draws
 from replnet.ages.panels import Scales
 from replnet.ages.prediction import Basis
 from replnet.laws.law import Array
@@ -38,36 +38,36 @@ if TYPE_CHECKING:
 SETS = Basis("exact", "sets of nodes", "Poisson downloads and polls")
 MOST_KINDS = 150
 MOST_SETS = 2_500
-MOST_MOVES = 40_000  # from set to set: half a second
-MOST_STEPS = 30_000  # of (2)
+MOST_MOVES = 40_000  # moves from set to set: half a second
+MOST_STEPS = 30_000  # terms of (2)
 
-_CROWDED: deque[object] = deque(maxlen=32)  # who asks whom in networks that were found to have too many sets
+_CROWDED: deque[object] = deque(maxlen=32)  # the pulls of networks that turned out to have too many sets
 
 Set = tuple[int, ...]  # how many of each kind
 
 
 class TooManySetsError(ValueError):
-    """(1) would take too long."""
+    """There are too many sets for (1)."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class SetAge(InformationAge):
-    """The age of the freshest copy in a set of nodes, (2)."""
+    """The age of the freshest copy in a set of nodes, by (2)."""
 
-    lacking: Array  # c_0, c_1, ...
+    chance_missed: Array  # c_0, c_1, ...
     rate: float  # beta
 
     basis = SETS
 
     @property
     def reach(self) -> float:
-        """Where the tail has vanished."""
-        return float(self.lacking.size + 9 * self.lacking.size**0.5 + 30) / self.rate
+        """A time at which the tail has vanished."""
+        return float(self.chance_missed.size + 9 * self.chance_missed.size**0.5 + 30) / self.rate
 
     @property
     def scales(self) -> Scales:
-        return Scales(marks=(0.3 / self.rate, 0.3 * float(self.lacking.sum()) / self.rate, self.reach / 3))
+        return Scales(marks=(0.3 / self.rate, 0.3 * float(self.chance_missed.sum()) / self.rate, self.reach / 3))
 
     def tail_curve(self, horizon: float) -> Curve:
         return self._curve
@@ -75,78 +75,78 @@ class SetAge(InformationAge):
     @cached_property
     def _curve(self) -> Curve:
         edges = self.scales.edges(self.reach)
-        return fit(lambda x: poisson_mixture(self.lacking, self.rate * x), edges, beyond=0.0)
+        return fit(lambda x: poisson_mixture(self.chance_missed, self.rate * x), edges, beyond=0.0)
 
     def laplace(self, rate: float) -> float:
-        """(2) term by term."""
+        """Return E[exp(-rate X)], (2) term by term."""
         share = self.rate / (self.rate + rate)
-        return float(1 - (1 - share) * self.lacking @ share ** np.arange(self.lacking.size))
+        return float(1 - (1 - share) * self.chance_missed @ share ** np.arange(self.chance_missed.size))
 
 
-def single(kinds: Kinds, kind: int) -> dict[Set, float]:
-    """One node of this kind, as a start."""
+def start_from_kind(kinds: NodeKinds, kind: int) -> dict[Set, float]:
+    """Return the set of one node of this kind, with chance 1."""
     return {tuple(int(other == kind) for other in range(len(kinds.sizes))): 1.0}
 
 
-def choices(kinds: Kinds, asked: Sequence[int], ask: int) -> dict[Set, float]:
-    """So many of these nodes, all choices equally likely, as a start."""
-    many = [0] * len(kinds.sizes)
-    for i in asked:
-        many[kinds.of[i]] += 1
-    if prod(min(each, ask) + 1 for each in many) > MOST_SETS:
+def start_from_choice(kinds: NodeKinds, nodes: Sequence[int], ask: int) -> dict[Set, float]:
+    """Return the chances of all sets of `ask` of these nodes, all choices equally likely."""
+    sizes = [0] * len(kinds.sizes)
+    for i in nodes:
+        sizes[kinds.of[i]] += 1
+    if prod(min(each, ask) + 1 for each in sizes) > MOST_SETS:
         raise TooManySetsError
-    ways = comb(len(asked), ask)
-    return {some: count / ways for some, count in draws(many, ask)}
+    ways = comb(len(nodes), ask)
+    return {members: count / ways for members, count in split_draws(sizes, ask)}
 
 
-def set_ages(kinds: Kinds, starts: Sequence[Mapping[Set, float]]) -> list[InformationAge]:
-    """Of the freshest copy in a set that is drawn at random with these weights, for each of `starts`."""
+def set_ages(kinds: NodeKinds, starts: Sequence[Mapping[Set, float]]) -> list[InformationAge]:
+    """Return the age of the freshest copy in a set drawn at random with these chances, for each of `starts`."""
     chain = _SetChain(kinds)
-    begun = [[(chain.place(some), share) for some, share in start.items()] for start in starts]
-    chain.follow()
+    places = [[(chain.place(members), share) for members, share in start.items()] for start in starts]
+    chain.add_following_sets()
     step, rate = chain.steps()
     weights = np.zeros((len(starts), step.shape[0]))
-    for row, start in enumerate(begun):
+    for row, start in enumerate(places):
         for place, share in start:
             weights[row, place] += share
-    lacking, found = np.ones(step.shape[0]), [np.ones(len(starts))]
-    while found[-1].max() > VANISHED:
-        if len(found) > MOST_STEPS:
+    chance_missed, missed = np.ones(step.shape[0]), [np.ones(len(starts))]
+    while missed[-1].max() > VANISHED:
+        if len(missed) > MOST_STEPS:
             raise TooManySetsError
-        lacking = step @ lacking
-        found.append(weights @ lacking)
-    return [SetAge(column, rate) for column in np.array(found).T]
+        chance_missed = step @ chance_missed
+        missed.append(weights @ chance_missed)
+    return [SetAge(column, rate) for column in np.array(missed).T]
 
 
 @final
 class _SetChain:
-    """The sets that others grow to, and how."""
+    """The sets of nodes that copies may have come from, and the rates at which one grows to another."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: NodeKinds) -> None:
         if len(kinds.sizes) > MOST_KINDS:
             raise TooManySetsError
-        self._kinds, self._reached = kinds, kinds.reached()
+        self._kinds, self._reached = kinds, kinds.reachable()
         self._places: dict[Set, int] = {}
         self._moves: dict[tuple[int, int], float] = {}
         self._under = {kind: self._only_by(kind) for kind, size in enumerate(kinds.sizes) if size == 1}
 
     def _only_by(self, kind: int) -> list[int]:
-        """The kinds that have nothing but by way of a single node."""
-        return sorted(self._reached - self._kinds.reached(without=kind) - {kind})
+        """Return the kinds that get copies only by way of this kind, which has a single node."""
+        return sorted(self._reached - self._kinds.reachable(without=kind) - {kind})
 
-    def place(self, some: Sequence[int]) -> int:
-        """The number of a set, without those who have nothing but by way of others in it."""
-        kept = [count if kind in self._reached else 0 for kind, count in enumerate(some)]
+    def place(self, members: Sequence[int]) -> int:
+        """Return the number of a set, without the nodes that get copies only by way of others in it."""
+        counts = [count if kind in self._reached else 0 for kind, count in enumerate(members)]
         for kind, under in self._under.items():
-            if kept[kind]:
+            if counts[kind]:
                 for other in under:
-                    kept[other] = 0
-        return self._places.setdefault(tuple(kept), len(self._places))
+                    counts[other] = 0
+        return self._places.setdefault(tuple(counts), len(self._places))
 
-    def follow(self) -> None:
-        """All sets that come after those that have a place."""
-        # Which sets these are does not depend on rates: who moves one finds at once that there are too many.
-        asking = tuple(tuple((one.kinds, one.ask, one.others) for one in every) for every in self._kinds.asking)
+    def add_following_sets(self) -> None:
+        """Number all sets to which those that have a number grow, with the rates; raises TooManySetsError."""
+        # The sets do not depend on rates: if only rates change, it is known at once that there are too many.
+        asking = tuple(tuple((pull.kinds, pull.ask, pull.others) for pull in pulls) for pulls in self._kinds.pulls)
         links = tuple(self._kinds.sizes), asking, frozenset(self._reached), tuple(self._places)
         if links in _CROWDED:
             raise TooManySetsError
@@ -156,37 +156,38 @@ class _SetChain:
                 _CROWDED.append(links)
                 raise TooManySetsError
             # Insertion goes on while this list is worked off.
-            for place, some in enumerate(list(self._places)[at:], at):
-                self._leave(place, some)
+            for place, members in enumerate(list(self._places)[at:], at):
+                self._add_moves(place, members)
                 at = place + 1
 
-    def _leave(self, place: int, some: Set) -> None:
-        for kind, count in enumerate(some):
-            for one in self._kinds.asking[kind] if count else ():
-                for more, share in self._joined(some, kind, one):
-                    to = self.place(more)
+    def _add_moves(self, place: int, members: Set) -> None:
+        """Add the rates at which a set grows to others."""
+        for kind, count in enumerate(members):
+            for pull in self._kinds.pulls[kind] if count else ():
+                for grown, share in self._grow(members, kind, pull):
+                    to = self.place(grown)
                     if to != place:
-                        self._moves[place, to] = self._moves.get((place, to), 0.0) + count * one.rate * share
+                        self._moves[place, to] = self._moves.get((place, to), 0.0) + count * pull.rate * share
 
-    def _joined(self, some: Set, kind: int, one: Asking) -> Iterator[tuple[list[int], float]]:
-        """The set after a contact of one of this kind, with the chances."""
-        left = [self._kinds.sizes[other] - some[other] for other in one.kinds]
-        ways = comb(one.others, one.ask)
-        for new, many in draws([*left, one.others - sum(left)], one.ask):
-            more = list(some)
-            for other, count in zip(one.kinds, new, strict=False):
-                more[other] += count
-            yield more, many / ways
+    def _grow(self, members: Set, kind: int, pull: KindPull) -> Iterator[tuple[list[int], float]]:
+        """Yield the sets after a pull of a node of this kind, with their chances."""
+        left = [self._kinds.sizes[other] - members[other] for other in pull.kinds]
+        ways = comb(pull.others, pull.ask)
+        for new, choices in split_draws([*left, pull.others - sum(left)], pull.ask):
+            grown = list(members)
+            for other, count in zip(pull.kinds, new, strict=False):
+                grown[other] += count
+            yield grown, choices / ways
 
     def steps(self) -> tuple[csr_array, float]:
-        """The chances of a step from every set (row) to others, and the rate of steps."""
+        """Return the chances of a step from every set (row) to others, and the rate of steps."""
         from scipy.sparse import csr_array
 
         size, places = len(self._places), np.array([*self._moves], np.int64).reshape(-1, 2)
         rates = np.fromiter(self._moves.values(), float, len(self._moves))
-        hits = [sum(rate for rate, _ in every) for every in self._kinds.hits]
+        hits = [sum(rate for rate, _ in rates_of_kind) for rates_of_kind in self._kinds.source_rates]
         total = np.array(list(self._places), float) @ hits + np.bincount(places[:, 0], rates, size)
-        fastest, own = float(total.max()), np.arange(size)
+        fastest, numbers = float(total.max()), np.arange(size)
         chances = np.concatenate([rates / fastest, 1 - total / fastest])
-        rows, columns = np.concatenate([places, np.stack([own, own], axis=1)]).T
+        rows, columns = np.concatenate([places, np.stack([numbers, numbers], axis=1)]).T
         return csr_array((chances, (rows, columns)), shape=(size, size)), fastest

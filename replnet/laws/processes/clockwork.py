@@ -1,7 +1,7 @@
-"""Renewals, scheduled processes and silent ones side by side, with one window for all.
+"""Sets of renewals, scheduled processes and silent ones, with one window for all.
 
-Where there are renewals alone these are all there is. Otherwise their windows say from when to when, and the instants
-of the scheduled processes are put behind theirs.
+If all processes are renewals, this class adds nothing. Otherwise the windows of the renewals set begin and end, and
+the instants of the scheduled processes are stored behind those of the renewals.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import final
 import numpy as np
 
 from replnet.laws.law import Floats, Ints, Law
-from replnet.laws.processes.renewal import Renewals, Window, used
+from replnet.laws.processes.renewal import Renewals, Window, distinct_with_places
 from replnet.laws.processes.schedules import Events, Schedule
 from replnet.laws.processes.streams import Words
 
 
 @final
-class Clockwork:
-    """Process p has laws[which[p]], stretched to rates[p], unless a schedule has it, or it is silent at rate 0."""
+class ProcessSet:
+    """A set of processes.
+
+    Process p has laws[which[p]], stretched to rates[p], unless a schedule has it; at rate 0 it is silent.
+    """
 
     def __init__(
         self,
@@ -32,106 +35,119 @@ class Clockwork:
         purpose: Ints,
         schedules: Sequence[tuple[Schedule, Ints, Words]] = (),
         events: int = 1 << 15,
-        room_for: Callable[[int], Floats] = np.empty,
+        allocate: Callable[[int], Floats] = np.empty,
         horizon: float = math.inf,
     ) -> None:
-        """Streams are named by the sum of the words of `run` and of `names`.
+        """Take the laws and rates of processes, whose streams go by the sums of the words of `run` and `names`.
 
-        `schedules` come with the processes that they have, and with a word of a run for chance that is theirs alone.
-        `events` is the size of a window to aim at; none goes beyond `horizon`.
+        Each of `schedules` comes with the numbers of its processes, and with a word of a run for streams that are its
+        own. `events` is the size of a window to aim at, `allocate` gives memory, and no window goes beyond `horizon`.
         """
-        free = rates > 0
+        is_renewal = rates > 0
         for _, rows, _ in schedules:
-            free[rows] = False
-        mine = np.flatnonzero(free)
-        # Mostly these are all, of whom a list would be one of the longest there are.
-        self._plain, self._moving = mine.size == rates.size, mine.size > 0
-        self._own = slice(None) if self._plain else mine
-        kinds, which = used(which[mine])
+            is_renewal[rows] = False
+        renewals = np.flatnonzero(is_renewal)
+        # Mostly all are renewals, and a list of all would be among the longest arrays there are.
+        self._only_renewals, self._has_renewals = renewals.size == rates.size, renewals.size > 0
+        self._renewal_rows = slice(None) if self._only_renewals else renewals
+        kinds, which = distinct_with_places(which[renewals])
         laws = [laws[g] for g in kinds.tolist()]
-        stretch = np.array([law.rate for law in laws])[which] / rates[mine] if mine.size else np.empty(0)
+        stretch = np.array([law.rate for law in laws])[which] / rates[renewals] if renewals.size else np.empty(0)
         self._renewals = Renewals(
-            laws, which, run, names[mine], purpose[mine], events, room_for,
+            laws, which, run, names[renewals], purpose[renewals], events, allocate,
             None if (stretch == 1).all() else stretch, horizon,
         )  # fmt: skip
-        moving = [schedule for schedule in schedules if rates[schedule[1]].any()]
-        self._tables = [(of.timetable(own, run + names[rows] - own), rows) for of, rows, own in moving]
+        active = [schedule for schedule in schedules if rates[schedule[1]].any()]
+        self._tables = [(schedule.timetable(word, run + names[rows] - word), rows) for schedule, rows, word in active]
         self._length = events / float(rates.sum()) if rates.any() else math.inf
         self.now, self._serial = 0.0, np.zeros(rates.size, np.int64)
-        self.age = self._of_all(self._renewals.age)
+        self.age = self._with_infinities(self._renewals.age)
         for table, rows in self._tables:
             self.age[rows] = table.age
 
-    def _of_all(self, of_renewals: Floats) -> Floats:
-        """With infinity for all others."""
-        if self._plain:
+    def _with_infinities(self, of_renewals: Floats) -> Floats:
+        """Return `of_renewals` as an array over all processes, with infinity for those that are no renewals."""
+        if self._only_renewals:
             return of_renewals
-        found = np.full(self._serial.size, np.inf)
-        found[self._own] = of_renewals
-        return found
+        spread = np.full(self._serial.size, np.inf)
+        spread[self._renewal_rows] = of_renewals
+        return spread
 
     def window(self, horizon: float = math.inf) -> Window:
-        """The next stretch of time, at most up to `horizon`."""
-        begin, horizon = self.now, horizon if self._moving else min(horizon, self.now + self._length)
-        made = self._renewals.window(horizon)
-        self.now = made.end
-        if self._plain:
-            return made
-        made = self._with_others(made, [table.between(begin, made.end) for table, _ in self._tables], self._serial)
-        self._serial = made.serial + made.last - made.first
-        return made
+        """Return the window for the next span of time, at most up to `horizon`."""
+        begin, horizon = self.now, horizon if self._has_renewals else min(horizon, self.now + self._length)
+        result = self._renewals.window(horizon)
+        self.now = result.end
+        if self._only_renewals:
+            return result
+        result = self._with_others(
+            result, [table.between(begin, result.end) for table, _ in self._tables], self._serial
+        )
+        self._serial = result.serial + result.last - result.first
+        return result
 
-    def lots(self, horizon: float, edges: Sequence[int]) -> Iterator[Window]:
-        """The same in lots of rows, as renewals have it, where there are renewals alone."""
-        assert self._plain
-        yield from self._renewals.lots(horizon, edges)
+    def row_blocks(self, horizon: float, edges: Sequence[int]) -> Iterator[Window]:
+        """Yield the next window in blocks of rows, cut at `edges`; only for sets of renewals alone."""
+        assert self._only_renewals
+        yield from self._renewals.row_blocks(horizon, edges)
         self.now = self._renewals.now
 
-    def _with_others(self, made: Window, events: list[Events], serial: Ints | None) -> Window:
-        """The window of the renewals with the instants of the others; a silent process has its next one at infinity."""
-        points, total = [made.points, np.full(1, np.inf)], made.total
+    def _with_others(self, window: Window, scheduled: list[Events], serial: Ints | None) -> Window:
+        """Return the renewals' window with the scheduled instants added; a silent process's next one is at infinity.
+
+        `scheduled` has the events of each timetable, and `serial` how many instants each process had before; without it
+        the window ends at time zero, and instants count backwards.
+        """
+        points, total = [window.points, np.full(1, np.inf)], window.total
         offset, first, last = (np.zeros(self._serial.size, np.int64) for _ in range(3))
-        offset[:] = made.points.size
-        offset[self._own], first[self._own], last[self._own] = made.offset, made.first, made.last
-        begin = made.points.size + 1
-        for (at, who), (_, rows) in zip(events, self._tables, strict=True):
-            count = np.bincount(who, minlength=rows.size)
-            points.append(at[np.argsort(who, kind="stable")])
+        offset[:] = window.points.size
+        offset[self._renewal_rows], first[self._renewal_rows], last[self._renewal_rows] = (
+            window.offset,
+            window.first,
+            window.last,
+        )
+        begin = window.points.size + 1
+        for (instants, places), (_, rows) in zip(scheduled, self._tables, strict=True):
+            count = np.bincount(places, minlength=rows.size)
+            points.append(instants[np.argsort(places, kind="stable")])
             offset[rows], last[rows] = begin + np.cumsum(count) - count, count
-            begin, total = begin + at.size, total + at.size
+            begin, total = begin + instants.size, total + instants.size
         return Window(
-            made.start, made.end, np.concatenate(points), offset, first, last,
+            window.start, window.end, np.concatenate(points), offset, first, last,
             first - last if serial is None else serial, total,
         )  # fmt: skip
 
     def past(self, depth: float) -> Window:
-        """All instants in [-depth, 0), each process in ascending order."""
-        made = self._renewals.past(depth)
-        if self._plain:
-            return made
-        return self._with_others(made, [table.between(-depth, 0.0) for table, _ in self._tables], None)
+        """Return the window of all instants in [-depth, 0), each process in ascending order."""
+        window = self._renewals.past(depth)
+        if self._only_renewals:
+            return window
+        return self._with_others(window, [table.between(-depth, 0.0) for table, _ in self._tables], None)
 
-    def past_lots(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
-        """The same in lots of rows."""
-        assert self._plain
-        return self._renewals.past_lots(depth, edges)
+    def past_row_blocks(self, depth: float, edges: Sequence[int]) -> Iterator[Window]:
+        """Yield the window of all instants in [-depth, 0) in blocks of rows, cut at `edges`."""
+        assert self._only_renewals
+        return self._renewals.past_row_blocks(depth, edges)
 
     @property
-    def parted(self) -> bool:
-        """Whether windows can be had in lots of rows."""
-        return self._plain and not self._renewals.joint
+    def has_row_blocks(self) -> bool:
+        """Whether windows are available in blocks of rows."""
+        return self._only_renewals and not self._renewals.joint
 
     @property
     def spent(self) -> Ints:
-        """How many instants of every process windows have given out so far."""
-        return self._renewals.spent if self._plain else self._serial
+        """The number of instants of every process in windows so far."""
+        return self._renewals.spent if self._only_renewals else self._serial
 
     def next_instants(self) -> Floats:
-        """The first instant of every process that is not in a window yet; infinite where it is scheduled or silent."""
-        return self._of_all(self._renewals.next_instants())
+        """Return the first instant of every process that no window had yet; infinite if scheduled or silent."""
+        return self._with_infinities(self._renewals.next_instants())
 
     def before(self, number: Ints) -> Floats:
-        """How long ago, at time zero, the number-th last event of every process was, of those that are renewals."""
-        found = self.age.copy()
-        found[self._own] = self._renewals.before(number[self._own])
-        return found
+        """Return how long before time zero the number[p]-th last event of every process was.
+
+        Only for renewals; others get their age.
+        """
+        ages = self.age.copy()
+        ages[self._renewal_rows] = self._renewals.before(number[self._renewal_rows])
+        return ages

@@ -8,26 +8,26 @@ import numpy as np
 
 from replnet.compiler import njit, prefetch
 
-# What loops that do little else take for indices: of a signed one Numba asks at every use whether it counts from the
-# end, which takes up to a third of their time. A sum with a signed number would be a float.
+# The type of indices in loops that do little else: for a signed index, Numba checks at every use whether it counts
+# from the end, which takes up to a third of their time. A sum with a signed number would be a float.
 natural = np.uint64
 ONE = natural(1)
-# Rows lie far apart, so that the memory cannot tell which is next: some rows before it is come to, one is asked for.
-AHEAD, LINE = 8, natural(8)  # rows, and numbers that come at once
+# Rows lie far apart, so that the memory cannot foresee which is next: each is fetched some rows in advance.
+AHEAD, LINE = 8, natural(8)  # rows in advance, and numbers in a cache line
 
 
 @njit(cache=True, inline="always")
 def fetch(points, begin):
-    """Ask for what is at points[begin], as much as is read before more comes by itself."""
-    at = natural(begin)
-    prefetch(points, at)
-    prefetch(points, at + LINE)
-    prefetch(points, at + LINE + LINE)
+    """Have the processor fetch points[begin] and what follows, as far as it would not read ahead by itself."""
+    index = natural(begin)
+    prefetch(points, index)
+    prefetch(points, index + LINE)
+    prefetch(points, index + LINE + LINE)
 
 
 @njit(cache=True, inline="always")
 def word(key, gamma, n):
-    """The n-th word of a stream (streams.py, eq. 1)."""
+    """Return the n-th word of a stream (streams.py, eq. 1)."""
     z = key + np.uint64(n + 1) * gamma
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -36,13 +36,13 @@ def word(key, gamma, n):
 
 @njit(cache=True, inline="always")
 def uniform(key, gamma, n):
-    """The n-th word of a stream as a number in (0, 1]."""
+    """Return the n-th word of a stream as a number in (0, 1]."""
     return (np.float64(np.int64(word(key, gamma, n) >> np.uint64(11))) + 1.0) * 2.0**-53
 
 
 @njit(cache=True)
-def fill(key, gamma, used, rows, out):
-    """The next out.shape[1] uniforms of every stream in `rows`."""
+def fill_uniforms(key, gamma, used, rows, out):
+    """Fill `out` with the next out.shape[1] uniforms of every stream in `rows`, and count them in `used`."""
     for q in range(rows.size):
         p = rows[q]
         k, g, first = key[p], gamma[p], used[p]
@@ -52,10 +52,13 @@ def fill(key, gamma, used, rows, out):
 
 
 @njit(cache=True)
-def short_of(until, block, rows, offset, head, tail, room, points, out):
-    """How many rows have their last instant before `until`, which are put into `out`, and how far all of these come
-    that have no room for a block more."""
-    n, reached = 0, np.inf
+def find_short_rows(until, block, rows, offset, head, tail, room, points, out):
+    """Find the rows whose last instant is before `until`, and put them into `out`.
+
+    Returns how many there are, and the least last instant among those without room for another `block` of instants;
+    infinite if all have room.
+    """
+    n, least_last = 0, np.inf
     for q in range(rows.size):
         if q + AHEAD < rows.size:
             p = rows[q + AHEAD]
@@ -66,13 +69,13 @@ def short_of(until, block, rows, offset, head, tail, room, points, out):
             out[n] = p
             n += 1
             if tail[p] - head[p] + block > room[p]:
-                reached = min(reached, last)
-    return n, reached
+                least_last = min(least_last, last)
+    return n, least_last
 
 
 @njit(cache=True)
-def append(intervals, rows, offset, head, tail, points):
-    """Move what is left of each row to its front and add a block of instants behind."""
+def append_instants(intervals, rows, offset, head, tail, points):
+    """Move the remaining instants of each row to its front, and add those that follow after `intervals` behind them."""
     for q in range(rows.size):
         if q + AHEAD < rows.size:
             p = rows[q + AHEAD]
@@ -92,60 +95,64 @@ def append(intervals, rows, offset, head, tail, points):
 
 
 @njit(cache=True)
-def spend(until, offset, head, tail, points, ends):
-    """ends[p]: where the instants before `until` end in row p."""
+def find_window_ends(until, offset, head, tail, points, ends):
+    """Set ends[p] to where the instants before `until` end in row p; returns how many instants there are in all."""
     total = 0
     for p in range(head.size):
         if p + AHEAD < head.size:
             fetch(points, offset[p + AHEAD] + ((head[p + AHEAD] + tail[p + AHEAD]) >> 1) - 8)
         o, h, e = offset[p], head[p], tail[p]
         # Galloping is not worth it: a row's window is short or its scan is cheap beside its use.
-        lo, hi = h, e
-        while lo < hi:
-            mid = (lo + hi) >> 1
+        low, high = h, e
+        while low < high:
+            mid = (low + high) >> 1
             if points[o + mid] < until:
-                lo = mid + 1
+                low = mid + 1
             else:
-                hi = mid
-        ends[p] = lo
-        total += lo - h
+                high = mid
+        ends[p] = low
+        total += low - h
     return total
 
 
 @njit(cache=True)
-def descend(intervals, since, last, times, counts):
-    """The instants that lie so far apart before last[q], latest first, down to `since`; returns how many in all.
+def step_back(intervals, since, last, times, counts):
+    """Step back from last[q] by the intervals of each row q, and write the instants, latest first, down to `since`.
 
-    counts[q] of them are of row q, and last[q] becomes the last of its row that was looked at.
+    Returns how many instants there are in all. counts[q] becomes how many are of row q, and last[q] the last instant of
+    row q that was computed, which may be before `since`.
     """
-    at = 0
+    total = 0
     for q in range(last.size):
-        t, begun = last[q], at
+        t, begin = last[q], total
         for j in range(intervals.shape[1]):
             t -= intervals[q, j]
             if t < since:
                 break
-            times[at] = t
-            at += 1
-        counts[q], last[q] = at - begun, t
-    return at
+            times[total] = t
+            total += 1
+        counts[q], last[q] = total - begin, t
+    return total
 
 
 @njit(cache=True)
-def turn(times, rows, counts, place, points):
-    """The instants of each row, so many that descend, in ascending order up to place[p], which goes down."""
-    at = 0
+def write_in_order(times, rows, counts, place, points):
+    """Write each row's instants, which descend in `times`, to `points` in ascending order.
+
+    counts[q] instants of rows[q] go to the places before place[rows[q]], which moves down by as many.
+    """
+    done = 0
     for q in range(rows.size):
         last = place[rows[q]] - 1
         for j in range(counts[q]):
-            points[last - j] = times[at + j]
+            points[last - j] = times[done + j]
         place[rows[q]] -= counts[q]
-        at += counts[q]
+        done += counts[q]
 
 
 @njit(cache=True)
-def remember(rows, normals, decay, kick, summands, out):
-    """Sums of autoregressions (sequences.py, eq. 3), a normal for each of them at every step."""
+def sum_autoregressions(rows, normals, decay, kick, summands, out):
+    """Fill `out` with sums of autoregressions (sequences.py, eq. 3), which take a normal per summand and step."""
     n = decay.size
     for q in range(rows.size):
         p = rows[q]
@@ -158,48 +165,54 @@ def remember(rows, normals, decay, kick, summands, out):
 
 
 @njit(cache=True)
-def race(key, gamma, used, rows, rates, leave, state, out):
-    """Events against changes of state, two words for each of both (poisson.py)."""
+def draw_modulated_intervals(key, gamma, used, rows, rates, leave, state, out):
+    """Fill `out` with the next intervals of Markov-modulated Poisson processes (poisson.py).
+
+    In each state an event races against a change of state, with two words per race; `state` is kept up to date.
+    """
     for q in range(rows.size):
         p = rows[q]
         n, s = used[p], state[p]
         for j in range(out.shape[1]):
             wait = 0.0
             while True:
-                both = rates[s] + leave[s]
-                wait -= math.log(uniform(key[p], gamma[p], n)) / both
-                excess = uniform(key[p], gamma[p], n + 1) * both - rates[s]
+                total_rate = rates[s] + leave[s]
+                wait -= math.log(uniform(key[p], gamma[p], n)) / total_rate
+                excess = uniform(key[p], gamma[p], n + 1) * total_rate - rates[s]
                 n += 2
                 if excess <= 0.0:
                     break
-                other = min(int(excess / leave[s] * (rates.size - 1)), rates.size - 2)
-                s = other + (other >= s)
+                target = min(int(excess / leave[s] * (rates.size - 1)), rates.size - 2)
+                s = target + (target >= s)
             out[q, j] = wait
         used[p], state[p] = n, s
 
 
 @njit(cache=True)
-def by_the_clock(key, gamma, used, rows, rate, swing, period, phase, out):
-    """Solves (1) of poisson.py for interval after interval; `phase` is that of the last event."""
+def draw_diurnal_intervals(key, gamma, used, rows, rate, swing, period, phase, out):
+    """Fill `out` with the next intervals of diurnal processes, by solving (1) of poisson.py.
+
+    `phase` is the time of day of the last event, as a share of the period, and kept up to date.
+    """
     per_period = rate * period
     reach = swing * per_period / math.pi
     for q in range(rows.size):
         p = rows[q]
-        n, at = used[p], phase[p]
+        n, time_of_day = used[p], phase[p]
         for j in range(out.shape[1]):
             e = -math.log(uniform(key[p], gamma[p], n + j))
-            whole = math.floor(e / per_period)
-            e -= whole * per_period
+            whole_periods = math.floor(e / per_period)
+            e -= whole_periods * per_period
             # In units of a period; Newton's method, held inside a bracket, as the rate may touch zero.
             low, high, y = 0.0, 1.0, min(e / per_period, 1.0)
             for _ in range(100):
-                middle = 2 * math.pi * (at + y / 2)
+                middle = 2 * math.pi * (time_of_day + y / 2)
                 excess = per_period * y + reach * math.sin(math.pi * y) * math.cos(middle) - e
                 if excess > 0:
                     high = y
                 else:
                     low = y
-                slope = per_period * (1 + swing * math.cos(2 * math.pi * (at + y)))
+                slope = per_period * (1 + swing * math.cos(2 * math.pi * (time_of_day + y)))
                 step = y - excess / slope if slope > 0 else low
                 if not low < step < high:
                     step = (low + high) / 2
@@ -207,6 +220,6 @@ def by_the_clock(key, gamma, used, rows, rate, swing, period, phase, out):
                 y = step
                 if done:
                     break
-            at = (at + y) % 1.0
-            out[q, j] = (whole + y) * period
-        used[p], phase[p] = n + out.shape[1], at
+            time_of_day = (time_of_day + y) % 1.0
+            out[q, j] = (whole_periods + y) * period
+        used[p], phase[p] = n + out.shape[1], time_of_day

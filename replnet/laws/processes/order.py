@@ -8,67 +8,75 @@ x with weight x, and zero falls anywhere in it, so that
 
 whatever the intervals before and after. Hence a formula that needs ages alone needs
 the law of X alone, and an `Ordered` process is a `Law`: that one. What differs is how
-it is drawn: as an interval around zero by (1), and from it outwards, as its order has it.
+it is drawn: as an interval around zero by (1), and from it outwards, in the order that it has.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, Self, final
 
 import numpy as np
 
 from replnet.laws.law import Floats, Ints, Law, family
-from replnet.laws.processes.streams import Chance, Streams
+from replnet.laws.processes.streams import ProcessStreams, Streams
 from replnet.laws.text import law_of
 from replnet.text.errors import FieldError
 
-Walk = Callable[[Ints, int], Floats]
-"""Many processes on their way from time zero, forwards or backwards: given some of them and a number, that many of the
-next intervals of each, a row each; the same ones in blocks of any size."""
+IntervalGenerator = Callable[[Ints, int], Floats]
+"""A function that generates the intervals of many processes, forwards or backwards from time zero.
+
+Given the numbers of some processes and a count, it returns so many next intervals of each, one row per process. The
+intervals do not depend on how many are taken at once.
+"""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Flow:
-    """Many processes in equilibrium."""
+class StationaryProcesses:
+    """Many processes in equilibrium: their ages and residuals at time zero, and the intervals before and after."""
 
     age: Floats
     residual: Floats
-    ahead: Walk  # from the end of the residual on
-    behind: Callable[[], Walk]  # from the begin of the age back; a new one every time
+    forwards: IntervalGenerator  # from the end of the residual on
+    start_backwards: Callable[[], IntervalGenerator]  # from the begin of the age back; a new one at every call
 
     @classmethod
-    def outwards(cls, count: int, ahead: Walk, behind: Callable[[], Walk]) -> Flow:
-        """Of walks that set out from time zero itself, so that what they first come to are residual and age."""
-        everyone = np.arange(count)
+    def from_time_zero(
+        cls, count: int, forwards: IntervalGenerator, start_backwards: Callable[[], IntervalGenerator]
+    ) -> StationaryProcesses:
+        """Build `count` processes from generators that begin at time zero: the first intervals are residual and age."""
+        rows = np.arange(count)
 
-        def beyond() -> Walk:
-            walk = behind()
-            walk(everyone, 1)
-            return walk
+        def start_past_age() -> IntervalGenerator:
+            generate = start_backwards()
+            generate(rows, 1)
+            return generate
 
-        residual = ahead(everyone, 1)[:, 0]
-        return cls(behind()(everyone, 1)[:, 0], residual, ahead, beyond)
+        residual = forwards(rows, 1)[:, 0]
+        return cls(start_backwards()(rows, 1)[:, 0], residual, forwards, start_past_age)
 
 
-def kernel_walk(kernel: Callable[..., None], of: Streams, *arguments: Any) -> Walk:
-    """A walk by a compiled loop, which takes streams, how many words each has given so far, the rows to walk on, these
-    arguments, and an array for the intervals."""
-    used = np.zeros(of.key.size, np.int64)
+def compiled_generator(kernel: Callable[..., None], streams: Streams, *arguments: Any) -> IntervalGenerator:
+    """Return a generator that runs `kernel`, a compiled loop, on a stream per process.
 
-    def walk(rows: Ints, block: int) -> Floats:
-        found = np.empty((rows.size, block))
-        kernel(of.key, of.gamma, used, rows, *arguments, found)
-        return found
+    The kernel gets keys and gammas of the streams, the number of words taken from each so far (which it advances), the
+    rows to generate for, `arguments`, and an array to fill with intervals.
+    """
+    words_used = np.zeros(streams.key.size, np.int64)
 
-    return walk
+    def generate(rows: Ints, count: int) -> Floats:
+        intervals = np.empty((rows.size, count))
+        kernel(streams.key, streams.gamma, words_used, rows, *arguments, intervals)
+        return intervals
+
+    return generate
 
 
 def _marginal(name: str) -> Any:
-    """The member of this name that the law of an interval has."""
+    """Return a property that reads the member `name` of the law of an interval."""
     return property(lambda self: getattr(self.marginal, name))
 
 
@@ -86,9 +94,16 @@ class Ordered(Law):
         return self.text
 
     @abstractmethod
-    def flow(self, chance: Chance) -> Flow:
-        """Processes of this order."""
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start independent stationary processes with intervals in this order, one for each of `processes`."""
 
+    def counted_in(self, unit: str) -> Self:
+        """Return the same process with time in `unit`, in its text as well."""
+        marginal = self.marginal.counted_in(unit)
+        # The text of an interval's law is part of this one's, but perhaps for its bracket.
+        return replace(self, marginal=marginal, text=self.text.replace(str(self.marginal)[:-1], str(marginal)[:-1]))
+
+    unit = _marginal("unit")
     mean = _marginal("mean")
     second_moment = _marginal("second_moment")
     age = _marginal("age")
@@ -107,19 +122,24 @@ class Ordered(Law):
 
 @family("shuffled(alternating(values=[1, 3]))")
 def shuffled(law: object) -> Law:
-    """The law of a process's intervals, for a renewal process that has the same ones in no order.
+    """Return the law of the intervals of `law`, for a renewal process that has the same intervals in random order.
 
     >>> rn.shuffled(rn.alternating(values=[1, 3])).mean
     2.0
     """
-    found = law_of("law", law)
-    return found.marginal if isinstance(found, Ordered) else found
+    process = law_of("law", law)
+    return process.marginal if isinstance(process, Ordered) else process
 
 
-def independent(field: str, law: object) -> Law:
-    """`law`, if it says all about a process: that its intervals are independent, and of finite mean."""
-    found = law_of(field, law)
-    if isinstance(found, Ordered):
-        raise FieldError(field, f"the intervals of {found} are not independent", f"shuffled({found}), or another law")
-    found.require_finite_mean()
-    return found
+def independent_law(field: str, law: object) -> Law:
+    """Return the law that `law` describes; raise FieldError if its intervals are dependent or have no finite mean.
+
+    `field` is the field or argument that an error names.
+    """
+    interval_law = law_of(field, law)
+    if isinstance(interval_law, Ordered):
+        raise FieldError(
+            field, f"the intervals of {interval_law} are not independent", f"shuffled({interval_law}), or another law"
+        )
+    interval_law.require_finite_mean()
+    return interval_law

@@ -40,10 +40,10 @@ import numpy as np
 from replnet.laws.families import Hyperexponential
 from replnet.laws.law import Array, Floats, family, special
 from replnet.laws.numeric import Numerical
-from replnet.laws.processes.order import Flow, Ordered, Walk, kernel_walk
-from replnet.laws.processes.streams import FUTURE, PAST, Chance
-from replnet.text.errors import FieldError, finite, many, one_of, positive, sequence
-from replnet.text.grammar import listed, number
+from replnet.laws.processes.order import IntervalGenerator, Ordered, StationaryProcesses, compiled_generator
+from replnet.laws.processes.streams import FUTURE, PAST, ProcessStreams
+from replnet.text.errors import FieldError, field_name, finite, many, one_of, positive, sequence
+from replnet.text.grammar import list_text, number
 
 NEGLIGIBLE = 1e-14  # weight of a mode that rounding alone may have made
 DIGITS = 1e-6  # relative error of the rate from which on too little is left of the modes
@@ -52,21 +52,21 @@ DIGITS = 1e-6  # relative error of the rate from which on too little is left of 
 @final
 @dataclass(frozen=True, repr=False)
 class DayGap(Numerical):
-    """The intervals of a diurnal process, each as likely as any other; r, s and T of (1)."""
+    """The law of the intervals of a diurnal process, each as likely as any other; r, s and T of (1)."""
 
     mean_rate: float
     swing: float
     period: float
 
     def __str__(self) -> str:
-        return f"shuffled({_day(self)})"
+        return f"shuffled({_diurnal_text(self)})"
 
     @property
     def mean(self) -> float:
         return 1 / self.mean_rate
 
     def _bessel(self, x: Array) -> tuple[Array, Array, Array]:
-        """exp(-r x) I_0(z) and I_1(z), and the cosine of (3)."""
+        """Return exp(-r x) I_0(z), exp(-r x) I_1(z), and the cosine of (3)."""
         x = np.asarray(x, dtype=float)
         turn = math.pi * (x / self.period % 2)
         z = self.mean_rate * self.swing * self.period / math.pi * np.sin(turn)
@@ -81,30 +81,36 @@ class DayGap(Numerical):
         return self._bessel(x)[0] / self.mean_rate
 
 
-def _day(gap: DayGap) -> str:
+def _diurnal_text(gap: DayGap) -> str:
+    """Return the text of the diurnal process with these intervals."""
     return f"diurnal(rate={number(gap.mean_rate)}, swing={number(gap.swing)}, period={number(gap.period)})"
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class Diurnal(Ordered):
-    """Poisson at the rate (1)."""
+    """A Poisson process whose rate swings about its mean once a day, by (1), from a random time of the day on."""
 
     marginal: DayGap
 
-    def flow(self, chance: Chance) -> Flow:
-        from replnet.laws.processes.kernels import by_the_clock
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start diurnal processes, each at a random time of the day."""
+        from replnet.laws.processes.kernels import draw_diurnal_intervals
 
-        phase, of = np.exp(-chance.starts(0)), self.marginal
-        day = of.mean_rate, of.swing, of.period
-        ahead = kernel_walk(by_the_clock, chance.streams(FUTURE), *day, phase.copy())
+        phase, gap = np.exp(-processes.start_exponentials(0)), self.marginal
+        day = gap.mean_rate, gap.swing, gap.period
+        forwards = compiled_generator(draw_diurnal_intervals, processes.streams(FUTURE), *day, phase.copy())
         # The rate is even in time: backwards from a phase is forwards from its negative.
-        return Flow.outwards(phase.size, ahead, lambda: kernel_walk(by_the_clock, chance.streams(PAST), *day, -phase))
+        return StationaryProcesses.from_time_zero(
+            phase.size,
+            forwards,
+            lambda: compiled_generator(draw_diurnal_intervals, processes.streams(PAST), *day, -phase),
+        )
 
 
 @family("diurnal(rate=10, swing=0.8, period=24)")
 def diurnal(*, swing: float, period: float, rate: float | None = None, mean: float | None = None) -> Ordered:
-    """Poisson at a rate that goes from 1 - swing to 1 + swing of its mean and back in each period.
+    """Return the Poisson process whose rate goes from 1 - swing to 1 + swing times its mean and back in each period.
 
     >>> rn.diurnal(rate=10, swing=0.8, period=24)
     diurnal(rate=10, swing=0.8, period=24)
@@ -114,42 +120,41 @@ def diurnal(*, swing: float, period: float, rate: float | None = None, mean: flo
         raise FieldError("swing", f"{number(swing)} is out of range", "above 0, at most 1")
     name, value = one_of(rate=rate, mean=mean)
     gap = DayGap(value if name == "rate" else 1 / value, swing, positive("period", period))
-    return Diurnal(gap, _day(gap))
+    return Diurnal(gap, _diurnal_text(gap))
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class Modulated(Ordered):
-    """Poisson at the rate of its state, with the mean times of the states."""
+    """A Poisson process at the rate of its state; `means` are the mean times of the states."""
 
     rates: tuple[float, ...]
     means: tuple[float, ...]
 
-    def flow(self, chance: Chance) -> Flow:
-        from replnet.laws.processes.kernels import race
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start modulated processes, each in a state drawn by the share of time of the states."""
+        from replnet.laws.processes.kernels import draw_modulated_intervals
 
-        upto = np.cumsum(self.means) / sum(self.means)
-        state = np.minimum(np.searchsorted(upto, np.exp(-chance.starts(0))), upto.size - 1)
+        cumulative = np.cumsum(self.means) / sum(self.means)
+        state = np.minimum(np.searchsorted(cumulative, np.exp(-processes.start_exponentials(0))), cumulative.size - 1)
         rates, leave = np.array(self.rates), 1 / np.array(self.means)
 
-        def walk(part: int) -> Walk:
-            return kernel_walk(race, chance.streams(part), rates, leave, state.copy())
+        def generator(part: int) -> IntervalGenerator:
+            return compiled_generator(draw_modulated_intervals, processes.streams(part), rates, leave, state.copy())
 
-        return Flow.outwards(state.size, walk(FUTURE), lambda: walk(PAST))
+        return StationaryProcesses.from_time_zero(state.size, generator(FUTURE), lambda: generator(PAST))
 
 
 @family("modulated(rates=[10, 1], means=[1, 5])")
 def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
-    """Poisson at the rate of its state; the state lasts an exponential time, then any other comes.
+    """Return the Poisson process at the rate of its state, which lasts an exponential time until any other comes.
 
     >>> rn.modulated(rates=[10, 1], means=[1, 5])
     modulated(rates=[10, 1], means=[1, 5])
     """
     means = many("means", means)
-    rates = tuple(
-        0.0 if finite(f"rates[{place}]", rate) == 0 else positive(f"rates[{place}]", rate)
-        for place, rate in enumerate(sequence("rates", rates))
-    )
+    named = ((field_name(("rates", place)), rate) for place, rate in enumerate(sequence("rates", rates)))
+    rates = tuple(0.0 if finite(name, rate) == 0 else positive(name, rate) for name, rate in named)
     if len(rates) < 2:
         raise FieldError("rates", "a single rate", "two or more, or exponential(rate=...)")
     if len(means) != len(rates):
@@ -162,16 +167,16 @@ def modulated(rates: Sequence[float], means: Sequence[float]) -> Ordered:
     if not abs(float(weight.sum()) - rate) <= DIGITS * rate:
         wrong = "states change so much faster than there are events that they make no difference"
         raise FieldError("rates", wrong, f"exponential(rate={rate:g})")
-    text = f"modulated(rates={listed(rates)}, means={listed(means)})"
+    text = f"modulated(rates={list_text(rates)}, means={list_text(means)})"
     return Modulated(Hyperexponential(weight.tolist(), decay.tolist()), text, rates, means)
 
 
 def _modes(rates: Floats, means: Floats) -> tuple[Floats, Floats]:
-    """The weights that the law of an interval gives to the exponentials of (4), and their rates."""
+    """Return the weights that the law of an interval gives to the exponentials of (4), and their rates."""
     n, root = rates.size, np.sqrt(means / sum(means))
     flow = (1 / means)[:, None] * (1 - np.eye(n)) / (n - 1)
     flow -= np.diag(flow.sum(axis=1) + rates)
     decay, modes = np.linalg.eigh(-flow * root[:, None] / root)
     weight = (root @ modes) ** 2 * decay
-    kept = weight > NEGLIGIBLE * weight.sum()
-    return weight[kept], decay[kept]
+    is_counted = weight > NEGLIGIBLE * weight.sum()
+    return weight[is_counted], decay[is_counted]

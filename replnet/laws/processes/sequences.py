@@ -36,17 +36,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from replnet.laws.discrete import Lattice
 from replnet.laws.law import Floats, Ints, family, special
-from replnet.laws.processes.order import Flow, Ordered, Walk, independent, kernel_walk
-from replnet.laws.processes.streams import FUTURE, PAST, Chance, Streams
+from replnet.laws.processes.order import (
+    IntervalGenerator,
+    Ordered,
+    StationaryProcesses,
+    compiled_generator,
+    independent_law,
+)
+from replnet.laws.processes.streams import FUTURE, PAST, ProcessStreams, Streams
 from replnet.text.errors import FieldError, finite, many
-from replnet.text.grammar import listed, number
+from replnet.text.grammar import list_text, number
+from replnet.text.units import convert_times
 
 TOP, RATIO, SUMMANDS = 16.0, 3.0, 16
 BELOW_ONE = 1 - 2.0**-53  # of a normal, the largest uniform that is not infinite
@@ -55,40 +62,52 @@ BELOW_ONE = 1 - 2.0**-53  # of a normal, the largest uniform that is not infinit
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Cycle(Ordered):
-    """`intervals` in this order, without end."""
+    """A process that repeats `intervals` in this order, without end."""
 
     intervals: Floats
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cycle) and np.array_equal(self.intervals, other.intervals)
+        return isinstance(other, Cycle) and other.unit == self.unit and np.array_equal(self.intervals, other.intervals)
 
     def __hash__(self) -> int:
         return hash((Cycle, self.intervals.size, self.marginal))
 
-    def flow(self, chance: Chance) -> Flow:
+    def counted_in(self, unit: str) -> Cycle:
+        old_unit = self.unit
+        if old_unit is None:
+            return self
+        return replace(super().counted_in(unit), intervals=convert_times(self.intervals, old_unit, unit))
+
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start processes, each at a random place of the cycle."""
         ends = np.cumsum(self.intervals)
-        point = np.exp(-chance.starts(0)) * ends[-1]
-        at = np.minimum(np.searchsorted(ends, point, side="right"), ends.size - 1)
-        age = np.clip(point - (ends[at] - self.intervals[at]), 0.0, self.intervals[at])
-        ahead = _cycle_walk(self.intervals, at + 1)
-        return Flow(age, self.intervals[at] - age, ahead, lambda: _cycle_walk(self.intervals[::-1], ends.size - at))
+        point = np.exp(-processes.start_exponentials(0)) * ends[-1]
+        place = np.minimum(np.searchsorted(ends, point, side="right"), ends.size - 1)
+        age = np.clip(point - (ends[place] - self.intervals[place]), 0.0, self.intervals[place])
+        forwards = _cycle_generator(self.intervals, place + 1)
+        return StationaryProcesses(
+            age,
+            self.intervals[place] - age,
+            forwards,
+            lambda: _cycle_generator(self.intervals[::-1], ends.size - place),
+        )
 
 
-def _cycle_walk(intervals: Floats, begin: Ints) -> Walk:
-    """Round and round the list, every process from its place."""
+def _cycle_generator(intervals: Floats, begin: Ints) -> IntervalGenerator:
+    """Return a generator that goes round and round the list, from the place `begin` of every process."""
     place = begin % intervals.size
 
-    def walk(rows: Ints, block: int) -> Floats:
-        passed = (place[rows, None] + np.arange(block + 1)) % intervals.size
-        place[rows] = passed[:, -1]
-        return np.asarray(intervals[passed[:, :-1]])
+    def generate(rows: Ints, count: int) -> Floats:
+        places_passed = (place[rows, None] + np.arange(count + 1)) % intervals.size
+        place[rows] = places_passed[:, -1]
+        return np.asarray(intervals[places_passed[:, :-1]])
 
-    return walk
+    return generate
 
 
 @family("alternating(values=[1, 3])")
 def alternating(values: Sequence[float]) -> Ordered:
-    """The listed intervals in turn, over and over.
+    """Return the process that has the listed intervals in turn, over and over.
 
     >>> rn.alternating(values=[1, 3])
     alternating(values=[1, 3])
@@ -96,66 +115,67 @@ def alternating(values: Sequence[float]) -> Ordered:
     values = many("values", values)
     if len(values) < 2:
         raise FieldError("values", "a single interval", "two or more in turn, or constant(period=...)")
-    return Cycle(Lattice(values), f"alternating(values={listed(values)})", np.array(values))
+    return Cycle(Lattice(values), f"alternating(values={list_text(values)})", np.array(values))
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class Gaussian(Ordered):
-    """(1) with the correlations (3)."""
+    """A process with intervals (1), which have the normal correlations (3)."""
 
     decays: tuple[float, ...]
     weights: tuple[float, ...]
 
     def correlation(self, lag: int) -> float:
-        """r(lag) of (3)."""
+        """Return r(lag) of (3)."""
         return math.fsum(w * d**lag for w, d in zip(self.weights, self.decays, strict=True))
 
-    def flow(self, chance: Chance) -> Flow:
-        age, covering = self.marginal.around_zero(chance.starts(0), chance.starts(1))
-        summands = self._summands(self._normal(covering, chance), chance)
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start processes with correlated intervals, by (5)."""
+        age, covering = self.marginal.around_zero(processes.start_exponentials(0), processes.start_exponentials(1))
+        summands = self._summands(self._normal(covering, processes), processes)
         residual = np.maximum(covering - age, 0.0)
-        ahead = self._walk(summands, chance.streams(FUTURE))
-        return Flow(age, residual, ahead, lambda: self._walk(summands, chance.streams(PAST)))
+        forwards = self._generator(summands, processes.streams(FUTURE))
+        return StationaryProcesses(age, residual, forwards, lambda: self._generator(summands, processes.streams(PAST)))
 
-    def _normal(self, interval: Floats, chance: Chance) -> Floats:
-        """The Z_0 behind an interval."""
+    def _normal(self, interval: Floats, processes: ProcessStreams) -> Floats:
+        """Return the normal Z_0 behind an interval, drawn among those that give it."""
         low, high = self.marginal.tail(interval), self.marginal.tail(np.nextafter(interval, 0.0))
-        beyond = low + np.exp(-chance.starts(2)) * (high - low)
-        return np.asarray(-special().ndtri(np.clip(beyond, 1e-300, BELOW_ONE)))
+        tail = low + np.exp(-processes.start_exponentials(2)) * (high - low)
+        return np.asarray(-special().ndtri(np.clip(tail, 1e-300, BELOW_ONE)))
 
-    def _summands(self, total: Floats, chance: Chance) -> Floats:
-        """(5)."""
-        uniforms = np.exp(-np.array([chance.starts(3 + i) for i in range(len(self.weights))]))
+    def _summands(self, total: Floats, processes: ProcessStreams) -> Floats:
+        """Return the summands (5) of processes whose sums are `total`, one row for each."""
+        uniforms = np.exp(-np.array([processes.start_exponentials(3 + i) for i in range(len(self.weights))]))
         w = np.array(self.weights)[:, None]
         y = np.sqrt(w) * special().ndtri(np.minimum(uniforms, BELOW_ONE))
         return np.asarray((w * total + y - w * y.sum(axis=0)).T, order="C")
 
-    def _walk(self, summands: Floats, of: Streams) -> Walk:
-        """From the summands of time zero on; a word for every summand of every interval."""
-        from replnet.laws.processes.kernels import fill, remember
+    def _generator(self, summands: Floats, streams: Streams) -> IntervalGenerator:
+        """Return a generator of the intervals after the summands of time zero; each takes a word per summand."""
+        from replnet.laws.processes.kernels import fill_uniforms, sum_autoregressions
 
         decay, summands = np.array(self.decays), summands.copy()
         kick = np.sqrt(np.array(self.weights) * (1 - decay) * (1 + decay))
-        uniforms = kernel_walk(fill, of)
+        uniforms = compiled_generator(fill_uniforms, streams)
 
-        def walk(rows: Ints, block: int) -> Floats:
-            normals, values = uniforms(rows, block * decay.size), np.empty((rows.size, block))
+        def generate(rows: Ints, count: int) -> Floats:
+            normals, values = uniforms(rows, count * decay.size), np.empty((rows.size, count))
             special().ndtri(np.minimum(normals, BELOW_ONE, out=normals), out=normals)
-            remember(rows, normals, decay, kick, summands, values)
+            sum_autoregressions(rows, normals, decay, kick, summands, values)
             return np.asarray(self.marginal.draw(-special().log_ndtr(-values)), dtype=float)
 
-        return walk
+        return generate
 
 
 @family("correlated(law=pareto(alpha=3, rate=2), rho=0.9)")
 def correlated(law: object, rho: float) -> Ordered:
-    """Intervals of `law`, where neighbours have the normal correlation `rho`, and those k apart rho^k.
+    """Return the process of intervals of `law`, with normal correlation `rho` of neighbours and rho^k at distance k.
 
     >>> rn.correlated(law=rn.pareto(alpha=3, rate=2), rho=0.9)
     correlated(law=pareto(alpha=3, rate=2), rho=0.9)
     """
-    law, rho = independent("law", law), finite("rho", rho)
+    law, rho = independent_law("law", law), finite("rho", rho)
     if not -1 < rho < 1:
         raise FieldError("rho", f"{number(rho)} is out of range", "a correlation between -1 and 1")
     return Gaussian(law, f"correlated(law={law}, rho={number(rho)})", (rho,), (1.0,))
@@ -163,12 +183,12 @@ def correlated(law: object, rho: float) -> Ordered:
 
 @family("longrange(law=pareto(alpha=3, rate=2), hurst=0.8)")
 def longrange(law: object, hurst: float) -> Ordered:
-    """Intervals of `law` whose correlations fall so slowly that no stretch of them is long: (4).
+    """Return the process of intervals of `law` with long-range dependence: correlations fall as slowly as (4).
 
     >>> rn.longrange(law=rn.pareto(alpha=3, rate=2), hurst=0.8)
     longrange(law=pareto(alpha=3, rate=2), hurst=0.8)
     """
-    law, hurst = independent("law", law), finite("hurst", hurst)
+    law, hurst = independent_law("law", law), finite("hurst", hurst)
     if not 0.5 < hurst < 1:
         raise FieldError("hurst", f"{number(hurst)} is out of range", "a number between 0.5 (no memory) and 1")
     # The trapezoidal rule in log s, and the mean of all slower s.

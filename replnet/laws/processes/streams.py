@@ -34,25 +34,27 @@ MASK, FACTORS = (1 << 64) - 1, (int(FIRST), int(SECOND))  # as plain integers
 # numbered by the wakes of a process: 0, 1, ... after time zero, -1, -2, ... before.
 PURPOSES = {"updates": 0, "downloads": 1, "polls": 2, "queries": 3, "delays": 4, "faults": 5}
 START, FUTURE, PAST, CHOICES, LOSSES = range(5)
-LOT = 1 << 13  # streams that are named at once: fresh memory for the steps of millions would take longer than these
+NAMES_AT_ONCE = (
+    1 << 13
+)  # streams that are named at once: fresh memory for the steps of millions would take longer than these
 
 
 class Streams(NamedTuple):
-    """One stream per entry."""
+    """Streams of random words, a key and a gamma for each."""
 
     key: Words
     gamma: Words
 
 
 def mix(z: Words) -> Words:
-    """Every bit of the input changes half of the output's."""
+    """Return words in which every bit of `z` changes half of the bits."""
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return z ^ (z >> np.uint64(31))
 
 
 def name_words(names: Iterable[str]) -> Words:
-    """A word per node name; not `hash`, which differs from process to process."""
+    """Return a word for each name; not by `hash`, which differs from process to process."""
     digests = bytearray()  # grows in place, where millions of digests of their own would take ten times as much
     for name in names:
         digests += hashlib.blake2b(name.encode(), digest_size=8).digest()
@@ -60,23 +62,23 @@ def name_words(names: Iterable[str]) -> Words:
 
 
 def seed_words(seed: int, replication: int) -> Words:
-    """One word, as an array, for a whole run."""
+    """Return the word of a run, as an array of one, for its seed and the number of its replication."""
     state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     return mix(mix(state[:1] + GOLDEN) ^ mix(state[1:] + np.full(1, replication, np.uint64) * GOLDEN))
 
 
 def streams(run: Words, names: Words, purpose: Numbers, part: int) -> Streams:
-    """The streams of many (node, purpose) pairs in one part of one run."""
+    """Return the streams of many (name, purpose) pairs, for one part (START, FUTURE, ...) of one run."""
     names, purpose = np.broadcast_arrays(run + names, purpose)
-    made = Streams(np.empty(names.size, np.uint64), np.empty(names.size, np.uint64))
-    for at in range(0, names.size, LOT):
-        some = slice(at, at + LOT)
-        made.key[some], made.gamma[some] = _streams(names[some], purpose[some], part)
-    return made
+    result = Streams(np.empty(names.size, np.uint64), np.empty(names.size, np.uint64))
+    for begin in range(0, names.size, NAMES_AT_ONCE):
+        block = slice(begin, begin + NAMES_AT_ONCE)
+        result.key[block], result.gamma[block] = _streams_block(names[block], purpose[block], part)
+    return result
 
 
-def _streams(names: Words, purpose: Numbers, part: int) -> Streams:
-    """Of few, by names that have the word of the run in them."""
+def _streams_block(names: Words, purpose: Numbers, part: int) -> Streams:
+    """Return the streams of a block of names, to which the word of the run is added already."""
     label = (purpose * 8 + part + 1).astype(np.uint64)
     key = mix(mix(names) + label * GOLDEN)
     gamma = mix(key + GOLDEN) | np.uint64(1)
@@ -85,52 +87,54 @@ def _streams(names: Words, purpose: Numbers, part: int) -> Streams:
     return Streams(key, np.where(flips < 24, gamma ^ np.uint64(0xAAAAAAAAAAAAAAAA), gamma))
 
 
-class Chance(NamedTuple):
-    """Where many processes have their chance from: the streams of their names."""
+class ProcessStreams(NamedTuple):
+    """The streams of many processes, which go by the word of the run, the words of their names, and their purposes."""
 
     run: Words
     names: Words
     purpose: Numbers
 
-    def of(self, rows: Numbers) -> Chance:
-        """Of some of the processes."""
-        return Chance(self.run, self.names[rows], self.purpose[rows])
+    def of(self, rows: Numbers) -> ProcessStreams:
+        """Return the streams of the processes number `rows`."""
+        return ProcessStreams(self.run, self.names[rows], self.purpose[rows])
 
     def streams(self, part: int) -> Streams:
+        """Return the streams of one part, such as FUTURE, of every process."""
         return streams(self.run, self.names, self.purpose, part)
 
-    def starts(self, n: int) -> npt.NDArray[np.float64]:
-        """The n-th standard exponential of every process's start."""
+    def start_exponentials(self, n: int) -> npt.NDArray[np.float64]:
+        """Return the n-th standard exponential of every process's start."""
         return exponentials(self.streams(START), n)
 
 
-def words(of: Streams, n: int | Numbers) -> Words:
-    """The n-th word of every stream, or many of one; n may be negative."""
-    return mix(of.key + (np.atleast_1d(n) + 1).astype(np.uint64) * of.gamma)
+def words(streams: Streams, n: int | Numbers) -> Words:
+    """Return the n-th word of every stream, or several words of a single one; n may be negative."""
+    return mix(streams.key + (np.atleast_1d(n) + 1).astype(np.uint64) * streams.gamma)
 
 
-def uniforms(of: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """The same words as numbers in (0, 1]."""
-    return np.asarray(((words(of, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
+def uniforms(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
+    """Return the n-th uniform in (0, 1] of every stream, or several of a single one."""
+    return np.asarray(((words(streams, n) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
 
 
-def exponentials(of: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
-    """And as standard exponentials."""
-    return np.asarray(-np.log(uniforms(of, n)))
+def exponentials(streams: Streams, n: int | Numbers) -> npt.NDArray[np.float64]:
+    """Return the n-th standard exponential of every stream, or several of a single one."""
+    return np.asarray(-np.log(uniforms(streams, n)))
 
 
 def word(key: int, gamma: int, n: int) -> int:
-    """(1) for one stream in plain integers; n may be negative."""
+    """Return the n-th word (1) of one stream, in plain integers; n may be negative."""
     z = (key + (n + 1) * gamma) & MASK
     z = ((z ^ (z >> 30)) * FACTORS[0]) & MASK
     z = ((z ^ (z >> 27)) * FACTORS[1]) & MASK
     return z ^ (z >> 31)
 
 
-def distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = False) -> list[int]:
-    """k distinct numbers of 0..n-1, every set equally likely (Floyd's method), and `mixed` every order of it.
+def draw_distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = False) -> list[int]:
+    """Return k distinct numbers of 0..n-1, every set equally likely (Floyd's method).
 
-    All n in order where k = n.
+    They are drawn from the words of a stream for the wake number `wake`. With `mixed` every order is equally likely as
+    well; where k = n, all n come in ascending order.
     """
     if k == n:
         return list(range(n))
@@ -138,10 +142,10 @@ def distinct(key: int, gamma: int, wake: int, k: int, n: int, mixed: bool = Fals
     for q in range(k):
         top = n - k + q
         # The upper half of a word times (top + 1), upper half again: even to one part in 2**32 / n.
-        chance = word(key, gamma, wake * k + q)
-        pick = (chance >> 32) * (top + 1) >> 32
+        random_word = word(key, gamma, wake * k + q)
+        pick = (random_word >> 32) * (top + 1) >> 32
         chosen.append(top if pick in chosen else pick)
         if mixed:
-            place = (chance & 0xFFFFFFFF) * (q + 1) >> 32
+            place = (random_word & 0xFFFFFFFF) * (q + 1) >> 32
             chosen[q], chosen[place] = chosen[place], chosen[q]
     return chosen

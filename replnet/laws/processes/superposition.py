@@ -19,64 +19,73 @@ import numpy as np
 
 from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Numerical
-from replnet.laws.processes.order import Flow, Ordered, Walk
-from replnet.laws.processes.streams import Chance
+from replnet.laws.processes.order import IntervalGenerator, Ordered, StationaryProcesses
+from replnet.laws.processes.streams import ProcessStreams
 from replnet.laws.text import law_of
-from replnet.text.errors import FieldError, finite, sequence
+from replnet.text.errors import FieldError, field_name, finite, sequence
 
 if TYPE_CHECKING:
     from replnet.laws.processes.renewal import Renewals, Window
 
-MOST = 10_000
-APART = 8  # purposes have numbers below; those of a member are its own, so that its streams are
-WINDOW = 1 << 11  # instants to draw at once
+MOST_MEMBERS = 10_000
+PURPOSES_APART = 8  # purposes have lower numbers; members get purposes, and so streams, of their own
+WINDOW_INSTANTS = 1 << 11  # to draw at once
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class UnionGap(Numerical):
-    """The intervals of a union, each as likely as any other."""
+    """The law of the intervals of a union, each as likely as any other."""
 
     members: tuple[tuple[Law, int], ...]  # laws, each with how many processes follow it
 
     def __str__(self) -> str:
-        return f"shuffled({_text(self)})"
+        return f"shuffled({_union_text(self)})"
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the first member that has one; None if no member has."""
+        return next((law.unit for law, _ in self.members if law.unit is not None), None)
+
+    def counted_in(self, unit: str) -> UnionGap:
+        return UnionGap(tuple((law.counted_in(unit), count) for law, count in self.members))
 
     @cached_property
     def end(self) -> float:
+        """The largest interval: the least among the ends of the members' supports."""
         return min(float(law.isf(0.0)) for law, _ in self.members)
 
     @property
     def mean(self) -> float:
         return 1 / math.fsum(count * law.rate for law, count in self.members)
 
-    def _without(self, x: Array, but: int) -> Array:
-        """The log of the product of (2) without one process of the law number `but`; of (1) where that is none."""
+    def _log_age_tails(self, x: Array, left_out: int) -> Array:
+        """Return the log of the product in (2), without one process of law `left_out`; of (1) if `left_out` is -1."""
         total = np.zeros(np.shape(x))
         for place, (law, count) in enumerate(self.members):
-            if count > (place == but):
+            if count > (place == left_out):
                 with np.errstate(divide="ignore"):
-                    total = total - (count - (place == but)) * law.age.hazard(x)
+                    total = total - (count - (place == left_out)) * law.age.hazard(x)
         return total
 
-    def _begun(self, x: Array) -> list[tuple[float, Array]]:
-        """By law, the share of intervals that begin with it, and the log of their tail; (2)."""
+    def _shares_and_tails(self, x: Array) -> list[tuple[float, Array]]:
+        """Return by law the share of intervals that begin with it, and the log of their tail (2)."""
         return [
-            (count * law.rate * self.mean, self._without(x, place) - law.hazard(x))
+            (count * law.rate * self.mean, self._log_age_tails(x, place) - law.hazard(x))
             for place, (law, count) in enumerate(self.members)
         ]
 
     def tail(self, x: Array) -> Array:
-        return sum(share * np.exp(log) for share, log in self._begun(x))
+        return sum(share * np.exp(log) for share, log in self._shares_and_tails(x))
 
     def cdf(self, x: Array) -> Array:
-        return sum(share * -np.expm1(log) for share, log in self._begun(x))
+        return sum(share * -np.expm1(log) for share, log in self._shares_and_tails(x))
 
     def excess(self, x: Array) -> Array:
-        return self.mean * np.exp(self._without(x, -1))
+        return self.mean * np.exp(self._log_age_tails(x, -1))
 
     def integrated_tail(self, x: Array) -> Array:
-        return self.mean * -np.expm1(self._without(x, -1))
+        return self.mean * -np.expm1(self._log_age_tails(x, -1))
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -84,7 +93,8 @@ class UnionGap(Numerical):
         return tuple(sorted(edge for edge in edges if edge < self.end))
 
 
-def _text(gap: UnionGap) -> str:
+def _union_text(gap: UnionGap) -> str:
+    """Return the text of the union with these intervals."""
     if len(gap.members) == 1:
         ((law, count),) = gap.members
         return f"superposition(law={law}, count={count})"
@@ -94,76 +104,86 @@ def _text(gap: UnionGap) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class Union(Ordered):
-    """All events of many processes."""
+    """A process that has all events of many processes."""
 
     marginal: UnionGap
 
-    def flow(self, chance: Chance) -> Flow:
+    def counted_in(self, unit: str) -> Union:
+        gap = self.marginal.counted_in(unit)
+        return Union(gap, _union_text(gap))
+
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start unions: for each of `processes`, all its members with streams of their own."""
         from replnet.laws.processes.renewal import Renewals
 
         laws, counts = zip(*self.marginal.members, strict=True)
-        rows, size = chance.names.size, sum(counts)
+        rows, size = processes.names.size, sum(counts)
         which = np.tile(np.repeat(np.arange(len(laws)), counts), rows)
-        own = (chance.purpose[:, None] + APART * (np.arange(size) + 1)).ravel()
-        members = Renewals(laws, which, chance.run, np.repeat(chance.names, size), own, WINDOW)
-        return Flow.outwards(rows, _walk_ahead(members, rows), lambda: _walk_back(members, rows))
+        purposes = (processes.purpose[:, None] + PURPOSES_APART * (np.arange(size) + 1)).ravel()
+        members = Renewals(laws, which, processes.run, np.repeat(processes.names, size), purposes, WINDOW_INSTANTS)
+        return StationaryProcesses.from_time_zero(
+            rows, _forward_generator(members, rows), lambda: _backward_generator(members, rows)
+        )
 
 
 def _instants(window: Window, rows: int) -> tuple[Ints, Floats]:
-    """Whose member every instant of a window is, and when."""
+    """Return the row that every instant of a window belongs to, and the instants.
+
+    `rows` is the number of unions, each of which has as many members one after another.
+    """
     number = window.last - window.first
     ends = np.cumsum(number)
-    at = np.repeat(window.offset + window.first - (ends - number), number) + np.arange(window.total)
-    return np.repeat(np.arange(number.size) // (number.size // rows), number), window.points[at]
+    places = np.repeat(window.offset + window.first - (ends - number), number) + np.arange(window.total)
+    return np.repeat(np.arange(number.size) // (number.size // rows), number), window.points[places]
 
 
-def _walk_ahead(members: Renewals, rows: int) -> Walk:
-    """Waits between coming instants of the members."""
+def _forward_generator(members: Renewals, rows: int) -> IntervalGenerator:
+    """Return a generator of the waits between coming instants of the members."""
     owner, points, last = np.empty(0, np.int64), np.empty(0), np.zeros(rows)
     begin, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
-    def walk(some: Ints, block: int) -> Floats:
+    def generate(chosen: Ints, count: int) -> Floats:
         nonlocal owner, points
-        while (end[some] - begin[some] < block).any():
-            left, (more, later) = np.arange(owner.size) >= begin[owner], _instants(members.window(), rows)
-            owner, points = np.append(owner[left], more), np.append(points[left], later)
+        while (end[chosen] - begin[chosen] < count).any():
+            remains, (new_owner, new_points) = np.arange(owner.size) >= begin[owner], _instants(members.window(), rows)
+            owner, points = np.append(owner[remains], new_owner), np.append(points[remains], new_points)
             order = np.lexsort((points, owner))
             owner, points = owner[order], points[order]
             number = np.bincount(owner, minlength=rows)
             end[:] = np.cumsum(number)
             begin[:] = end - number
-        coming = points[begin[some, None] + np.arange(block)]
-        waits = np.diff(coming, axis=1, prepend=last[some, None])
-        last[some], begin[some] = coming[:, -1], begin[some] + block
+        coming = points[begin[chosen, None] + np.arange(count)]
+        waits = np.diff(coming, axis=1, prepend=last[chosen, None])
+        last[chosen], begin[chosen] = coming[:, -1], begin[chosen] + count
         return np.asarray(waits)
 
-    return walk
+    return generate
 
 
-def _walk_back(members: Renewals, rows: int) -> Walk:
-    """Waits between past instants of the members, latest first."""
+def _backward_generator(members: Renewals, rows: int) -> IntervalGenerator:
+    """Return a generator of the waits between past instants of the members, latest first."""
     depth, points = members.length / 64, np.zeros(1)
-    given, count, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    instants_used, instants_known, end = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
-    def walk(some: Ints, block: int) -> Floats:
+    def generate(chosen: Ints, count: int) -> Floats:
         nonlocal depth, points
-        while (count[some] < given[some] + block).any():
+        while (instants_known[chosen] < instants_used[chosen] + count).any():
             depth *= 2
             owner, points = _instants(members.past(depth), rows)
             points = points[np.lexsort((points, owner))]
-            count[:] = np.bincount(owner, minlength=rows)
-            end[:] = np.cumsum(count)
-        which = given[some, None] + np.arange(block + 1)  # from 1 for the latest; 0 is time zero
-        past = np.where(which > 0, points.take(end[some, None] - which, mode="clip"), 0.0)
-        given[some] += block
+            instants_known[:] = np.bincount(owner, minlength=rows)
+            end[:] = np.cumsum(instants_known)
+        numbers_back = instants_used[chosen, None] + np.arange(count + 1)  # from 1 for the latest; 0 is time zero
+        past = np.where(numbers_back > 0, points.take(end[chosen, None] - numbers_back, mode="clip"), 0.0)
+        instants_used[chosen] += count
         return np.asarray(past[:, :-1] - past[:, 1:])
 
-    return walk
+    return generate
 
 
 @family("superposition(law=pareto(alpha=3, rate=2), count=20)")
 def superposition(laws: Sequence[object] | None = None, *, law: object = None, count: int | None = None) -> Ordered:
-    """The union of independent processes, of listed laws or so many of one.
+    """Return the union of independent processes: one for each law in `laws`, or `count` processes of one law.
 
     >>> rn.superposition(law=rn.pareto(alpha=3, rate=2), count=20).rate
     40.0
@@ -172,22 +192,28 @@ def superposition(laws: Sequence[object] | None = None, *, law: object = None, c
         raise FieldError("laws", "missing" if laws is None else "given together with law", "laws, or law and count")
     if laws is not None and count is not None:
         raise FieldError("count", "given together with laws", "law and count")
-    given = sequence("laws", laws) if laws is not None else [law] * _count(count)
-    if not 2 <= len(given) <= MOST:
-        raise FieldError("laws", f"{len(given)} of them", f"2 to {MOST:,}")
+    parts = sequence("laws", laws) if laws is not None else [law] * _count(count)
+    if not 2 <= len(parts) <= MOST_MEMBERS:
+        raise FieldError("laws", f"{len(parts)} processes", f"2 to {MOST_MEMBERS:,}")
     members: dict[Law, int] = {}
-    for place, one in enumerate(given):
-        part = law_of(f"laws[{place}]" if laws is not None else "law", one)
-        part.require_finite_mean()
+    unit = None
+    for place, part in enumerate(parts):
+        member = law_of(field_name(("laws", place)) if laws is not None else "law", part)
+        member.require_finite_mean()
+        unit = unit or member.unit
+        member = member.counted_in(unit) if unit else member
         # A union of unions is one.
-        for each, times in part.marginal.members if isinstance(part, Union) else ((part, 1),):
-            members[each] = members.get(each, 0) + times
+        for member_law, number in member.marginal.members if isinstance(member, Union) else ((member, 1),):
+            members[member_law] = members.get(member_law, 0) + number
     gap = UnionGap(tuple(members.items()))
-    return Union(gap, _text(gap))
+    return Union(gap, _union_text(gap))
 
 
 def _count(count: object) -> int:
+    """Return the number of processes; raise FieldError unless it is a whole number from 2."""
     number = finite("count", count)
-    if not 2 <= number <= MOST or number != int(number):
-        raise FieldError("count", f"{count!r} is not a number of processes", f"a whole number from 2 to {MOST:,}")
+    if not 2 <= number <= MOST_MEMBERS or number != int(number):
+        raise FieldError(
+            "count", f"{count!r} is not a number of processes", f"a whole number from 2 to {MOST_MEMBERS:,}"
+        )
     return int(number)

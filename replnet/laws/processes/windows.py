@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 
 from replnet.laws.law import Array, Floats, Ints, family
 from replnet.laws.numeric import Numerical
-from replnet.laws.processes.order import Flow, Ordered, Walk
-from replnet.laws.processes.streams import Chance
+from replnet.laws.processes.order import IntervalGenerator, Ordered, StationaryProcesses
+from replnet.laws.processes.streams import ProcessStreams
 from replnet.text.errors import FieldError, one_of, positive
 from replnet.text.grammar import number
 
-SAME = 1e-14  # periods by which rounding may move the end of an interval
-DEEPEST = 1e6  # events in a period, above which floats no longer tell them apart after a million periods
+ROUNDING = 1e-14  # periods by which rounding may move the end of an interval
+MOST_IN_PERIOD = 1e6  # events in a period, above which floats no longer tell them apart after a million periods
 
 
 class Parts(NamedTuple):
-    """Of a mixture: the chance of each, where it begins, and where it ends."""
+    """The parts of a mixture: the chance of each, where it begins, and where it ends."""
 
     chance: Floats
     low: Floats
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False)
 class WindowGap(Numerical):
-    """The intervals (2), each as likely as any other."""
+    """The law of the intervals (2), each as likely as any other."""
 
     mean_rate: float
     window: float
@@ -54,7 +54,7 @@ class WindowGap(Numerical):
     share: float
 
     def __str__(self) -> str:
-        return f"shuffled({_window(self)})"
+        return f"shuffled({_windowed_text(self)})"
 
     @property
     def mean(self) -> float:
@@ -62,68 +62,68 @@ class WindowGap(Numerical):
 
     @property
     def step(self) -> float:
-        """1 / n of (2)."""
+        """The step 1 / n of the even clock in (2)."""
         return 1 / (self.mean_rate * self.period)
 
-    def shown(self, u: Floats) -> Floats:
-        """R of (1)."""
+    def clock_time(self, u: Floats) -> Floats:
+        """Return the time R(u) of (1) at which the even clock shows u, in periods."""
         day = np.floor(u)
         return np.asarray(day + np.interp(u - day, (0.0, self.share, 1.0), (0.0, self.window / self.period, 1.0)))
 
     @cached_property
     def parts(self) -> Parts:
-        """Of (2)."""
+        """The mixture of constants and uniforms that an interval (2) has."""
         w, s = self.window / self.period, self.share
         edges = np.unique(np.concatenate([[0.0, s, 1.0], (np.array([0.0, s]) - self.step) % 1.0]))
         chance, middle = np.diff(edges), (edges[1:] + edges[:-1]) / 2
         slow, fast = w / s, (1 - w) / (1 - s) if s < 1 else 0.0
         first, last = (np.where(u % 1.0 < s, slow, fast) for u in (middle, middle + self.step))
         width = np.abs(last - first) * chance
-        low = self.shown(middle + self.step) - self.shown(middle) - width / 2
-        ends = _settled(np.concatenate([low, low + width])) * self.period
+        low = self.clock_time(middle + self.step) - self.clock_time(middle) - width / 2
+        ends = _merge_near(np.concatenate([low, low + width])) * self.period
         return Parts(chance, ends[: low.size], ends[low.size :])
 
     def _sum(self, x: Array, value: Callable[[Floats, float, float], Floats]) -> Array:
-        """Over parts, of what is asked of x and the ends of each."""
+        """Return the mean of `value(x, low, high)` over the parts of the mixture, which go from `low` to `high`."""
         points = np.asarray(x, dtype=float)
-        parts = zip(*(one.tolist() for one in self.parts), strict=True)
+        parts = zip(*(column.tolist() for column in self.parts), strict=True)
         return sum(chance * value(points, low, high) for chance, low, high in parts)
 
     def tail(self, x: Array) -> Array:
-        return self._sum(x, lambda x, low, high: _even(high - x, high - low, x < low))
+        return self._sum(x, lambda x, low, high: _share_below(high - x, high - low, x < low))
 
     def cdf(self, x: Array) -> Array:
-        return self._sum(x, lambda x, low, high: _even(x - low, high - low, x >= high))
+        return self._sum(x, lambda x, low, high: _share_below(x - low, high - low, x >= high))
 
     def excess(self, x: Array) -> Array:
         def part(x: Floats, low: float, high: float) -> Floats:
-            left, width = np.maximum(high - x, 0.0), high - low
-            return np.where(x < low, left - width / 2, left**2 / 2 / (width or 1.0))
+            excess_of_high, width = np.maximum(high - x, 0.0), high - low
+            return np.where(x < low, excess_of_high - width / 2, excess_of_high**2 / 2 / (width or 1.0))
 
         return self._sum(x, part)
 
     def integrated_tail(self, x: Array) -> Array:
         def part(x: Floats, low: float, high: float) -> Floats:
-            over = np.clip(x - low, 0.0, high - low)
-            return np.minimum(x, high) - over**2 / 2 / (high - low or 1.0)
+            excess_over_low = np.clip(x - low, 0.0, high - low)
+            return np.minimum(x, high) - excess_over_low**2 / 2 / (high - low or 1.0)
 
         return self._sum(x, part)
 
     @cached_property
     def _quantiles(self) -> tuple[Floats, Floats]:
-        """Points between which the quantile is a line: what is below the end of a part, and at it; and these ends."""
+        """The polygon of the quantile: the probabilities below and at each end of a part, and these ends."""
         ends = np.unique(np.concatenate(self.parts[1:]))
-        at = np.asarray(self.cdf(ends))
+        cumulative = np.asarray(self.cdf(ends))
         atoms = self._sum(ends, lambda x, low, high: 1.0 * ((x == low) & (low == high)))
-        return np.column_stack([at - atoms, at]).ravel(), np.repeat(ends, 2)
+        return np.column_stack([cumulative - atoms, cumulative]).ravel(), np.repeat(ends, 2)
 
     def quantile(self, p: Array) -> Array:
-        below, ends = self._quantiles
-        p = np.minimum(np.asarray(p, dtype=float), below[-1])
-        after = np.searchsorted(below, p)
+        cumulative, ends = self._quantiles
+        p = np.minimum(np.asarray(p, dtype=float), cumulative[-1])
+        after = np.searchsorted(cumulative, p)
         before = np.maximum(after - 1, 0)
-        gap = below[after] - below[before]
-        share = (p - below[before]) / np.where(gap > 0, gap, 1.0)
+        gap = cumulative[after] - cumulative[before]
+        share = (p - cumulative[before]) / np.where(gap > 0, gap, 1.0)
         return np.where(p > 0, ends[before] + share * (ends[after] - ends[before]), 0.0)[()]
 
     def isf(self, q: Array) -> Array:
@@ -142,6 +142,7 @@ class WindowGap(Numerical):
 
     @cached_property
     def end(self) -> float:
+        """The largest interval."""
         return float(self.parts.high.max())
 
     @property
@@ -149,21 +150,22 @@ class WindowGap(Numerical):
         return tuple(np.unique(np.concatenate(self.parts[1:])).tolist())
 
 
-def _even(part: Floats, width: float, atom: NDArray[np.bool_]) -> Floats:
-    """The share of a width that a part of it is; of an atom, which has none, 1 where `atom` says so."""
+def _share_below(part: Floats, width: float, atom: NDArray[np.bool_]) -> Floats:
+    """Return `part` as a share of `width`, from 0 to 1; for a constant, of width 0, 1 where `atom` is true."""
     return np.clip(part / width, 0.0, 1.0) if width > 0 else np.where(atom, 1.0, 0.0)
 
 
-def _settled(values: Floats) -> Floats:
-    """What differs by rounding alone is the same."""
+def _merge_near(values: Floats) -> Floats:
+    """Return `values` with those that differ by rounding alone made equal."""
     order = np.argsort(values)
-    first = np.diff(values[order], prepend=-np.inf) > SAME
-    found = np.empty_like(values)
-    found[order] = values[order][first][np.cumsum(first) - 1]
-    return found
+    first = np.diff(values[order], prepend=-np.inf) > ROUNDING
+    merged = np.empty_like(values)
+    merged[order] = values[order][first][np.cumsum(first) - 1]
+    return merged
 
 
-def _window(gap: WindowGap) -> str:
+def _windowed_text(gap: WindowGap) -> str:
+    """Return the text of the process with these intervals."""
     share = f", share={number(gap.share)}" if gap.share < 1 else ""
     sizes = f"rate={number(gap.mean_rate)}, window={number(gap.window)}, period={number(gap.period)}"
     return f"windowed({sizes}{share})"
@@ -172,36 +174,42 @@ def _window(gap: WindowGap) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class Windowed(Ordered):
-    """Events at equal distances on the clock (1)."""
+    """A process with events at equal distances on the clock (1)."""
 
     marginal: WindowGap
 
-    def flow(self, chance: Chance) -> Flow:
-        time, phase = np.exp(-chance.starts(0)), np.exp(-chance.starts(1))
+    def start_processes(self, processes: ProcessStreams) -> StationaryProcesses:
+        """Start processes, each at a random time of the day and a random phase."""
+        time, phase = np.exp(-processes.start_exponentials(0)), np.exp(-processes.start_exponentials(1))
         w, s = self.marginal.window / self.marginal.period, self.marginal.share
-        # Where nothing happens outside the window, its end is all that the rest of the day is on the even clock.
+        # If nothing happens outside the window, the whole rest of the day is one instant of the even clock.
         now = np.interp(time, (0.0, w, 1.0), (0.0, s, 1.0))
-        return Flow.outwards(time.size, self._walk(time, now, phase, 1), lambda: self._walk(time, now, 1 - phase, -1))
+        return StationaryProcesses.from_time_zero(
+            time.size, self._generator(time, now, phase, 1), lambda: self._generator(time, now, 1 - phase, -1)
+        )
 
-    def _walk(self, time: Floats, now: Floats, phase: Floats, way: int) -> Walk:
-        """From a time of the day, and its u, on or back (`way` -1); the first event is `phase` steps away."""
-        gap, given = self.marginal, np.zeros(time.size, np.int64)
+    def _generator(self, time: Floats, now: Floats, phase: Floats, direction: int) -> IntervalGenerator:
+        """Return a generator of intervals from a time of the day on, at which u = `now`.
 
-        def walk(rows: Ints, block: int) -> Floats:
-            turn = given[rows, None] + np.arange(block + 1)
-            u = now[rows, None] + way * (turn - 1 + phase[rows, None]) * gap.step
-            at = np.where(turn > 0, gap.shown(u), time[rows, None])
-            given[rows] += block
-            return np.asarray(np.maximum(way * np.diff(at, axis=1), 0.0) * gap.period)
+        The first event is `phase` steps away; `direction` is 1 to go on, and -1 to go back.
+        """
+        gap, intervals_given = self.marginal, np.zeros(time.size, np.int64)
 
-        return walk
+        def generate(rows: Ints, count: int) -> Floats:
+            turn = intervals_given[rows, None] + np.arange(count + 1)
+            u = now[rows, None] + direction * (turn - 1 + phase[rows, None]) * gap.step
+            times = np.where(turn > 0, gap.clock_time(u), time[rows, None])
+            intervals_given[rows] += count
+            return np.asarray(np.maximum(direction * np.diff(times, axis=1), 0.0) * gap.period)
+
+        return generate
 
 
 @family("windowed(rate=2, window=6, period=24)")
 def windowed(
     window: float, period: float, share: float = 1.0, *, rate: float | None = None, mean: float | None = None
 ) -> Ordered:
-    """At equal distances, but that a share of all that happens in a period, or all of it, falls in a window of it.
+    """Return the process with events at equal distances, but for a share, or all, of them in a window of each period.
 
     >>> rn.windowed(window=6, period=24, rate=1).rate
     1.0
@@ -215,6 +223,6 @@ def windowed(
         raise FieldError("share", f"{number(share)} in the whole period", "1, or a window that is shorter")
     name, value = one_of(rate=rate, mean=mean)
     gap = WindowGap(value if name == "rate" else 1 / value, window, period, share)
-    if not gap.step * DEEPEST > 1:
-        raise FieldError("rate", f"{gap.mean_rate * period:.3g} in a period", f"at most {DEEPEST:g}")
-    return Windowed(gap, _window(gap))
+    if not gap.step * MOST_IN_PERIOD > 1:
+        raise FieldError("rate", f"{gap.mean_rate * period:.3g} in a period", f"at most {MOST_IN_PERIOD:g}")
+    return Windowed(gap, _windowed_text(gap))

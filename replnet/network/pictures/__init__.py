@@ -4,7 +4,7 @@ In it:
 
     description  a network as text: in a few lines, and its topology with the first branch in full
     positions    where the nodes of a picture stand: as their positions say, on a circle, in rows or as a map
-    forest       the graph seen as trees, and these as rows of nodes in which what does not fit is drawn as one
+    forest       the trees of a graph, and these as rows; nodes that do not fit into a row are drawn as one crowd
     structure    where the nodes of a graph without coordinates stand, so that its structure is seen
     drawing      pictures of networks, with matplotlib
 """

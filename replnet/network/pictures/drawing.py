@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import warnings
 from collections import Counter
@@ -17,15 +16,16 @@ from replnet.network.pictures.forest import NodeCrowd, Point
 from replnet.network.pictures.positions import Placement, layout
 from replnet.text.errors import InputError, Problem, printable
 from replnet.text.extras import require_extra
-from replnet.text.numbers import counted
+from replnet.text.files import write_file
+from replnet.text.numbers import count_text
 
 FORMATS = ("png", "svg", "pdf")
-MOST_LABELS = 45
+MOST_LABELS = 45  # names in a picture that is not in rows
 MOST_IN_ROW = 28  # names in one row
 MOST_CHORDS = {"peer": 14, "query": 40}  # members of a pool that lines are drawn to
 MOST_ARROWS = 200  # links of a picture whose arrows can be told apart
 MOST_IN_FAN = 60  # downloads from one node across a map
-MOST_WORDS = 4  # crowds that say more than how many they are
+MOST_CROWDS_DESCRIBED = 4  # crowds of a picture whose labels say more than their number of nodes
 MOST_GROUPS = 12  # in the legend
 LONGEST_NAME, LONGEST_TITLE = 40, 80  # letters
 SMALLEST = (6.4, 3.2)  # inches
@@ -37,7 +37,7 @@ LINES: dict[str, dict[str, Any]] = {
     "peer": {"color": "#2e86ab", "linewidth": 0.6, "linestyle": "-", "alpha": 0.6},
     "query": {"color": CLIENT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "alpha": 0.7},
 }
-ROLES = {"download": "", "peer": "replica", "query": "client"}  # who draws from pools
+ASKER_ROLES = {"download": "", "peer": "replica", "query": "client"}  # the role of nodes that ask a pool, by kind
 FONT = "DejaVu Sans"  # which matplotlib brings
 PLAIN = {"text.parse_math": False}  # a dollar in a name starts no formula
 XML = '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'
@@ -51,45 +51,43 @@ def draw(network: Network, path: str | Path) -> None:
     """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`."""
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        right = f"a file that ends in {', '.join(f'.{one}' for one in FORMATS)}"
+        right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
         raise InputError([Problem(None, None, None, "file", f"{path} is no kind of picture", right)])
-    try:
-        if kind == "svg":
-            Path(path).write_text(XML + svg(network), encoding="utf-8")
-        else:
-            save(lambda: figure(network), path, kind, PLAIN, bbox_inches="tight")
-    except OSError as error:
-        wrong = f"cannot be written: {error.strerror or error}"
-        right = "a place with room for it" if error.errno == errno.ENOSPC else "a directory that exists"
-        raise InputError([Problem(str(path), None, None, "file", wrong, right)]) from None
+    if kind == "svg":
+        write_file(path, XML + svg(network))
+    else:
+        write_file(path, picture(lambda: figure(network), kind, PLAIN, bbox_inches="tight"))
 
 
 def svg(network: Network) -> str:
-    """The picture as an <svg> element, with its words as text and a title for those who cannot see it."""
-    buffer = io.StringIO()
-    save(lambda: figure(network), buffer, "svg", PLAIN, bbox_inches="tight")
-    text = buffer.getvalue()
+    """Return the picture as an <svg> element, with its words as text and a title for readers who cannot see it."""
+    text = picture(lambda: figure(network), "svg", PLAIN, bbox_inches="tight").decode()
     head, rest = text[text.index("<svg") :].split(">", 1)
     return f'{head} role="img">\n <title>{escape(title(network))}</title>{rest}'
 
 
 def title(network: Network) -> str:
-    """What the picture shows, in a line."""
+    """Return the title of the picture: that of the network, and its number of nodes."""
     named = printable(network.spec.title or network.name, LONGEST_TITLE)
-    return f"{named}: {counted(network.size, 'node')}"
+    return f"{named}: {count_text(network.size, 'node')}"
 
 
-def save(make: Callable[[], Any], target: Any, kind: str, style: dict[str, Any], **how: Any) -> None:
-    """Write the matplotlib Figure that `make` makes, which finds `style` in force; the same gives the same bytes."""
+def picture(make: Callable[[], Any], kind: str, style: dict[str, Any], **how: Any) -> bytes:
+    """Return the matplotlib Figure that `make` makes, which finds `style` in force, as a file of this kind.
+
+    The same figure gives the same bytes.
+    """
     require_extra("matplotlib", "pictures")
     from matplotlib import rc_context
 
     settings: Any = {"svg.hashsalt": "replnet", "svg.fonttype": "none", "font.family": FONT, **style}
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    buffer = io.BytesIO()
     with rc_context(settings), warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from")
-        make().savefig(target, format=kind, dpi=150, metadata=metadata, facecolor="white", **how)
+        make().savefig(buffer, format=kind, dpi=150, metadata=metadata, facecolor="white", **how)
+    return buffer.getvalue()
 
 
 def has_font() -> bool:
@@ -104,32 +102,32 @@ def has_font() -> bool:
 
 
 def figure(network: Network) -> Any:
-    """A matplotlib Figure."""
+    """Return the picture of a network as a matplotlib Figure."""
     from matplotlib.figure import Figure
 
     graph, plan = network.graph, layout(network.graph)
     sides = max(SMALLEST[0], plan.size[0] + 0.8), max(SMALLEST[1], plan.size[1] + 0.8)
-    made = Figure(figsize=sides)
-    axes = made.add_axes((0, 0, 1, 1))
+    result = Figure(figsize=sides)
+    axes = result.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     # One unit is an inch, so that no picture is stretched.
     margins = [(side - room) / 2 for side, room in zip(plan.size, sides, strict=True)]
     axes.set_xlim(margins[0], margins[0] + sides[0])
     axes.set_ylim(margins[1], margins[1] + sides[1])
     page = _Page(axes, graph, plan.in_inches, _colours(graph))
-    said = _draw_links(page)
+    legend = _draw_links(page)
     _draw_crowds(page)
     _draw_nodes(page)
     _draw_labels(page)
-    _draw_legend(page, said)
+    _draw_legend(page, legend)
     axes.set_title(title(network), fontsize=11, color=INK, loc="left")
-    return made
+    return result
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A picture in the making."""
+    """A picture that is being drawn: its axes, and the graph with places and colours by group."""
 
     axes: Any
     graph: Any
@@ -138,13 +136,13 @@ class _Page:
 
     @property
     def single(self) -> dict[str, Point]:
-        """The nodes that belong to no crowd."""
+        """The places of the nodes that belong to no crowd."""
         crowded = {name for crowd in self.plan.crowds for name in crowd.names}
         return {name: place for name, place in self.plan.places.items() if name not in crowded}
 
 
 def _links(page: _Page) -> Iterator[tuple[End, End, str]]:
-    """Once each, what nodes and crowds of the picture ask of one another, small pools included."""
+    """Yield each line of the picture once, as (upstream, downstream, kind): links, and pulls within small pools."""
     ends: dict[str, End] = {name: name for name in page.plan.places}
     for crowd in page.plan.crowds:
         ends |= dict.fromkeys(crowd.names, crowd)
@@ -152,46 +150,46 @@ def _links(page: _Page) -> Iterator[tuple[End, End, str]]:
         pool: list(dict.fromkeys(ends[name] for name in names if name in ends))
         for pool, names in page.graph.graph["pools"].items()
     }
-    found: dict[tuple[End, End, str], None] = {}
+    lines: dict[tuple[End, End, str], None] = {}
     for upstream, downstream, kind in page.graph.edges(data="kind"):
         if upstream in ends and downstream in ends:
-            found[ends[upstream], ends[downstream], kind] = None
+            lines[ends[upstream], ends[downstream], kind] = None
     for name, end in ends.items():
         node = page.graph.nodes[name]
         kind = "query" if node["role"] == "client" else "peer"
         members = pools.get(node.get("pool"), [])
         if len(members) <= MOST_CHORDS[kind]:
-            found |= dict.fromkeys((other, end, kind) for other in members)
-    yield from (link for link in found if link[0] != link[1])
+            lines |= dict.fromkeys((other, end, kind) for other in members)
+    yield from (link for link in lines if link[0] != link[1])
 
 
 def _draw_links(page: _Page) -> dict[str, str]:
-    """The kinds of links there are, and what the legend says of each."""
+    """Draw the links; return the text of the legend for each kind of them."""
     from matplotlib.collections import LineCollection
 
     links = list(_links(page))
     fans = Counter(upstream for upstream, _, kind in links if kind == "download")
-    said = {kind: WORDS[kind] for *_, kind in links}
-    if "download" in said:
-        said["download"] += f": {FLOW[page.plan.shape]}"
-    for kind in said:
+    legend = {kind: WORDS[kind] for *_, kind in links}
+    if "download" in legend:
+        legend["download"] += f": {FLOW[page.plan.shape]}"
+    for kind in legend:
         paths = []
         for upstream, downstream, _ in (link for link in links if link[2] == kind):
             # Across a map the links of one source to all would hide the others.
             if page.plan.shape == "map" and kind == "download" and fans[upstream] > MOST_IN_FAN:
-                said[kind] = f"{WORDS[kind]}: those from {upstream} are not drawn"
+                legend[kind] = f"{WORDS[kind]}: those from {upstream} are not drawn"
                 continue
             start, end = _ends(page.plan, upstream, downstream)
             paths.append(_path(start, end, page.plan.shape != "rows"))
             if kind == "download" and len(links) <= MOST_ARROWS and _against(page, upstream, start, end):
                 _arrow(page, paths[-1])
-                said[kind] = f"{WORDS[kind]}: {FLOW[page.plan.shape]}, or along an arrow"
+                legend[kind] = f"{WORDS[kind]}: {FLOW[page.plan.shape]}, or along an arrow"
         page.axes.add_collection(LineCollection(paths, zorder=1 if kind == "download" else 0, **LINES[kind]))
-    return said
+    return legend
 
 
 def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
-    """Whether data flows elsewhere than the legend says: not down from a source or a level, or from the middle."""
+    """Whether data flows another way than the legend says: not downwards in rows, or not from a source on a map."""
     if page.plan.shape == "rows":
         return end[1] >= start[1]
     node = page.graph.nodes[upstream]
@@ -199,26 +197,28 @@ def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
 
 
 def _arrow(page: _Page, path: list[Point]) -> None:
+    """Draw an arrow head on the path of a link."""
     middle = path[8] if len(path) > 2 else _between(path[0], path[-1], 0.6)
     style = {"arrowstyle": "-|>", "color": QUIET}
     page.axes.annotate("", middle, _between(path[0], middle, 0.9), arrowprops=style, zorder=2)
 
 
 def _ends(plan: Placement, upstream: End, downstream: End) -> tuple[Point, Point]:
-    """Where a link begins and ends; at a crowd, at the side that is nearer."""
+    """Return the points where a link begins and ends; at a crowd, the middle of the nearer of its top and bottom."""
     middles = [end.top if isinstance(end, NodeCrowd) else plan.places[end] for end in (upstream, downstream)]
-    found = []
-    for end, own, other in zip((upstream, downstream), middles, middles[::-1], strict=True):
-        found.append(end.bottom if isinstance(end, NodeCrowd) and other[1] < own[1] else own)
-    return found[0], found[1]
+    points = []
+    for end, middle, other in zip((upstream, downstream), middles, middles[::-1], strict=True):
+        points.append(end.bottom if isinstance(end, NodeCrowd) and other[1] < middle[1] else middle)
+    return points[0], points[1]
 
 
 def _between(start: Point, end: Point, share: float) -> Point:
+    """Return the point at this share of the way from `start` to `end`."""
     return (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
 
 
 def _path(start: Point, end: Point, straight: bool) -> list[Point]:
-    """Straight, or an arc between nodes of one row, which would hide behind those between them."""
+    """Return the points of a line: straight, or an arc between nodes of one row, as other nodes would hide the line."""
     if straight or start[1] != end[1] or start == end:
         return [start, end]
     (x0, y), (x1, _) = start, end
@@ -227,7 +227,7 @@ def _path(start: Point, end: Point, straight: bool) -> list[Point]:
 
 
 def _colours(graph: Any) -> dict[str, Any]:
-    """A colour for every group; replicas from dark to light down the levels."""
+    """Return a colour for every group; those of replicas go from dark to light down the levels."""
     from matplotlib import colormaps
 
     roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
@@ -241,10 +241,10 @@ def _colours(graph: Any) -> dict[str, Any]:
 
 
 def _draw_crowds(page: _Page) -> None:
-    """Boxes, filled where their nodes are too many to be dots, and bands; each with how many it is."""
+    """Draw crowds with their numbers of nodes: as boxes, filled if their nodes are too many for dots, or as bands."""
     from matplotlib.patches import Rectangle
 
-    few = len(page.plan.crowds) <= MOST_WORDS
+    few = len(page.plan.crowds) <= MOST_CROWDS_DESCRIBED
     for crowd in page.plan.crowds:
         left, low, right, _ = crowd.box
         node = page.graph.nodes[crowd.names[0]]
@@ -257,21 +257,21 @@ def _draw_crowds(page: _Page) -> None:
             box = Rectangle((west, south), east - west, north - south)
             box.set(facecolor=fill, edgecolor=QUIET if fill == PALE else "white", linewidth=0.5, zorder=2)
             page.axes.add_patch(box)
-        said = f"{len(crowd.names):,}"
+        label = f"{len(crowd.names):,}"
         if few and crowd.bands:
-            said += " nodes below"
+            label += " nodes below"
         elif few:
             polling = ", who poll one another" if "polls" in node and node["role"] == "replica" else ""
-            said += f" {node['role']}s{polling}"
-        narrow = right - left < 0.06 * len(said)
+            label += f" {node['role']}s{polling}"
+        narrow = right - left < 0.06 * len(label)
         if narrow or crowd.bands:
-            _write(page, said, crowd.bottom, (0, -3), ha="center", va="top", rotation=90 if narrow and not few else 0)
+            _write(page, label, crowd.bottom, (0, -3), ha="center", va="top", rotation=90 if narrow and not few else 0)
         else:
-            _write(page, said, (left, low), (0, -3), ha="left", va="top")
+            _write(page, label, (left, low), (0, -3), ha="left", va="top")
 
 
 def _bands(crowd: NodeCrowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[float, float, float, float], Any]]:
-    """A box for every level of a subtree, as wide as the level is large, and its colour."""
+    """Yield the box of every level of a subtree, as wide as the level is large, and its colour."""
     left, low, right, high = crowd.box
     most, tall = max(count for _, count in crowd.bands), (high - low) / len(crowd.bands)
     for at, (group, count) in enumerate(crowd.bands):
@@ -281,6 +281,7 @@ def _bands(crowd: NodeCrowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[fl
 
 
 def _draw_nodes(page: _Page) -> None:
+    """Draw nodes as dots, those of crowds smaller."""
     single = page.single
     size = 900 / max(9.0, min(110.0, len(single) ** 0.8))
     for role, marker in MARKERS.items():
@@ -295,6 +296,7 @@ def _draw_nodes(page: _Page) -> None:
 
 
 def _dots(page: _Page, names: Iterable[str], marker: str, area: float) -> None:
+    """Draw these nodes as dots of this area, in square points."""
     if not names:
         return
     xs, ys = zip(*(page.plan.places[name] for name in names), strict=True)
@@ -304,7 +306,7 @@ def _dots(page: _Page, names: Iterable[str], marker: str, area: float) -> None:
 
 
 def _draw_labels(page: _Page) -> None:
-    """Names, where they have room."""
+    """Write the names of nodes that belong to no crowd, where they have room."""
     single, plan = page.single, page.plan
     rows = Counter(y for _, y in single.values())
     for name, (x, y) in single.items():
@@ -315,20 +317,20 @@ def _draw_labels(page: _Page) -> None:
         shift = _outwards(x, y, page) if plan.shape == "circle" else (0.0, -8.0)
         sideways = "left" if shift[0] > 4 else "right" if shift[0] < -4 else "center"
         upright = "center" if plan.shape == "circle" else "top"
-        said = printable(short, LONGEST_NAME)
-        _write(page, said, (x, y), shift, ha=sideways, va=upright, rotation=90 if turned else 0)
+        label = printable(short, LONGEST_NAME)
+        _write(page, label, (x, y), shift, ha=sideways, va=upright, rotation=90 if turned else 0)
 
 
-def _write(page: _Page, said: str, place: Point, shift: Point, **style: Any) -> None:
-    """Words beside a place, by so many points."""
+def _write(page: _Page, words: str, place: Point, shift: Point, **style: Any) -> None:
+    """Write words beside a place; `shift` is the distance in points."""
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
     page.axes.annotate(
-        said, place, xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
+        words, place, xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
     )
 
 
 def _outwards(x: float, y: float, page: _Page) -> Point:
-    """Where a label on the circle stands free of the lines; in points."""
+    """Return the distance in points from a node of a circle to its label, which stands outside of the circle."""
     ring = [place for name, place in page.single.items() if page.graph.nodes[name]["role"] == "replica"]
     middle = [(min(axis) + max(axis)) / 2 for axis in zip(*ring, strict=True)]
     dx, dy = x - middle[0], y - middle[1]
@@ -337,6 +339,7 @@ def _outwards(x: float, y: float, page: _Page) -> Point:
 
 
 def _draw_legend(page: _Page, links: dict[str, str]) -> None:
+    """Draw the legend: groups with their numbers of nodes, and kinds of links with the texts in `links`."""
     from matplotlib.lines import Line2D
 
     graph, colours = page.graph, page.colours
@@ -346,22 +349,22 @@ def _draw_legend(page: _Page, links: dict[str, str]) -> None:
     for group in list(colours)[:MOST_GROUPS]:
         style = {"marker": MARKERS[roles[group]], "markersize": 7, "linestyle": "none", "color": colours[group]}
         count = f" ({counts[group]:,})" if counts[group] > 1 else ""
-        said = f"{printable(group, LONGEST_NAME)}{count}"
-        handles.append(Line2D([], [], label=said, markeredgecolor="white", **style))
+        label = f"{printable(group, LONGEST_NAME)}{count}"
+        handles.append(Line2D([], [], label=label, markeredgecolor="white", **style))
 
-    def word(said: str, **style: Any) -> None:
-        handles.append(Line2D([], [], label=said, **({"linestyle": "none"} | style)))
+    def add_line(label: str, **style: Any) -> None:
+        handles.append(Line2D([], [], label=label, **({"linestyle": "none"} | style)))
 
     if len(colours) > MOST_GROUPS:
-        word(f"... {len(colours) - MOST_GROUPS} more groups")
+        add_line(f"... {len(colours) - MOST_GROUPS} more groups")
     for kind, line in LINES.items():
-        pooled = any("pool" in node and node["role"] == ROLES[kind] for _, node in graph.nodes(data=True))
+        pooled = any("pool" in node and node["role"] == ASKER_ROLES[kind] for _, node in graph.nodes(data=True))
         if kind in links:
-            word(printable(links[kind], LONGEST_TITLE), **line)
+            add_line(printable(links[kind], LONGEST_TITLE), **line)
         elif pooled:
-            word(f"{WORDS[kind]}: not drawn")
+            add_line(f"{WORDS[kind]}: not drawn")
     if any(crowd.bands for crowd in page.plan.crowds):
-        word("nodes below, with their number: a band per level,\nas wide as the level is large")
+        add_line("nodes below, with their number: a band per level,\nas wide as the level is large")
     page.axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8, labelcolor=INK
     )

@@ -1,7 +1,7 @@
-"""The graph seen as trees, and these as rows of nodes in which what does not fit is drawn as one.
+"""The trees of a graph, and these as rows of nodes; nodes that do not fit into a row are drawn as one crowd.
 
 All nodes of a level stand in one row, or none: where a level has more than a row can show, every subtree from there on
-becomes a crowd, as wide as it is large. So do leaves that are alike and many.
+becomes a crowd, as wide as it is large. Many leaves of one group and pool become a crowd as well.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any, final
 Point = tuple[float, float]
 
 MOST_DOTS = 4_000  # nodes of crowds that are drawn one by one
-CROWD = 29  # leaves that are alike, side by side: more than a row has names for
+SMALLEST_CROWD = 29  # leaves of one group and pool: one more than a row has names for
 MOST_IN_ROW = 100
 MOST_LEVELS = 12  # above crowds
 MOST_BANDS = 6
-WIDE, GAP, BAND = 13.0, 0.95, 0.22  # inches: of a picture, between rows, of a band
+WIDTH, ROW_GAP, BAND_HEIGHT = 13.0, 0.95, 0.22  # in inches; the width is that of a picture
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Every replica below the first upstream that data reaches it through.
+    """The trees of a graph: the parent of a replica is the upstream from which data first reaches it.
 
-    Roots are the sources, at level 0, and then what no source reaches, at level 1.
+    Roots are the sources, at level 0, and then replicas that data does not reach by downloads, at level 1.
     """
 
     roots: list[str]
@@ -35,7 +35,7 @@ class Forest:
     level: dict[str, int]
 
     def sizes(self) -> dict[str, int]:
-        """Nodes below each, not counting itself."""
+        """Return for each node the number of nodes below it, itself not counted."""
         sizes: dict[str, int] = {}
         for name in sorted(self.level, key=lambda name: -self.level[name]):
             sizes[name] = sum(1 + sizes[child] for child in self.below[name])
@@ -43,56 +43,60 @@ class Forest:
 
     @property
     def depth(self) -> int:
+        """The number of the lowest level."""
         return max(self.level.values())
 
 
 def forest(graph: Any) -> Forest:
-    """The trees of sources and replicas."""
+    """Return the trees of the sources and replicas in a graph."""
     roles = {name: role for name, role in graph.nodes(data="role") if role != "client"}
-    found = Forest([], {name: [] for name in roles}, {})
+    trees = Forest([], {name: [] for name in roles}, {})
     # All sources at once, so that a replica of several stands at its shortest distance.
-    _grow(graph, found, [name for name, role in roles.items() if role == "source"], 0)
+    _grow(graph, trees, [name for name, role in roles.items() if role == "source"], 0)
     for name in roles:
-        if name not in found.level:
-            _grow(graph, found, [name], 1)
-    return found
+        if name not in trees.level:
+            _grow(graph, trees, [name], 1)
+    return trees
 
 
-def _grow(graph: Any, found: Forest, roots: list[str], level: int) -> None:
-    found.roots.extend(roots)
-    found.level.update(dict.fromkeys(roots, level))
+def _grow(graph: Any, trees: Forest, roots: list[str], level: int) -> None:
+    """Add the trees of these roots, breadth first; `level` is that of the roots."""
+    trees.roots.extend(roots)
+    trees.level.update(dict.fromkeys(roots, level))
     queue = deque(roots)
     while queue:
         name = queue.popleft()
         for child, edge in graph.adj[name].items():
-            if edge["kind"] == "download" and child in found.below and child not in found.level:
-                found.level[child] = found.level[name] + 1
-                found.below[name].append(child)
+            if edge["kind"] == "download" and child in trees.below and child not in trees.level:
+                trees.level[child] = trees.level[name] + 1
+                trees.below[name].append(child)
                 queue.append(child)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeCrowd:
-    """Nodes drawn as one: those that are alike as a box of dots, or a subtree as a band for each of its levels."""
+    """Nodes drawn as one: similar leaves as a box of dots, or a subtree as a band for each of its levels."""
 
     names: tuple[str, ...]
     box: tuple[float, float, float, float]  # left, low, right, high
-    bands: tuple[tuple[str, int], ...] = ()  # of a subtree: the group of each level, and how many nodes it has
+    bands: tuple[tuple[str, int], ...] = ()  # of a subtree: the group and the number of nodes of each level
 
     @property
     def top(self) -> Point:
+        """The middle of the upper side."""
         return ((self.box[0] + self.box[2]) / 2, self.box[3])
 
     @property
     def bottom(self) -> Point:
+        """The middle of the lower side."""
         return ((self.box[0] + self.box[2]) / 2, self.box[1])
 
 
 @final
 @dataclass(slots=True)
 class _Unit:
-    """A node with what hangs below it, or a crowd; sizes and places in inches."""
+    """A node with the units below it, or a crowd (`together`); sizes and places are in inches."""
 
     names: Sequence[str]
     below: list[_Unit] = field(default_factory=list)
@@ -105,61 +109,63 @@ class _Unit:
 
 
 def rows(graph: Any, trees: Forest, clients: list[str]) -> tuple[dict[str, Point], list[NodeCrowd]]:
-    """The places of nodes and the crowds of a picture, in inches; data flows down."""
+    """Return the places of nodes and the crowds of a picture in rows, in inches; data flows down."""
     lines = _in_lines(graph, trees)
     tops = lines[0]
-    asking = _alike(graph, {}, clients)
+    asking = _units(graph, {}, clients)
     lines += [asking] if asking else []
     _measure([unit for line in lines for unit in line], max(map(len, lines)))
-    trunk = sum(_across(unit) for unit in tops)
-    across = 0.0
+    trunk = sum(_tree_width(unit) for unit in tops)
+    left = 0.0
     for unit in tops:
-        across = _place(unit, across)
-    # Lines of their own are spread below or above the trees.
+        left = _place(unit, left)
+    # Lines without links to the trees are spread evenly over their width.
     for line in lines:
         if not any(unit.x for unit in line):
             room = max(trunk, sum(unit.wide for unit in line))
-            spare, across = (room - sum(unit.wide for unit in line)) / len(line), (trunk - room) / 2
+            spare, left = (room - sum(unit.wide for unit in line)) / len(line), (trunk - room) / 2
             for unit in line:
-                unit.x, across = across + (unit.wide + spare) / 2, across + unit.wide + spare
-    return _drawn(lines)
+                unit.x, left = left + (unit.wide + spare) / 2, left + unit.wide + spare
+    return _places_and_crowds(lines)
 
 
 def _in_lines(graph: Any, trees: Forest) -> list[list[_Unit]]:
-    """Units by level, the first with the others below them; or sources, and replicas that ask them all."""
+    """Return units by level, each with the units below it; or sources, and replicas if these all ask every source."""
     parents = [len(graph.pred[name]) for name, level in trees.level.items() if level]
     if len(trees.roots) > 1 and trees.depth == 1 and min(parents) >= len(trees.roots):
         levels = [[name for name, at in trees.level.items() if at == level] for level in (0, 1)]
-        return [_alike(graph, {}, names) for names in levels]
-    tops = _alike(graph, trees.below, trees.roots)
+        return [_units(graph, {}, names) for names in levels]
+    tops = _units(graph, trees.below, trees.roots)
     lines = [tops if len(tops) <= MOST_IN_ROW else [_subtree(graph, trees, trees.roots)]]
     while True:
         for unit in lines[-1]:
-            unit.below = [] if unit.together else _alike(graph, trees.below, trees.below[unit.names[0]])
-        following = [one for unit in lines[-1] for one in unit.below]
+            unit.below = [] if unit.together else _units(graph, trees.below, trees.below[unit.names[0]])
+        following = [child for unit in lines[-1] for child in unit.below]
         if not following:
             return lines
         if len(following) > MOST_IN_ROW or (len(lines) > MOST_LEVELS and trees.depth > len(lines) + 1):
             for unit in lines[-1]:
                 unit.below = [_subtree(graph, trees, trees.below[unit.names[0]])] if unit.below else []
-            return [*lines, [one for unit in lines[-1] for one in unit.below]]
+            return [*lines, [child for unit in lines[-1] for child in unit.below]]
         lines.append(following)
 
 
-def _alike(graph: Any, below: dict[str, list[str]], names: Iterable[str]) -> list[_Unit]:
-    """Many leaves of one group and pool as a crowd each, and nodes by themselves."""
+def _units(graph: Any, below: dict[str, list[str]], names: Iterable[str]) -> list[_Unit]:
+    """Return a crowd for leaves of one group and pool if they are many, and a unit for every other node."""
     kinds: dict[object, list[str]] = defaultdict(list)
     for name in names:
         node = graph.nodes[name]
         kinds[name if below.get(name) else (node["role"], node["group"], node.get("pool"))].append(name)
-    found = []
-    for some in kinds.values():
-        found += [_Unit(some, together=True)] if len(some) >= CROWD else [_Unit([name]) for name in some]
-    return found
+    units = []
+    for members in kinds.values():
+        units += (
+            [_Unit(members, together=True)] if len(members) >= SMALLEST_CROWD else [_Unit([name]) for name in members]
+        )
+    return units
 
 
 def _subtree(graph: Any, trees: Forest, tops: Sequence[str]) -> _Unit:
-    """What begins with these nodes as bands of a few levels each; a band counts the nodes of a level of it."""
+    """Return the trees below these nodes as one crowd of bands: each for a few levels, by their group and mean size."""
     levels, row = [], list(tops)
     while row:
         levels.append(row)
@@ -171,12 +177,12 @@ def _subtree(graph: Any, trees: Forest, tops: Sequence[str]) -> _Unit:
 
 
 def _group(graph: Any, names: Iterable[str]) -> str:
-    """The group of most of them."""
+    """Return the group that most of these nodes are in."""
     return str(Counter(graph.nodes[name]["group"] for name in names).most_common(1)[0][0])
 
 
 def _measure(units: Sequence[_Unit], in_line: int) -> None:
-    """How wide and high each is by itself, where so many stand in one line."""
+    """Set the width and height of every unit; `in_line` is the number of units in the longest line."""
     dots = sum(len(unit.names) for unit in units if unit.together and not unit.bands)
     hidden = sum(len(unit.names) for unit in units if unit.bands)
     pitch = min(0.16, max(0.05, math.sqrt(24 / max(dots, 1))))
@@ -184,33 +190,36 @@ def _measure(units: Sequence[_Unit], in_line: int) -> None:
         count = len(unit.names)
         if unit.bands:
             most = max(count for _, count in unit.bands)
-            unit.wide, unit.high = min(2.5, 0.2 * most, max(0.13, WIDE * count / hidden)), BAND * len(unit.bands)
+            unit.wide, unit.high = (
+                min(2.5, 0.2 * most, max(0.13, WIDTH * count / hidden)),
+                BAND_HEIGHT * len(unit.bands),
+            )
         elif unit.together:
-            shown = math.ceil(count * min(1.0, MOST_DOTS / dots))
-            room = max(3, int((WIDE - 0.3) * count / dots / pitch))
-            unit.columns = min(math.ceil(math.sqrt(1.6 * shown)), room)
-            unit.wide, unit.high = unit.columns * pitch + 0.1, math.ceil(shown / unit.columns) * pitch + 0.1
+            dots_shown = math.ceil(count * min(1.0, MOST_DOTS / dots))
+            most_columns = max(3, int((WIDTH - 0.3) * count / dots / pitch))
+            unit.columns = min(math.ceil(math.sqrt(1.6 * dots_shown)), most_columns)
+            unit.wide, unit.high = unit.columns * pitch + 0.1, math.ceil(dots_shown / unit.columns) * pitch + 0.1
         else:
             unit.wide = min(0.8, max(0.14, 8 / in_line))
 
 
-def _across(unit: _Unit) -> float:
-    """How wide it is with what hangs below it."""
-    return max(unit.wide * (1.1 if unit.together else 1.0), sum(map(_across, unit.below)))
+def _tree_width(unit: _Unit) -> float:
+    """Return the width of a unit with all units below it."""
+    return max(unit.wide * (1.1 if unit.together else 1.0), sum(map(_tree_width, unit.below)))
 
 
 def _place(unit: _Unit, left: float) -> float:
-    """From left to right; a parent above the middle of what hangs below it. Returns where the next one begins."""
-    room, own = _across(unit), sum(map(_across, unit.below))
-    at = left + (room - own) / 2
+    """Place a unit and those below it, from `left` on, each above the middle of its children; return the right end."""
+    room, below = _tree_width(unit), sum(map(_tree_width, unit.below))
+    at = left + (room - below) / 2
     for child in unit.below:
         at = _place(child, at)
     unit.x = (unit.below[0].x + unit.below[-1].x) / 2 if unit.below else left + room / 2
     return left + room
 
 
-def _drawn(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[NodeCrowd]]:
-    """Rows below one another, each as high as its highest crowd."""
+def _places_and_crowds(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[NodeCrowd]]:
+    """Return the places of nodes and the crowds; rows stand below one another, each as high as its highest crowd."""
     places: dict[str, Point] = {}
     crowds: list[NodeCrowd] = []
     dots = sum(len(unit.names) for line in lines for unit in line if unit.together and not unit.bands)
@@ -226,7 +235,7 @@ def _drawn(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[NodeCrowd]]
                 high = math.ceil(len(unit.names) / unit.columns)
                 for at, name in enumerate(unit.names):
                     row, column = divmod(at, unit.columns)
-                    across = left + 0.05 + (column + 0.5) * (unit.wide - 0.1) / unit.columns
-                    places[name] = (across, y - 0.05 - (row + 0.5) * (unit.high - 0.1) / high)
-        y -= max(unit.high for unit in line) + GAP
+                    x = left + 0.05 + (column + 0.5) * (unit.wide - 0.1) / unit.columns
+                    places[name] = (x, y - 0.05 - (row + 0.5) * (unit.high - 0.1) / high)
+        y -= max(unit.high for unit in line) + ROW_GAP
     return places, crowds

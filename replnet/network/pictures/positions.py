@@ -1,6 +1,6 @@
 """Where the nodes of a picture stand.
 
-Places are shares of the picture, from 0 to 1; `size` says how large it is, in inches.
+Places are shares of the width and height of the picture, from 0 to 1; its `size` is in inches.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from replnet.network.pictures.structure import spread
 
 MOST_ON_CIRCLE = 60
 MOST_MAPPED = 20_000  # nodes of a map
-LARGEST = (16.0, 9.0)
+LARGEST_SIZE = (16.0, 9.0)  # inches
 Shape = Literal["rows", "circle", "map"]  # data flows down the rows; the source of a circle is in its middle
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Placement:
+    """The places of nodes and crowds in a picture, and its shape and size."""
+
     places: dict[str, Point]
     shape: Shape
     size: Point
     crowds: tuple[NodeCrowd, ...] = ()
-    left_out: int = 0  # nodes without a place of their own
+    left_out: int = 0  # number of nodes without a place of their own
 
     @property
     def in_inches(self) -> Placement:
-        """The same with places in inches, from the lower left."""
+        """This placement with places in inches, from the lower left corner."""
         wide, high = self.size
         places = {name: (x * wide, y * high) for name, (x, y) in self.places.items()}
         boxes = [(a * wide, b * high, c * wide, d * high) for a, b, c, d in (crowd.box for crowd in self.crowds)]
@@ -39,45 +41,49 @@ class Placement:
 
 
 def layout(graph: Any) -> Placement:
-    """As the graph's positions say; else a map if it has links of peers or is no tree and large; else its trees."""
-    told = {name: place for name, place in graph.nodes(data="position") if place is not None}
+    """Return where the nodes of a graph stand: at their positions if most replicas have one; else on a map of its
+    structure if it has links of peers, or is large and no tree; else by its trees.
+    """
+    positions = {name: place for name, place in graph.nodes(data="position") if place is not None}
     roles = dict(graph.nodes(data="role"))
     replicas = [name for name, role in roles.items() if role == "replica"]
-    if 2 * sum(name in told for name in replicas) > len(replicas):
-        return mapped(graph, told)
+    if 2 * sum(name in positions for name in replicas) > len(replicas):
+        return map_of(graph, positions)
     linked = [(a, b) for a, b, kind in graph.edges(data="kind") if kind == "peer"]
     if not linked:
         trees = forest(graph)
         if not is_large_mesh(graph, trees):
-            return arranged(graph, trees)
+            return without_map(graph, trees)
         linked = [(a, b) for a, b in graph.edges if roles[a] == roles[b] == "replica"]
     if len(roles) > MOST_MAPPED:
-        return arranged(graph, forest(graph))
+        return without_map(graph, forest(graph))
     import networkx as nx
 
-    return mapped(graph, spread(nx.Graph(linked)))
+    return map_of(graph, spread(nx.Graph(linked)))
 
 
 def is_large_mesh(graph: Any, trees: Forest) -> bool:
-    """Whether many replicas of a network whose data flows down some levels have upstreams beside that of their tree."""
+    """Whether a graph has many replicas, and many of these have more upstreams than their parent in the tree."""
     extra = [len(graph.pred[name]) > 1 for name, level in trees.level.items() if level > 1]
     return len(trees.level) > MOST_IN_ROW and 4 * sum(extra) > len(trees.level)
 
 
-def mapped(graph: Any, known: dict[str, Point]) -> Placement:
-    """Nodes where they are known to lie; others near their neighbours, sources above all and clients below."""
-    low, high = (tuple(edge(axis) for axis in zip(*known.values(), strict=True)) for edge in (min, max))
+def map_of(graph: Any, positions: dict[str, Point]) -> Placement:
+    """Return a placement by these positions; nodes without one go near their neighbours, sources on top, clients
+    below.
+    """
+    low, high = (tuple(edge(axis) for axis in zip(*positions.values(), strict=True)) for edge in (min, max))
     wide, tall = (max(b - a, 1e-9) for a, b in zip(low, high, strict=True))
-    room = 2.0 + 0.9 * math.sqrt(len(known))
-    scale = min(min(room * 1.5, LARGEST[0] - 3) / wide, min(room, LARGEST[1] - 2) / tall)
-    # Even of few nodes there is something to be seen.
+    room = 2.0 + 0.9 * math.sqrt(len(positions))
+    scale = min(min(room * 1.5, LARGEST_SIZE[0] - 3) / wide, min(room, LARGEST_SIZE[1] - 2) / tall)
+    # Maps of few nodes get a size at which they can be read.
     width, height = max(wide * scale, 3.0), max(tall * scale, 3.0)
     places = {
         name: (
             (width - wide * scale) / 2 + (x - low[0]) * scale,
             (height - tall * scale) / 2 + (y - low[1]) * scale,
         )
-        for name, (x, y) in known.items()
+        for name, (x, y) in positions.items()
         if name in graph
     }
     rows: dict[float, list[str]] = {}
@@ -92,11 +98,11 @@ def mapped(graph: Any, known: dict[str, Point]) -> Placement:
     places |= near
     for y, names in rows.items():
         places |= {name: ((at + 0.5) * width / len(names), y) for at, name in enumerate(names)}
-    return scaled(parted(places), "map")
+    return in_shares(separate_nodes(places), "map")
 
 
-def parted(places: dict[str, Point]) -> dict[str, Point]:
-    """Nodes that lie on one another, in a ring around that place."""
+def separate_nodes(places: dict[str, Point]) -> dict[str, Point]:
+    """Return the places with nodes that lie on one another moved onto a ring around their place."""
     at: dict[Point, list[str]] = {}
     for name, (x, y) in places.items():
         at.setdefault((round(x, 2), round(y, 2)), []).append(name)
@@ -108,8 +114,8 @@ def parted(places: dict[str, Point]) -> dict[str, Point]:
     return parts
 
 
-def scaled(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd] = (), left_out: int = 0) -> Placement:
-    """What is laid out in inches as shares of the picture."""
+def in_shares(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd] = (), left_out: int = 0) -> Placement:
+    """Return the placement of nodes and crowds whose places are in inches."""
     corners = [corner for crowd in crowds for corner in (crowd.box[:2], crowd.box[2:])]
     xs, ys = zip(*places.values(), *corners, strict=True)
     (left, width), (low, height) = ((min(axis), max(axis) - min(axis)) for axis in (xs, ys))
@@ -119,12 +125,12 @@ def scaled(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd] =
         return (x - left) / width if width else 0.5, (y - low) / height if height else 0.5
 
     boxed = tuple(replace(crowd, box=(*share(crowd.box[:2]), *share(crowd.box[2:]))) for crowd in crowds)
-    size = min(width, LARGEST[0]), min(height, LARGEST[1])
+    size = min(width, LARGEST_SIZE[0]), min(height, LARGEST_SIZE[1])
     return Placement({name: share(at) for name, at in places.items()}, shape, size, boxed, left_out)
 
 
-def arranged(graph: Any, trees: Forest) -> Placement:
-    """A small cluster around its source; else the levels of its trees as rows."""
+def without_map(graph: Any, trees: Forest) -> Placement:
+    """Return a placement without coordinates: a small cluster around its source, else its trees in rows."""
     replicas = [name for name in trees.level if graph.nodes[name]["role"] == "replica"]
     polling = sum("polls" in graph.nodes[name] for name in replicas)
     clients = [name for name, role in graph.nodes(data="role") if role == "client"]
@@ -133,13 +139,13 @@ def arranged(graph: Any, trees: Forest) -> Placement:
     if trees.depth <= 1 and sources <= 1 and 2 * polling >= len(replicas) > 2 and len(replicas) <= MOST_ON_CIRCLE:
         places = _circle(trees)
         places |= {name: (0.7 * (at - (len(clients) - 1) / 2), -3.0) for at, name in enumerate(clients)}
-        return scaled(places, "circle")
+        return in_shares(places, "circle")
     places, crowds = rows(graph, trees, clients)
-    return scaled(places, "rows", crowds, graph.number_of_nodes() - len(places))
+    return in_shares(places, "rows", crowds, graph.number_of_nodes() - len(places))
 
 
 def _circle(trees: Forest) -> dict[str, Point]:
-    """Roots in the middle, the rest around."""
+    """Return places in inches: roots that feed others in the middle, all other nodes on a circle around them."""
     sources = [root for root in trees.roots if trees.below[root]]
     around = [name for name in trees.level if name not in sources]
     places: dict[str, Point] = dict.fromkeys(sources, (0.0, 0.0))

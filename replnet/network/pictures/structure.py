@@ -1,4 +1,4 @@
-"""Where the nodes of a graph without coordinates stand, so that its structure is seen.
+"""Places for the nodes of a graph without coordinates that show its structure.
 
 Nodes lie as far from one another as links lie between them, as nearly as a plane allows: of all places the ones
 whose stress is least,
@@ -18,13 +18,16 @@ import numpy as np
 
 from replnet.laws.law import Floats
 
-MOST_PAIRED = 1_000  # nodes whose pairs all count
+MOST_PAIRED = 1_000  # nodes up to which the stress counts all pairs
 PIVOTS = 60
-STEPS, STILL = 80, 1e-3  # at most, and the mean move, in links, that ends them
+MOST_STEPS, SMALLEST_MOVE = 80, 1e-3  # steps end when nodes move less than this on average, in links
 
 
 def spread(graph: Any, apart: float = 1.0) -> dict[Any, tuple[float, float]]:
-    """The places of all nodes of an undirected graph, in links; its parts in rows, the largest first."""
+    """Return the places of all nodes of an undirected graph, in links; connected parts stand in rows, largest first.
+
+    `apart` is the distance between parts.
+    """
     import networkx as nx
 
     parts = sorted(nx.connected_components(graph), key=len, reverse=True)
@@ -45,15 +48,18 @@ def spread(graph: Any, apart: float = 1.0) -> dict[Any, tuple[float, float]]:
 
 
 def _part(graph: Any, names: Sequence[Any]) -> Floats:
-    """The places of connected nodes, their longer extent across."""
+    """Return the places of connected nodes, turned so that the longer extent is horizontal."""
     if len(names) > MOST_PAIRED:
         return _main_axes(_links_between(graph, names, None))
     links = _links_between(graph, names, names)
-    return _turned(_relaxed(_main_axes(links[:: 1 + len(names) // PIVOTS]), links))
+    return _turn(_reduce_stress(_main_axes(links[:: 1 + len(names) // PIVOTS]), links))
 
 
 def _links_between(graph: Any, names: Sequence[Any], starts: Sequence[Any] | None) -> Floats:
-    """A row for every start, a column for every node; by default pivots, each as far from the last ones as can be."""
+    """Return the number of links from every start (a row) to every node (a column).
+
+    Without `starts` these are pivots: each is the node farthest from the pivots before.
+    """
     place = {name: i for i, name in enumerate(names)}
     rows: list[Floats] = []
     nearest = np.full(len(names), np.inf)
@@ -65,30 +71,31 @@ def _links_between(graph: Any, names: Sequence[Any], starts: Sequence[Any] | Non
 
 
 def _links_from(graph: Any, start: Any, place: dict[Any, int]) -> Floats:
-    found = np.full(len(place), np.inf)
-    found[place[start]] = links = 0
+    """Return the number of links from `start` to every node; `place` is the column of each node."""
+    distances = np.full(len(place), np.inf)
+    distances[place[start]] = links = 0
     row = [start]
     while row:
         links += 1
         following = []
         for name in row:
             for other in graph.adj[name]:
-                if found[at := place[other]] == np.inf:
-                    found[at] = links
+                if distances[at := place[other]] == np.inf:
+                    distances[at] = links
                     following.append(other)
         row = following
-    return found
+    return distances
 
 
-def _turned(at: Floats) -> Floats:
-    """The places turned so that they differ most across."""
+def _turn(at: Floats) -> Floats:
+    """Return the places turned so that they differ most horizontally."""
     at = at - at.mean(axis=0)
     _, axes = np.linalg.eigh(at.T @ at)
     return np.asarray(at @ axes[:, ::-1])
 
 
 def _main_axes(rows: Floats) -> Floats:
-    """The columns of a matrix of distances along the two directions in which they differ most."""
+    """Return places from rows of distances: the columns along the two directions in which they differ most."""
     if rows.shape[1] < 2:
         return np.zeros((rows.shape[1], 2))
     squares = rows**2
@@ -96,23 +103,23 @@ def _main_axes(rows: Floats) -> Floats:
     _, axes = np.linalg.eigh(centred @ centred.T)
     at = (axes[:, :-3:-1].T @ centred).T
     at = at if at.shape[1] == 2 else np.column_stack([at, np.zeros(len(at))])
-    # As long as the first pivot's farthest node is away.
+    # Scaled to the distance between the first pivot and its farthest node.
     return np.asarray(at * (rows[0].max() / max(np.ptp(at[:, 0]), 1e-9)))
 
 
-def _relaxed(at: Floats, links: Floats) -> Floats:
-    """Less stress (eq. 1) with every step."""
-    # Nodes that pivots cannot tell apart lie on a small spiral, or nothing would ever part them.
+def _reduce_stress(at: Floats, links: Floats) -> Floats:
+    """Return places with less stress (1), after majorisation steps from `at`; `links` are the distances wanted."""
+    # Nodes at the same distances from all pivots begin on a small spiral; otherwise they would stay on one point.
     turn = np.arange(len(at)) * 2.4
     at = at + 1e-3 * np.sqrt(np.arange(len(at)) + 1)[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
     with np.errstate(divide="ignore"):
         weights = np.where(links > 0, links**-2.0, 0.0)
     solved = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1 / len(at))
     wanted = weights * links
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         lengths = np.hypot(*(column[:, None] - column for column in at.T))
         pull = wanted / np.maximum(lengths, 1e-9)
         before, at = at, solved @ (pull.sum(axis=1)[:, None] * at - pull @ at)
-        if np.abs(at - before).mean() < STILL:
+        if np.abs(at - before).mean() < SMALLEST_MOVE:
             break
     return at

@@ -5,7 +5,7 @@ In it:
     axes         what varies: axes of values, given as lists or ranges, and the points of their product
     best_size    the best size of a system: by formula, measured where the formula puts it, or by emulation
     cells        the cells of an experiment: named values at a point, and the subject that follows, with its settings
-    checks       what can be said of an experiment before its cells are made: names, axes, prints, claims, groups
+    checks       faults that show before cells are made: in names, axes, printed values, claims, groups
     experiment   experiments: YAML files with overrides, or plain data, as checked objects that know their cells
     sections     an experiment as users write it: the sections of its file, their types, and their JSON Schema
     soundness    all that is wrong with an experiment, at once

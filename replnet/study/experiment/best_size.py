@@ -22,42 +22,42 @@ from typing import Any, ClassVar, Generic, TypeVar, final
 
 from replnet.ages.clusters.cluster import NO_RECENT, cluster
 from replnet.ages.prediction import Prediction
-from replnet.ages.roots import UnreachableError, narrowed
+from replnet.ages.roots import UnreachableError, bisect_edge
 from replnet.laws.text import at_rate
 from replnet.measure.estimate import Estimate
-from replnet.measure.row import NOTHING, Row
+from replnet.measure.row import NO_PREDICTION, Row
 from replnet.network.network import Network
 from replnet.papers.p2p import cooperative, non_cooperative, peak, redundant
-from replnet.study.experiment.subjects import Ran, Settings, Subject, emulated
-from replnet.study.experiment.system import ALONE, Optimise, Size
+from replnet.study.experiment.subjects import RunOutput, Settings, Subject, emulate_whole
+from replnet.study.experiment.system import NO_CLUSTER, Optimise, Size
 from replnet.text.documents import Document
-from replnet.text.validation import checked
+from replnet.text.validation import validate
 
 BY_REPLICAS = "P2P eq. 30"
 SOURCES = {"independent": "P2P eq. 31-33", "redundant": "P2P eq. 34"}
-GROUPS = ("clients", "cluster", "level 1")  # of a network: the first that is there has the freshness of the system
+SYSTEM_GROUPS = ("clients", "cluster", "level 1")  # the first that a network has, has the freshness of the system
 PRECISION = 0.001  # half-width of freshness, where none is asked for
-COARSE = 4.0  # times that, while sizes are compared
-BRIEF = 0.005  # half-width of a glance
-APART = 1.05  # ratio of the rates between which a slope is taken, and r
-CLOSE = 0.01  # relative step of (2) after which the next would be smaller than any interval
-LARGEST_STEP = 3.0  # factor of a rate
+COARSE_FACTOR = 4.0  # factor of the half-width while sizes are compared
+GLANCE_PRECISION = 0.005  # half-width of a glance
+SLOPE_RATIO = 1.05  # ratio of the rates between which a slope is taken, and r
+CLOSE_STEP = 0.01  # relative step of (2) after which the next would be smaller than any interval
+LARGEST_STEP = 3.0  # largest factor of a rate in a step of (2)
 MOST_STEPS = 40
-NEAR = 0.99  # of the best service rate: sizes that reach it are as good as the best
+AS_GOOD_AS_BEST = 0.99  # of the best service rate: sizes that reach it are as good as the best
 
 V = TypeVar("V", Prediction, Estimate)
 
 
 @final
 class BestSize(Subject):
-    """A system of replicas that meets a target, and what of its size is sought."""
+    """A system of replicas that meets a target, and whose best size is sought."""
 
     section = words = "optimise"
     kinds: ClassVar = {None: Optimise}
 
     @classmethod
-    def checked(cls, document: Document) -> Subject:
-        return cls(checked(Optimise, document.data, document).model_dump(mode="json", exclude_none=True))
+    def from_document(cls, document: Document) -> Subject:
+        return cls(validate(Optimise, document.data, document).model_dump(mode="json", exclude_none=True))
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class BestSize(Subject):
     def predict(self, settings: Settings) -> list[Row]:
         return solve(self.system)
 
-    def run(self, settings: Settings, longer: bool) -> Ran:
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
         emulator = Emulator(settings, longer)
         return solve(self.system, emulator), emulator.events, emulator.incomplete
 
@@ -79,8 +79,8 @@ class BestSize(Subject):
 
     def glance(self, settings: Settings) -> tuple[float, float]:
         begun = time.perf_counter()
-        _, events, _ = self.run(replace(settings, precision=BRIEF, horizon=None), False)
-        more = max((BRIEF / (settings.precision or PRECISION)) ** 2, 1.0)
+        _, events, _ = self.run(replace(settings, precision=GLANCE_PRECISION, horizon=None), False)
+        more = max((GLANCE_PRECISION / (settings.precision or PRECISION)) ** 2, 1.0)
         return more * events, more * (time.perf_counter() - begun)
 
     @property
@@ -90,82 +90,99 @@ class BestSize(Subject):
 
 @final
 @dataclass(frozen=True)
-class Found(Generic[V]):
-    """A system of a size, at the slowest rate that meets its target: predicted, or measured."""
+class Solution(Generic[V]):
+    """A system of some size at the slowest rate that meets its target, predicted or measured."""
 
     rate: V
-    freshness: V  # at that rate, or at the one where it was looked for
-    size: Size = ALONE
+    freshness: V  # at that rate, or at the predicted rate if it was measured there
+    size: Size = NO_CLUSTER
     note: str = ""
 
-    def derived(self, of: Callable[[float], float]) -> V:
-        """`of` the rate, with its error, by the slope of `of`, or its accuracy."""
-        rate, value = self.rate, of(self.rate.value)
+    def derive(self, amount: Callable[[float], float]) -> V:
+        """Return an amount that follows from the rate; its error or accuracy follows from that of the rate.
+
+        `amount` computes it from a rate.
+        """
+        rate, value = self.rate, amount(self.rate.value)
         if isinstance(rate, Prediction):
-            return replace(rate, value=value, accuracy=abs(of(rate.value + rate.accuracy) - value))
+            return replace(rate, value=value, accuracy=abs(amount(rate.value + rate.accuracy) - value))
         step = 1e-6 * rate.value
-        slope = (of(rate.value + step) - of(rate.value - step)) / (2 * step) if step else 0.0
+        slope = (amount(rate.value + step) - amount(rate.value - step)) / (2 * step) if step else 0.0
         return replace(
             rate, value=value, error=abs(slope) * rate.error, skew=math.copysign(rate.skew, rate.skew * slope)
         )
 
 
 def solve(system: Optimise, emulator: Emulator | None = None) -> list[Row]:
-    """The rows of a system: predicted, and measured if there is what emulates."""
+    """Return the rows of a system: predicted, and measured if there is an emulator."""
     try:
-        plain, best = _by_formula(system)
+        plain, best = _solve_by_formula(system)
     except UnreachableError as error:
-        return [_silent(system, error)]
-    alone = system.alone
-    measured = emulator.measure(alone, plain) if emulator else None
-    rows = list(_rows(alone, plain, measured))
+        return [_unreachable_row(system, error)]
+    independent = system.independent
+    measured = emulator.measure(independent, plain) if emulator else None
+    rows = list(_system_rows(independent, plain, measured))
     if system.system == "independent" or not (best or emulator):
         return rows
     try:
-        found = None if emulator is None else emulator.measure(system, best) if best else emulator.search(system)
+        measured_best = (
+            None if emulator is None else emulator.measure(system, best) if best else emulator.search(system)
+        )
     except UnreachableError as error:
-        return [_silent(system, error), *rows]
-    return [*_rows(system, best, found), *_gains(system, (plain, best), (measured, found)), *rows]
+        return [_unreachable_row(system, error), *rows]
+    return [
+        *_system_rows(system, best, measured_best),
+        *_gain_rows(system, (plain, best), (measured, measured_best)),
+        *rows,
+    ]
 
 
 # ---- By formula
 
-Predicted = Found[Prediction]
-Measured = Found[Estimate]
+PredictedSolution = Solution[Prediction]
+MeasuredSolution = Solution[Estimate]
 
 
-def _by_formula(system: Optimise) -> tuple[Predicted, Predicted | None]:
-    """Its replicas without polls or redundant queries, and the system where there is a formula for it."""
-    given = (system.bandwidth, system.target, system.updates, system.downloads)
-    plain = non_cooperative(*given)
-    alone = _exactly(system, plain.downloads, SOURCES["independent"])
+def _solve_by_formula(system: Optimise) -> tuple[PredictedSolution, PredictedSolution | None]:
+    """Return the solutions of the replicas without polls or redundant queries, and of the system itself.
+
+    The second is None if there is no formula for it.
+    """
+    requirements = (system.bandwidth, system.target, system.updates, system.downloads)
+    plain = non_cooperative(*requirements)
+    independent = _solution_at(system, plain.downloads, SOURCES["independent"])
     if system.system == "redundant":
         poisson, ask = system.superposition == "poisson", system.ask or 1
         rate, source = (
-            redundant(*given, ask, poisson=poisson).downloads * ask,
+            redundant(*requirements, ask, poisson=poisson).downloads * ask,
             SOURCES["redundant"] + (", 35" if poisson else ""),
         )
-        return alone, _exactly(system, rate, source, "limit" if poisson else "exact")
+        return independent, _solution_at(system, rate, source, "limit" if poisson else "exact")
     if system.system == "cooperative" and system.select != "recent":
-        return alone, _best_cluster(system, plain.replicas)
-    return alone, None
+        return independent, _predict_best_cluster(system, plain.replicas)
+    return independent, None
 
 
-def _exactly(system: Optimise, rate: float, source: str, kind: str = "exact") -> Predicted:
-    return Found(Prediction(rate, kind, source), Prediction(system.target, kind, source))
+def _solution_at(system: Optimise, rate: float, source: str, kind: str = "exact") -> PredictedSolution:
+    """Return a solution with a rate that a formula of a paper gives; `source` names it, and `kind` is its basis."""
+    return Solution(Prediction(rate, kind, source), Prediction(system.target, kind, source))
 
 
-def _best_cluster(system: Optimise, most: float) -> Predicted:
-    """By P2P eq. 30, over the sizes that are allowed."""
+def _predict_best_cluster(system: Optimise, plain_replicas: float) -> PredictedSolution:
+    """Return the cluster that serves most by P2P eq. 30, of the sizes that the system allows.
+
+    `plain_replicas` is the best number of replicas without polls.
+    """
     assert system.polls is not None
     polls, downloads = partial(at_rate, system.polls), partial(at_rate, system.downloads)
 
-    def meet(size: Size, rates: list[float]) -> Predicted:
-        given = (system.bandwidth, system.target, size[0], system.updates, downloads, polls, size[1])
-        found = cooperative(*given, start=rates[-1] or None if rates else None)
-        return Found(Prediction(found.polls), Prediction(system.target), size)
+    def meet(size: Size, rates: list[float]) -> PredictedSolution:
+        """Return a cluster of this size at its slowest rate; the search begins at the last of `rates`."""
+        requirements = (system.bandwidth, system.target, size[0], system.updates, downloads, polls, size[1])
+        solution = cooperative(*requirements, start=rates[-1] or None if rates else None)
+        return Solution(Prediction(solution.polls), Prediction(system.target), size)
 
-    best, _, value = _best(system, most, meet)
+    best, _, value = _find_best(system, plain_replicas, meet)
     replicas, peers = best.size
 
     def freshness(rate: float) -> Prediction:
@@ -174,12 +191,12 @@ def _best_cluster(system: Optimise, most: float) -> Predicted:
     lowest = max(best.rate.value, 1e-9)
     basis, slope = freshness(lowest), math.inf
     if basis.accuracy and best.rate.value:
-        above, below = lowest * APART, lowest / APART
+        above, below = lowest * SLOPE_RATIO, lowest / SLOPE_RATIO
         slope = (freshness(above).value - freshness(below).value) / (above - below)
     note = ""
     if "replicas" in system.over:
         low, high = system.over["replicas"]
-        enough = NEAR * value(best.size)
+        enough = AS_GOOD_AS_BEST * value(best.size)
         ends = max(low, peers + 1), high
         note = _near_words(*(_edge(replicas, end, lambda m: value((m, peers)) >= enough) for end in ends))
     source = f"{BY_REPLICAS}; {basis.source}"
@@ -188,11 +205,14 @@ def _best_cluster(system: Optimise, most: float) -> Predicted:
 
 
 def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
-    """The last number that is fine, on the way to an end."""
+    """Return the last number from `inside` to `end` for which `fine` holds, as it does up to some number.
+
+    The steps grow until it does not hold, and then the interval is halved.
+    """
     outside, step = inside, 1 if end > inside else -1
     while outside != end and fine(outside):
         inside, outside, step = outside, (min if step > 0 else max)(outside + step, end), 2 * step
-    return outside if fine(outside) else narrowed(inside, outside, fine)
+    return outside if fine(outside) else bisect_edge(inside, outside, fine)
 
 
 # ---- By emulation
@@ -200,7 +220,7 @@ def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
 
 @final
 class Emulator:
-    """Emulates systems by the settings of a cell, and counts what it ran."""
+    """An emulator of systems, by the settings of a cell, which counts events and notes what is incomplete."""
 
     def __init__(self, settings: Settings, longer: bool) -> None:
         free = settings.precision is None and settings.horizon is None
@@ -208,100 +228,122 @@ class Emulator:
         self._longer = longer
         self.events, self.incomplete = 0, ""
 
-    def measure(self, system: Optimise, known: Predicted) -> Measured:
-        """(2), from the rate that a formula gives; without polls the freshness alone."""
-        if not known.rate.value:
-            return self._idle(system, known.size)
-        first = self._freshness(system.network(known.rate.value, known.size))
-        return replace(self._root(system, known.rate.value, known.size, first), freshness=first)
+    def measure(self, system: Optimise, predicted: PredictedSolution) -> MeasuredSolution:
+        """Measure the freshness at the rate that a formula gives, and find by (2) the rate that meets the target.
 
-    def search(self, system: Optimise) -> Measured:
-        """The best size where there is no formula."""
+        Without polls there is only the freshness to measure.
+        """
+        if not predicted.rate.value:
+            return self._without_polls(system, predicted.size)
+        first = self._freshness(system.network(predicted.rate.value, predicted.size))
+        return replace(self._find_rate(system, predicted.rate.value, predicted.size, first), freshness=first)
 
-        def meet(size: Size, rates: list[float]) -> Measured:
-            idle = self._idle(system, size, coarse=True)
+    def search(self, system: Optimise) -> MeasuredSolution:
+        """Find the best size of a system without a formula, by emulation."""
+
+        def meet(size: Size, rates: list[float]) -> MeasuredSolution:
+            """Find the slowest rate of a cluster of this size, from the last of `rates` above 0 as a start."""
+            idle = self._without_polls(system, size, coarse=True)
             if idle.freshness.value >= system.target:
                 return idle
             start = next(filter(None, reversed(rates)), system.updates.rate)
-            return self._root(system, start, size, coarse=True)
+            return self._find_rate(system, start, size, coarse=True)
 
         plain = non_cooperative(system.bandwidth, system.target, system.updates, system.downloads)
-        best, known, value = _best(system, plain.replicas, meet)
-        tried = [size[0] for size in known if size[1] == best.size[1] and value(size) >= NEAR * value(best.size)]
+        best, solutions, value = _find_best(system, plain.replicas, meet)
+        tried = [
+            size[0]
+            for size in solutions
+            if size[1] == best.size[1] and value(size) >= AS_GOOD_AS_BEST * value(best.size)
+        ]
         words = _near_words(min(tried), max(tried))
         if best.rate.value:
-            best = self._root(system, best.rate.value, best.size)
-        return replace(best, note=f"{words}, of {len(known)} sizes emulated" if words else "")
+            best = self._find_rate(system, best.rate.value, best.size)
+        return replace(best, note=f"{words}, of {len(solutions)} sizes emulated" if words else "")
 
     def _freshness(self, network: Network, coarse: bool = False) -> Estimate:
+        """Emulate a network and return its freshness, with `coarse` less precisely."""
         settings = self._settings
         if coarse and settings.precision is not None:
-            settings = replace(settings, precision=COARSE * settings.precision)
-        result = emulated(network, settings, self._longer and not coarse)
+            settings = replace(settings, precision=COARSE_FACTOR * settings.precision)
+        result = emulate_whole(network, settings, self._longer and not coarse)
         self.events += result.events
         self.incomplete = self.incomplete or result.incomplete
         by_group = {row.group: row.estimate for row in result.rows if row.metric == "freshness" and row.estimate}
-        return next(by_group[group] for group in GROUPS if group in by_group)
+        return next(by_group[group] for group in SYSTEM_GROUPS if group in by_group)
 
-    def _idle(self, system: Optimise, size: Size, coarse: bool = False) -> Measured:
-        """As good as without polls."""
-        here = self._freshness(system.network(1e-9 * system.updates.rate, size), coarse)
-        return Found(replace(here, value=0.0, error=0.0), here, size)
+    def _without_polls(self, system: Optimise, size: Size, coarse: bool = False) -> MeasuredSolution:
+        """Return a cluster of this size without polls, and its measured freshness; its rate is 0."""
+        freshness = self._freshness(system.network(1e-9 * system.updates.rate, size), coarse)
+        return Solution(replace(freshness, value=0.0, error=0.0), freshness, size)
 
-    def _root(
+    def _find_rate(
         self, system: Optimise, rate: float, size: Size, first: Estimate | None = None, coarse: bool = False
-    ) -> Measured:
-        """(2), from `rate`, where the freshness may be known."""
+    ) -> MeasuredSolution:
+        """Find by (2) the rate at which the freshness is the target; the search begins at `rate`.
 
-        def at(rate: float) -> Estimate:
+        `first` is the freshness there if it has been measured. Raises UnreachableError if no rate meets the target.
+        """
+
+        def freshness_at(rate: float) -> Estimate:
+            """Measure the freshness at a rate."""
             return self._freshness(system.network(rate, size), coarse)
 
-        most = LARGEST_STEP * system.bandwidth / max(size[1], 1)
+        fastest = LARGEST_STEP * system.bandwidth / max(size[1], 1)
         for _ in range(MOST_STEPS):
-            here, first = first or at(rate), None
-            above, below = at(rate * APART).value, at(rate / APART).value
-            slope = max((above - below) / (rate * APART - rate / APART), 0.0)
-            wanted = system.target - here.value
-            if slope and abs(wanted) <= CLOSE * rate * slope:
-                found = replace(here, value=rate + wanted / slope, error=here.error / slope, skew=-here.skew)
-                return Found(found, here, size)
-            step = wanted / slope if slope else math.copysign(math.inf, wanted)
+            freshness, first = first or freshness_at(rate), None
+            above, below = freshness_at(rate * SLOPE_RATIO).value, freshness_at(rate / SLOPE_RATIO).value
+            slope = max((above - below) / (rate * SLOPE_RATIO - rate / SLOPE_RATIO), 0.0)
+            missing = system.target - freshness.value
+            if slope and abs(missing) <= CLOSE_STEP * rate * slope:
+                root = replace(
+                    freshness, value=rate + missing / slope, error=freshness.error / slope, skew=-freshness.skew
+                )
+                return Solution(root, freshness, size)
+            step = missing / slope if slope else math.copysign(math.inf, missing)
             rate = min(max(rate + step, rate / LARGEST_STEP), rate * LARGEST_STEP)
-            if rate > most and system.system == "cooperative":
+            if rate > fastest and system.system == "cooperative":
                 break
         raise UnreachableError(
-            f"freshness {system.target:g} is not met at rate {rate:.4g}: {here.value:.4g} is measured"
+            f"freshness {system.target:g} is not met at rate {rate:.4g}: {freshness.value:.4g} is measured"
         )
 
 
 # ---- The size of a cluster
 
-Meet = Callable[[Size, list[float]], Found[V]]
-"""Finds the rate of a cluster, given the rates of those that were looked at before."""
+SolveSize = Callable[[Size, list[float]], Solution[V]]
+"""A function that solves a cluster of a size, given the rates of the clusters that were solved before."""
 
 
-def _best(
-    system: Optimise, most: float, meet: Meet[V]
-) -> tuple[Found[V], dict[Size, Found[V]], Callable[[Size], float]]:
-    """The cluster that serves most, all that were looked at by their sizes, and what a size serves."""
-    known: dict[Size, Found[V]] = {}
+def _find_best(
+    system: Optimise, plain_replicas: float, meet: SolveSize[V]
+) -> tuple[Solution[V], dict[Size, Solution[V]], Callable[[Size], float]]:
+    """Find the cluster that serves most; `meet` solves a size, given the rates of those before.
+
+    Returns it, all solutions by their sizes, and a function from a size to what it serves.
+    """
+    solutions: dict[Size, Solution[V]] = {}
 
     def value(size: Size) -> float:
+        """Return the service rate of a size; minus infinity if it cannot reach the target."""
         try:
-            if size not in known:
-                known[size] = meet(size, [found.rate.value for found in known.values()])
+            if size not in solutions:
+                solutions[size] = meet(size, [solution.rate.value for solution in solutions.values()])
         except UnreachableError:
             return -math.inf
-        return system.service(known[size].rate.value, size)
+        return system.service(solutions[size].rate.value, size)
 
-    size = search(system, most, value)
-    if size not in known:
-        meet(size, [])  # says why
-    return known[size], known, value
+    size = find_best_size(system, plain_replicas, value)
+    if size not in solutions:
+        meet(size, [])  # raises UnreachableError, with the reason
+    return solutions[size], solutions, value
 
 
-def search(system: Optimise, replicas: float, value: Callable[[Size], float]) -> Size:
-    """(m, k) of the highest value; it rises with m up to the size of a system without polls, `replicas` (P2P VI-D)."""
+def find_best_size(system: Optimise, replicas: float, value: Callable[[Size], float]) -> Size:
+    """Return the size (m, k) of the highest value, within the bounds of the system.
+
+    The value rises with m up to the best size without polls, `replicas` (P2P VI-D), where the search for m begins.
+    """
     many = system.over.get("replicas", (system.replicas, system.replicas))
     few = system.over.get("peers", (system.peers, system.peers))
     best: tuple[float, Size] = (-math.inf, (many[1], few[0]))
@@ -310,77 +352,88 @@ def search(system: Optimise, replicas: float, value: Callable[[Size], float]) ->
         start = min(max(int(replicas), low), many[1])
 
         def at(size: int, peers: int = peers) -> float:
+            """Return the value of a number of replicas; minus infinity beyond the bounds."""
             return value((size, peers)) if size <= many[1] else -math.inf
 
         size = peak(at, start) if start < many[1] else start
-        best = max(best, (at(size), (size, peers)), key=lambda found: found[0])
+        best = max(best, (at(size), (size, peers)), key=lambda pair: pair[0])
     return best[1]
 
 
 def _near_words(low: int, high: int) -> str:
+    """Say that sizes from `low` to `high` are about as good as the best; nothing if that is one size."""
     return f"within 1 % of the best for {low} to {high} replicas" if low < high else ""
 
 
 # ---- Rows
 
 
-def _silent(system: Optimise, why: Exception) -> Row:
+def _unreachable_row(system: Optimise, why: Exception) -> Row:
+    """Return the row of a system that cannot reach its target, which says why."""
     return Row(system.system, "service_rate", note=str(why))
 
 
-def _rows(system: Optimise, known: Predicted | None, found: Measured | None) -> Iterator[Row]:
-    """Of one system: predicted, measured or both."""
-    either = known or found
+def _system_rows(
+    system: Optimise, predicted: PredictedSolution | None, measured: MeasuredSolution | None
+) -> Iterator[Row]:
+    """Yield the rows of one system: predicted, measured, or both beside one another."""
+    either = predicted or measured
     assert either is not None
-    note = (known.note if known else "") or (found.note if found else "")
+    note = (predicted.note if predicted else "") or (measured.note if measured else "")
     for metric, of in system.amounts(either.size).items():
-        both = known and known.derived(of), found and found.derived(of)
-        yield _row(system, metric, *both, note if metric == "service_rate" else "")
+        values = predicted and predicted.derive(of), measured and measured.derive(of)
+        yield _amount_row(system, metric, *values, note if metric == "service_rate" else "")
     if system.system == "cooperative":
         replicas, peers = either.size
         chosen = {"replicas": replicas, "downloads": system.bandwidth / replicas, "peers": peers}
         for metric, value in chosen.items():
-            yield _chosen(system, metric, float(value), known)
-    yield _row(system, "freshness", known and known.freshness, found and found.freshness)
+            yield _size_row(system, metric, float(value), predicted)
+    yield _amount_row(system, "freshness", predicted and predicted.freshness, measured and measured.freshness)
 
 
-def _row(
+def _amount_row(
     system: Optimise, metric: str, prediction: Prediction | None, estimate: Estimate | None, note: str = ""
 ) -> Row:
+    """Return a row of a system, with what is to be noted of it."""
     notes = [estimate.doubt if estimate else "", note, "" if prediction else NO_RECENT.removesuffix("; measure it")]
-    return Row(system.system, metric, prediction or NOTHING, estimate, "; ".join(filter(None, notes)))
+    return Row(system.system, metric, prediction or NO_PREDICTION, estimate, "; ".join(filter(None, notes)))
 
 
-def _chosen(system: Optimise, metric: str, value: float, known: Predicted | None) -> Row:
-    """What is no measurement: the best size, by formula or by search."""
-    if known:
-        return Row(system.system, metric, Prediction(value, known.rate.kind, BY_REPLICAS))
+def _size_row(system: Optimise, metric: str, value: float, predicted: PredictedSolution | None) -> Row:
+    """Return the row of a part of the best size, which is chosen by formula or by search and not measured."""
+    if predicted:
+        return Row(system.system, metric, Prediction(value, predicted.rate.kind, BY_REPLICAS))
     return Row(system.system, metric, estimate=Estimate(value, math.nan, 0), note="the best that was emulated")
 
 
-def _gains(
-    system: Optimise, known: tuple[Predicted, Predicted | None], found: tuple[Measured | None, Measured | None]
+def _gain_rows(
+    system: Optimise,
+    predicted: tuple[PredictedSolution, PredictedSolution | None],
+    measured: tuple[MeasuredSolution | None, MeasuredSolution | None],
 ) -> Iterator[Row]:
-    """Over the system without polls or redundant queries, which is the first of each."""
-    best, measured = known[1], found[1]
-    either = best or measured
+    """Yield the rows of each amount's gain over the plain system, which has no polls or redundant queries.
+
+    Both pairs begin with the plain system; the other one is that whose gain is sought.
+    """
+    predicted_best, measured_best = predicted[1], measured[1]
+    either = predicted_best or measured_best
     assert either is not None
-    mine, theirs = system.amounts(either.size), system.alone.amounts()
-    for amount, base in theirs.items():
-        if amount == "downloads":
+    amounts, plain_amounts = system.amounts(either.size), system.independent.amounts()
+    for name, plain_amount in plain_amounts.items():
+        if name == "downloads":
             continue
-        of = mine.get(amount, lambda rate: float(either.size[0]))
+        amount = amounts.get(name, lambda rate: float(either.size[0]))
         prediction, estimate = None, None
-        if best:
-            one, whole = best.derived(of), base(known[0].rate.value)
-            prediction = replace(one, value=one.value / whole, accuracy=one.accuracy / whole)
-        if measured and found[0]:
-            estimate = _ratio(measured.derived(of), found[0].derived(base))
-        yield _row(system, f"{amount}_gain", prediction, estimate)
+        if predicted_best:
+            best, plain = predicted_best.derive(amount), plain_amount(predicted[0].rate.value)
+            prediction = replace(best, value=best.value / plain, accuracy=best.accuracy / plain)
+        if measured_best and measured[0]:
+            estimate = _ratio(measured_best.derive(amount), measured[0].derive(plain_amount))
+        yield _amount_row(system, f"{name}_gain", prediction, estimate)
 
 
 def _ratio(a: Estimate, b: Estimate) -> Estimate:
-    """Of two measured values, as if they were independent."""
+    """Return the ratio of two measured values, with its error as if they were independent."""
     value = a.value / b.value
     error = abs(value) * math.hypot(a.error / a.value, b.error / b.value) if a.value else 0.0
     return replace(a, value=value, error=error, replications=min(a.replications, b.replications), skew=0.0)

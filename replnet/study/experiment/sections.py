@@ -18,23 +18,23 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from replnet.laws.fields import Count, Name, Part, positive, text, whole
-from replnet.measure.metrics import AT_A_TIME, PLAIN, each, is_beyond
+from replnet.measure.metrics import AT_A_TIME, PLAIN_METRICS, expand_range, is_metric_on_request
 from replnet.measure.metrics import metric as beyond
-from replnet.measure.row import METRICS, on_request
+from replnet.measure.row import METRICS, metrics_on_request
 from replnet.measure.verdict import RESOLUTION
 from replnet.study.experiment.axes import Axis, axis, scalar
 from replnet.study.experiment.best_size import BestSize
 from replnet.study.experiment.subjects import FORMULA_METRICS, FormulaSubject, NetworkSubject, Subject
-from replnet.study.experiment.system import GAINS, SIZES
+from replnet.study.experiment.system import GAIN_METRICS, SIZE_METRICS
 from replnet.text.arithmetic import LARGEST, Scalar
-from replnet.text.errors import FieldError, FieldsError, shown, suggestion
+from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
 
-SUBJECTS: dict[str, type[Subject]] = {one.section: one for one in (NetworkSubject, BestSize, FormulaSubject)}
+SUBJECTS: dict[str, type[Subject]] = {kind.section: kind for kind in (NetworkSubject, BestSize, FormulaSubject)}
 STATEMENTS = ("printed", "expected", "claims")  # the sections that say something of cells
 GROUP = "group"  # stands beside the axes: the group of a row
 RUN = "run."  # starts the name of an axis that is a setting
 LARGEST_SEED = 2**63 - 1
-EXACT = 1e-9  # what a fraction leaves to rounding
+FRACTION_ROUNDING = 1e-9  # how far off a value may be that is printed as a fraction
 
 # ---- Types of fields
 
@@ -47,12 +47,12 @@ AXIS: dict[str, Any] = {
         {**SCALARS, "minProperties": 1},
     ]
 }
-CALLS = [name for name in on_request() if name not in PLAIN]
+METRICS_WITH_ARGUMENTS = [name for name in metrics_on_request() if name not in PLAIN_METRICS]
 METRIC = {
     "anyOf": [
-        {"enum": [*dict.fromkeys((*METRICS, *PLAIN, *SIZES, *GAINS, *FORMULA_METRICS))]},
-        {"type": "string", "pattern": rf"^({'|'.join(CALLS)})\(.+\)( at .+)?$"},
-        {"type": "string", "pattern": rf"^({'|'.join((*AT_A_TIME, *PLAIN))}) at .+$"},
+        {"enum": [*dict.fromkeys((*METRICS, *PLAIN_METRICS, *SIZE_METRICS, *GAIN_METRICS, *FORMULA_METRICS))]},
+        {"type": "string", "pattern": rf"^({'|'.join(METRICS_WITH_ARGUMENTS)})\(.+\)( at .+)?$"},
+        {"type": "string", "pattern": rf"^({'|'.join((*AT_A_TIME, *PLAIN_METRICS))}) at .+$"},
     ]
 }
 PATTERN = r"^[-+]?([0-9]+/[0-9]+|[0-9.]+([eE][-+]?[0-9]+)?)$"
@@ -60,118 +60,132 @@ NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": PATTERN}]}
 
 
 def number(value: object) -> float:
-    """A finite number."""
+    """Return a finite number as a float; raise FieldError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FieldError("", f"{shown(value)} is not a number", "a number")
-    if not abs(value) <= LARGEST:  # NaN is not either
-        raise FieldError("", f"{shown(value)} is not finite", "a number of at most 1e300")
+        raise FieldError("", f"{short_repr(value)} is not a number", "a number")
+    if not abs(value) <= LARGEST:  # which refuses NaN too
+        raise FieldError("", f"{short_repr(value)} is not finite", "a number of at most 1e300")
     return float(value)
 
 
 def _positive(value: object) -> float:
+    """Return a number above 0; raise FieldError for anything else."""
     return positive(number(value) if isinstance(value, int) and value > LARGEST else value)
 
 
-def _as_printed(value: object) -> float:
-    """A number, or the text of one, which may be a fraction."""
+def _printed_number(value: object) -> float:
+    """Return the number that a value is, or that its text is, which may be a fraction; raise FieldError for others."""
     if isinstance(value, str):
         try:
             value = float(Fraction(value)) if "/" in value else float(value)
         except (ValueError, ArithmeticError):
-            raise FieldError("", f"{shown(value)} is not a number", "a number") from None
+            raise FieldError("", f"{short_repr(value)} is not a number", "a number") from None
     return number(value)
 
 
 def _half_a_unit(value: object) -> float:
-    """Of the last digit of a number as it is written: 0.005 for 0.75, 500 for 99e3; next to nothing for a fraction."""
+    """Return half a unit of the last digit of a number as it is written: 0.005 for 0.75, 500 for 99e3.
+
+    For a fraction this is next to nothing.
+    """
     try:
         exponent = Decimal(str(value)).as_tuple().exponent
-        return 0.5 * 10.0**exponent if isinstance(exponent, int) else EXACT
+        return 0.5 * 10.0**exponent if isinstance(exponent, int) else FRACTION_ROUNDING
     except (InvalidOperation, OverflowError):
-        return EXACT
+        return FRACTION_ROUNDING
 
 
 def _metric(value: object) -> str:
-    if is_beyond(value):
+    """Return the name of a metric as tables have it; raise FieldError if there is no such metric."""
+    if is_metric_on_request(value):
         try:
             return beyond(str(value)).name
         except FieldError as error:
             raise FieldError("", error.wrong, error.right) from None
-    known = {*METRICS, *on_request(), *SIZES, *GAINS, *FORMULA_METRICS}
-    if not isinstance(value, str) or value not in known:
-        raise FieldError("", f"{shown(value)} is not a metric", suggestion(str(value), known))
+    names = {*METRICS, *metrics_on_request(), *SIZE_METRICS, *GAIN_METRICS, *FORMULA_METRICS}
+    if not isinstance(value, str) or value not in names:
+        raise FieldError("", f"{short_repr(value)} is not a metric", suggestion(str(value), names))
     return value
 
 
 def _mapping(value: object, right: str) -> Mapping[str, Any]:
-    """A mapping; `right` says of what to what it should be."""
+    """Return a value that is a mapping; raise FieldError, in which `right` says of what to what, for anything else."""
     if not isinstance(value, Mapping):
-        raise FieldError("", f"{shown(value)} is not a mapping", right)
+        raise FieldError("", f"{short_repr(value)} is not a mapping", right)
     return value
 
 
 def _axes(value: object) -> dict[str, Axis]:
-    """Axes by name, with what is wrong in all of them."""
-    found: dict[str, Axis] = {}
+    """Return the axes of a mapping by name; raise FieldsError with what is wrong in all of them."""
+    axes: dict[str, Axis] = {}
     faults: list[tuple[tuple[str | int, ...], str, str]] = []
-    for name, given in _mapping(value, "name: values").items():
+    for name, description in _mapping(value, "name: values").items():
         try:
-            found[name] = axis(name, given)
+            axes[name] = axis(name, description)
         except FieldsError as error:
             faults += [((name, *path), wrong, right) for path, wrong, right in error.faults]
     if faults:
         raise FieldsError(faults)
-    return found
+    return axes
 
 
 def _scalars(value: object) -> dict[str, Scalar]:
-    """Values of axes by their names."""
-    return {str(name): scalar(one, (name,)) for name, one in _mapping(value, "axis: value").items()}
+    """Return values of axes by the names of the axes."""
+    return {str(name): scalar(value, (name,)) for name, value in _mapping(value, "axis: value").items()}
 
 
 def _one_or_more(value: object) -> Any:
-    """A list as a tuple, and what is none as a tuple of one."""
+    """Return a list as a tuple, and anything else as a tuple of one."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _metrics(value: object) -> tuple[Any, ...]:
-    """Metrics, those with a range once for every point of it."""
+    """Return the metrics of a list, or a metric alone, with one for every point of a range."""
     try:
-        return tuple(one for given in _one_or_more(value) for one in (each(given) if is_beyond(given) else [given]))
+        return tuple(
+            metric
+            for entry in _one_or_more(value)
+            for metric in (expand_range(entry) if is_metric_on_request(entry) else [entry])
+        )
     except FieldError as error:
         raise FieldError("", error.wrong, error.right) from None
 
 
 def _choices(value: object) -> tuple[Scalar, ...]:
-    """One value of an axis, or several of which any will do."""
-    if not (found := tuple(map(scalar, _one_or_more(value)))):
+    """Return the value of an axis, or the several, of which a claim accepts any."""
+    if not (scalars := tuple(map(scalar, _one_or_more(value)))):
         raise FieldError("", "is empty", "one value or more")
-    return found
+    return scalars
 
 
 def _network(value: object) -> Any:
-    """The fields of a network, or its name."""
+    """Return a value that is the fields of a network or its name; raise FieldError for anything else."""
     if not isinstance(value, str | Mapping) or not value:
-        raise FieldError("", f"{shown(value)} is not a network", "fields such as kind: cascade, or a network's name")
+        raise FieldError(
+            "", f"{short_repr(value)} is not a network", "fields such as kind: cascade, or a network's name"
+        )
     return value
 
 
 def _reason(value: object) -> str:
+    """Return a text that says why a value is expected; raise FieldError for anything else."""
     try:
         return text(value)
     except FieldError:
-        raise FieldError("", f"{shown(value)} is no reason", "a text that says why this value is expected") from None
+        raise FieldError(
+            "", f"{short_repr(value)} is no reason", "a text that says why this value is expected"
+        ) from None
 
 
-def _or_list(one: dict[str, Any]) -> WithJsonSchema:
-    """JSON Schema of one such value, or of a list of them."""
-    return WithJsonSchema({"anyOf": [one, {"type": "array", "items": one}]})
+def _or_list(schema: dict[str, Any]) -> WithJsonSchema:
+    """Return the JSON Schema of a value, or of a list of such values, from the schema of one."""
+    return WithJsonSchema({"anyOf": [schema, {"type": "array", "items": schema}]})
 
 
 Kind = Literal["rounding", "equations", "simulation", "prose"]
 Number = Annotated[float, BeforeValidator(number)]
 Positive = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
-Literally = Annotated[float, BeforeValidator(_as_printed), WithJsonSchema(NUMBER)]
+Literally = Annotated[float, BeforeValidator(_printed_number), WithJsonSchema(NUMBER)]
 Seed = Annotated[int, BeforeValidator(whole(0, LARGEST_SEED)), Field(ge=0)]
 Text = Annotated[str, BeforeValidator(text)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_more), _or_list({"type": "string"})]
@@ -205,7 +219,7 @@ class Run(Part):
 
 @final
 class Quick(Part):
-    """What --quick changes; its fields replace those of the experiment one by one."""
+    """The changes of --quick: its fields replace those of the experiment one by one."""
 
     run: dict[str, Any] = Field({}, description="fields of run, such as precision: 0.01")
     vary: Axes = Field({}, description="axes with fewer values")
@@ -215,7 +229,7 @@ class Quick(Part):
 
 @final
 class Figure(Part):
-    """What is drawn: a metric over an axis."""
+    """A figure of a metric over an axis."""
 
     x: Name = Field(description="the axis to the right, or group, or time for a metric that is measured at times")
     y: Metric = Field("freshness", description="the metric upwards")
@@ -225,7 +239,8 @@ class Figure(Part):
 
     @field_validator("series", "panel")
     @classmethod
-    def _once(cls, name: str | None, info: ValidationInfo) -> str | None:
+    def _check_distinct(cls, name: str | None, info: ValidationInfo) -> str | None:
+        """Check that no axis is used twice."""
         for other in ("x", "series"):
             if name is not None and other != info.field_name and info.data.get(other) == name:
                 raise FieldError("", f"{name} is {other} already", "an axis of its own")
@@ -238,11 +253,11 @@ class Figure(Part):
 class StatedValue(Part):
     """Abstract: a value that stands beside those of some cells."""
 
-    at: Values = Field({}, description="axis: value, of the cells that it is about; all that agree")
+    at: Values = Field({}, description="the cells that it is about, as axis: value; all that have these values")
     group: Name = Field(description="the group it is about, such as cluster or level 1")
     metric: Metric = Field("freshness", description="freshness, service_rate, ...")
     value: Literally = Field(description="a number or a fraction; in quotes if its last digit is a zero: '0.90'")
-    within: Positive = Field(  # which `_up_to_rounding` supplies: the factory only makes it optional
+    within: Positive = Field(  # which `_supply_within` supplies: the factory only makes it optional
         default_factory=float, description="how far off it may be: half a unit of its last digit if left out"
     )
     erratum: Name | None = Field(
@@ -251,7 +266,8 @@ class StatedValue(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _up_to_rounding(cls, data: Any) -> Any:
+    def _supply_within(cls, data: Any) -> Any:
+        """Supply `within` where it is left out: half a unit of the last digit of the value."""
         if not isinstance(data, Mapping) or data.get("within") is not None:
             return data
         return {**data, "within": _half_a_unit(data.get("value"))}
@@ -291,7 +307,7 @@ FORMS = {
 
 @final
 class Claim(Part):
-    """What a paper says about the whole table: one of argmax, order, rises, falls and lies."""
+    """A claim of a paper about the whole table: one of argmax, order, rises, falls and lies."""
 
     text: Text = Field(description="the claim, in words")
     argmax: Metric | None = Field(None, description="the metric that is largest, along `over`, where `is` says")
@@ -308,29 +324,31 @@ class Claim(Part):
     is_: Choices = Field(
         None, alias="is", description="the value of `over` where argmax is, or a list of those it may be"
     )
-    where: Values = Field({}, description="axis: value, of the cells that it is about; all if left out")
+    where: Values = Field({}, description="the cells that it is about, as axis: value; all cells if left out")
     erratum: Name | None = Field(None, description="the mistake of the paper, by its name in errata, if this fails")
 
     @property
     def form(self) -> str:
+        """The form of the claim: argmax, order, rises, falls or lies."""
         return next(form for form in FORMS if getattr(self, form) is not None)
 
     @property
     def about(self) -> str:
-        """The metric."""
+        """The metric that the claim is about."""
         return str(self.metric if self.order is not None else getattr(self, self.form))
 
     @model_validator(mode="after")
-    def _one_form(self) -> Claim:
+    def _check_form(self) -> Claim:
+        """Check that the claim has one form, and the fields that go with it."""
         forms = [form for form in FORMS if getattr(self, form) is not None]
         if len(forms) != 1:
             wrong = "both " + " and ".join(forms) if forms else "says nothing that can be checked"
             raise FieldError("", wrong, f"one of {', '.join(FORMS)}")
         form, wanted = forms[0], FORMS[forms[0]]
         for field in ("metric", "over", "is_", "from_", "to"):
-            said, name = getattr(self, field) is not None, field.rstrip("_")
-            if said != (name in wanted) and not (form == "lies" and not said):
-                wrong = f"does not go with {form}" if said else f"missing beside {form}"
+            is_given, name = getattr(self, field) is not None, field.rstrip("_")
+            if is_given != (name in wanted) and not (form == "lies" and not is_given):
+                wrong = f"does not go with {form}" if is_given else f"missing beside {form}"
                 raise FieldError(name, wrong, f"{form} takes {' and '.join(wanted)}")
         if form == "lies" and self.from_ is None and self.to is None:
             raise FieldError("lies", "has no limits", "from, to or both")
@@ -384,54 +402,58 @@ class Sections(Part):
     figure: Figure | None = Field(None, description="what to draw")
 
     @model_validator(mode="after")
-    def _one_subject(self) -> Sections:
-        given = [name for name in SUBJECTS if getattr(self, name) is not None]
-        if len(given) != 1:
-            wrong = f"given together with {given[1]}" if given else "missing"
-            raise FieldsError([((given[0] if given else "network",), wrong, f"one of {', '.join(SUBJECTS)}")])
+    def _check_subject(self) -> Sections:
+        """Check that the cells are about one of network, optimise and formula."""
+        sections = [name for name in SUBJECTS if getattr(self, name) is not None]
+        if len(sections) != 1:
+            wrong = f"given together with {sections[1]}" if sections else "missing"
+            raise FieldsError([((sections[0] if sections else "network",), wrong, f"one of {', '.join(SUBJECTS)}")])
         return self
 
     @property
     def subject(self) -> type[Subject]:
-        """What the cells are made of."""
+        """The class of the subjects that the cells are about."""
         return next(subject for name, subject in SUBJECTS.items() if getattr(self, name) is not None)
 
     @property
     def kind(self) -> str | None:
         """The kind of network, or the name of the formula, if all cells share it and it is known."""
         tag = self.subject.tag
-        found = self.set.get(tag, getattr(self, self.subject.section).get(tag))
-        return found if isinstance(found, str) and tag not in self.vary else None
+        kind = self.set.get(tag, getattr(self, self.subject.section).get(tag))
+        return kind if isinstance(kind, str) and tag not in self.vary else None
 
 
 # ---- JSON Schema, for editors that complete and check
 
-HOLE = {"type": "string", "pattern": r"\$\{.*\}"}
+TEMPLATE = {"type": "string", "pattern": r"\$\{.*\}"}
 
 
 def experiment_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of an experiment file; `load_experiment` checks more, such as the names of axes."""
+    """Return the JSON Schema (2020-12) of an experiment file.
+
+    `load_experiment` checks more than it can, such as the names of axes.
+    """
     whole = Sections.model_json_schema(by_alias=True)
     replaced = [(whole["$defs"]["Quick"]["properties"], "run", {"$ref": "#/$defs/Run"})]
     for subject in (NetworkSubject, FormulaSubject, BestSize):
-        own = subject.schema()
-        whole["$defs"] |= {name: _open(part) for name, part in own.pop("$defs").items()}
-        replaced.append((whole["properties"], subject.section, own))
-    for fields, name, own in replaced:
-        fields[name] = {"description": fields[name]["description"], **own}
+        schema = subject.schema()
+        whole["$defs"] |= {name: _allow_templates(part) for name, part in schema.pop("$defs").items()}
+        replaced.append((whole["properties"], subject.section, schema))
+    for fields, name, schema in replaced:
+        fields[name] = {"description": fields[name]["description"], **schema}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole}
 
 
-def _open(part: Any) -> Any:
-    """A schema in which ${ } may stand for any value, and set and vary may supply what is missing."""
+def _allow_templates(part: Any) -> Any:
+    """Return a schema in which ${ } may stand for any value, and set and vary may supply what is missing."""
     if isinstance(part, list):
-        return [_open(below) for below in part]
+        return [_allow_templates(inner) for inner in part]
     if not isinstance(part, dict):
         return part
-    kept = {key: _open(below) for key, below in part.items() if key != "required"}
+    opened = {key: _allow_templates(inner) for key, inner in part.items() if key != "required"}
     if tags := [tag for tag in ("kind", "name") if "const" in part.get("properties", {}).get(tag, {})]:
-        kept["required"] = tags
-    if kept.get("type") in ("integer", "number", "boolean") or ("enum" in kept and "const" not in kept):
-        words = {key: kept.pop(key) for key in ("title", "description", "default") if key in kept}
-        return {**words, "anyOf": [kept, HOLE]}
-    return kept
+        opened["required"] = tags
+    if opened.get("type") in ("integer", "number", "boolean") or ("enum" in opened and "const" not in opened):
+        words = {key: opened.pop(key) for key in ("title", "description", "default") if key in opened}
+        return {**words, "anyOf": [opened, TEMPLATE]}
+    return opened

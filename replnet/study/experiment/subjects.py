@@ -13,32 +13,33 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, final
 
-from replnet.deadline import LATE, OutOfTime
+from replnet.deadline import OUT_OF_TIME, OutOfTime
 from replnet.engines.plan import plan
-from replnet.measure.estimate import FEWEST
+from replnet.measure.estimate import FEWEST_REPLICATIONS
 from replnet.measure.row import Row
 from replnet.network import specification
+from replnet.network.build import replication_bytes, require_room
 from replnet.network.network import Network
-from replnet.network.sources import MOST_SHOWN
+from replnet.network.sources import MOST_SOURCES_SHOWN
 from replnet.papers import formula
-from replnet.study.emulate import emulate, suited
-from replnet.study.replications import EVENTS, INTERRUPTED, REPLICATIONS
+from replnet.study.emulate import emulate, fastest_engine
+from replnet.study.replications import EVENTS, INTERRUPTED, REPLICATIONS, Progress
 from replnet.study.result import Emulated
 from replnet.text.documents import Document
 
-PILOT = {"array": 1e5, "step": 5e3}  # events after which a run that has a precision to reach looks at it
-# What a replication lasts at least, as the past of its start costs half as much: mean intervals of the updates (of an
-# aggregate, of the updates and downloads of a source), or with the conditional estimator mean times between the pulls
-# of the replica that pulls least.
-SPELLS = 20.0
-QUIETS = 16.0
-CENTURY = 100.0  # records of that many replicas are about as dear as all else in a cell
+PILOT_EVENTS = {"array": 1e5, "step": 5e3}  # events before a run with a precision to reach first looks at its intervals
+# The least length of a replication, as the past before its start costs half as much: in mean intervals of the updates
+# (of an aggregate, of the updates and downloads of a source), or with the conditional estimator in mean times between
+# the pulls of the replica that pulls least.
+LEAST_INTERVALS = 20.0
+LEAST_QUIET_TIMES = 16.0
+FIXED_COST = 100.0  # of a cell, such as writing its record, in replicas that cost as much
 
-SHORT = 1.0  # seconds up to which a cell is simply run, to see what it costs
-BRIEF = 3e4  # events of a glance
-LONG = {"array": 1e7, "step": 5e4}  # and at most so many
+SHORT_RUN = 1.0  # seconds up to which a cell is simply run, to see what it costs
+GLANCE_EVENTS = 3e4  # the fewest events of a glance
+MOST_GLANCE_EVENTS = {"array": 1e7, "step": 5e4}  # the most that a glance may have
 
-Ran = tuple[list[Row], int, str]
+RunOutput = tuple[list[Row], int, str]
 """Rows, how many events were emulated, and why there are not more."""
 
 
@@ -59,59 +60,65 @@ class Settings:
 
 @dataclass(frozen=True)
 class Subject(ABC):
-    """Abstract: `section` of a file gives it, in which the field `tag` chooses among several kinds."""
+    """Abstract: what a cell is about.
+
+    The section `section` of a file describes it, and the field `tag` there chooses among several kinds.
+    """
 
     data: dict[str, Any]
 
     section: ClassVar[str]
-    words: ClassVar[str]  # for it, in messages
+    words: ClassVar[str]  # what messages call the subject
     tag: ClassVar[str] = ""
-    kinds: ClassVar[Mapping[Any, Any]]  # models of what a section may say
+    kinds: ClassVar[Mapping[Any, Any]]  # the models of the section, by kind
 
     @classmethod
     @abstractmethod
-    def checked(cls, document: Document) -> Subject:
-        """What the section says, its expressions filled in; or an InputError."""
+    def from_document(cls, document: Document) -> Subject:
+        """Return the subject that a section describes, its expressions filled in; raise InputError if it is wrong."""
 
     @classmethod
     def fields(cls, kind: str | None) -> set[str] | None:
-        """What may be said of one of this kind, by name; None where there is no such kind."""
+        """Return the names of the fields that a subject of this kind may have; None if there is no such kind."""
         return set(cls.kinds[kind].model_fields) if kind in cls.kinds else None
 
     @classmethod
     def metrics(cls, kind: str | None) -> tuple[str, ...]:
-        """All that there are rows of, where that follows from the kind alone."""
+        """Return the metrics that it has rows of, if these follow from the kind alone; else none."""
         return ()
 
     @classmethod
     @abstractmethod
     def schema(cls) -> dict[str, Any]:
-        """JSON Schema of the section, with its definitions."""
+        """Return the JSON Schema of the section, with its definitions."""
 
     @property
     @abstractmethod
     def groups(self) -> set[str]:
-        """All groups that its rows may have."""
+        """The groups that its rows may have."""
 
     @abstractmethod
     def predict(self, settings: Settings) -> list[Row]:
-        """Its rows without emulation."""
+        """Return its rows by formula, without emulation."""
 
     @abstractmethod
-    def run(self, settings: Settings, longer: bool) -> Ran:
-        """Emulated, four times as long if `longer`; raises KeyboardInterrupt instead of returning half a run."""
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
+        """Emulate it, four times as long if `longer`, and return its rows beside the formulas.
+
+        Raises KeyboardInterrupt instead of returning half a run.
+        """
 
     def cost(self, settings: Settings) -> float:
-        """Roughly, beside other cells, from its data alone: who is largest begins first."""
+        """Return roughly what it costs beside other cells, from its data alone: the costliest begin first."""
         return 0.0
 
     def glance(self, settings: Settings) -> tuple[float, float]:
-        """About how many events and seconds it takes, as far as that is known without running it as a whole."""
+        """Estimate how many events and seconds it takes, as far as that is known without running it as a whole."""
         return 0.0, 0.0
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """Equal for subjects that need the same ones compiled; empty where that is not worth a warm-up."""
+        """A key of the kernels that it needs, equal if these are the same; empty if a warm-up is not worth it."""
         return ()
 
 
@@ -120,13 +127,13 @@ class Subject(ABC):
 
 @final
 class FormulaSubject(Subject):
-    """A formula that is looked at by itself, with its arguments; nothing of it is measured."""
+    """A formula by itself, with its arguments; nothing of it is measured."""
 
     section, words, tag = "formula", "formula", "name"
     kinds: ClassVar = {name: one.model for name, one in formula.formulas().items()}
 
     @classmethod
-    def checked(cls, document: Document) -> Subject:
+    def from_document(cls, document: Document) -> Subject:
         return cls(formula.arguments(document.data, document).model_dump(mode="json", exclude_none=True))
 
     @classmethod
@@ -144,7 +151,7 @@ class FormulaSubject(Subject):
     def predict(self, settings: Settings) -> list[Row]:
         return [Row.of((group, metric), value) for group, metric, value in formula.compute(**self.data)]
 
-    def run(self, settings: Settings, longer: bool) -> Ran:
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
         return self.predict(settings), 0, ""
 
 
@@ -161,7 +168,7 @@ class NetworkSubject(Subject):
     section, words, tag, kinds = "network", "the network", "kind", specification.KINDS
 
     @classmethod
-    def checked(cls, document: Document) -> Subject:
+    def from_document(cls, document: Document) -> Subject:
         return cls(Network.from_data(document.data, document).data())
 
     @classmethod
@@ -178,33 +185,39 @@ class NetworkSubject(Subject):
 
         return list(predict(self.network, settings.measure).rows)
 
-    def run(self, settings: Settings, longer: bool) -> Ran:
-        result = emulated(self.network, settings, longer)
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
+        result = emulate_whole(self.network, settings, longer)
         return list(result.rows), result.events, result.incomplete
 
     def cost(self, settings: Settings) -> float:
-        work = _nodes(self.data) * (1 + _number(self.data, "peers", 0)) + CENTURY
+        work = _count_replicas(self.data) * (1 + _number(self.data, "peers", 0)) + FIXED_COST
         if settings.precision is not None:
             return work / settings.precision**2
         return work * (settings.horizon or EVENTS["array"] / work)
 
     def glance(self, settings: Settings) -> tuple[float, float]:
-        """What its formulas cost, what each replication costs to start, and what its time costs."""
-        network, engine = self.network, settings.engine or suited(self.network)
-        rate = max(plan(network).rate, 1e-300)
-        usual = settings.horizon or (EVENTS[engine] / rate if settings.precision is None else pilot(network, settings))
+        """Estimate events and seconds from brief runs.
+
+        They tell what its formulas cost, what the start of each replication costs, and what a unit of time costs.
+        """
+        network, engine = self.network, settings.engine or fastest_engine(self.network)
+        rate = max(plan(network).event_rate, 1e-300)
+        usual = settings.horizon or (
+            EVENTS[engine] / rate if settings.precision is None else pilot_horizon(network, settings)
+        )
 
         def brief(horizon: float, replications: int) -> Emulated:
-            return emulated(network, replace(settings, precision=None, horizon=horizon, replications=replications))
+            """Emulate the network for a short time."""
+            return emulate_whole(network, replace(settings, precision=None, horizon=horizon, replications=replications))
 
         brief(1 / rate, 1)  # compiles what it needs
         first = brief(1 / rate, 1).seconds
-        if first > SHORT:
+        if first > SHORT_RUN:
             return rate * usual, first * REPLICATIONS
-        start = max(brief(1 / rate, FEWEST).seconds - first, 0.0) / (FEWEST - 1)
-        # As long as the real one, if that does not take long, as short paths say little of how far long ones scatter.
-        look = brief(min(max(usual, BRIEF / rate), LONG[engine] / rate), FEWEST)
-        time = max(look.seconds - first - start * (FEWEST - 1), 0.0) / look.horizon
+        start = max(brief(1 / rate, FEWEST_REPLICATIONS).seconds - first, 0.0) / (FEWEST_REPLICATIONS - 1)
+        # As long as the real run if that is short: how much short paths scatter says little about long ones.
+        look = brief(min(max(usual, GLANCE_EVENTS / rate), MOST_GLANCE_EVENTS[engine] / rate), FEWEST_REPLICATIONS)
+        time = max(look.seconds - first - start * (FEWEST_REPLICATIONS - 1), 0.0) / look.horizon
         needed = usual
         if settings.precision is not None:
             widest = max((e.half_width for e in look.estimates if not e.doubt), default=0.0)
@@ -221,79 +234,101 @@ class NetworkSubject(Subject):
         return Network.from_data(self.data)
 
 
-def emulated(
-    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
-) -> Emulated:
-    """By the settings of a cell; never longer of its own accord, as cells are judged together, and never less."""
-    result = so_far(network, settings, longer, workers, address)
-    for why, error in ((INTERRUPTED, KeyboardInterrupt), (LATE, OutOfTime)):
-        if result.incomplete.startswith(why):
-            raise error
+def emulate_whole(network: Network, settings: Settings, longer: bool = False, **how: Any) -> Emulated:
+    """Emulate a network by the settings of a cell, four times as long if `longer`.
+
+    Raises KeyboardInterrupt or OutOfTime unless the run is whole. A run that differs is not lengthened here, as cells
+    are judged together.
+    """
+    result = emulate_so_far(network, settings, longer, **how)
+    require_whole(result)
     return result
 
 
-def so_far(
-    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None
-) -> Emulated:
-    """The same, which may have been interrupted."""
-    how = {**asdict(settings), "engine": settings.engine or suited(network)}
+def require_whole(result: Emulated) -> None:
+    """Raise KeyboardInterrupt if a run was interrupted, and OutOfTime if it ran out of time."""
+    for why, error in ((INTERRUPTED, KeyboardInterrupt), (OUT_OF_TIME, OutOfTime)):
+        if result.incomplete.startswith(why):
+            raise error
+
+
+def emulate_so_far(
+    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None,
+    progress: Progress | None = None,
+) -> Emulated:  # fmt: skip
+    """Emulate a network by the settings of a cell, and return what there is of it if it was interrupted.
+
+    Raises FieldError if it takes more memory than there is.
+    """
+    how = {**asdict(settings), "engine": settings.engine or fastest_engine(network)}
     if settings.horizon is None and settings.precision is not None:
-        how["horizon"] = pilot(network, settings)
-    return emulate(network, **how, confirm=longer, workers=workers, address=address)
+        how["horizon"] = pilot_horizon(network, settings)
+    length = how["horizon"] and how["horizon"] / (settings.replications or REPLICATIONS)
+    require_room(network.size, replication_bytes(network, length))
+    return emulate(network, **how, confirm=longer, workers=workers, address=address, progress=progress)
 
 
-def pilot(network: Network, settings: Settings) -> float:
-    """A horizon after which there is an interval to go by, and each replication was longer than its start."""
-    engine, compiled = settings.engine or suited(network), plan(network)
-    rate = max(compiled.rate, 1e-300)
-    if compiled.topology.many:
-        return min(max(PILOT[engine], REPLICATIONS * SPELLS * compiled.sources.size), EVENTS[engine]) / rate
+def pilot_horizon(network: Network, settings: Settings) -> float:
+    """Return a horizon after which there is an interval to go by, and each replication was longer than its start."""
+    engine, compiled = settings.engine or fastest_engine(network), plan(network)
+    rate = max(compiled.event_rate, 1e-300)
+    if compiled.topology.aggregate:
+        return (
+            min(max(PILOT_EVENTS[engine], REPLICATIONS * LEAST_INTERVALS * compiled.sources.size), EVENTS[engine])
+            / rate
+        )
     if settings.estimator == "conditional":
-        least = QUIETS * compiled.quiet
+        least = LEAST_QUIET_TIMES * compiled.longest_pull_gap
     else:
-        least = SPELLS / float(compiled.rates[: compiled.sources.size].min())
-    return max(PILOT[engine] / rate, least * REPLICATIONS)
+        least = LEAST_INTERVALS / float(compiled.rates[: compiled.sources.size].min())
+    return max(PILOT_EVENTS[engine] / rate, least * REPLICATIONS)
 
 
 def groups_of(network: Mapping[str, Any]) -> set[str]:
-    """All groups that the network of this data may have, and for a graph perhaps more; no graph is built for it."""
-    asked = network["kind"] in ("redundant", "graph") or "clients" in network or "queries" in network
-    found = {"clients"} if asked else set()
+    """Return the groups of the network with this data, and for a graph perhaps more, as no graph is built for it."""
+    has_clients = network["kind"] in ("redundant", "graph") or "clients" in network or "queries" in network
+    groups = {"clients"} if has_clients else set()
     if network["kind"] == "compose":
-        return found.union(*(_levels(tier, f"tier {number}") for number, tier in enumerate(network["tiers"], 1)))
+        return groups.union(*(_levels(tier, f"tier {number}") for number, tier in enumerate(network["tiers"], 1)))
     if network["kind"] == "graph":
         nodes = network["nodes"]
         named = {node["group"] for node in nodes.values() if "group" in node}
-        return found | named | {"by polls", "unreached"} | {f"level {i}" for i in range(1, len(nodes) + 1)}
+        return groups | named | {"by polls", "unreached"} | {f"level {i}" for i in range(1, len(nodes) + 1)}
     if network["kind"] == "aggregate":
-        return found | _shown(network) | {"copies"} | ({"clients"} if network.get("replicas", 1) > 1 else set())
+        return (
+            groups | _shown_sources(network) | {"copies"} | ({"clients"} if network.get("replicas", 1) > 1 else set())
+        )
     if network["kind"] == "cooperative":
-        return found | {"cluster"}
-    return found | {f"level {i}" for i in range(1, network.get("depth", 1) + 1)}
+        return groups | {"cluster"}
+    return groups | {f"level {i}" for i in range(1, network.get("depth", 1) + 1)}
 
 
 def _levels(tier: Mapping[str, Any], name: str) -> set[str]:
+    """Return the groups of a tier, which is called `name`."""
     depth = tier.get("depth", 1)
     levels = {name} if depth == 1 else {f"{name} level {i}" for i in range(1, depth + 1)}
-    return levels | (_shown(tier) if tier.get("kind") == "aggregate" else set())
+    return levels | (_shown_sources(tier) if tier.get("kind") == "aggregate" else set())
 
 
-def _shown(aggregate: Mapping[str, Any]) -> set[str]:
-    """Its sources that have rows of their own."""
+def _shown_sources(aggregate: Mapping[str, Any]) -> set[str]:
+    """Return the groups of those sources of an aggregate that have rows of their own."""
     lists = (aggregate[name] for name in ("updates", "rates", "weights", "allocate") if name in aggregate)
-    count = aggregate.get("sources") or max((len(one) for one in lists if isinstance(one, list | tuple)), default=1)
-    return {f"source {i}" for i in range(1, int(count) + 1)} if count <= MOST_SHOWN else set()
+    count = aggregate.get("sources") or max(
+        (len(values) for values in lists if isinstance(values, list | tuple)), default=1
+    )
+    return {f"source {i}" for i in range(1, int(count) + 1)} if count <= MOST_SOURCES_SHOWN else set()
 
 
-def _nodes(data: Mapping[str, Any]) -> float:
-    """Replicas of a network, from its data alone."""
+def _count_replicas(data: Mapping[str, Any]) -> float:
+    """Return roughly the number of replicas of a network, from its data alone."""
     if data.get("tiers"):
-        return sum(map(_nodes, data["tiers"]))
+        return sum(map(_count_replicas, data["tiers"]))
     branching, depth = _number(data, "branching", 1), int(_number(data, "depth", 1))
     tree = sum(min(branching, 1e6) ** min(level, 20) for level in range(1, min(depth, 20) + 1))
     return _number(data, "sources", 1) * _number(data, "replicas", 1) * tree + len(data.get("nodes", ()))
 
 
 def _number(data: Mapping[str, Any], name: str, otherwise: float) -> float:
+    """Return the number in a field; `otherwise` if there is none, or an expression."""
     value = data.get(name)
     return float(value) if isinstance(value, int | float) else otherwise

@@ -31,38 +31,40 @@ from replnet.laws import FieldError
 from replnet.laws.fields import FAMILY, AtLeastTwo, Bandwidth, Count, Family, LawField, Part, Target, whole
 from replnet.laws.text import at_rate
 from replnet.network.network import Network
-from replnet.network.parts import UPDATES
+from replnet.network.parts import UNIT, UPDATES, TimeUnit
 from replnet.papers.p2p import service_rate
-from replnet.text.errors import FieldsError, shown
+from replnet.text.errors import FieldsError, short_repr
 
-OFTEN = 4.0  # queries per update or download, whichever is more frequent
-SIZES = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # what there are rows of
-GAINS = ("service_rate_gain", "replicas_gain")  # and of these, over the system without polls or redundant queries
+QUERIES_PER_CHANGE = 4.0  # queries per update or download, whichever is more frequent
+SIZE_METRICS = ("service_rate", "replicas", "downloads", "polls", "peers", "freshness")  # the metrics of its rows
+# and of rows that compare it with the system without polls or redundant queries
+GAIN_METRICS = ("service_rate_gain", "replicas_gain")
 Size = tuple[int, int]
-"""Of a cooperative system: m replicas, of which each asks k others."""
-ALONE: Size = (0, 0)  # of the others
+"""The size of a cooperative system, (m, k): m replicas, of which each polls k others."""
+NO_CLUSTER: Size = (0, 0)  # the size of any other system
 Amounts = dict[str, Callable[[float], float]]
 
 BOUNDS = "the least and the most, such as [2, 3000]"
 
 
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
+    """Return the bounds of `replicas` and `peers`, as pairs by their names, from the mapping that a user gives."""
     if not isinstance(value, Mapping):
-        raise FieldError("", f"{shown(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
-    found, checks = {}, {"replicas": whole(2), "peers": whole(1)}
+        raise FieldError("", f"{short_repr(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
+    bounds_by_name, checks = {}, {"replicas": whole(2), "peers": whole(1)}
     for name, bounds in value.items():
         try:
             if name not in checks:
                 raise FieldError("", "cannot be sought", "replicas, peers")
             if not isinstance(bounds, list | tuple) or len(bounds) != 2:
-                raise FieldError("", f"{shown(bounds)} is not a pair", BOUNDS)
+                raise FieldError("", f"{short_repr(bounds)} is not a pair", BOUNDS)
             low, high = map(checks[name], bounds)
             if low >= high:
-                raise FieldError("", f"{shown(list(bounds))} does not rise", BOUNDS)
+                raise FieldError("", f"{short_repr(list(bounds))} does not rise", BOUNDS)
         except FieldError as error:
             raise FieldsError([((name,), error.wrong, error.right)]) from None
-        found[name] = (low, high)
-    return found
+        bounds_by_name[name] = (low, high)
+    return bounds_by_name
 
 
 PAIR = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
@@ -78,7 +80,7 @@ Bounds = Annotated[
         }
     ),
 ]
-ONLY = {
+FIELDS_OF_SYSTEM = {
     "redundant": ("ask", "superposition"),
     "cooperative": ("polls", "replicas", "peers", "select", "over"),
 }
@@ -86,7 +88,7 @@ ONLY = {
 
 @final
 class Optimise(Part):
-    """A system of replicas that meets a target, and what of it is sought."""
+    """A system of replicas that meets a target, and whose best size is sought."""
 
     system: Literal["cooperative", "redundant", "independent"] = Field(
         description="cooperative: replicas poll one another; redundant: clients ask several; independent: neither"
@@ -94,6 +96,7 @@ class Optimise(Part):
     maximise: Literal["service_rate"] = Field(
         "service_rate", description="service_rate: queries per unit of time of all"
     )
+    unit: TimeUnit | None = Field(None, description=UNIT)
     target: Target = Field(description="the freshness to reach, 1 - epsilon")
     bandwidth: Bandwidth = Field(description="B, the messages per unit of time of each replica and of the source")
     updates: LawField = Field(description=UPDATES)
@@ -109,8 +112,9 @@ class Optimise(Part):
     )
 
     @model_validator(mode="after")
-    def _fits_the_system(self) -> Optimise:
-        for system, names in ONLY.items():
+    def _check_system(self) -> Optimise:
+        """Check that the fields are those of this kind of system."""
+        for system, names in FIELDS_OF_SYSTEM.items():
             for name in names:
                 if system != self.system and getattr(self, name) not in (None, {}):
                     raise FieldError(name, f"is of {system} systems, and this one is {self.system}", "left out")
@@ -121,6 +125,7 @@ class Optimise(Part):
         return self
 
     def _check_cluster(self) -> None:
+        """Check that replicas and peers of a cluster are given or sought, and that peers can be fewer than replicas."""
         if self.polls is None:
             raise FieldError("polls", "missing", FAMILY)
         for name in ("replicas", "peers"):
@@ -133,39 +138,40 @@ class Optimise(Part):
             raise FieldError("peers", f"{fewest} is not below replicas = {most}", f"1 to {most - 1}")
 
     @property
-    def alone(self) -> Optimise:
-        """Its replicas without polls or redundant queries."""
+    def independent(self) -> Optimise:
+        """This system without polls or redundant queries."""
         return self.model_copy(update={"system": "independent", "ask": None})
 
-    def service(self, rate: float, size: Size = ALONE) -> float:
-        """R of (1)."""
+    def service(self, rate: float, size: Size = NO_CLUSTER) -> float:
+        """Return R of (1), the queries per unit of time that all replicas together can answer at the rate r."""
         if self.system == "cooperative":
             replicas, peers = size
             return service_rate(self.bandwidth, replicas, self.bandwidth / replicas, rate, peers)
         return self.bandwidth**2 / rate - self.bandwidth / (self.ask or 1)
 
-    def amounts(self, size: Size = ALONE) -> Amounts:
-        """What follows from r, in a system of this size."""
-        found: Amounts = {"service_rate": lambda rate: self.service(rate, size)}
+    def amounts(self, size: Size = NO_CLUSTER) -> Amounts:
+        """Return the metrics of a system of this size that follow from its rate r, as functions of r by name."""
+        amounts: Amounts = {"service_rate": lambda rate: self.service(rate, size)}
         if self.system == "cooperative":
-            return found | {"polls": lambda rate: rate}
+            return amounts | {"polls": lambda rate: rate}
         ask = self.ask or 1
-        return found | {"replicas": lambda rate: ask * self.bandwidth / rate, "downloads": lambda rate: rate / ask}
+        return amounts | {"replicas": lambda rate: ask * self.bandwidth / rate, "downloads": lambda rate: rate / ask}
 
     def network(self, rate: float, size: Size) -> Network:
-        """That which has the freshness of this system."""
-        given: dict[str, Any]
+        """Return a network that has the freshness of this system at the rate r, in a size."""
+        fields: dict[str, Any]
         if self.system == "cooperative":
             assert self.polls is not None
-            given = {"kind": "cooperative", "replicas": size[0], "peers": size[1], "select": self.select or "random"}
-            given |= {"polls": at_rate(self.polls, rate)}
+            fields = {"kind": "cooperative", "replicas": size[0], "peers": size[1], "select": self.select or "random"}
+            fields |= {"polls": at_rate(self.polls, rate)}
             family, rate = self.downloads, self.bandwidth / size[0]
         elif self.system == "redundant" and self.superposition != "poisson":
             assert self.ask is not None
-            queries = f"exponential(rate={OFTEN * max(self.updates.rate, rate)!r})"
-            given = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
+            queries = f"exponential(rate={QUERIES_PER_CHANGE * max(self.updates.rate, rate)!r})"
+            fields = {"kind": "redundant", "replicas": self.ask, "ask": self.ask, "queries": queries}
             family, rate = self.downloads, rate / self.ask
         else:
-            # As many rare downloads together are Poisson ones, one replica stands for those that are asked.
-            given, family = {"kind": "single"}, "exponential" if self.system == "redundant" else self.downloads
-        return Network.from_data({**given, "updates": self.updates, "downloads": at_rate(family, rate)})
+            # Many rare downloads together are Poisson, so one replica stands for all those that are asked.
+            fields, family = {"kind": "single"}, "exponential" if self.system == "redundant" else self.downloads
+        fields |= {"unit": self.unit, "updates": self.updates, "downloads": at_rate(family, rate)}
+        return Network.from_data(fields)

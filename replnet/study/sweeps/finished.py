@@ -10,19 +10,26 @@ from pathlib import Path as File
 from typing import Any, final
 
 from replnet.engines.path import Path
-from replnet.measure.verdict import overall
+from replnet.measure.verdict import worst_verdict
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment
-from replnet.study.kept_run import draws_of, paths_of, so_far
-from replnet.study.result import Tabled, pictured, provenance, samples
-from replnet.study.store.durable import canonical, digest, read_plain, unsealed
-from replnet.study.store.store import RefusedError, read
+from replnet.study.kept_run import draws_of, records_so_far, stored_paths
+from replnet.study.result import TabularResult, provenance, samples_frame, via_report
+from replnet.study.store.durable import canonical_json, digest, read_plain_file, unseal
+from replnet.study.store.store import RefusedError, read_contents
 from replnet.study.sweeps import statements
-from replnet.study.sweeps.judged_table import DIFFERENCES, Line, beside, differences, frame, lines
+from replnet.study.sweeps.judged_table import (
+    DIFFERENCES,
+    Line,
+    compare_sweeps,
+    judged_lines,
+    table_of_rows,
+    with_stated_values,
+)
 
 
 def open(folder: str | File) -> Sweep:
-    """The sweep of a run directory, finished or not.
+    """Return the sweep of a run directory, finished or not.
 
     >>> _ = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
     >>> rn.open("runs/fig3").experiment.title
@@ -32,7 +39,7 @@ def open(folder: str | File) -> Sweep:
 
 
 def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
-    """The difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it.
+    """Return the difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it.
 
     >>> for seed in (1, 2):
     ...     _ = rn.sweep("p2p/fig3", f"runs/{seed}", quick=True, overrides=[f"run.seed={seed}"], workers=0)
@@ -41,11 +48,11 @@ def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
     """
     import pandas as pd
 
-    one, other = (given if isinstance(given, Sweep) else Sweep.read(given) for given in (first, second))
-    axes, rows, verdict = differences(one, other)
-    found = pd.DataFrame(rows, columns=[*axes, *DIFFERENCES])
-    found.attrs["verdict"] = verdict
-    return found
+    left, right = (run if isinstance(run, Sweep) else Sweep.read(run) for run in (first, second))
+    axes, rows, verdict = compare_sweeps(left, right)
+    table = pd.DataFrame(rows, columns=[*axes, *DIFFERENCES])
+    table.attrs["verdict"] = verdict
+    return table
 
 
 FAILURES = "failures.json"  # in a run directory: cells that failed the last time, by key
@@ -53,8 +60,8 @@ FAILURES = "failures.json"  # in a run directory: cells that failed the last tim
 
 @final
 @dataclass(frozen=True, eq=False)
-class Sweep(Tabled):
-    """An experiment and the records of its finished cells."""
+class Sweep(TabularResult):
+    """A sweep: an experiment and the records of its finished cells."""
 
     experiment: Experiment
     records: Mapping[str, Any] = field(repr=False)
@@ -66,12 +73,12 @@ class Sweep(Tabled):
 
     @classmethod
     def read(cls, folder: str | File) -> Sweep:
-        """What a run directory holds, finished or not; nothing is changed."""
-        folder, contents = File(folder), read(folder)
+        """Return the sweep of a run directory, finished or not; nothing is changed there."""
+        folder, contents = File(folder), read_contents(folder)
         if "experiment" not in contents.about:
             raise RefusedError(f"{folder}: not the run of an experiment (give a directory that a sweep wrote)")
         try:
-            failed = unsealed(read_plain(folder / FAILURES))
+            failed = unseal(read_plain_file(folder / FAILURES))
         except FileNotFoundError:
             failed = None
         about = {name: contents.about.get(name) for name in ("commit", "instructions")}
@@ -80,46 +87,51 @@ class Sweep(Tabled):
         if not contents.parts:
             return cls(experiment, contents.records, failures, folder=folder, about=about)
         (cell,) = experiment.cells()
-        paths = paths_of(cell, contents.parts)
-        return cls(experiment, so_far(contents, cell), failures, folder=folder, about=about, paths=paths)
+        paths = stored_paths(cell, contents.parts)
+        return cls(experiment, records_so_far(contents, cell), failures, folder=folder, about=about, paths=paths)
 
     @property
     def cells(self) -> list[Cell]:
+        """The cells of the experiment."""
         return self.experiment.cells()
 
     @cached_property
     def done(self) -> int:
-        """Cells that are finished."""
-        there = (self.records.get(cell.key) for cell in self.cells)
-        return sum(record is not None and not record.get("unfinished") for record in there)
+        """The number of cells that are finished."""
+        records = (self.records.get(cell.key) for cell in self.cells)
+        return sum(record is not None and not record.get("unfinished") for record in records)
 
     @cached_property
     def final(self) -> dict[str, Any]:
-        """By key, the record that counts: the longer one of a cell that differed, where there is one."""
+        """The records that count, by the keys of their cells: of a cell that differed, the record of its longer run."""
         first = {cell.key: self.records[cell.key] for cell in self.cells if cell.key in self.records}
         again = {key: self.records.get(key_of_longer(key)) for key in self.differing}
         return first | {key: record for key, record in again.items() if record is not None}
 
     @cached_property
     def differing(self) -> list[str]:
-        """The keys of the cells that differ from their predictions at first, once all are there."""
+        """The keys of the cells whose first runs differ from their predictions; none until all cells are finished."""
         if self.done < len(self.cells):
             return []
         return list(dict.fromkeys(line.cell.key for line in self._first if line.row.verdict == "differ"))
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The finished table, of what is finished, and of the metrics and the groups that the experiment keeps: all
-        that is judged, shown or claimed."""
-        found = self._judged(self.final) if self.differing else self._first
-        return beside(found, self.experiment.printed, self.experiment.expected)
+        """The rows of the finished table: those of finished cells, of the metrics and groups that the experiment keeps.
+
+        Nothing else is judged, shown or claimed.
+        """
+        judged = self._judge(self.final) if self.differing else self._first
+        return with_stated_values(judged, self.experiment.printed, self.experiment.expected)
 
     @cached_property
     def _first(self) -> list[Line]:
-        return self._judged(self.records)
+        """The rows of the first runs of all cells, judged together."""
+        return self._judge(self.records)
 
-    def _judged(self, records: Mapping[str, Any]) -> list[Line]:
-        return lines(self.cells, records, self.experiment.measure, self.experiment.groups, self.failures)
+    def _judge(self, records: Mapping[str, Any]) -> list[Line]:
+        """Return the rows of these records, judged together."""
+        return judged_lines(self.cells, records, self.experiment.measure, self.experiment.groups, self.failures)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -129,16 +141,17 @@ class Sweep(Tabled):
     @cached_property
     def table(self) -> Any:
         """The rows as a DataFrame."""
-        return frame(self.rows, self.experiment.axes)
+        return table_of_rows(self.rows, self.experiment.axes)
 
     @cached_property
-    def claims(self) -> tuple[statements.Checked, ...]:
+    def claims(self) -> tuple[statements.CheckedClaim, ...]:
+        """The claims of the experiment, checked on the table."""
         e = self.experiment
-        return tuple(statements.checked(claim, self.lines, e.axes, e.zips) for claim in e.claims)
+        return tuple(statements.check_claim(claim, self.lines, e.axes, e.zips) for claim in e.claims)
 
     @property
     def contradictions(self) -> list[str]:
-        """Printed values that contradict a prediction that the measurement confirms."""
+        """Sentences on printed values that contradict a prediction that the measurement confirms."""
         return statements.contradictions(self.lines)
 
     @cached_property
@@ -148,18 +161,18 @@ class Sweep(Tabled):
 
     @cached_property
     def expectations(self) -> tuple[statements.Expectation, ...]:
-        """What became of values that no paper prints."""
+        """The outcome of values that no paper prints but that were expected, by their reasons."""
         return statements.expectations(self.lines)
 
     @property
     def verdict(self) -> str:
         """`agree`, `differ` or `unresolved` over all rows; a claim that fails differs, unless the paper is wrong."""
         failed = any(claim.fails and claim.erratum is None for claim in self.claims)
-        return overall([*(line.row.verdict for line in self.lines), *(["differ"] if failed else [])])
+        return worst_verdict([*(line.row.verdict for line in self.lines), *(["differ"] if failed else [])])
 
     @property
     def incomplete(self) -> str:
-        """What is missing, and why; empty if nothing is."""
+        """A text that says what is missing, and why; empty if nothing is."""
         words = [self.stopped] if self.stopped else []
         if self.done < len(self.cells):
             words.append(f"{self.done} of {len(self.cells)} cells are finished")
@@ -170,7 +183,7 @@ class Sweep(Tabled):
 
     @property
     def mixed(self) -> str:
-        """What is to be known of cells that CPUs of several kinds have computed; mostly empty."""
+        """A note if CPUs of several kinds have computed the cells, whose last digits may differ; empty otherwise."""
         sets = self.about.get("instructions") or []
         if len(sets) < 2:
             return ""
@@ -178,32 +191,37 @@ class Sweep(Tabled):
 
     @property
     def events(self) -> int:
-        """Emulated in all cells."""
+        """The number of events that were emulated in all cells."""
         return sum(int(record["events"]) for record in self.final.values())
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        found = provenance(self.experiment.data, seed=self.experiment.settings.seed)
-        return {**found, **dict(self.about.get("provenance") or {})}
+        """The provenance of the table: version, commit, seed, specification and machine."""
+        current = provenance(self.experiment.data, seed=self.experiment.settings.seed)
+        return {**current, **dict(self.about.get("provenance") or {})}
 
     @cached_property
     def draws(self) -> dict[tuple[str, str], tuple[Any, Any]]:
-        """Of the directory of a run, by group and metric: an amount and its whole, of every replication."""
+        """The measured amounts, and the wholes of which they are shares, of every replication, by group and metric.
+
+        Only a run in a directory has them.
+        """
         return draws_of(self.paths)
 
     @cached_property
     def samples(self) -> Any:
-        """Of the directory of a run, what every replication measured, as a DataFrame."""
-        return samples(self.draws)
+        """The measurements of every replication of a run in a directory, as a DataFrame."""
+        return samples_frame(self.draws)
 
     @property
     def hash(self) -> str:
-        """Of the table: equal for equal tables."""
-        return digest(canonical(self.rows))
+        """A hash of the table, equal for equal tables."""
+        return digest(canonical_json(self.rows))
 
     def plot(self, metric: str | None = None) -> Any:
-        """A matplotlib Figure of one metric, the first if none is named."""
-        return pictured(self, "plot", metric)
+        """Return a matplotlib Figure of one metric, the first if none is named."""
+        return via_report(self, "plot", metric)
 
     def _repr_html_(self) -> str:
-        return str(pictured(self, "notebook"))
+        """Return the sweep as notebooks show it."""
+        return str(via_report(self, "notebook"))

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from replnet.measure.estimate import apart
-from replnet.measure.row import COMPARED, Row, is_share, judged
-from replnet.measure.verdict import ROUNDING, Comparison, overall, verdicts
-from replnet.study.experiment.axes import Axis, same
+from replnet.measure.estimate import estimate_difference
+from replnet.measure.row import COMPARED, Row, is_share, judge_rows
+from replnet.measure.verdict import ROUNDING, Comparison, verdicts, worst_verdict
+from replnet.study.experiment.axes import Axis, same_value
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.sections import GROUP, StatedValue
-from replnet.study.kept_run import row_of
+from replnet.study.kept_run import row_from_record
 
 NUMBERS = ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy", "printed", "expected")
 COLUMNS = (*COMPARED, "printed", "printed_verdict", "expected", "expected_verdict")
@@ -33,7 +33,7 @@ Stated = tuple[Any, str]  # a StatedValue or None, and how a row compares with i
 @final
 @dataclass(frozen=True)
 class Line:
-    """A row of the table: of which cell it is, and what is printed and expected of it."""
+    """A row of the table, with the cell that it is from, and what is printed and expected beside it."""
 
     cell: Cell
     row: Row
@@ -41,140 +41,155 @@ class Line:
     expected: Stated = (None, "")
 
     def at(self, name: str) -> Any:
-        """Where it is on an axis, or its group."""
+        """Return the cell's value of an axis; the group of the row if the name is `group`."""
         return self.row.group if name == GROUP else self.cell.values[name]
 
     def is_about(self, at: Mapping[str, Any]) -> bool:
-        return all(same(self.at(name), value) for name, value in at.items())
+        """Whether the row is in the cells, and the group, with these values."""
+        return all(same_value(self.at(name), value) for name, value in at.items())
 
     def data(self) -> dict[str, Any]:
-        found = {**self.cell.values, **self.row.data()}
-        for name, (one, word) in (("printed", self.printed), ("expected", self.expected)):
-            found |= {name: one.value if one else None, f"{name}_verdict": word}
-        return found
+        """Return the row as plain data, by the columns of the table."""
+        data = {**self.cell.values, **self.row.data()}
+        for name, (stated, word) in (("printed", self.printed), ("expected", self.expected)):
+            data |= {name: stated.value if stated else None, f"{name}_verdict": word}
+        return data
 
 
-def lines(
+def judged_lines(
     cells: Iterable[Cell],
     records: Mapping[str, Any],
     measure: Sequence[str] = (),
     groups: Sequence[str] = (),
     failures: Mapping[str, str] | None = None,
 ) -> list[Line]:
-    """The rows of the cells that are finished, of these metrics and groups or of all, judged together.
+    """Return the rows of the cells that are finished, of these metrics and groups or of all, judged together.
 
-    In the order of the cells, with a row for each that failed.
+    They are in the order of the cells, with a row for each cell that failed.
     """
-    found: list[tuple[Cell, Row]] = []
+    rows_of_cells: list[tuple[Cell, Row]] = []
     for cell in cells:
-        rows = map(row_of, records[cell.key]["rows"] if cell.key in records else ())
-        kept = (row for row in rows if (not measure or row.metric in measure) and (not groups or row.group in groups))
-        found += ((cell, row) for row in kept)
+        rows = map(row_from_record, records[cell.key]["rows"] if cell.key in records else ())
+        wanted_rows = (
+            row for row in rows if (not measure or row.metric in measure) and (not groups or row.group in groups)
+        )
+        rows_of_cells += ((cell, row) for row in wanted_rows)
         if failures and cell.key in failures:
-            found.append((cell, Row("", "", note=failures[cell.key], verdict=FAILED)))
+            rows_of_cells.append((cell, Row("", "", note=failures[cell.key], verdict=FAILED)))
     by_resolution = {
-        resolution: judged([row for _, row in found], resolution)
-        for resolution in {cell.settings.resolution for cell, _ in found}
+        resolution: judge_rows([row for _, row in rows_of_cells], resolution)
+        for resolution in {cell.settings.resolution for cell, _ in rows_of_cells}
     }
-    return [Line(cell, by_resolution[cell.settings.resolution][i]) for i, (cell, _) in enumerate(found)]
+    return [Line(cell, by_resolution[cell.settings.resolution][i]) for i, (cell, _) in enumerate(rows_of_cells)]
 
 
-def beside(found: Sequence[Line], printed: Sequence[StatedValue], expected: Sequence[StatedValue]) -> list[Line]:
-    """With what is stated of them, and how they compare."""
-    both = zip(found, _against(found, printed), _against(found, expected), strict=True)
-    return [Line(line.cell, line.row, one, other) for line, one, other in both]
+def with_stated_values(
+    rows: Sequence[Line], printed: Sequence[StatedValue], expected: Sequence[StatedValue]
+) -> list[Line]:
+    """Return these rows with the values that are printed and expected beside them, and how they compare."""
+    stated = zip(rows, _compare_with_values(rows, printed), _compare_with_values(rows, expected), strict=True)
+    return [Line(line.cell, line.row, printed_value, expected_value) for line, printed_value, expected_value in stated]
 
 
-def _against(found: Sequence[Line], values: Sequence[StatedValue]) -> list[Stated]:
-    """The most particular value that is stated, and `agree`, `contradicts`, or `unresolved` where only a wide interval
-    could tell."""
+def _compare_with_values(rows: Sequence[Line], values: Sequence[StatedValue]) -> list[Stated]:
+    """Return for each row the most particular of the values stated for it, and how they compare.
+
+    That is `agree`, `contradicts`, or `unresolved` where only a narrower interval could tell.
+    """
     stated: list[Stated] = []
     measured: dict[int, Comparison] = {}
-    for i, line in enumerate(found):
+    for i, line in enumerate(rows):
         row, word = line.row, ""
         fitting = [
-            one for one in values if (one.group, one.metric) == (row.group, row.metric) and line.is_about(one.at)
+            statement
+            for statement in values
+            if (statement.group, statement.metric) == (row.group, row.metric) and line.is_about(statement.at)
         ]
-        one = max(fitting, key=lambda one: len(one.at), default=None)
-        if one and row.predicted is not None and row.verdict != "differ":
-            beyond = abs(row.predicted - one.value) - one.within - (row.accuracy or 0.0)
+        statement = max(fitting, key=lambda statement: len(statement.at), default=None)
+        if statement and row.predicted is not None and row.verdict != "differ":
+            beyond = abs(row.predicted - statement.value) - statement.within - (row.accuracy or 0.0)
             word = CONTRADICTS if beyond > ROUNDING else "agree"
-        elif one and row.estimate and not math.isnan(row.estimate.error):
-            measured[i] = Comparison(row.estimate, one.value, one.within, 1.0 if is_share(row.metric) else one.value)
-        stated.append((one, word))
+        elif statement and row.estimate and not math.isnan(row.estimate.error):
+            measured[i] = Comparison(
+                row.estimate, statement.value, statement.within, 1.0 if is_share(row.metric) else statement.value
+            )
+        stated.append((statement, word))
     for i, word in zip(measured, verdicts([*measured.values()]), strict=True):
         stated[i] = (stated[i][0], CONTRADICTS if word == "differ" else word)
     return stated
 
 
-def frame(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
-    """The rows as a DataFrame; what does not exist is NaN or empty."""
+def table_of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
+    """Return the rows as a DataFrame, with the columns of the axes first; what does not exist is NaN or empty."""
     import pandas as pd
 
     columns = list(dict.fromkeys([*(axis.name for axis in axes), *(COLUMNS if not rows else rows[0])]))
-    found = pd.DataFrame([dict(row) for row in rows], columns=columns)
+    table = pd.DataFrame([dict(row) for row in rows], columns=columns)
     for axis in axes:
-        # A column is of one kind, or no file could hold it.
+        # A column has values of one type, or no file could hold it.
         kinds = {type(value) for value in axis.values}
         if kinds - {int, float}:
-            found[axis.name] = [str(value) for value in found[axis.name]]
+            table[axis.name] = [str(value) for value in table[axis.name]]
         else:
-            found[axis.name] = found[axis.name].astype("int64" if kinds == {int} else float)
-    for name in found.columns:
+            table[axis.name] = table[axis.name].astype("int64" if kinds == {int} else float)
+    for name in table.columns:
         if name in NUMBERS:
-            found[name] = found[name].astype(float)
-    return found
+            table[name] = table[name].astype(float)
+    return table
 
 
 # ---- The difference of two runs
 
 
-def differences(first: Any, second: Any) -> tuple[list[str], list[dict[str, Any]], str]:
-    """The axes that two sweeps both have, a row per cell that both have, and the verdict over all of them.
+def compare_sweeps(first: Any, second: Any) -> tuple[list[str], list[dict[str, Any]], str]:
+    """Compare two sweeps: return the axes that both have, a row per cell that both have, and the verdict over all.
 
-    Rows are matched by the values of these axes, group and metric, and their replications one by one where both
-    have the same seed: these share their random numbers, which makes the interval narrower.
+    Rows are matched by the values of these axes, group and metric, and their replications one by one where both have
+    the same seed: these share their random numbers, which makes the interval narrower.
     """
     names = {axis.name for axis in second.experiment.axes}
     axes = [axis.name for axis in first.experiment.axes if axis.name in names]
-    theirs = _by_place(second, axes)
-    pairs = [(line, theirs[key], key) for key, line in _by_place(first, axes).items() if key in theirs]
+    theirs = _measured_rows(second, axes)
+    pairs = [(line, theirs[key], key) for key, line in _measured_rows(first, axes).items() if key in theirs]
     if not pairs:
         raise ValueError(
             f"{first.folder} and {second.folder}: have no measured row in common "
             "(runs whose axes, groups and metrics meet)"
         )
-    compared = [_difference(a, b) for a, b, _ in pairs]
+    compared = [_compare_rows(a, b) for a, b, _ in pairs]
     words = verdicts(compared, max(first.experiment.settings.resolution, second.experiment.settings.resolution))
     rows = []
-    for (a, b, key), one, word in zip(pairs, compared, words, strict=True):
-        known = not math.isnan(one.estimate.error)
-        limits = (one.estimate.low, one.estimate.high, one.z) if known else (None, None, None)
-        values = (*key, a.row.measured, b.row.measured, one.estimate.value, *limits, word)
+    for (a, b, key), difference, word in zip(pairs, compared, words, strict=True):
+        has_interval = not math.isnan(difference.estimate.error)
+        limits = (
+            (difference.estimate.low, difference.estimate.high, difference.z) if has_interval else (None, None, None)
+        )
+        values = (*key, a.row.measured, b.row.measured, difference.estimate.value, *limits, word)
         rows.append(dict(zip((*axes, *DIFFERENCES), values, strict=True)))
-    return axes, rows, overall(words)
+    return axes, rows, worst_verdict(words)
 
 
-def _by_place(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
-    """What is measured, by values of these axes, group and metric."""
-    found = dict[tuple[Any, ...], Line]()
+def _measured_rows(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
+    """Return the measured rows by values of these axes, group and metric; raise ValueError if two are at one place."""
+    rows = dict[tuple[Any, ...], Line]()
     for line in sweep.lines:
         if line.row.measured is None:
             continue
         key = (*map(line.at, axes), line.row.group, line.row.metric)
-        if key in found:
+        if key in rows:
             more = [axis.name for axis in sweep.experiment.axes if axis.name not in axes]
             raise ValueError(
                 f"{sweep.folder}: {', '.join(more)} varies here and not in the other run (runs of equal axes)"
             )
-        found[key] = line
-    return found
+        rows[key] = line
+    return rows
 
 
-def _difference(a: Line, b: Line) -> Comparison:
+def _compare_rows(a: Line, b: Line) -> Comparison:
+    """Return the difference of two rows, to be compared with 0."""
     ours, theirs, compared = a.row.estimate, b.row.estimate, a.row.comparison
     assert ours is not None
     assert theirs is not None
     assert compared is not None
     paired = a.cell.settings.seed == b.cell.settings.seed
-    return Comparison(apart(ours, theirs, paired), 0.0, scale=compared.scale)
+    return Comparison(estimate_difference(ours, theirs, paired), 0.0, scale=compared.scale)

@@ -9,74 +9,84 @@ rise or fall too. In the end the network is emulated at the value found and next
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any, final
 
-from replnet.ages.roots import narrowed
-from replnet.deadline import OutOfTime, require_time, within
+from replnet.ages.roots import bisect_edge
+from replnet.deadline import OUT_OF_TIME, OutOfTime, require_time, sharing_reasonable_time, within
 from replnet.laws import law
-from replnet.measure.metrics import is_beyond
+from replnet.measure.metrics import is_metric_on_request
 from replnet.measure.row import Row
 from replnet.network.network import Given, Network, network_of
-from replnet.study.demand import Demand, demand
-from replnet.study.experiment.subjects import Settings, emulated, so_far
+from replnet.study.demand import Threshold, read_threshold
+from replnet.study.experiment.subjects import Settings, emulate_whole
 from replnet.study.predict import predict
-from replnet.study.replications import Progress
-from replnet.study.result import Emulated, Result, Tabled
+from replnet.study.replications import INTERRUPTED, Progress
+from replnet.study.result import Emulated, Result, TabularResult
+from replnet.study.sweeps.verifying import verify
 from replnet.text.errors import FieldError, InputError
 
 BY_FORMULA = "by formula"
-CLOSE = 1e-6  # relative width of a bracket by formula
-COARSE = 1e-3  # and by emulation
+CLOSE_BY_FORMULA = 1e-6  # relative width of a bracket by formula
+CLOSE_BY_EMULATION = 1e-3  # relative width of a bracket by emulation
 FARTHEST = 1e6  # from where the search begins, either way
-STEP = 2.0
-HARDLY = 0.01  # of what is missing, by a step
-NEXT = 0.1  # how much less and more the values next to the answer are; whole numbers are neighbours
-USUAL = ("budget", "polls.rate", "downloads.rate")  # what is varied if nobody says: the first that the network has
-OF_LOAD = dict.fromkeys(("service_rate", "queueing_delay", "rejected"), ("bandwidth",))  # and for these metrics
-AROUND = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
+STEP_FACTOR = 2.0
+LEAST_PROGRESS = 0.01  # of the missing margin, by one step
+SEARCH_RUNS, ANSWER_RUNS = 13, 3  # emulations of a search and of its answer between its neighbours, about
+NEIGHBOUR_DISTANCE = 0.1  # how much less and more the values next to the answer are; whole numbers are neighbours
+# the field that is varied if nobody says which: the first of these that the network has
+USUAL_FIELDS = ("budget", "polls.rate", "downloads.rate")
+LOAD_FIELDS = dict.fromkeys(("service_rate", "queueing_delay", "rejected"), ("bandwidth",))  # by metric, in their place
+AROUND_COLUMNS = ("value", "meets", "group", "metric", "predicted", "measured", "ci_low", "ci_high")
 
 Number = float | int
-Margin = Callable[[Number], float]  # how far the worst group is on the right side, at a value of the field
+Margin = Callable[[Number], float]  # by a value of the field, how far the worst group is on the right side
 
 
 @final
 @dataclass(frozen=True)
-class Sized(Tabled):
-    """The value found, by `how`, the network emulated there, and next to it by value.
+class Sized(TabularResult):
+    """The value of a field at which a network meets the target, with the network emulated there and next to it.
 
-    `extreme` is whether it is the smallest or the largest that meets the `target`.
+    `how` says how the value was found, and `extreme` whether it is the smallest or the largest that meets the `target`.
     """
 
     key: str
     value: Number
-    target: Demand
+    target: Threshold
     extreme: str
     predicted: float | None
     how: str
     result: Emulated
     near: dict[Number, Emulated]
+    stopped: str = ""  # why it ended early, if it did
 
     @property
     def incomplete(self) -> str:
-        """Why the value, or what is next to it, was not emulated as was asked for, if that is so."""
-        return next((one.incomplete for one in (self.result, *self.near.values()) if one.incomplete), "")
+        """A text that says why the networks were not emulated in full; empty otherwise."""
+        results = (self.result, *self.near.values())
+        return next((result.incomplete for result in results if result.incomplete), self.stopped)
 
     @cached_property
     def around(self) -> list[dict[str, Any]]:
-        """By value, the answer between its neighbours: whether the target is met, and the row of who is worst off."""
-        found = []
+        """Rows of the answer between its neighbours: whether the target is met, and the group that is worst off."""
+        rows = []
         for value, result in sorted({**self.near, self.value: self.result}.items()):
             if not result.rows:  # there was no time left for it
                 continue
-            margins = {self._margin(row): row for row in _about(result, self.target)}
-            found.append({"value": value, "meets": min(margins) >= 0, **margins[min(margins)].data()})
-        return found
+            margins = {self._margin(row): row for row in _target_rows(result, self.target)}
+            rows.append({"value": value, "meets": min(margins) >= 0, **margins[min(margins)].data()})
+        return rows
 
     def _margin(self, row: Row) -> float:
-        """By what the answer was found with: an answer at the edge is measured on either side of it."""
+        """Return how far a row is on the right side of the target, predicted or measured, as the value was found.
+
+        A value found by formula is at the edge, and chance decides on which side of it that is measured.
+        """
         sides = (row.predicted, row.measured) if self.how == BY_FORMULA else (row.measured, row.predicted)
         return _margin(sides, self.target)
 
@@ -85,7 +95,7 @@ class Sized(Tabled):
         """The answer between its neighbours, as a DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(self.around, columns=list(AROUND))
+        return pd.DataFrame(self.around, columns=list(AROUND_COLUMNS))
 
     def __str__(self) -> str:
         words = f"{self.key} = {self.value:.6g}, the {self.extreme} that meets {self.target.text}, {self.how}"
@@ -105,17 +115,18 @@ def size(
     address: str | None = None,
     budget: float | str | None = None,
 ) -> Sized:
-    """The smallest value of the field `vary` at which every group meets the target, or the largest one.
+    """Find the value of the field `vary` at which every group just meets a target: the smallest, or the largest.
 
-    A target is a freshness, or a demand on any metric, of all groups or of one: `lag <= 3`,
-    `level 2: currency(2) >= 0.95`. Of many sources it is about their mean, unless the group is one of them. It is
-    the largest value that is sought where larger ones are worse. A `budget` of seconds, or such as 10m, ends it as
-    Ctrl-C does: with the value if that is found, and otherwise with OutOfTime, which says what was seen by then.
+    A target is a freshness, or a demand on any metric, of all groups or of one: `lag <= 3`, `level 2: currency(2) >=
+    0.95`. Of many sources it is about their mean, unless the group is one of them. The largest value is sought if
+    larger ones are worse. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C does: with the value if that
+    is found and emulated, and otherwise with OutOfTime (or KeyboardInterrupt), which says what was seen by then.
+    Without a budget, nothing is begun that would take a night.
 
-    >>> found = rn.size("single", "freshness >= 0.9", precision=0.01)
-    >>> found.key, round(found.value, 3), found.extreme
+    >>> result = rn.size("single", "freshness >= 0.9", precision=0.01)
+    >>> result.key, round(result.value, 3), result.extreme
     ('downloads.rate', 9.0, 'smallest')
-    >>> found.table[["value", "meets"]].round(3)
+    >>> result.table[["value", "meets"]].round(3)
        value  meets
     0    8.1  False
     1    9.0   True
@@ -124,152 +135,202 @@ def size(
     4
     """
     network = network_of(network, overrides)
-    asked = _asked(target, network)
-    key, start = _field(network.data(), vary, asked.metric)
-    measure = (asked.metric,) if is_beyond(asked.metric) else ()
-    averaged = asked.metric == "freshness" and network.kind != "aggregate"
+    goal = _parse_target(target, network)
+    key, start = _field(network.data(), vary, goal.metric)
+    measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
+    averaged = goal.metric == "freshness" and network.kind != "aggregate"
     settings = Settings(None, "conditional" if averaged else "sampled", seed, None, precision, None, 0.02, measure)
     tell = progress or (lambda share, words: None)
-
-    def run(value: Number, share: float, runner: Callable[..., Emulated] = so_far) -> Emulated:
-        tell(share, f"{key} = {value:.6g}, emulated")
-        return runner(_at(network, key, value), settings, False, workers, address)
-
-    def measured(value: Number) -> float:
-        return _worst(run(value, 0.5, emulated), asked)
-
+    share = 0.0  # of all the work, that is done before the answer is emulated
     with within(budget):
-        found = _by_formula(network, key, start, asked)
-        how = BY_FORMULA
-        if found is None:
-            how = "by emulation with common random numbers"
-            found = _edge(key, start, asked, measured, _allowed(network, key), COARSE)
-        value, extreme = found
-        predicted = _predicted(network, key, value, asked)
-        result = run(value, 0.7)
-        near = {one: run(one, 0.8) for one in _next(value) if _allowed(network, key)(one)}
-    return Sized(key, value, asked, extreme, predicted, how, result, near)
+        tell(share, f"{key}, by formula")
+        edge, how = _size_by_formula(network, key, start, goal), BY_FORMULA
+        if edge is None:
+            share, how = SEARCH_RUNS / (SEARCH_RUNS + ANSWER_RUNS), "by emulation with common random numbers"
+            edge = _size_by_emulation(network, key, start, goal, settings, tell, workers=workers, address=address)
+        value, extreme = edge
+        values = [value, *filter(_value_check(network, key), _neighbours(value))]
+        networks = [(f"{key} = {candidate:.6g}", _with_value(network, key, candidate)) for candidate in values]
+        rest: Progress = lambda done, words: tell(share + (1 - share) * done, words)  # noqa: E731
+        with _explain_interrupts(
+            lambda: f"{key} = {value:.6g}, {how}, is the {extreme} that meets it, and is not emulated yet"
+        ):
+            predicted = _predict_worst(network, key, value, goal)
+            results, stopped = verify(networks, settings, rest, workers=workers, address=address)
+            if not results:
+                raise OutOfTime if stopped.startswith(OUT_OF_TIME) else KeyboardInterrupt
+    near = dict(zip(values[1:], results[1:], strict=False))
+    return Sized(key, value, goal, extreme, predicted, how, results[0], near, stopped)
 
 
 def predicted_size(network: Given, target: float | str) -> tuple[str, Number | None]:
-    """The field that `size` varies if nobody says which, and its value by formula; None without a formula."""
+    """Return the field that `size` varies if nobody says which, and its value by formula; None without a formula."""
     network = network_of(network)
-    asked = _asked(target, network)
-    key, start = _field(network.data(), None, asked.metric)
-    found = _by_formula(network, key, start, asked)
-    return key, found and found[0]
+    goal = _parse_target(target, network)
+    key, start = _field(network.data(), None, goal.metric)
+    edge = _size_by_formula(network, key, start, goal)
+    return key, edge and edge[0]
 
 
-def _asked(target: float | str, network: Network) -> Demand:
-    """What is to be met; a number is a freshness."""
-    found = demand(target if isinstance(target, str) else f"freshness >= {target!r}", "target", network.unit)
-    found.require_open()
-    if found.metric == "freshness" and not 0 < found.bound < 1:
-        raise FieldError("target", f"{found.bound:g} is not a freshness to reach", "above 0 and below 1")
-    return found
+def _parse_target(target: float | str, network: Network) -> Threshold:
+    """Return the demand that a target makes of a network; a number is a freshness. Raises FieldError."""
+    goal = read_threshold(target if isinstance(target, str) else f"freshness >= {target!r}", "target", network.unit)
+    goal.require_open()
+    if goal.metric == "freshness" and not 0 < goal.bound < 1:
+        raise FieldError("target", f"{goal.bound:g} is not a freshness to reach", "above 0 and below 1")
+    return goal
 
 
-def _at(network: Network, key: str, value: Number) -> Network:
+def _with_value(network: Network, key: str, value: Number) -> Network:
+    """Return the network with this value of the field."""
     return network_of(network, [f"{key}={value!r}"])
 
 
-def _allowed(network: Network, key: str) -> Callable[[Number], bool]:
-    """Whether a network may have a value there."""
+def _value_check(network: Network, key: str) -> Callable[[Number], bool]:
+    """Return a function that says whether a network may have a value in this field."""
 
-    def allowed(value: Number) -> bool:
+    def is_allowed(value: Number) -> bool:
         try:
-            _at(network, key, value)
+            _with_value(network, key, value)
         except InputError:
             return False
         return True
 
-    return allowed
+    return is_allowed
 
 
-def _next(value: Number) -> tuple[Number, Number]:
-    return (value - 1, value + 1) if isinstance(value, int) else (value * (1 - NEXT), value * (1 + NEXT))
+def _neighbours(value: Number) -> tuple[Number, Number]:
+    """Return the values next to a value, below and above it."""
+    return (
+        (value - 1, value + 1)
+        if isinstance(value, int)
+        else (value * (1 - NEIGHBOUR_DISTANCE), value * (1 + NEIGHBOUR_DISTANCE))
+    )
 
 
 # ---- How far the target is met
 
 
-def _about(result: Result, asked: Demand) -> list[Row]:
-    found = result.about(asked.metric, asked.group)
-    if not found:
-        there = ", ".join(f"'{row.group}: {row.metric}'" for row in result.rows)
-        raise FieldError("target", f"nothing will match {asked.text!r}", f"there is {there}")
-    return found
+def _target_rows(result: Result, goal: Threshold) -> list[Row]:
+    """Return the rows that the target is about; raise FieldError if there are none."""
+    rows = result.about(goal.metric, goal.group)
+    if not rows:
+        names = ", ".join(f"'{row.group}: {row.metric}'" for row in result.rows)
+        raise FieldError("target", f"nothing will match {goal.text!r}", f"there is {names}")
+    return rows
 
 
-def _margin(values: Iterable[float | None], asked: Demand) -> float:
-    """Of the first value that is known; never met where there is none."""
+def _margin(values: Iterable[float | None], goal: Threshold) -> float:
+    """Return how far the first value that exists is on the right side of the target; minus infinity if none exists."""
     value = next((value for value in values if value is not None), None)
-    return -math.inf if value is None else asked.margin(value)
+    return -math.inf if value is None else goal.margin(value)
 
 
-def _worst(result: Result, asked: Demand) -> float:
-    return min(_margin((row.measured,), asked) for row in _about(result, asked))
+def _worst_margin(result: Result, goal: Threshold) -> float:
+    """Return how far the group that is worst off is on the right side of the target, as measured."""
+    return min(_margin((row.measured,), goal) for row in _target_rows(result, goal))
 
 
-def _predicted(network: Network, key: str, value: Number, asked: Demand) -> float | None:
-    """What is predicted of the group that is worst off; None where one has no formula."""
-    measure = (asked.metric,) if is_beyond(asked.metric) else ()
-    found = [row.predicted for row in _about(predict(_at(network, key, value), measure), asked)]
-    require_time()  # what was not worked out in time may have a formula
-    return None if None in found else min((one for one in found if one is not None), key=asked.margin)
+def _predict_worst(network: Network, key: str, value: Number, goal: Threshold) -> float | None:
+    """Return what is predicted of the group that is worst off; None if there is no formula for one of the groups."""
+    measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
+    predictions = [row.predicted for row in _target_rows(predict(_with_value(network, key, value), measure), goal)]
+    require_time()  # a missing prediction may only have run out of time
+    return (
+        None
+        if None in predictions
+        else min((prediction for prediction in predictions if prediction is not None), key=goal.margin)
+    )
 
 
-def _by_formula(network: Network, key: str, start: Number, asked: Demand) -> tuple[Number, str] | None:
-    if _predicted(network, key, start, asked) is None:
+def _size_by_formula(network: Network, key: str, start: Number, goal: Threshold) -> tuple[Number, str] | None:
+    """Find by formula the value at the edge, and its extreme; None if there is no formula at the `start`."""
+    if _predict_worst(network, key, start, goal) is None:
         return None
 
     def margin(value: Number) -> float:
-        return _margin((_predicted(network, key, value, asked),), asked)
+        return _margin((_predict_worst(network, key, value, goal),), goal)
 
-    return _edge(key, start, asked, margin, _allowed(network, key), CLOSE)
+    return _find_edge(key, start, goal, margin, _value_check(network, key), CLOSE_BY_FORMULA)
+
+
+def _size_by_emulation(
+    network: Network, key: str, start: Number, goal: Threshold, settings: Settings, tell: Progress, **how: Any
+) -> tuple[Number, str]:
+    """Find by emulation the value at the edge, and its extreme; `how` has workers and address."""
+    runs = count(1)
+
+    def margin(value: Number) -> float:
+        number = next(runs)
+
+        def look(share: float, words: str) -> None:
+            done = (min(number, SEARCH_RUNS) - 1 + share) / (SEARCH_RUNS + ANSWER_RUNS)
+            tell(done, f"{key} = {value:.6g}, emulated (number {number} of about {SEARCH_RUNS + ANSWER_RUNS}): {words}")
+
+        return _worst_margin(emulate_whole(_with_value(network, key, value), settings, progress=look, **how), goal)
+
+    with sharing_reasonable_time(SEARCH_RUNS + ANSWER_RUNS):
+        return _find_edge(key, start, goal, margin, _value_check(network, key), CLOSE_BY_EMULATION)
 
 
 # ---- The search
 
 
-def _edge(
-    key: str, start: Number, asked: Demand, margin: Margin, allowed: Callable[[Number], bool], close: float
+def _find_edge(
+    key: str, start: Number, goal: Threshold, margin: Margin, allowed: Callable[[Number], bool], close: float
 ) -> tuple[Number, str]:
-    """The value at the edge of those that meet the target, and whether it is the smallest of them or the largest."""
+    """Return the value at the edge of those that meet the target, and whether it is their smallest or largest.
+
+    `close` is the relative width at which the search ends.
+    """
     seen = dict[Number, float]()
 
-    def known(value: Number) -> float:
+    def cached_margin(value: Number) -> float:
         if value not in seen:
             seen[value] = margin(value)
         return seen[value]
 
+    def words() -> str:
+        values = (f"{key} = {value:.6g} {'meets' if seen[value] >= 0 else 'misses'} it" for value in sorted(seen))
+        return ", ".join(values) or f"no {key} was looked at"
+
+    with _explain_interrupts(words):
+        least = _improves(start, cached_margin, allowed)
+        met, missed = _bracket(key, start, goal, cached_margin, allowed, STEP_FACTOR if least else 1 / STEP_FACTOR)
+        return bisect_edge(
+            met, missed, lambda value: cached_margin(value) >= 0, close
+        ), "smallest" if least else "largest"
+
+
+@contextmanager
+def _explain_interrupts(words: Callable[[], str]) -> Iterator[None]:
+    """Add words to an interrupt, or to the end of a budget, that comes while the body runs."""
     try:
-        least = _improves(start, known, allowed)
-        met, missed = _bracket(key, start, asked, known, allowed, STEP if least else 1 / STEP)
-        return narrowed(met, missed, lambda value: known(value) >= 0, close), "smallest" if least else "largest"
-    except OutOfTime as why:
-        words = [
-            f"{key} = {value:.6g} {'meets' if found >= 0 else 'misses'} it" for value, found in sorted(seen.items())
-        ]
-        raise OutOfTime(f"{why}: {', '.join(words) or f'no {key} was looked at'}") from None
+        yield
+    except KeyboardInterrupt as why:
+        raise type(why)(f"{why.args[0] if why.args else INTERRUPTED}: {words()}") from None
 
 
 def _improves(start: Number, margin: Margin, allowed: Callable[[Number], bool]) -> bool:
-    """Whether more of it is better, or at least not worse."""
-    up, down = _step(start, STEP), _step(start, 1 / STEP)
+    """Whether more of the field is better, or at least not worse."""
+    up, down = _step(start, STEP_FACTOR), _step(start, 1 / STEP_FACTOR)
     if allowed(up):
         return margin(up) >= margin(start)
     return not allowed(down) or margin(start) >= margin(down)
 
 
 def _step(value: Number, factor: float) -> Number:
+    """Return a value times a factor; a whole number stays one, and at least 1."""
     return max(1, round(value * factor)) if isinstance(value, int) else value * factor
 
 
 def _bracket(
-    key: str, start: Number, asked: Demand, margin: Margin, allowed: Callable[[Number], bool], better: float
+    key: str, start: Number, goal: Threshold, margin: Margin, allowed: Callable[[Number], bool], better: float
 ) -> tuple[Number, Number]:
-    """A value that meets the target, and one that does not, by steps of the factor that is `better`, or back."""
+    """Return a value that meets the target, and one that does not, by steps of the factor `better`, or back.
+
+    Raises FieldError if there is none of either.
+    """
     met = margin(start) >= 0
     factor = 1 / better if met else better
     value, margins = start, [margin(start)]
@@ -277,7 +338,7 @@ def _bracket(
         before, value = value, _step(value, factor)
         last = not allowed(value)
         if last:
-            value = narrowed(before, value, allowed, COARSE)
+            value = bisect_edge(before, value, allowed, CLOSE_BY_EMULATION)
         if value == before:
             break
         margins.append(margin(value))
@@ -287,9 +348,9 @@ def _bracket(
             break
     way = "down" if factor < 1 else "up"
     if met:
-        raise FieldError("target", f"{asked.text!r} is met by any {key}, {way} to {value:.6g}", "a harder target")
-    reached = asked.bound + (max(margins) if asked.above else -max(margins))
-    wrong = f"{asked.text!r} is out of reach of {key}: {way} to {value:.6g} it reaches {reached:.4g}"
+        raise FieldError("target", f"{goal.text!r} is met by any {key}, {way} to {value:.6g}", "a harder target")
+    reached = goal.bound + (max(margins) if goal.above else -max(margins))
+    wrong = f"{goal.text!r} is out of reach of {key}: {way} to {value:.6g} it reaches {reached:.4g}"
     raise FieldError("target", wrong, "an easier target, or another field to vary")
 
 
@@ -298,26 +359,26 @@ def _stuck(margins: list[float]) -> bool:
     if len(margins) < 3 or not math.isfinite(margins[-3]):
         return False
     before, last = margins[-2] - margins[-3], margins[-1] - margins[-2]
-    return last <= before and last < -HARDLY * margins[-1]
+    return last <= before and last < -LEAST_PROGRESS * margins[-1]
 
 
 # ---- The field
 
 
 def _field(data: Any, vary: str | None, metric: str) -> tuple[str, Number]:
-    """The field to vary, and its value now."""
-    for key in OF_LOAD.get(metric, USUAL) if vary is None else (vary,):
-        if (value := _value(data, key)) is not None:
+    """Return the field to vary, which depends on the metric of the target if `vary` is None, and its value now."""
+    for key in LOAD_FIELDS.get(metric, USUAL_FIELDS) if vary is None else (vary,):
+        if (value := _number_at(data, key)) is not None:
             return key, value
     if vary is None:
-        right = OF_LOAD.get(metric, ("downloads.rate",))[0]
+        right = LOAD_FIELDS.get(metric, ("downloads.rate",))[0]
         raise FieldError("vary", "which field is to be found?", f"such as {right}")
     right = "such as downloads.rate, polls.rate, budget or peers"
     raise FieldError("vary", f"{vary} is no number of this network", right)
 
 
-def _value(data: Any, key: str) -> Number | None:
-    """The number at a dotted key; the rate of a law is known whatever it is written with."""
+def _number_at(data: Any, key: str) -> Number | None:
+    """Return the number at a dotted key, or the rate of a law, however the law is written; None if there is none."""
     for part in key.split("."):
         if isinstance(data, dict) and part in data:
             data = data[part]

@@ -19,71 +19,81 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from replnet.deadline import OutOfTime, UnreasonableError, left, require_time, within
+from replnet.deadline import OutOfTime, UnreasonableError, require_time, seconds_left, within
 from replnet.live import LiveLost, Unreachable, pool
 from replnet.study.experiment.cells import Cell, key_of_longer
 from replnet.study.experiment.experiment import Experiment, load_experiment
 from replnet.study.experiment.sections import SUBJECTS
-from replnet.study.kept_run import record_of
+from replnet.study.kept_run import run_record
 from replnet.study.replications import INTERRUPTED
 from replnet.study.result import commit, instructions
-from replnet.study.store.durable import DiskError, canonical, sealed, write_whole
-from replnet.study.store.store import Contents, RefusedError, Store, differences, read
+from replnet.study.store.durable import DiskError, canonical_json, seal, write_whole
+from replnet.study.store.store import Contents, RefusedError, Store, changed_fields, read_contents
 from replnet.study.sweeps.finished import FAILURES, Sweep
 from replnet.version import __version__
 
-__all__ = ["DiskError", "RayLost", "RefusedError", "Sweep", "SweepGlimpse", "SweepProgress", "known", "run", "sweep"]
+__all__ = [
+    "DiskError",
+    "RayLost",
+    "RefusedError",
+    "Sweep",
+    "SweepGlimpse",
+    "SweepProgress",
+    "earlier_run",
+    "run_cell",
+    "sweep",
+]
 
 RayLost = (LiveLost, Unreachable, pool.PoolLost)
-PATIENCE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
-HEAD = 3 * (1 << 10)  # cells that are looked at one by one for a warm-up
+SECONDS_ALONE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
+MOST_CELLS_SCANNED = 3 * (1 << 10)  # cells that are looked at one by one for a warm-up
 
-Given = Experiment | str | Path | Mapping[str, Any]
-Result = Mapping[str, Any] | pool.Failure
+ExperimentSource = Experiment | str | Path | Mapping[str, Any]
+CellResult = Mapping[str, Any] | pool.Failure
 
 
 @final
 @dataclass(frozen=True)
 class SweepGlimpse:
-    """How far a sweep is, and what came in last."""
+    """The progress of a sweep: how far it is, and what came in last."""
 
     done: int
     cells: int
-    before: int  # that were there already
+    before: int  # cells that an earlier run had finished
     seconds: float
-    longer: bool  # whether these are cells that differed
+    longer: bool  # whether this is the second round, of cells that differed
     cell: Cell | None = None
     record: Mapping[str, Any] | None = None
     failure: str = ""
 
     @property
     def rate(self) -> float:
-        """Cells per second."""
+        """The cells finished per second."""
         return (self.done - self.before) / self.seconds if self.seconds else 0.0
 
     @property
     def left(self) -> float:
-        """Seconds, if the rest is like what was done."""
+        """The seconds that the rest will take, if it is like what was done."""
         return (self.cells - self.done) / self.rate if self.rate else math.nan
 
 
 SweepProgress = Callable[[SweepGlimpse], None]
 
 
-def run(cell: Cell) -> dict[str, Any]:
-    """The record of a cell."""
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run a cell and return its record."""
     rows, events, incomplete = cell.subject.run(cell.settings, cell.longer)
-    return record_of(rows, events, incomplete)
+    return run_record(rows, events, incomplete)
 
 
-def _job(given: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError | OutOfTime:
-    """The record of a cell that has so many seconds, or any number of them; or why it ends the sweep."""
-    cell, budget = given
+def _run_job(cell_and_budget: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError | OutOfTime:
+    """Run a cell within its budget of seconds, if any, and return its record, or the error that ends the sweep."""
+    cell, budget = cell_and_budget
     try:
         with within(budget):
-            found = run(cell)
-            require_time()  # or what is missing in it would depend on how fast this machine is
-        return found
+            record = run_cell(cell)
+            require_time()  # otherwise the record would depend on how fast this machine is
+        return record
     except OutOfTime as why:
         return why
     except UnreasonableError as why:
@@ -91,12 +101,12 @@ def _job(given: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError
 
 
 def cost(cell: Cell) -> float:
-    """Roughly what a cell costs beside other cells."""
+    """Return roughly what a cell costs beside other cells."""
     return cell.subject.cost(cell.settings)
 
 
 def sweep(
-    experiment: Given,
+    experiment: ExperimentSource,
     out: str | Path | None = None,
     *,
     workers: int | None = None,
@@ -110,57 +120,62 @@ def sweep(
 ) -> Sweep:
     """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
 
-    With `out` into that directory, where an earlier run of the same is carried on with; else in memory.
-    `workers` of 0 run it in this process, without Ray; if not said, Ray is started on all CPUs for what is
-    left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run the
-    largest by `order` first, and share their random numbers. Ctrl-C ends it with what there is, and so does a `budget`
-    of seconds, or such as 10m. The result has `.table`, `.claims`, `.verdict`, `.incomplete` and `.plot()`.
+    With `out` the sweep is kept in that directory, where an earlier run of the same is carried on with; else it is in
+    memory. With `workers` of 0 it runs in this process, without Ray; if their number is left out, Ray is started on all
+    CPUs for what is left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run
+    the largest by `order` first, and share their random numbers. Ctrl-C ends the sweep with the cells finished by then,
+    and so does a `budget` in seconds, or such as 10m. The result has `.table`, `.claims`, `.verdict`, `.incomplete` and
+    `.plot()`.
 
-    >>> found = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
-    >>> found.verdict, found.done == len(found.cells)
+    >>> result = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
+    >>> result.verdict, result.done == len(result.cells)
     ('agree', True)
     """
-    asked = _experiment(experiment, overrides, zips)
-    asked = asked.quick() if quick else asked
+    checked = _experiment(experiment, overrides, zips)
+    checked = checked.quick() if quick else checked
     folder = None if out is None else Path(out)
-    there = known(folder, asked) if folder else None
+    earlier = earlier_run(folder, checked) if folder else None
     about: dict[str, Any] = {}
     if folder:
-        before = there.about.get("instructions", []) if there else []
-        complete = there and there.provenance and all(cell.key in there.records for cell in asked.cells())
+        before = earlier.about.get("instructions", []) if earlier else []
+        complete = earlier and earlier.provenance and all(cell.key in earlier.records for cell in checked.cells())
         about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
-    begun = _SweepRun(asked, folder, about, progress, order, workers, address)
+    sweep_run = _SweepRun(checked, folder, about, progress, order, workers, address)
     with within(budget):
-        return begun.whole(there.records if there else ())
+        return sweep_run.run_all(earlier.records if earlier else ())
 
 
-def _experiment(given: Given, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
-    if isinstance(given, str | Path):
-        return load_experiment(given, overrides, zips)
+def _experiment(source: ExperimentSource, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
+    """Return the experiment that a user names, or gives as an object or as plain data; overrides need a file."""
+    if isinstance(source, str | Path):
+        return load_experiment(source, overrides, zips)
     if list(overrides) or list(zips):
-        raise ValueError("overrides: are of experiments from files (change the object or the data instead)")
-    return given if isinstance(given, Experiment) else Experiment.from_data(given)
+        raise ValueError("overrides: only an experiment from a file takes them (change the object or the data instead)")
+    return source if isinstance(source, Experiment) else Experiment.from_data(source)
 
 
 # ---- The directory
 
 
 def _header(experiment: Experiment) -> dict[str, Any]:
-    """What records depend on beside the values of their axes."""
+    """Return all that records depend on beside the values of their axes."""
     parts = {name: experiment.data.get(name) for name in ("values", *SUBJECTS, "set")}
-    said = {name: part for name, part in parts.items() if part}
-    return {"replnet": __version__, **said, "run": asdict(experiment.settings)}
+    named = {name: part for name, part in parts.items() if part}
+    return {"replnet": __version__, **named, "run": asdict(experiment.settings)}
 
 
-def known(folder: Path, experiment: Experiment) -> Contents | None:
-    """What an earlier run has left, if there was one; refuses one of other cells, with the difference."""
+def earlier_run(folder: Path, experiment: Experiment) -> Contents | None:
+    """Return what an earlier run has left in a directory; None if there was none.
+
+    Raises RefusedError, with the differences, if it has finished cells that are not among those of the experiment.
+    """
     if not (folder / "header.json").exists():
         return None
-    contents = read(folder)
+    contents = read_contents(folder)
     keys = {cell.key for cell in experiment.cells()}
     lost = contents.records.keys() - keys - set(map(key_of_longer, keys))
-    if lost and contents.header == _again(_header(experiment)):
-        changes = differences(contents.about["experiment"], _again(experiment.data))
+    if lost and contents.header == _as_read_again(_header(experiment)):
+        changes = changed_fields(contents.about["experiment"], _as_read_again(experiment.data))
         lines = "".join(f"\n    {line}" for line in changes)
         raise RefusedError(
             f"{folder}: {len(lost)} of {len(contents.records)} finished cells are not among those asked for now "
@@ -169,9 +184,9 @@ def known(folder: Path, experiment: Experiment) -> Contents | None:
     return contents
 
 
-def _again(data: Any) -> Any:
-    """As it will be read from a file."""
-    return json.loads(canonical(data))
+def _as_read_again(data: Any) -> Any:
+    """Return data as they will be read from a file."""
+    return json.loads(canonical_json(data))
 
 
 # ---- The run
@@ -180,7 +195,7 @@ def _again(data: Any) -> Any:
 @final
 @dataclass
 class _SweepRun:
-    """All cells of an experiment, in two rounds, into a folder or into memory."""
+    """A run of all cells of an experiment, in two rounds, into a folder or into memory."""
 
     experiment: Experiment
     folder: Path | None
@@ -192,94 +207,103 @@ class _SweepRun:
     finished: Mapping[str, Any] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
-    def whole(self, known: Container[str]) -> Sweep:
-        """Both rounds, and the table if nothing is missing."""
+    def run_all(self, earlier: Container[str]) -> Sweep:
+        """Run both rounds, and return the sweep; `earlier` has the keys of cells that an earlier run has finished."""
         stopped = ""
         try:
-            self._rounds({cell.key: cell for cell in self.experiment.cells()}, known)
+            self._run_rounds({cell.key: cell for cell in self.experiment.cells()}, earlier)
         except KeyboardInterrupt as why:
             stopped = why.args[0] if why.args else INTERRUPTED
         if self.folder and self.failures:
-            write_whole(self.folder / FAILURES, sealed({"failures": self.failures}, "failures"))
+            write_whole(self.folder / FAILURES, seal({"failures": self.failures}, "failures"))
         elif self.folder:
             (self.folder / FAILURES).unlink(missing_ok=True)
         return replace(self._sweep(), stopped=stopped, about=self.about)
 
-    def _rounds(self, cells: Mapping[str, Cell], known: Container[str]) -> None:
-        keys = [*cells, *(key for key in map(key_of_longer, cells) if key in known)]
-        with self._opened(keys) as store:
-            self._round(cells.values(), store)
+    def _run_rounds(self, cells: Mapping[str, Cell], earlier: Container[str]) -> None:
+        """Run all cells, and then those that differ four times longer; write the table."""
+        keys = [*cells, *(key for key in map(key_of_longer, cells) if key in earlier)]
+        with self._open_store(keys) as store:
+            self._run_round(cells.values(), store)
         again = [replace(cells[key], longer=True) for key in self._sweep().differing]
         before = self.finished.keys()
-        with self._opened(list(dict.fromkeys([*keys, *(cell.record for cell in again)]))) as store:
+        with self._open_store(list(dict.fromkeys([*keys, *(cell.record_key for cell in again)]))) as store:
             if store and (lost := len(before - store.finished.keys())):
                 raise DiskError(f"{self.folder}: removed while the sweep ran, and with it {lost} finished cells")
-            self._round(again, store)
+            self._run_round(again, store)
             if store and not self.failures:
-                found = self._sweep()
-                store.complete(found.table, found.provenance)
+                finished = self._sweep()
+                store.complete(finished.table, finished.provenance)
 
-    def _opened(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
+    def _open_store(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
+        """Open the run directory for cells with these keys; None if there is no folder."""
         if self.folder is None:
             return nullcontext()
-        said = {"experiment": self.experiment.data, "commit": commit(), **self.about}
-        return Store.writing(self.folder, _header(self.experiment), keys, said)
+        about = {"experiment": self.experiment.data, "commit": commit(), **self.about}
+        return Store.open_to_write(self.folder, _header(self.experiment), keys, about)
 
     def _sweep(self) -> Sweep:
+        """Return the sweep as it stands."""
         return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder)
 
-    def _round(self, cells: Collection[Cell], store: Store | None) -> None:
-        kept: dict[str, Any] = {} if store else dict(self.finished)
-        self.finished = store.finished if store else kept
-        keep = store.append if store else kept.__setitem__
-        missing = [cell for cell in cells if cell.record not in self.finished]
-        there = len(cells) - len(missing)
-        now = SweepGlimpse(there, len(cells), there, 0.0, any(cell.longer for cell in cells))
-        self._tell(now)
+    def _run_round(self, cells: Collection[Cell], store: Store | None) -> None:
+        """Run those of the cells that are not finished, and keep their records, in the store if there is one."""
+        in_memory: dict[str, Any] = {} if store else dict(self.finished)
+        self.finished = store.finished if store else in_memory
+        keep = store.append if store else in_memory.__setitem__
+        missing = [cell for cell in cells if cell.record_key not in self.finished]
+        before = len(cells) - len(missing)
+        now = SweepGlimpse(before, len(cells), before, 0.0, any(cell.longer for cell in cells))
+        self._report(now)
         begun = time.perf_counter()
         for cell, result in self._results(missing):
             now = replace(now, seconds=time.perf_counter() - begun, cell=cell)
             if isinstance(result, pool.Failure):
                 self.failures[cell.key] = result.reason
-                self._tell(replace(now, failure=result.reason))
+                self._report(replace(now, failure=result.reason))
             else:
-                keep(cell.record, result)
+                keep(cell.record_key, result)
                 now = replace(now, done=now.done + 1)
-                self._tell(replace(now, record=result))
+                self._report(replace(now, record=result))
 
-    def _tell(self, now: SweepGlimpse) -> None:
+    def _report(self, now: SweepGlimpse) -> None:
+        """Report progress to the caller."""
         if self.progress and now.cells:
             self.progress(now)
 
-    def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Result]]:
-        """As they are done, the largest first."""
-        missing = {cell.record: cell for cell in cells}
+    def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
+        """Yield the cells with their results as they are done, the largest first.
+
+        If nobody said how many workers, this process does the first seconds alone.
+        """
+        missing = {cell.record_key: cell for cell in cells}
         if self.workers is None and self.address is None:
-            until = time.perf_counter() + PATIENCE
-            for cell, result in self._by(list(cells), 0):
-                del missing[cell.record]
+            until = time.perf_counter() + SECONDS_ALONE
+            for cell, result in self._run_jobs(list(cells), 0):
+                del missing[cell.record_key]
                 yield cell, result
                 if time.perf_counter() > until:
                     break
         if missing:
-            yield from self._by(list(missing.values()), self.workers)
+            yield from self._run_jobs(list(missing.values()), self.workers)
 
-    def _by(self, cells: Sequence[Cell], workers: int | None) -> Iterator[tuple[Cell, Result]]:
-        warm = [] if workers == 0 else [(cell, None) for cell in _samples(cells)]
-        jobs, costs = [(cell, left()) for cell in cells], [self.order(cell) for cell in cells]
-        with closing(pool.run(_job, jobs, costs, workers, self.address, warm)) as results:
+    def _run_jobs(self, cells: Sequence[Cell], workers: int | None) -> Iterator[tuple[Cell, CellResult]]:
+        """Yield the cells with their results as so many workers do them; raise an error that ends the sweep."""
+        warm = [] if workers == 0 else [(cell, None) for cell in _warm_up_cells(cells)]
+        jobs, costs = [(cell, seconds_left()) for cell in cells], [self.order(cell) for cell in cells]
+        with closing(pool.run(_run_job, jobs, costs, workers, self.address, warm)) as results:
             for i, result in results:
                 if isinstance(result, UnreasonableError | OutOfTime):
                     raise result
                 yield cells[i], result
 
 
-def _samples(cells: Sequence[Cell]) -> list[Cell]:
-    """A short cell per kind of subject, to compile what they need."""
-    found: dict[Any, Cell] = {}
-    for cell in cells[:HEAD]:
+def _warm_up_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """Return a short cell for each kind of subject, to compile what cells need."""
+    samples: dict[Any, Cell] = {}
+    for cell in cells[:MOST_CELLS_SCANNED]:
         kind = (cell.settings.estimator, cell.settings.engine, *cell.subject.kernels)
-        if cell.subject.kernels and kind not in found:
+        if cell.subject.kernels and kind not in samples:
             brief = replace(cell.settings, horizon=1.0, precision=None, replications=1)
-            found[kind] = replace(cell, settings=brief)
-    return list(found.values())
+            samples[kind] = replace(cell, settings=brief)
+    return list(samples.values())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replnet.ages.clusters.chains import Chain, DownloadChain, birth_rates
-from replnet.ages.clusters.cluster import cluster, crowd
+from replnet.ages.clusters.cluster import cluster, cluster_limit
 from replnet.ages.information_age import quadrature
 from replnet.laws import Constant, Exponential, Pareto
 
@@ -44,7 +44,7 @@ def test_chain_tail_against_the_matrix_exponential(replicas, peers, ask):
     copy = Chain(replicas, Exponential(rate=0.4), Exponential(rate=3.0), peers, ask)
     generator = np.diag(np.append(-copy.rates, 0.0)) + np.diag(copy.rates, 1)
     for x in (0.01, 0.3, 1.0, 4.0):
-        expected = float(expm(generator * x)[0] @ copy.lacking)
+        expected = float(expm(generator * x)[0] @ copy.chance_missed)
         assert float(copy.tail(x)) == pytest.approx(expected, abs=1e-10)
         # Fifteen terms of Euler summation are good to 1e-8.
         assert copy.by_inversion(np.array([x]))[0] == pytest.approx(expected, abs=1e-8)
@@ -73,7 +73,7 @@ def test_chain_of_very_unequal_rates_is_inverted():
 
 
 def test_large_chains_are_quick_and_near_the_limit():
-    limit = crowd(ONE, Exponential(rate=4)).freshness(ONE).value
+    limit = cluster_limit(ONE, Exponential(rate=4)).freshness(ONE).value
     gaps = [limit - cluster(m, ONE, Exponential(rate=4)).freshness(ONE).value for m in (1000, 10_000, 100_000)]
     # The gap is of order 1/m.
     assert gaps[0] / gaps[1] == pytest.approx(10, rel=0.05)

@@ -9,7 +9,7 @@ import pytest
 from cluster_simulation import Cluster, random_cluster
 
 from replnet.ages.clusters.chains import Chain
-from replnet.ages.clusters.cluster import FiniteCrowd, all_superposed, cluster, crowd
+from replnet.ages.clusters.cluster import InterpolatedCluster, cluster, cluster_limit, fast_poll_limit
 from replnet.ages.clusters.sampled_paths import RESOLVED
 from replnet.ages.information_age import best_of, direct, pull, quadrature
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Hyperexponential, Pareto, Uniform, Weibull
@@ -32,7 +32,7 @@ def test_without_polls_a_cluster_is_a_single_hop(downloads):
 @pytest.mark.parametrize("downloads", [ONE, Constant(rate=1), Pareto(3, rate=1), Uniform(low=0.5, high=1.5)])
 def test_frequent_polls_superpose_all_downloads(downloads):
     """P2P Thm 6, from below."""
-    limit = all_superposed(downloads, 10).freshness(ONE).value
+    limit = fast_poll_limit(downloads, 10).freshness(ONE).value
     gaps = [limit - cluster(10, downloads, Exponential(rate=nu)).freshness(ONE).value for nu in (1e2, 1e3, 1e4)]
     assert gaps[0] > gaps[1] > gaps[2] > 0
     # Of order 1/nu: it takes a few polls for data to get around.
@@ -41,14 +41,14 @@ def test_frequent_polls_superpose_all_downloads(downloads):
 
 def test_printed_limit_of_frequent_polls():
     """P2P VI-C: 0.91."""
-    assert all_superposed(ONE, 10).freshness(ONE).value == pytest.approx(10 / 11, abs=1e-12)
+    assert fast_poll_limit(ONE, 10).freshness(ONE).value == pytest.approx(10 / 11, abs=1e-12)
 
 
 def test_few_replicas_are_between_alone_and_many():
     for polls in (Constant(rate=4), Pareto(3, rate=4), Gamma(shape=2, rate=4)):
         alone = direct(ONE).freshness(ONE).value
         values = [cluster(m, ONE, polls).freshness(ONE) for m in (2, 10, 100)]
-        limit = crowd(ONE, polls).freshness(ONE)
+        limit = cluster_limit(ONE, polls).freshness(ONE)
         assert [alone, *(one.value for one in values), limit.value] == sorted(
             [alone, *(one.value for one in values), limit.value]
         )
@@ -156,13 +156,13 @@ def test_asking_all_replicas_needs_no_polls():
 )
 def test_between_few_and_very_many_replicas(replicas, downloads, polls, peers):
     given = (replicas, Exponential(rate=downloads), Exponential(rate=polls), peers)
-    between = FiniteCrowd(*given).freshness(ONE)
+    between = InterpolatedCluster(*given).freshness(ONE)
     assert abs(between.value - Chain(*given).laplace(1)) <= between.accuracy
 
 
 def test_a_larger_cluster_is_never_less_fresh():
     few, more, many = (cluster(m, Exponential(rate=0.1), BURSTY).freshness(ONE) for m in (40, 41, 3000))
-    limit = crowd(Exponential(rate=0.1), BURSTY).freshness(ONE).value
+    limit = cluster_limit(Exponential(rate=0.1), BURSTY).freshness(ONE).value
     assert few.value < more.value < many.value < limit
     assert more.value - few.value < few.accuracy
     assert many.accuracy < more.accuracy

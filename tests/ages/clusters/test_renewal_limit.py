@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from replnet.ages.clusters.renewal_limit import marched, poisson_limit
+from replnet.ages.clusters.renewal_limit import poisson_limit, solve_limit
 from replnet.laws import Constant, Exponential, Lattice, Pareto
 
 ONE = Exponential(rate=1)
@@ -14,7 +14,7 @@ ONE = Exponential(rate=1)
 @pytest.mark.parametrize("peers", [1, 3])
 @pytest.mark.parametrize(("lam", "nu"), [(1.0, 4.0), (0.04, 3.0), (5.0, 0.1)])
 def test_limit_against_the_logistic_curve(peers, lam, nu):
-    curve = marched(Exponential(rate=lam), Exponential(rate=nu), peers, 20.0)
+    curve = solve_limit(Exponential(rate=lam), Exponential(rate=nu), peers, 20.0)
     x = np.linspace(0, 19, 300)
     assert curve(x) == pytest.approx(poisson_limit(lam, nu, peers, x), abs=1e-9)
 
@@ -29,7 +29,7 @@ def test_limit_with_poisson_polls_against_its_differential_equation(downloads):
 
     solved = solve_ivp(flow, (0, 0.9), [1.0], method="DOP853", rtol=1e-12, atol=1e-13)
     expected = downloads.rate * float(downloads.excess(0.9)) * solved.y[0, -1]
-    assert float(marched(downloads, Exponential(rate=4), 1, 2.0)(0.9)) == pytest.approx(expected, abs=1e-9)
+    assert float(solve_limit(downloads, Exponential(rate=4), 1, 2.0)(0.9)) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("polls", [Constant(period=0.25), Lattice(values=[0.25, 0.5], weights=[1, 3])])
@@ -57,13 +57,13 @@ def test_limit_with_lattice_polls_against_plain_marching(polls):
 
     coarse, fine = plain(400), plain(800)
     expected = fine + (fine - coarse) / 3
-    assert float(marched(ONE, polls, 1, 2.0)(1.0)) == pytest.approx(expected, abs=1e-9)
+    assert float(solve_limit(ONE, polls, 1, 2.0)(1.0)) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [1.4, 3.0])
 def test_limit_with_heavy_tails_ends_where_all_have_it(alpha):
     """(3) of `renewal_limit` at infinity: everyone is polled at last."""
-    curve = marched(Exponential(rate=0.1), Pareto(alpha, rate=2), 1, 400.0)
+    curve = solve_limit(Exponential(rate=0.1), Pareto(alpha, rate=2), 1, 400.0)
     tails = curve(np.array([1.0, 10.0, 100.0, 399.0]))
     assert np.all(np.diff(tails) < 0)
     assert 0 <= tails[-1] < 1e-12

@@ -9,7 +9,7 @@ import pytest
 
 from replnet.ages.clusters.chains import Chain, DownloadChain
 from replnet.ages.clusters.cluster import cluster
-from replnet.ages.clusters.sampled_paths import SampledSpread
+from replnet.ages.clusters.sampled_paths import SampledCluster
 from replnet.ages.information_age import quadrature
 from replnet.laws import (
     Constant,
@@ -49,7 +49,7 @@ WILD = [
 @pytest.mark.parametrize(("downloads", "replicas", "ask"), [(Exponential(rate=0.1), 3, 1), (Constant(rate=1), 12, 1)])
 def test_sampled_paths_where_the_first_poll_reaches_all(downloads, polls, replicas, ask):
     exact = cluster(replicas, downloads, polls, replicas - 1, ask=ask).freshness(ONE)
-    sampled = SampledSpread(replicas, downloads, polls, replicas - 1, ask).freshness(ONE)
+    sampled = SampledCluster(replicas, downloads, polls, replicas - 1, ask).freshness(ONE)
     assert exact.kind == "exact"
     assert sampled.accuracy <= 0.002
     assert abs(sampled.value - exact.value) <= sampled.accuracy
@@ -57,13 +57,13 @@ def test_sampled_paths_where_the_first_poll_reaches_all(downloads, polls, replic
 
 def test_sampled_paths_where_the_first_poll_of_two_reaches_all():
     exact = cluster(4, Constant(rate=1), BURSTY, 3, ask=2).freshness(ONE)
-    sampled = SampledSpread(4, Constant(rate=1), BURSTY, 3, 2).freshness(ONE)
+    sampled = SampledCluster(4, Constant(rate=1), BURSTY, 3, 2).freshness(ONE)
     assert exact.kind == "exact"
     assert abs(sampled.value - exact.value) <= sampled.accuracy <= 0.002
 
 
 def test_recorded_polls_of_several_asked_are_sampled():
-    assert isinstance(cluster(4, Constant(rate=1), RECORDED, 3, ask=2), SampledSpread)
+    assert isinstance(cluster(4, Constant(rate=1), RECORDED, 3, ask=2), SampledCluster)
 
 
 @pytest.mark.parametrize("downloads", [0.05, 1.0])
@@ -71,7 +71,7 @@ def test_recorded_polls_of_several_asked_are_sampled():
 def test_sampled_paths_of_poisson_polls(replicas, peers, ask, downloads):
     polls = Exponential(rate=3)
     exact = Chain(replicas, Exponential(rate=downloads), Exponential(rate=3.0), peers, ask)
-    sampled = SampledSpread(replicas, Exponential(rate=downloads), polls, peers, ask)
+    sampled = SampledCluster(replicas, Exponential(rate=downloads), polls, peers, ask)
     for updates in (ONE, Exponential(rate=0.1), Exponential(rate=20)):
         found = sampled.freshness(updates)
         assert found.accuracy <= 0.01 * found.value
@@ -84,14 +84,14 @@ def test_sampled_paths_of_poisson_polls(replicas, peers, ask, downloads):
 def test_sampled_paths_with_rare_downloads(downloads):
     """Where what counts is a small part of a download interval."""
     exact = Chain(40, Exponential(rate=downloads), Exponential(rate=10.0), 1).laplace(1)
-    found = SampledSpread(40, Exponential(rate=downloads), Exponential(rate=10), 1).freshness(ONE)
+    found = SampledCluster(40, Exponential(rate=downloads), Exponential(rate=10), 1).freshness(ONE)
     assert abs(found.value - exact) <= found.accuracy
 
 
 def test_sampled_paths_of_poisson_polls_with_heavy_downloads():
     downloads = Pareto(1.4, rate=1)
     exact = quadrature(DownloadChain(8, downloads, Exponential(rate=2), 1), ONE)
-    found = SampledSpread(8, downloads, Exponential(rate=2), 1).freshness(ONE)
+    found = SampledCluster(8, downloads, Exponential(rate=2), 1).freshness(ONE)
     assert abs(found.value - exact) <= found.accuracy <= 0.002
 
 
@@ -108,7 +108,7 @@ def test_three_replicas_with_constant_polls_by_hand():
     polled = np.sum(np.where(x - y < 1, later, 0.0)) * (x / steps)
     expected = math.exp(-rate * x) * polled
     sampled = cluster(3, Exponential(rate=rate), Constant(period=1))
-    assert isinstance(sampled, SampledSpread)
+    assert isinstance(sampled, SampledCluster)
     error = sampled.basis.accuracy * (1 - expected)
     assert error <= 0.001
     assert float(sampled.tail(np.array([x]))[0]) == pytest.approx(expected, abs=error + 2e-4)

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from replnet.ages.clusters.cluster import cluster
 from replnet.ages.overlays import informed_sets
-from replnet.ages.overlays.contacts import Contact
-from replnet.ages.overlays.informed_sets import MOST_SETS, TooManySetsError, choices, set_ages, single
+from replnet.ages.overlays.contacts import NodePull
+from replnet.ages.overlays.informed_sets import (
+    MOST_SETS,
+    TooManySetsError,
+    set_ages,
+    start_from_choice,
+    start_from_kind,
+)
 from replnet.laws import law
 
 
@@ -23,9 +29,9 @@ def test_any_choice_of_nodes_is_as_fresh_as_all_sets_say(network, mu, data):
     asked = data.draw(st.lists(st.integers(0, hit.size - 1), unique=True, min_size=1))
     ask = data.draw(st.integers(1, len(asked)))
     known, found = by_all_sets(hit, contacts, mu), kinds(hit, contacts, [frozenset(asked)])
-    if not {found.of[i] for i in asked} <= found.reached():
+    if not {found.of[i] for i in asked} <= found.reachable():
         return
-    (age,) = set_ages(found, [choices(found, asked, ask)])
+    (age,) = set_ages(found, [start_from_choice(found, asked, ask)])
     some = list(combinations(asked, ask))
     expected = sum(known[frozenset(one)] for one in some) / len(some)
     assert age.laplace(mu) == pytest.approx(expected, abs=1e-9)
@@ -38,7 +44,7 @@ def test_any_choice_of_nodes_is_as_fresh_as_all_sets_say(network, mu, data):
 @pytest.mark.parametrize(("replicas", "peers", "ask"), [(10, 1, 1), (60, 3, 2), (8, 7, 3)])
 def test_members_of_a_cluster_are_one_kind(replicas, peers, ask):
     pool = frozenset(range(replicas))
-    found = kinds([1.0] * replicas, {i: [Contact(2.0, pool, peers)] for i in pool})
+    found = kinds([1.0] * replicas, {i: [NodePull(2.0, pool, peers)] for i in pool})
     (age,) = set_ages(found, [{(ask,): 1.0}])
     known = cluster(replicas, law("exponential(rate=1)"), law("exponential(rate=2)"), peers, ask=ask)
     assert found.sizes == [replicas]
@@ -48,32 +54,32 @@ def test_members_of_a_cluster_are_one_kind(replicas, peers, ask):
 
 def test_peers_who_are_drawn_with_links_are_one_kind_too():
     everyone = frozenset(range(30))
-    found = kinds([1.0] * 30, {i: [Contact(2.0, everyone - {i})] for i in everyone})
+    found = kinds([1.0] * 30, {i: [NodePull(2.0, everyone - {i})] for i in everyone})
     assert found.sizes == [30]
 
 
 def test_who_has_nothing_but_by_way_of_another_adds_no_sets():
     """A chain of fifty nodes has as many sets that matter."""
-    found = kinds([1.0] + [0.0] * 49, {i: [Contact(60.0, frozenset({i - 1}))] if i else [] for i in range(50)})
-    (age,) = set_ages(found, [single(found, found.of[49])])
+    found = kinds([1.0] + [0.0] * 49, {i: [NodePull(60.0, frozenset({i - 1}))] if i else [] for i in range(50)})
+    (age,) = set_ages(found, [start_from_kind(found, found.of[49])])
     assert age.laplace(1.0) == pytest.approx(1 / 2 * (60 / 61) ** 49)
 
 
 def test_too_many_sets_are_refused():
     nodes = frozenset(range(MOST_SETS.bit_length() + 1))
-    found = kinds([1.0 + i for i in nodes], {i: [Contact(1.0, nodes)] for i in nodes})
+    found = kinds([1.0 + i for i in nodes], {i: [NodePull(1.0, nodes)] for i in nodes})
     assert len(found.sizes) == len(nodes)
     with pytest.raises(TooManySetsError):
-        set_ages(found, [single(found, 0)])
+        set_ages(found, [start_from_kind(found, 0)])
 
 
 def test_that_there_are_too_many_sets_is_found_once_whatever_the_rates(monkeypatch):
     nodes = frozenset(range(MOST_SETS.bit_length() + 1))
-    slow, fast = (kinds([rate + i for i in nodes], {i: [Contact(rate, nodes)] for i in nodes}) for rate in (3.0, 5.0))
+    slow, fast = (kinds([rate + i for i in nodes], {i: [NodePull(rate, nodes)] for i in nodes}) for rate in (3.0, 5.0))
     with pytest.raises(TooManySetsError):
-        set_ages(slow, [single(slow, 2)])
-    monkeypatch.setattr(informed_sets._SetChain, "_leave", lambda *_: pytest.fail("the sets are followed again"))
+        set_ages(slow, [start_from_kind(slow, 2)])
+    monkeypatch.setattr(informed_sets._SetChain, "_add_moves", lambda *_: pytest.fail("the sets are followed again"))
     with pytest.raises(TooManySetsError):
-        set_ages(fast, [single(fast, 2)])
+        set_ages(fast, [start_from_kind(fast, 2)])
     with pytest.raises(pytest.fail.Exception):
-        set_ages(fast, [single(fast, 3)])
+        set_ages(fast, [start_from_kind(fast, 3)])

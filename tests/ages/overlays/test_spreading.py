@@ -9,9 +9,9 @@ import pytest
 from all_sets import RATES, by_all_sets, contact_networks, kinds
 from hypothesis import given, settings
 
-from replnet.ages.information_age import delayed, direct, pull
-from replnet.ages.overlays.contacts import Contact, kinds_of
-from replnet.ages.overlays.spreading import MOST_MESSAGES, NearAge, _Trees, near_ages, near_together
+from replnet.ages.information_age import direct, pull, with_delay
+from replnet.ages.overlays.contacts import NodePull, group_nodes
+from replnet.ages.overlays.spreading import MOST_MESSAGES, PairAge, _Trees, pair_ages, pair_ages_together
 from replnet.ages.prediction import NoFormulaError
 from replnet.laws import law
 
@@ -21,7 +21,7 @@ from replnet.laws import law
 def test_bounds_hold_on_any_graph(network, mu):
     hit, contacts = network
     known, found = by_all_sets(hit, contacts, mu), kinds(hit, contacts)
-    ages = near_ages(found) if hit.any() else {}
+    ages = pair_ages(found) if hit.any() else {}
     for i in range(hit.size):
         if found.of[i] in ages:
             age, truth = ages[found.of[i]], known[frozenset({i})]
@@ -36,22 +36,22 @@ def test_bounds_hold_on_any_graph(network, mu):
 def test_the_shortest_ways_bound_ages_on_any_graph(network, mu):
     hit, contacts = network
     known, found = by_all_sets(hit, contacts, mu), kinds(hit, contacts)
-    reached = sorted(found.reached())
+    reached = sorted(found.reachable())
     trees = _Trees(found, set(reached))
-    for kind, late in zip(reached, trees.solved(trees.grow_ways(reached)), strict=True):
+    for kind, late in zip(reached, trees.solve(trees.grow_ways(reached)), strict=True):
         truth = known[frozenset({next(i for i in range(hit.size) if found.of[i] == kind)})]
-        assert NearAge(late, None).laplace(mu) <= truth + 1e-7
+        assert PairAge(late, None).laplace(mu) <= truth + 1e-7
 
 
 @settings(max_examples=20, deadline=None)
 @given(contact_networks(), RATES)
 def test_sets_that_are_solved_together_are_what_each_is_alone(network, mu):
     found = kinds(*network)
-    ages = near_ages(found) if network[0].any() else {}
+    ages = pair_ages(found) if network[0].any() else {}
     sets = list(combinations(ages, 2))
-    together = near_together(found, ages, sets)
+    together = pair_ages_together(found, ages, sets)
     for pair in sets:
-        alone = near_together(found, ages, [pair])[pair]
+        alone = pair_ages_together(found, ages, [pair])[pair]
         for one, other in zip(together[pair], alone, strict=True):
             assert one.latest.laplace(mu) == pytest.approx(other.latest.laplace(mu), abs=1e-9)
 
@@ -59,12 +59,12 @@ def test_sets_that_are_solved_together_are_what_each_is_alone(network, mu):
 @pytest.mark.parametrize("fast", [1.0, 1e3])
 def test_a_chain_with_delays_is_a_sum_of_ages(fast):
     rates, delays = [2.0, fast, 0.5, 3.0], [0.3, 0.0, 0.05, 1.1]
-    contacts = {i: [Contact(rates[i], frozenset({i - 1}), 1, delays[i])] if i else [] for i in range(4)}
-    found = kinds_of({0: ((rates[0], delays[0]),)}, contacts)
-    ages, known = near_ages(found), None
+    contacts = {i: [NodePull(rates[i], frozenset({i - 1}), 1, delays[i])] if i else [] for i in range(4)}
+    found = group_nodes({0: ((rates[0], delays[0]),)}, contacts)
+    ages, known = pair_ages(found), None
     for i in range(4):
         own = law(f"exponential(rate={rates[i]})")
-        known = delayed(direct(own) if known is None else pull(known, own), delays[i])
+        known = with_delay(direct(own) if known is None else pull(known, own), delays[i])
         age = ages[found.of[i]]
         x = np.array([0.01, 0.4, 1.0, 3.0, 9.0])
         assert age.latest is age
@@ -74,17 +74,17 @@ def test_a_chain_with_delays_is_a_sum_of_ages(fast):
 
 def test_polls_both_ways_along_a_path_are_of_no_use_and_do_no_harm():
     """What a node hears from one that heard it from itself is nothing new, with delays as without."""
-    one_way = {0: [], 1: [Contact(2.0, frozenset({0}), 1, 0.2)]}
-    both = one_way | {0: [Contact(5.0, frozenset({1}), 1, 0.2)]}
+    one_way = {0: [], 1: [NodePull(2.0, frozenset({0}), 1, 0.2)]}
+    both = one_way | {0: [NodePull(5.0, frozenset({1}), 1, 0.2)]}
     hits = {0: ((1.0, 0.0),)}
-    alone, with_back = kinds_of(hits, one_way), kinds_of(hits, both)
-    assert near_ages(with_back)[with_back.of[1]].laplace(1.0) == pytest.approx(
-        near_ages(alone)[alone.of[1]].laplace(1.0), abs=1e-8
+    alone, with_back = group_nodes(hits, one_way), group_nodes(hits, both)
+    assert pair_ages(with_back)[with_back.of[1]].laplace(1.0) == pytest.approx(
+        pair_ages(alone)[alone.of[1]].laplace(1.0), abs=1e-8
     )
 
 
 def test_very_many_contacts_are_refused_at_once():
     nodes = frozenset(range(int(MOST_MESSAGES**0.5) + 1))
-    found = kinds([1.0] * len(nodes), {i: [Contact(1.0 + i, nodes)] for i in nodes})
+    found = kinds([1.0] * len(nodes), {i: [NodePull(1.0 + i, nodes)] for i in nodes})
     with pytest.raises(NoFormulaError, match="contacts of nodes that are unlike"):
-        near_ages(found)
+        pair_ages(found)

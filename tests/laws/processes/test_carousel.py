@@ -95,8 +95,8 @@ def test_a_rare_page_does_come():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Carousel([1, -1]), "rates[1]: -1 is not a rate"),
-        (lambda: Carousel([np.nan]), "rates[0]: nan is not a rate"),
+        (lambda: Carousel([1, -1]), "rates[2]: -1 is not a rate"),
+        (lambda: Carousel([np.nan]), "rates[1]: nan is not a rate"),
         (lambda: Carousel([0, 0]), "rates: they add up to 0"),
         (lambda: Carousel([1e308, 1e308]), "rates: they add up to inf"),
         (lambda: Carousel([]), "rates: not a plain list of numbers"),

@@ -20,17 +20,17 @@ from scipy.stats import gamma as frozen_gamma
 import replnet as rn
 from replnet.engines.plan import plan
 from replnet.laws import FieldError, Law, law, shuffled
-from replnet.laws.processes.order import Flow, Ordered
+from replnet.laws.processes.order import Ordered, StationaryProcesses
 from replnet.laws.processes.renewal import Renewals
-from replnet.laws.processes.streams import FUTURE, PAST, Chance, exponentials, name_words, seed_words
+from replnet.laws.processes.streams import FUTURE, PAST, ProcessStreams, exponentials, name_words, seed_words
 from replnet.testing import assert_mean
 
 MANY = 10_000  # processes side by side
 
 
-def chance(count: int, seed: int = 1) -> Chance:
+def chance(count: int, seed: int = 1) -> ProcessStreams:
     names = name_words([f"node {i}" for i in range(count)])
-    return Chance(seed_words(seed, 0), names, np.zeros(count, np.int64))
+    return ProcessStreams(seed_words(seed, 0), names, np.zeros(count, np.int64))
 
 
 def processes(text: str, count: int, seed: int = 1, events: int = 1 << 15) -> Renewals:
@@ -38,10 +38,10 @@ def processes(text: str, count: int, seed: int = 1, events: int = 1 << 15) -> Re
     return Renewals([law(text)], np.zeros(count, np.int64), own.run, own.names, own.purpose, events)
 
 
-def flow(text: str, count: int) -> Flow:
+def flow(text: str, count: int) -> StationaryProcesses:
     one = law(text)
     assert isinstance(one, Ordered)
-    return one.flow(chance(count))
+    return one.start_processes(chance(count))
 
 
 def instants(of: Renewals, horizon: float, step: float = math.inf) -> list[np.ndarray]:
@@ -88,7 +88,7 @@ def test_other_ways_to_write(source: object, same: str) -> None:
     ("text", "field", "right"),
     [
         ("alternating(values=[1])", "values", "constant"),
-        ("alternating(values=[1, -1])", r"values\[1\]", "above 0"),
+        ("alternating(values=[1, -1])", r"values\[2\]", "above 0"),
         ("correlated(law=exponential(rate=1), rho=1)", "rho", "between -1 and 1"),
         ("correlated(law=3, rho=0)", "law", "a law"),
         ("correlated(law=alternating(values=[1, 3]), rho=0.5)", "law", r"not independent .*shuffled\("),
@@ -97,7 +97,7 @@ def test_other_ways_to_write(source: object, same: str) -> None:
         ("modulated(rates=[1], means=[1])", "rates", "exponential"),
         ("modulated(rates=[1, 2], means=[1])", "means", "one mean time per rate"),
         ("modulated(rates=[0, 0], means=[1, 1])", "rates", "above 0"),
-        ("modulated(rates=[1, -2], means=[1, 1])", r"rates\[1\]", "above 0"),
+        ("modulated(rates=[1, -2], means=[1, 1])", r"rates\[2\]", "above 0"),
         ("modulated(rates=[1e-20, 0], means=[1, 1])", "rates", r"exponential\(rate=5e-21\)"),
         ("modulated(rates=[1e-30, 1e-31], means=[1, 1])", "rates", "no difference"),
         ("diurnal(rate=1, swing=1.5, period=1)", "swing", "at most 1"),
@@ -107,7 +107,7 @@ def test_other_ways_to_write(source: object, same: str) -> None:
         ("superposition(law=exponential(rate=1), count=1)", "count", "2 to"),
         ("superposition(law=exponential(rate=1))", "count", "a number"),
         ("superposition(laws=[exponential(rate=1)])", "laws", "2 to"),
-        ("superposition(laws=[exponential(rate=1), 2])", r"laws\[1\]", "a law"),
+        ("superposition(laws=[exponential(rate=1), 2])", r"laws\[2\]", "a law"),
         ("superposition(laws=[exponential(rate=1), exponential(rate=1)], count=2)", "count", "law and count"),
         ("shuffled(2)", "law", "a law"),
         ("trace(file=x, order=backwards)", "order", "shuffled or recorded"),
@@ -236,7 +236,7 @@ def test_correlations_are_those_asked_for(kind: str, lag: int) -> None:
     """
     text = f"{kind}(law=uniform(low=1, high=1.000001), {'rho=-0.9' if kind == 'correlated' else 'hurst=0.9'})"
     process, of, everyone = law(text), flow(text, 30_000), np.arange(30_000)
-    ahead, behind = of.ahead(everyone, lag)[:, -1], of.behind()(everyone, lag)[:, -1]
+    ahead, behind = of.forwards(everyone, lag)[:, -1], of.start_backwards()(everyone, lag)[:, -1]
     z = [ndtri((x - 1) * 1e6) for x in (of.age + of.residual, ahead, behind)]
     for a, b, far in ((0, 1, lag), (0, 2, lag), (1, 2, 2 * lag)):
         expected = 1 / 4 + math.asin(process.correlation(far)) / (2 * math.pi)
@@ -250,8 +250,11 @@ def test_a_day_spends_one_exponential_on_every_interval(text: str) -> None:
     """(1) of poisson.py, from time zero on and back: the rate between events adds up to what the streams say."""
     of, own, walks, everyone = law(text).marginal, chance(5), flow(text, 5), np.arange(5)  # type: ignore
     bend = of.rate * of.swing * of.period / (2 * math.pi)
-    zero = (np.exp(-own.starts(0)) * of.period)[:, None]
-    for sign, first, walk, part in ((1, walks.residual, walks.ahead, FUTURE), (-1, walks.age, walks.behind(), PAST)):
+    zero = (np.exp(-own.start_exponentials(0)) * of.period)[:, None]
+    for sign, first, walk, part in (
+        (1, walks.residual, walks.forwards, FUTURE),
+        (-1, walks.age, walks.start_backwards(), PAST),
+    ):
         waits = np.column_stack([np.zeros(5), first, walk(everyone, 200)])
         t = zero + sign * np.cumsum(waits, axis=1)
         spent = sign * np.diff(of.rate * t + bend * np.sin(2 * math.pi * t / of.period), axis=1)
@@ -263,9 +266,9 @@ def test_a_modulated_process_races_events_against_changes() -> None:
     """The plain twin of `race`, word by word."""
     rates, leave = [8.0, 0.0, 3.0], [1.0, 0.5, 2.0]
     own, walks = chance(4), flow(TEXTS[6], 4)
-    waits = np.column_stack([walks.residual, walks.ahead(np.arange(4), 50)])
+    waits = np.column_stack([walks.residual, walks.forwards(np.arange(4), 50)])
     words = np.array([exponentials(own.streams(FUTURE), n) for n in range(2000)]).T
-    start = np.searchsorted(np.cumsum([1.0, 2.0, 0.5]) / 3.5, np.exp(-own.starts(0)))
+    start = np.searchsorted(np.cumsum([1.0, 2.0, 0.5]) / 3.5, np.exp(-own.start_exponentials(0)))
     for p in range(4):
         state, word = int(start[p]), iter(words[p].tolist())
         for wait in waits[p]:
@@ -285,7 +288,7 @@ def test_a_modulated_process_races_events_against_changes() -> None:
 def test_a_window_has_its_share_of_the_events(text: str) -> None:
     """Some time of the day is the begin of the window: then events on the even clock are equally far apart."""
     of = law(text).marginal  # type: ignore[attr-defined]
-    zero = np.exp(-chance(30).starts(0)) * of.period
+    zero = np.exp(-chance(30).start_exponentials(0)) * of.period
     renewals = processes(text, 30)
     past = [renewals.past(40 * of.period).of(p).copy() for p in range(30)]
     for p, points in enumerate(instants(renewals, 40 * of.period)):
@@ -302,7 +305,7 @@ def test_intervals_of_a_window_by_counting(text: str) -> None:
     """(2) of windows.py on a fine even grid."""
     of = law(text).marginal  # type: ignore[attr-defined]
     u = (np.arange(100_000) + 0.5) / 100_000
-    x = np.sort((of.shown(u + of.step) - of.shown(u)) * of.period)
+    x = np.sort((of.clock_time(u + of.step) - of.clock_time(u)) * of.period)
     assert of.mean == pytest.approx(x.mean(), rel=1e-5)
     assert of.second_moment == pytest.approx((x**2).mean(), rel=1e-4)
     for at in np.array([0.01, 0.3, 0.7, 0.99, 1.01, 1.6]) * of.mean:
@@ -327,7 +330,10 @@ def test_instants_do_not_depend_on_windows_or_blocks(text: str, events: int, ste
 @pytest.mark.parametrize("text", TEXTS)
 def test_walks_do_not_depend_on_blocks_or_company(text: str) -> None:
     everyone, some, others = np.arange(5), np.array([3, 1]), np.array([0, 2, 4])
-    for whole, parts in ((flow(text, 5).ahead, flow(text, 5).ahead), (flow(text, 5).behind(), flow(text, 5).behind())):
+    for whole, parts in (
+        (flow(text, 5).forwards, flow(text, 5).forwards),
+        (flow(text, 5).start_backwards(), flow(text, 5).start_backwards()),
+    ):
         expected, given = whole(everyone, 60), np.empty((5, 60))
         given[some, :7], given[others, :40] = parts(some, 7), parts(others, 40)
         given[some, 7:40], given[:, 40:] = parts(some, 33), parts(everyone, 20)
@@ -436,8 +442,8 @@ def test_a_law_inside_a_process_is_written_as_anywhere(written: Any) -> None:
     ("make", "wrong"),
     [
         (lambda: rn.correlated(law=3, rho=0.9), r"law: 3 is a number, not a law \(constant\(period=3\)"),
-        (lambda: rn.superposition(laws=["constant(rate=2)", None]), r"laws\[1\]: None is not a law"),
-        (lambda: rn.superposition(laws=["constant(rate=2)", "nosuch(2)"]), r"laws\[1\]: unknown family 'nosuch'"),
+        (lambda: rn.superposition(laws=["constant(rate=2)", None]), r"laws\[2\]: None is not a law"),
+        (lambda: rn.superposition(laws=["constant(rate=2)", "nosuch(2)"]), r"laws\[2\]: unknown family 'nosuch'"),
         (lambda: rn.longrange(law="pareto(alpha=-1, rate=2)", hurst=0.8), "^alpha: "),
         (lambda: rn.correlated(law="alternating(values=[1, 3])", rho=0.9), "law: .* are not independent"),
     ],

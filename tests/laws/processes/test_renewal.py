@@ -65,7 +65,7 @@ def test_parts_of_a_window_have_all_of_it_one_after_another(most):
 @pytest.mark.parametrize("lot", [1, 4, 1 << 20])
 def test_the_past_does_not_depend_on_how_many_rows_are_looked_up_at_once(lot, monkeypatch):
     whole = renewals(LAWS, each=5).past(40.0)
-    monkeypatch.setattr(renewal, "LOT", lot)
+    monkeypatch.setattr(renewal, "ROWS_LOOKED_UP_AT_ONCE", lot)
     parts = renewals(LAWS, each=5).past(40.0)
     assert np.array_equal(whole.points, parts.points)
     assert np.array_equal(whole.offset, parts.offset)
@@ -74,24 +74,24 @@ def test_the_past_does_not_depend_on_how_many_rows_are_looked_up_at_once(lot, mo
 @pytest.mark.parametrize("length", [1, 64])
 def test_lots_of_rows_have_the_same_instants(length, monkeypatch):
     """Whether they come in windows or in lots, and where a burst takes more room than was thought."""
-    monkeypatch.setattr(renewal, "PER_LOT_ROW", length)
+    monkeypatch.setattr(renewal, "INSTANTS_PER_BLOCK_ROW", length)
     laws = [*LAWS, modulated(rates=[400, 1], means=[0.1, 5]).marginal]
     expected, past = instants(renewals(laws, each=5, events=64), 40.0, 1e9), renewals(laws, each=5).past(20.0)
     of, edges = renewals(laws, each=5, events=64), [0, 4, 5, 17, 30]
-    for low, high, lot in zip(edges, edges[1:], of.past_lots(20.0, edges), strict=False):
+    for low, high, lot in zip(edges, edges[1:], of.past_row_blocks(20.0, edges), strict=False):
         for p in range(low, high):
             assert np.array_equal(lot.of(p - low), past.of(p))
             assert lot.serial[p - low] == past.serial[p]
     found, windows = [[] for _ in expected], 0
     while of.now < 40.0:
         begin, windows = of.now, windows + 1
-        for low, lot in zip(edges, of.lots(min(begin + 3, 40), edges), strict=False):
+        for low, lot in zip(edges, of.row_blocks(min(begin + 3, 40), edges), strict=False):
             assert lot.start == begin
             for p in range(lot.first.size):
                 assert lot.serial[p] == sum(map(len, found[low + p]))
                 found[low + p].append(lot.of(p).copy())
     assert windows > 3
-    assert of._ample > 1
+    assert of._room_factor > 1
     assert all(np.array_equal(a, np.concatenate(b)) for a, b in zip(expected, found, strict=True))
 
 

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from replnet.ages.information_age import direct
 from replnet.laws import Constant, Exponential, FieldError, Gamma, Law, Uniform
 from replnet.laws.processes.carousel import Carousel
-from replnet.laws.processes.clockwork import Clockwork
+from replnet.laws.processes.clockwork import ProcessSet
 from replnet.laws.processes.schedules import Draws, Events, Round, Scattered, Schedule, Shuffled
 from replnet.laws.processes.streams import PURPOSES, seed_words
 from replnet.laws.text import at_rate
@@ -17,8 +17,8 @@ from replnet.network.sources import source_words
 from replnet.papers.crawl import (
     Pages,
     fixed_freshness,
-    optimal_random,
-    optimal_slotted,
+    optimal_random_rates,
+    optimal_slot_shares,
     order_freshness,
     random_freshness,
 )
@@ -40,16 +40,16 @@ def assert_agrees(samples, expected: float, *, resolution: float) -> None:
     assert abs(samples.mean() - expected) <= allowed + 1e-12
 
 
-def made(of: Schedule | tuple[Law, np.ndarray], size: int, seed: int = 1, replication: int = 0) -> Clockwork:
+def made(of: Schedule | tuple[Law, np.ndarray], size: int, seed: int = 1, replication: int = 0) -> ProcessSet:
     """A schedule of so many processes, or renewals of a law at these rates."""
     names, none = source_words(size), np.zeros(1, np.uint64)
     run, purpose = seed_words(seed, replication), np.full(size, PURPOSES["downloads"])
     laws, rates = ([of[0]], of[1]) if isinstance(of, tuple) else ([Exponential(rate=1.0)], np.ones(size))
     schedules = [] if isinstance(of, tuple) else [(of, np.arange(size), run)]
-    return Clockwork(laws, np.zeros(size, np.int64), rates, none, run + names, purpose, schedules)
+    return ProcessSet(laws, np.zeros(size, np.int64), rates, none, run + names, purpose, schedules)
 
 
-def in_time(of: Clockwork, horizon: float) -> Events:
+def in_time(of: ProcessSet, horizon: float) -> Events:
     """All instants in order, and whose they are."""
     at, who = [np.empty(0)], [np.empty(0, np.int64)]
     while of.now < horizon:
@@ -237,7 +237,7 @@ def pages(size: int = 300) -> Pages:
 
 
 BUDGET = 30.0
-OPTIMAL = optimal_random(pages(), BUDGET).rates
+OPTIMAL = optimal_random_rates(pages(), BUDGET).rates
 SCHEDULE = Carousel(OPTIMAL).take(3000)
 UNEVEN = np.repeat(np.arange(300), 2)  # two slots of every source in a row, then none for long
 
@@ -262,7 +262,7 @@ def test_crawls_are_as_fresh_as_formulas_say(of, expected, horizon):
 def test_draws_in_slots_are_as_fresh_as_equation_3_says_over_a_slot():
     """Few sources and many changes in a slot, where continuous time is another thing."""
     few = Pages([1.0, 2.0, 3.0], [2.0, 1.0, 0.5])
-    shares = optimal_slotted(few).rates
+    shares = optimal_slot_shares(few).rates
     each = [float(purely_random(p).freshness(d, p)) for p, d in zip(shares, few.changes, strict=True)]
     expected = few.mean(np.array(each))
     assert abs(expected - random_freshness(few, shares)) > 0.05

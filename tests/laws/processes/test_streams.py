@@ -13,7 +13,7 @@ from replnet.laws.processes.streams import (
     CHOICES,
     FUTURE,
     Streams,
-    distinct,
+    draw_distinct,
     exponentials,
     name_words,
     seed_words,
@@ -70,9 +70,9 @@ def test_a_node_keeps_its_stream_whoever_else_is_there():
 def test_the_compiled_choice_is_the_plain_one(wake, k, n, mixed):
     of, out = some_streams(1), np.empty(k, np.int64)
     pulls.choose(of.key[0], of.gamma[0], wake, k, n, mixed, out)
-    chosen = distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n, mixed)
+    chosen = draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n, mixed)
     assert out.tolist() == chosen
-    assert sorted(chosen) == sorted(distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n))
+    assert sorted(chosen) == sorted(draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n))
     assert len(set(chosen)) == k
     assert set(chosen) <= set(range(n))
 
@@ -80,7 +80,7 @@ def test_the_compiled_choice_is_the_plain_one(wake, k, n, mixed):
 def test_every_order_is_equally_likely():
     """Hoeffding's bound for each order, shared among them; sees a share that is off by 0.01."""
     of, wakes = some_streams(1), 100_000
-    orders = [tuple(distinct(int(of.key[0]), int(of.gamma[0]), wake, 2, 4, True)) for wake in range(wakes)]
+    orders = [tuple(draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, 2, 4, True)) for wake in range(wakes)]
     every = list(permutations(range(4), 2))
     allowed = np.sqrt(np.log(2 * len(every) / FALSE_ALARM) / (2 * wakes))
     assert allowed < 0.01
@@ -92,7 +92,7 @@ def test_every_order_is_equally_likely():
 def test_every_set_is_equally_likely(k, n):
     """Hoeffding's bound for each set, shared among the sets; sees a share that is off by 0.01."""
     of, wakes = some_streams(1), 100_000
-    sets = [frozenset(distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n)) for wake in range(wakes)]
+    sets = [frozenset(draw_distinct(int(of.key[0]), int(of.gamma[0]), wake, k, n)) for wake in range(wakes)]
     every = [frozenset(c) for c in combinations(range(n), k)]
     allowed = np.sqrt(np.log(2 * len(every) / FALSE_ALARM) / (2 * wakes))
     assert allowed < 0.01

@@ -15,7 +15,7 @@ from replnet.laws import Exponential
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import Comparison, verdicts
 from replnet.papers.p2p import cooperative
-from replnet.study.experiment.best_size import BestSize, Found, search
+from replnet.study.experiment.best_size import BestSize, Solution, find_best_size
 from replnet.study.experiment.subjects import Settings
 from replnet.study.experiment.system import Optimise
 
@@ -131,7 +131,7 @@ def test_errors_follow_the_slope():
     system = Optimise.model_validate({**BASE, "system": "redundant", "target": 0.5, "ask": 4})
     assert system.service(2.0) == 100 / 2 - 10 / 4
     rate = Estimate(2.0, 0.01, 32)
-    derived = Found(rate, rate).derived(system.service)
+    derived = Solution(rate, rate).derive(system.service)
     assert derived.error == pytest.approx(0.01 * 100 / 4, rel=1e-6)
 
 
@@ -143,7 +143,7 @@ def test_the_search_finds_the_peak_within_its_bounds(best):
 
     given = {**CLUSTER, "over": {"replicas": [3, 60], "peers": [1, 3]}}
     system = Optimise.model_validate({name: one for name, one in given.items() if name != "peers"})
-    assert search(system, 2.5, value) == (min(best, 60), 1)
+    assert find_best_size(system, 2.5, value) == (min(best, 60), 1)
 
 
 def test_the_accuracy_of_a_formula_reaches_the_service_rate():

@@ -99,7 +99,7 @@ def test_a_network_by_name_and_by_file(load, tmp_path):
 def test_ten_thousand_cells_in_seconds(load):
     """1.2 s were measured; per cell it stays the same."""
     experiment = load(BASE, "nu=0.001:1000:1112")
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(experiment.cells()) == 10_008
-    assert time.perf_counter() - begun < 15
+    assert time.process_time() - begun < 15
     assert len({cell.key for cell in experiment.cells()}) == 10_008

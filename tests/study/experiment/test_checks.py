@@ -74,7 +74,7 @@ def test_expected_values_and_errata_that_cannot_be(messages, old, new, said):
         (BASE + "measure: fresness\n", "exp.yaml:13:10: measure: 'fresness' is not a metric (did you mean freshness?)"),
         (BASE + "groups: [clusters]\n", "exp.yaml:13:10: groups[1]: no cell has a group clusters (did you mean cluster?)"),
         (BASE + "groups: cluster\nclaims: [{text: t, rises: freshness, over: k, where: {group: clients}}]\n", "exp.yaml:14:62: claims[1].where.group: no cell has a group clients"),
-        (BASE + "  clients: {ask: 2, queries: exponential(rate=1)}\ngroups: cluster\nprinted: [{group: clients, value: 1, within: 1}]\n", "exp.yaml:15:19: printed[1].group: clients is not kept (one of groups: cluster)"),
+        (BASE + "  clients: {ask: 2, queries: exponential(rate=1)}\ngroups: cluster\nprinted: [{group: clients, value: 1, within: 1}]\n", "exp.yaml:15:19: printed[1].group: clients is not among the groups to keep (one of groups: cluster)"),
         (BASE + "figure: {x: kk}\n", "exp.yaml:13:13: figure.x: kk is not an axis (did you mean k?)"),
         (BASE + "figure: {x: k, series: k}\n", "exp.yaml:13:24: figure.series: k is x already (an axis of its own)"),
         (BASE + "figure: {x: k, log: [z]}\n", "exp.yaml:13:22: figure.log[1]: 'z' is unknown here (x or y)"),
@@ -168,12 +168,12 @@ def test_all_that_is_wrong_at_once_with_carets(messages):
 
 def test_bad_cells_are_told_once_with_their_values(messages):
     text = with_("k: 1:9", "select: [random, recent]\n  k: 1:5000")
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert messages(text) == dedent("""\
         exp.yaml:10:10: network.peers: 10 is not below replicas = 10, where select = random, k = 10 (0 to 9)
               peers: ${k}
                      ^""")
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_what_is_wrong_in_every_cell_names_no_values(messages):
@@ -222,11 +222,11 @@ def test_overrides_that_are_wrong(messages, override, said):
 
 
 def test_too_many_cells(messages):
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert messages(BASE, "k=1,2", "nu=1:5000", "run.seed=1:1000").startswith(
         "exp.yaml:4:1: vary: makes 10,000,000 cells (at most 1,000,000)"
     )
     assert messages(BASE, "nu=1:10000000").startswith(
         "-s nu=1:10000000: vary.nu: '1:10000000' has 10,000,000 points (2 to"
     )
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

@@ -21,8 +21,8 @@ def test_experiments_that_ship(name):
     experiment = load_experiment(name)
     assert experiment.name == name
     again = Experiment.from_data(json.loads(json.dumps(experiment.data)))
-    assert replace(again, _document=None, _sections=None, _asked=None).__dict__ == (
-        replace(experiment, _document=None, _sections=None, _asked=None).__dict__
+    assert replace(again, _document=None, _sections=None, _request=None).__dict__ == (
+        replace(experiment, _document=None, _sections=None, _request=None).__dict__
     )
     assert again.cells() == experiment.cells()
     quick = experiment.quick()
@@ -98,7 +98,7 @@ def test_errata_of_one_name_say_the_same():
     for name in shipped_names("experiments"):
         for title, erratum in load_experiment(name).errata.items():
             assert found.setdefault(title, erratum) == erratum
-    assert len(found) == 26
+    assert len(found) == 28
 
 
 def test_quick_is_merged_over_the_rest(load):

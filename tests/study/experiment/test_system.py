@@ -26,7 +26,7 @@ def test_systems_to_optimise(load):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("downloads: exponential", "downloads: exponential(rate=3)", "exp.yaml:8:31: optimise.downloads.rate: is what is sought (a law without its rate"),
+        ("downloads: exponential", "downloads: exponential(rate=3)", "exp.yaml:8:31: optimise.downloads.rate: is computed, so it cannot be given (a law without its rate"),
         ("downloads: exponential", "downloads: exponentil", "exp.yaml:8:14: optimise.downloads: unknown family 'exponentil'"),
         ("polls: pareto(alpha=3)", "polls: pareto", "exp.yaml:9:10: optimise.polls.alpha: missing"),
         ("  polls: pareto(alpha=3)\n", "", "exp.yaml:3:1: optimise.polls: missing"),

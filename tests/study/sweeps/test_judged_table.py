@@ -14,7 +14,7 @@ from replnet.measure import verdict
 from replnet.measure.estimate import Estimate
 from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
-from replnet.study.sweeps.judged_table import differences, frame, lines
+from replnet.study.sweeps.judged_table import compare_sweeps, judged_lines, table_of_rows
 from replnet.study.sweeps.statements import contradictions
 
 
@@ -42,18 +42,18 @@ def test_verdicts_are_those_of_holm_over_all_rows(values):
 
 def test_unfinished_and_failed_cells():
     cells, records = made([row(0.5, 0.5), None, row(0.6, 0.6)])
-    rows = [line.data() for line in lines(cells, records, failures={"1": "out of memory"})]
+    rows = [line.data() for line in judged_lines(cells, records, failures={"1": "out of memory"})]
     found = [(one["k"], one["verdict"], one["note"]) for one in rows]
     assert found == [(1, "agree", ""), (2, "failed", "out of memory"), (3, "agree", "")]
-    assert frame(rows, [K])["measured"].isna().tolist() == [False, True, False]
+    assert table_of_rows(rows, [K])["measured"].isna().tolist() == [False, True, False]
 
 
 def test_columns_are_of_one_kind():
     mixed = axis("x", [1, "auto"])
     cells = [Cell(str(i), {"x": value}, NOTHING, SETTINGS) for i, value in enumerate(mixed.values)]
-    rows = [line.data() for line in lines(cells, {str(i): {"rows": [row(0.5)]} for i in range(2)})]
-    assert frame(rows, [mixed])["x"].tolist() == ["1", "auto"]
-    assert frame([], [mixed]).columns.tolist()[:3] == ["x", "group", "metric"]
+    rows = [line.data() for line in judged_lines(cells, {str(i): {"rows": [row(0.5)]} for i in range(2)})]
+    assert table_of_rows(rows, [mixed])["x"].tolist() == ["1", "auto"]
+    assert table_of_rows([], [mixed]).columns.tolist()[:3] == ["x", "group", "metric"]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ class Run:
 def test_the_difference_of_two_runs():
     first = Run([row(0.5), row(0.6), None], "a")
     second = Run([row(0.5), row(0.5), row(0.1)], "b")
-    axes, rows, word = differences(first, second)
+    axes, rows, word = compare_sweeps(first, second)
     assert axes == ["k"]
     assert [one["difference"] for one in rows] == pytest.approx([0, 0.1])
     assert [one["verdict"] for one in rows] == ["agree", "differ"]
@@ -100,7 +100,7 @@ def test_the_difference_of_two_runs():
     assert rows[1]["ci_high"] - rows[1]["ci_low"] == pytest.approx(2 * half)
     assert word == "differ"
     with pytest.raises(ValueError, match="a and b: have no measured row in common"):
-        differences(Run([row(0.5), None, None], "a"), Run([None, row(0.5), None], "b"))
+        compare_sweeps(Run([row(0.5), None, None], "a"), Run([None, row(0.5), None], "b"))
 
 
 def test_what_was_chosen_and_not_measured_has_a_difference_and_no_interval():
@@ -109,5 +109,5 @@ def test_what_was_chosen_and_not_measured_has_a_difference_and_no_interval():
     (line,) = lines_of([chosen])
     assert (line.row.measured, line.row.ci_low, line.row.verdict) == (10.0, None, "")
     assert {name: line.row.record()[name] for name in chosen} == chosen
-    _, (one,), word = differences(Run([chosen], "a"), Run([chosen], "b"))
+    _, (one,), word = compare_sweeps(Run([chosen], "a"), Run([chosen], "b"))
     assert (one["difference"], one["ci_low"], one["z"], word) == (0.0, None, None, "unresolved")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
+from interrupts import ending
 
 import replnet as rn
-from replnet.deadline import OutOfTime
-from replnet.study.sweeps import sizing
+from replnet.deadline import OutOfTime, UnreasonableError
+from replnet.network import build
+from replnet.study.sweeps import verifying
 from replnet.study.sweeps.sizing import predicted_size, size
 from replnet.text.errors import FieldError
 
@@ -96,7 +99,7 @@ def test_without_a_formula_it_is_emulated():
     [
         (1.5, None, "target: 'freshness >= 1.5' never holds"),
         (0, None, "target: 0 is not a freshness to reach"),
-        ("freshness", None, "target: 'freshness' is not a demand"),
+        ("freshness", None, "target: 'freshness' does not compare a metric with a number"),
         ("speed > 2", None, "target: 'speed' is not measured"),
         ("currency > 0.5", None, r"target: .*such as currency\(0.4\)"),
         ("level 3: lag < 1", None, "target: nothing will match 'level 3: lag < 1'"),
@@ -122,13 +125,69 @@ def test_a_budget_ends_it_with_the_value_if_that_is_found():
         size(hop(), 0.9, **COARSE, budget=1e-9)
 
 
-def test_a_search_that_has_no_more_time_says_what_it_saw(monkeypatch):
-    def emulated(network, *_):
-        if network.data()["polls"] != "exponential(rate=4)":
-            raise OutOfTime
-        return measured
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OutOfTime])
+def test_a_search_that_is_ended_says_what_it_saw(error):
+    """Ctrl-C in the second emulation."""
+    told, progress = ending("number 2 of about 16", error)
+    words = "interrupted" if error is KeyboardInterrupt else "out of time"
+    with pytest.raises(error, match=rf"^{words}: polls.rate = 4 (meets|misses) it$"):
+        size("cooperative-recent", "lag <= 0.5", precision=0.05, workers=0, progress=progress)
+    assert "number 2 of about 16" in told[-1][1]
 
-    measured = rn.emulate("cooperative-recent", horizon=1000, measure="lag")
-    monkeypatch.setattr(sizing, "emulated", emulated)
-    with pytest.raises(OutOfTime, match=r"^out of time: polls.rate = 4 (meets|misses) it$"):
-        size("cooperative-recent", "lag <= 0.5", workers=0)
+
+@pytest.mark.parametrize(
+    ("when", "near"),
+    [("(1 of 3): replication", []), ("(2 of 3): replication", [8.1]), ("(3 of 3): replication", [8.1, 9.9])],
+)
+def test_one_interrupt_ends_all_that_was_to_be_emulated(when, near):
+    """The value is found by then, and what was emulated whole has its row."""
+    told, progress = ending(when)
+    found = size(hop(), 0.9, **COARSE, workers=0, progress=progress)
+    assert found.value == pytest.approx(9)
+    assert found.incomplete == "interrupted after 0 replications"
+    assert list(found.near) == pytest.approx(near)
+    assert [row["value"] for row in found.around] == pytest.approx([*near[:-1], 9] if near else [])
+    assert when in told[-1][1]
+
+
+def test_an_interrupt_before_anything_is_emulated_says_the_value(monkeypatch):
+    def emulate_so_far(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verifying, "emulate_so_far", emulate_so_far)
+    words = "interrupted: downloads.rate = 9, by formula, is the smallest that meets it, and is not emulated yet"
+    with pytest.raises(KeyboardInterrupt, match=f"^{words}$"):
+        size(hop(), 0.9)
+
+
+@pytest.mark.parametrize(("network", "target"), [(hop(), "freshness >= 0.9"), ("cooperative-recent", "lag <= 0.5")])
+def test_it_says_how_far_it_is(network, target):
+    """From nothing to all, never back, with the replications of every emulation."""
+    told, progress = ending("never")
+    size(network, target, precision=0.05, workers=0, progress=progress)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] == pytest.approx(1)
+    assert told[0][1].endswith("by formula")
+    assert told[-1][1] == "judged together"
+    assert all(re.search(r"= \d+.*, emulated \(.*\): .*", words) for _, words in told[1:-1])
+
+
+def test_what_would_take_a_night_in_all_is_refused():
+    """A tenth of an hour for each of some sixteen emulations would do, and an hour is too much."""
+
+    def progress(share, words):
+        assert words.endswith(("by formula", " of 32")) or "compiles" in words or "predicting" in words, (
+            "it is under way"
+        )
+
+    with pytest.raises(UnreasonableError, match=r"^precision: .* takes about .* and about 16 such runs are wanted$"):
+        size("cooperative-recent", "lag <= 0.5", precision=3e-5, workers=0, progress=progress)
+
+
+def test_what_takes_more_memory_than_there_is_is_refused(monkeypatch):
+    """Of 1,000 replicas, as `run` refuses it: known they fit, emulated they do not."""
+    monkeypatch.setattr(build, "machine_memory", lambda: 700_000)
+    with pytest.raises(FieldError, match=r"^network: 1,001 nodes take about 0\.0009 GB of memory"):
+        size(rn.cascade(depth=1, branching=1000, updates="exponential(rate=1)", downloads="exponential(rate=1)"), 0.9)

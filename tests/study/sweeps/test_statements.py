@@ -10,13 +10,20 @@ from tables import NOTHING, SELECT, SETTINGS, K, lines_of, made, printed, row
 from replnet.study.experiment.axes import axis
 from replnet.study.experiment.cells import Cell
 from replnet.study.experiment.sections import Claim, Erratum, Expected, Printed
-from replnet.study.sweeps.judged_table import lines
-from replnet.study.sweeps.statements import checked, expectations, shown_errata
+from replnet.study.sweeps.judged_table import judged_lines
+from replnet.study.sweeps.statements import (
+    CheckedClaim,
+    check_claim,
+    claims_in_words,
+    expectations,
+    how_many_hold,
+    shown_errata,
+)
 
 
 def errata_of(rows, claims=(), printed=(), expected=(), errata=()):
     found = lines_of(rows, printed, expected)
-    checks = [checked(claim, found, (K,), ()) for claim in claims]
+    checks = [check_claim(claim, found, (K,), ()) for claim in claims]
     return shown_errata(dict(errata), found, checks), expectations(found)
 
 
@@ -55,6 +62,26 @@ def test_a_mistake_is_counted_once_with_all_that_shows_it():
     assert [(one.reason, one.agree, one.count, one.others) for one in met] == [("as it is at k = 1", 0, 1, ())]
 
 
+HOLDS, FAILS = CheckedClaim("a", True, None, ""), CheckedClaim("b", True, False, "predicted: not ...", "Table 1")
+CLOSE, UNTESTED = CheckedClaim("c", None, None, "measured: too close to tell"), CheckedClaim("d", None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("claims", "number", "words"),
+    [
+        ([], "", ""),
+        ([UNTESTED], "none tested", "1 claim not tested"),
+        ([UNTESTED] * 3, "none tested", "3 claims not tested"),
+        ([HOLDS, HOLDS], "2 of 2", "2 of 2 claims hold"),
+        ([HOLDS, CLOSE], "1 of 2", "1 of 2 claims hold"),
+        ([HOLDS, UNTESTED], "1 of 1", "1 of 1 claim hold, 1 not tested"),
+        ([HOLDS, FAILS, UNTESTED], "1 of 2", "1 of 2 claims hold, 1 of the others is known as errata, 1 not tested"),
+    ],
+)
+def test_claims_that_no_row_could_test_are_none_that_do_not_hold(claims, number, words):
+    assert (how_many_hold(claims), claims_in_words(claims)) == (number, words)
+
+
 def test_what_is_expected_is_no_mistake_of_a_paper():
     value = Expected(at={}, group="cluster", value=0.6, reason="by our reckoning")
     shown, met = errata_of([row(0.5, 0.5), row(0.6, 0.6)], expected=[value])
@@ -67,7 +94,7 @@ def test_what_is_expected_is_no_mistake_of_a_paper():
 
 def judged(claim, rows, axes=(K,), zips=()):
     cells, records = made(rows, axes)
-    found = checked(Claim(text="c", **claim), lines(cells, records), axes, zips)
+    found = check_claim(Claim(text="c", **claim), judged_lines(cells, records), axes, zips)
     return found.measured, found.predicted
 
 
@@ -121,4 +148,4 @@ def test_too_many_comparisons_need_more_evidence():
         values = [0.1 + 0.005 * k for k in range(count)]
         values[1] = values[0] - off
         records = {str(k): {"rows": [row(value)]} for k, value in enumerate(values)}
-        assert checked(claim, lines(cells[:count], records), [axis_], ()).measured is holds
+        assert check_claim(claim, judged_lines(cells[:count], records), [axis_], ()).measured is holds

@@ -11,9 +11,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
+import programs
 import pytest
 
 import replnet as rn
@@ -106,7 +108,7 @@ def test_the_instructions_are_those_that_are_in_use():
     sets = provenance({})["instructions"].split()
     program = "from replnet.study.result import instructions; print(instructions())"
     off = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"])}
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=off)
+    run = programs.run([sys.executable, "-c", program], check=True, env=off)
     assert run.stdout.split() == np.show_config(mode="dicts")["SIMD Extensions"]["baseline"]
     assert sets[: len(run.stdout.split())] == run.stdout.split()
 
@@ -145,7 +147,7 @@ def test_the_table_does_not_depend_on_the_order():
 def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
     first = rn.sweep(small(), tmp_path, workers=0)
     before = parquet(tmp_path)
-    monkeypatch.setattr(sweeps, "run", lambda cell: pytest.fail("ran again"))
+    monkeypatch.setattr(sweeps, "run_cell", lambda cell: pytest.fail("ran again"))
     assert rn.sweep(small(), tmp_path, workers=0).rows == first.rows
     assert parquet(tmp_path) == before
 
@@ -153,8 +155,8 @@ def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
 def test_a_new_value_of_an_axis_leaves_the_others(tmp_path, monkeypatch):
     rn.sweep(small(), tmp_path, workers=0)
     ran = []
-    run = sweeps.run
-    monkeypatch.setattr(sweeps, "run", lambda cell: ran.append(cell.values) or run(cell))
+    run = sweeps.run_cell
+    monkeypatch.setattr(sweeps, "run_cell", lambda cell: ran.append(cell.values) or run(cell))
     wider = small(vary={"k": [1, 2, 3, 4], "select": ["random", "recent"]})
     found = rn.sweep(wider, tmp_path, workers=0)
     assert sorted(values["select"] for values in ran if values["k"] == 4) == ["random", "recent"]
@@ -185,7 +187,7 @@ def test_texts_and_claims_may_change(tmp_path):
 
 
 def test_a_failed_cell_is_told_and_tried_again(tmp_path, monkeypatch):
-    run = sweeps.run
+    run = sweeps.run_cell
 
     def fragile(cell):
         if cell.values == {"k": 2, "select": "recent"}:
@@ -193,7 +195,7 @@ def test_a_failed_cell_is_told_and_tried_again(tmp_path, monkeypatch):
         return run(cell)
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeps, "run", fragile)
+        patched.setattr(sweeps, "run_cell", fragile)
         found = rn.sweep(small(), tmp_path, workers=0)
     assert found.incomplete == "5 of 6 cells are finished; 1 failed: RuntimeError: out of luck"
     failed = found.table[found.table["verdict"] == "failed"]
@@ -207,7 +209,7 @@ def test_a_failed_cell_is_told_and_tried_again(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
-    run, count = sweeps.run, [0]
+    run, count = sweeps.run_cell, [0]
 
     def interrupted(cell):
         count[0] += 1
@@ -216,7 +218,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
         return run(cell)
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeps, "run", interrupted)
+        patched.setattr(sweeps, "run_cell", interrupted)
         found = rn.sweep(small(), tmp_path, workers=0)
     assert found.incomplete == "interrupted; 2 of 6 cells are finished"
     assert len(found.table) == 2
@@ -225,7 +227,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
 
 def wrong_once(monkeypatch, by):
     """Predictions off by so much in one cell, as long as it is not run longer."""
-    run = sweeps.run
+    run = sweeps.run_cell
 
     def wrong(cell):
         record = run(cell)
@@ -235,7 +237,7 @@ def wrong_once(monkeypatch, by):
                 row["predicted"] = row["predicted"] + shift
         return record
 
-    monkeypatch.setattr(sweeps, "run", wrong)
+    monkeypatch.setattr(sweeps, "run_cell", wrong)
 
 
 def test_a_cell_that_differs_is_run_longer_before_it_is_called_so(tmp_path, monkeypatch):
@@ -254,7 +256,7 @@ def test_a_cell_that_differs_by_chance_agrees_in_the_end(tmp_path, monkeypatch):
     found = rn.sweep(small(), tmp_path, workers=0)
     assert found.verdict == "agree"
     assert found.rows[0]["measured"] == found.records[key_of_longer(found.cells[0].key)]["rows"][0]["measured"]
-    monkeypatch.setattr(sweeps, "run", lambda cell: pytest.fail("ran again"))
+    monkeypatch.setattr(sweeps, "run_cell", lambda cell: pytest.fail("ran again"))
     assert rn.sweep(small(), tmp_path, workers=0).rows == found.rows
 
 
@@ -267,7 +269,7 @@ def test_metrics_and_groups_are_chosen():
 
 def test_what_is_not_kept_is_as_if_it_were_not_there(monkeypatch):
     """A level that differs is neither judged nor run longer nor claimed about where another one is kept."""
-    run = sweeps.run
+    run = sweeps.run_cell
 
     def wrong(cell):
         record = run(cell)
@@ -275,7 +277,7 @@ def test_what_is_not_kept_is_as_if_it_were_not_there(monkeypatch):
             row["predicted"] += 0.2 if row["group"] == "level 3" else 0.0
         return record
 
-    monkeypatch.setattr(sweeps, "run", wrong)
+    monkeypatch.setattr(sweeps, "run_cell", wrong)
     laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=${rate})"}
     # Predicted, level 3 is made to rise above level 2.
     claim = {"text": "freshness falls with depth", "falls": "freshness", "over": "group"}
@@ -317,10 +319,9 @@ rn.sweep(load_experiment(sys.argv[1]), sys.argv[2], workers=0, progress=lambda g
 """
 
 
-def begin(file: Path, folder: Path) -> subprocess.Popen:
+def begin(file: Path, folder: Path) -> AbstractContextManager[subprocess.Popen]:
     environment = {**os.environ, "PYTHONHASHSEED": "random"}
-    command = [sys.executable, "-c", PROGRAM, str(file), str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
+    return programs.running([sys.executable, "-c", PROGRAM, file, folder], stdout=subprocess.PIPE, env=environment)
 
 
 @pytest.fixture
@@ -338,6 +339,7 @@ def test_kills_and_resumes_end_in_the_same_table(tmp_path, file):
             for line in process.stdout:
                 if line.strip() == str(2 * kill).encode():
                     process.send_signal(signal.SIGKILL)
+            process.wait()
         assert process.returncode == -signal.SIGKILL
         assert Sweep.read(folder).done >= 2 * kill
     whole, resumed = (sweeps.sweep(load_experiment(file), out, workers=0) for out in (straight, folder))
@@ -356,6 +358,7 @@ def test_kills_at_any_moment(tmp_path, file):
             time.sleep(0.5 + 1.5 * chance.random())
             process.kill()
             said = [line.strip() for line in process.stdout][1:]
+            process.wait()
         kills += process.returncode == -signal.SIGKILL
         acknowledged = max((int(number) for number in said), default=0)
         if (folder / "header.json").exists():

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import programs
 import pytest
 
 import replnet as rn
@@ -40,17 +41,18 @@ rn.sweep(sys.argv[1], sys.argv[2], quick=True, workers=2, address="local", progr
 """
 
 
+@pytest.mark.slow
 def test_kills_of_the_driver_on_ray(straight, tmp_path):
     """Killed when so many cells are acknowledged, three times; then it ends."""
     for after in (2, 6, 11):
         command = [sys.executable, "-c", PROGRAM, NAME, str(tmp_path)]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": str(after)}
-        ) as process:
+        environment = {**os.environ, "PYTHONHASHSEED": str(after)}
+        with programs.running(command, stdout=subprocess.PIPE, env=environment) as process:
             for line in process.stdout:
                 if line.strip().isdigit() and int(line) >= after:
                     process.send_signal(signal.SIGKILL)
                     break
+            process.wait()
         assert process.returncode == -signal.SIGKILL
         assert Sweep.read(tmp_path).done >= after
     assert rn.sweep(NAME, tmp_path, quick=True, workers=0).hash == straight
@@ -67,18 +69,9 @@ rn.sweep(sys.argv[1], sys.argv[2], quick=True, workers=2, address="local", overr
 """
 
 
-def descendants(pid: int) -> list[int]:
-    """The processes that this one started, and those that they started."""
-    try:
-        children = [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return [*children, *(below for child in children for below in descendants(child))]
-
-
 def workers_of(driver: int) -> list[int]:
     found = []
-    for pid in descendants(driver):
+    for pid in programs.descendants(driver):
         with suppress(FileNotFoundError, ProcessLookupError):
             if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::_Worker"):
                 found.append(pid)
@@ -108,9 +101,10 @@ def test_kills_on_ray_at_any_moment(tmp_path):
     for run in range(40):
         victim = ("driver", "worker")[kills % 2]
         command = [sys.executable, "-c", AT_LENGTH, NAME, str(folder), SLOWER]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        with programs.running(command, stdout=subprocess.PIPE) as process:
             kills += killed(process, victim, chance)
             said = [int(line) for line in process.stdout if line.strip().isdigit()]
+            process.wait()
         assert process.returncode in (0, -signal.SIGKILL)
         assert victim == "driver" or process.returncode == 0  # the death of a worker is nobody's
         if (folder / "journal").exists():
@@ -134,11 +128,8 @@ def test_shuffled_cells_on_ray(straight, tmp_path):
     assert found.hash == straight
 
 
-def test_a_run_is_the_same_on_ray(monkeypatch):
-    from replnet.study import replications
-
-    monkeypatch.setattr(replications, "WORTH", 0.0)
-    network, how = rn.load("cascade"), {"horizon": 2e5, "replications": 40}
+def test_a_run_is_the_same_on_ray():
+    network, how = rn.load("cascade"), {"horizon": 1e6, "replications": 40}
     alone = rn.emulate(network, workers=0, **how)
     spread = rn.emulate(network, workers=2, address="local", **how)
     assert [row.record() for row in spread.rows] == [row.record() for row in alone.rows]

@@ -1,0 +1,266 @@
+"""Visits of a source and its replicas: read from a record, and the order in which versions came.
+
+Numbers are in their own order. Texts are known by what nodes had, if none goes back to a version that it had before:
+
+    a node that has one version and then another has the newer one later                                 (1)
+    what any node has was at the source by then, so the source has nothing older then, or later          (2)
+
+On a scale where the versions that the source was seen with are 0, 1, 2, ..., one that it was never seen with lies
+between the last of these that (1) puts before it and the first that (1) or (2) puts after it: its `low` and `high` are
+half a step inside. For all others, and for numbers, both are the same. A version is certainly newer than another if
+its `low` is above the other's `high`. For one order of all versions, `ranks` has those that (1) and (2) leave open
+in the order in which they were first seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replnet.histories.trace_import import times_of_entries
+from replnet.laws.law import Floats, Ints
+from replnet.laws.trace import TIME_COLUMNS
+from replnet.text.errors import FieldError, suggestion
+from replnet.text.numbers import count_text
+
+NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
+    ("node", "name", "host", "server", "replica"),
+    ("version", "serial", "etag", "hash"),
+    "source",
+)
+LARGEST_EXACT = 2.0**53  # below it, floats are whole numbers each by itself
+
+RecordSource = str | Path | Any  # a file, or a DataFrame
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class VisitOrder:
+    """The order of versions as far as it is known, in arrays with an element per version."""
+
+    ranks: Ints
+    low: Floats
+    high: Floats
+    whole: Floats | None  # their numbers, if all of them are whole: each update makes them larger by 1 at least
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """The visits of each node: their instants in ascending order, and the numbers of the versions that it had then."""
+
+    nodes: dict[str, tuple[Floats, Ints]]
+    source: str
+    order: VisitOrder
+    first_seen: Floats  # when any node was first seen with a version
+    notes: tuple[str, ...] = ()
+    complete: bool = False  # whether there is a visit at every change
+
+    @property
+    def replicas(self) -> list[str]:
+        """The nodes that are not the source."""
+        return [name for name in self.nodes if name != self.source]
+
+
+def read_record(record: RecordSource, source: str | None) -> tuple[str, Any, Floats, list[str], str]:
+    """Return the name of a record, its table, the times in ascending order, notes on these, and the source.
+
+    The table has the column node, and version unless it is a record of changes.
+    """
+    name, table = _table(record)
+    times, notes = times_of_entries(name, list(_placed_times(name, table["time"])), None)
+    order = np.argsort(times, kind="stable")
+    table, times = table.iloc[order], times[order]
+    return name, table, times, notes, _source(name, table["node"].to_numpy(dtype=str), source)
+
+
+def _table(record: RecordSource) -> tuple[str, Any]:
+    """Return the name of a record, and a table with the columns time and node, and perhaps version."""
+    import pandas as pd
+
+    name = str(record) if isinstance(record, str | Path) else "record"
+    if isinstance(record, str | Path):
+        try:
+            if Path(record).suffix in (".parquet", ".pq"):
+                record = pd.read_parquet(record)
+            else:
+                with Path(record).open(encoding="utf-8-sig") as file:
+                    heads = file.readline()
+                mark = next((mark for mark in ",;\t" if mark in heads), ",")
+                record = pd.read_csv(record, sep=mark, dtype=str, encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise FieldError(name, "does not exist", "a file of visits: time, node, version") from None
+        except (ValueError, OSError) as error:
+            wrong = f"cannot be read: {str(error).splitlines()[0][:80]}"
+            raise FieldError(name, wrong, "CSV or Parquet with the columns time, node, version") from None
+    lowered = {str(column).lower(): column for column in record.columns}
+    columns = {}
+    for meaning, names in (("time", TIME_COLUMNS), ("node", NODE_COLUMNS), ("version", VERSION_COLUMNS)):
+        column = next((lowered[candidate] for candidate in names if candidate in lowered), None)
+        if column is not None:
+            columns[meaning] = record[column]
+        elif meaning != "version":
+            right = f"one of {', '.join(names)}; and version, where nodes were visited"
+            raise FieldError(name, f"has no column {meaning}", right)
+    table = pd.DataFrame(columns)
+    if table.isna().any(axis=None):
+        at = int(np.flatnonzero(table.isna().any(axis=1))[0])
+        raise FieldError(name, f"row {at + 1} lacks {table.columns[table.iloc[at].isna()][0]}", "a value in every cell")
+    return name, table
+
+
+def _placed_times(name: str, values: Any) -> Iterator[tuple[str, object]]:
+    """Return each time with its place in the record."""
+    return ((f"{name}: row {row}", value) for row, value in enumerate(values.astype(object).tolist(), 1))
+
+
+def _source(name: str, nodes: NDArray[Any], wanted: str | None) -> str:
+    """Return the name of the source: `wanted`, or the default; raise a FieldError if it is no node, or the only one."""
+    names = list(dict.fromkeys(nodes.tolist()))
+    source = SOURCE if wanted is None else wanted
+    if source not in names:
+        raise FieldError("source", f"{source!r} is no node of {name}", suggestion(source, names))
+    if len(names) == 1:
+        raise FieldError(name, "has no replica", "rows of a source and of what copies it")
+    return source
+
+
+# ---- Versions
+
+
+def visits_of(times: Floats, nodes: NDArray[Any], texts: Sequence[str], source: str) -> Visits:
+    """Return visits at ascending `times`, of these nodes and with these versions, and the order of the versions."""
+    values = _numbers(texts)
+    # Numbers that fall at the source are names, such as 1.9 and then 1.10.
+    distinct = None
+    codes = _codes(texts)
+    if values is not None and np.all(np.diff(values[nodes == source]) >= 0):
+        distinct = np.unique(values)
+        codes = np.searchsorted(distinct, values)
+    seen = {name: (times[nodes == name], codes[nodes == name]) for name in dict.fromkeys(nodes.tolist())}
+    first_seen = np.full(int(codes.max()) + 1, np.inf)
+    np.minimum.at(first_seen, codes, times)
+    order = _order_of_texts(seen, source, first_seen) if distinct is None else _order_of_numbers(distinct)
+    return Visits(seen, source, order, first_seen, tuple(_doubt_notes(seen, source, order, first_seen)))
+
+
+def visits_of_changes(times: Floats, nodes: NDArray[Any], source: str) -> Visits:
+    """Return changes at ascending `times` as visits: versions count the changes of the source; replicas copy it."""
+    changes = np.unique(times[nodes == source])
+    codes = np.searchsorted(changes, times, side="right")
+    seen = {name: (times[nodes == name], codes[nodes == name]) for name in dict.fromkeys(nodes.tolist())}
+    order = _order_of_numbers(np.arange(changes.size + 1.0))
+    return Visits(seen, source, order, np.append(-np.inf, changes), complete=True)
+
+
+def _numbers(texts: Sequence[str]) -> Floats | None:
+    """Return the numbers that all these texts are; None if they are not, or too large for floats to tell apart."""
+    try:
+        values = np.array([float(text) for text in texts])
+    except ValueError:
+        return None
+    return values if np.all(np.abs(values) < LARGEST_EXACT) else None  # NaN is not
+
+
+def _codes(texts: Sequence[str]) -> Ints:
+    """Return a number for each text, from 0 in the order in which they first come."""
+    code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return np.array([code[text] for text in texts], dtype=np.int64)
+
+
+def _order_of_numbers(values: Floats) -> VisitOrder:
+    """Return the order of versions that are numbers."""
+    ranks = np.arange(values.size)
+    places = ranks.astype(float)
+    return VisitOrder(ranks, places, places, values if np.all(values == np.rint(values)) else None)
+
+
+def _order_of_texts(seen: dict[str, tuple[Floats, Ints]], source: str, first_seen: Floats) -> VisitOrder:
+    """Return the order of versions that are texts, by (1) and (2)."""
+    times, codes = seen[source]
+    at_source = np.array(list(dict.fromkeys(codes.tolist())), dtype=np.int64)
+    place, last_seen = np.full(first_seen.size, -1), np.zeros(at_source.size)
+    place[at_source] = np.arange(at_source.size)
+    np.maximum.at(last_seen, place[codes], times)
+    others = np.flatnonzero(place < 0).tolist()
+    steps = {
+        (a, b) for _, had in seen.values() for a, b in zip(had[:-1].tolist(), had[1:].tolist(), strict=True) if a != b
+    }
+    # By (1), what is before each.
+    ordered = _sort_versions(first_seen, steps)
+    low = np.where(place < 0, -0.5, place)
+    for v, before in _neighbours_before([(b, a) for a, b in steps], ordered):
+        if place[v] < 0:
+            low[v] = max(low[v], *(math.floor(low[u]) + 0.5 for u in before))
+    # By (2), the first version of the source that is no older; unless clocks differ, so that (1) says otherwise.
+    bound = np.searchsorted(np.maximum.accumulate(last_seen), first_seen)
+    below = {(v, int(at_source[bound[v]])) for v in others if low[v] < bound[v] < at_source.size}
+    ordered = _sort_versions(first_seen, steps | below)
+    high = np.where(place < 0, bound - 0.5, place)
+    for v, after in _neighbours_before(steps, ordered[::-1]):
+        if place[v] < 0:
+            high[v] = min(high[v], *(math.ceil(high[u]) - 0.5 for u in after))
+    ranks = np.empty(first_seen.size, dtype=np.int64)
+    ranks[ordered] = np.arange(ranks.size)
+    return VisitOrder(ranks, low, high, None)
+
+
+def _sort_versions(first_seen: Floats, pairs: set[tuple[int, int]]) -> list[int]:
+    """Return all versions by when they were first seen, but the first of each pair before the second.
+
+    Where pairs contradict one another, some do not hold.
+    """
+    first = first_seen.tolist()
+    after: dict[int, list[int]] = {}
+    waiting = [0] * len(first)
+    for a, b in pairs:
+        after.setdefault(a, []).append(b)
+        waiting[b] += 1
+    free = [(time, v) for v, time in enumerate(first) if not waiting[v]]
+    heapify(free)
+    left = iter(sorted((time, v) for v, time in enumerate(first)))
+    ordered: dict[int, None] = {}
+    while len(ordered) < len(first):
+        _, v = heappop(free) if free else next(left)
+        if v in ordered:
+            continue
+        ordered[v] = None
+        for u in after.get(v, ()):
+            waiting[u] -= 1
+            if not waiting[u]:
+                heappush(free, (first[u], u))
+    return list(ordered)
+
+
+def _neighbours_before(pairs: Iterable[tuple[int, int]], ordered: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield versions in order, each with those that follow it in a pair and precede it in the order."""
+    place = {v: i for i, v in enumerate(ordered)}
+    earlier: dict[int, list[int]] = {}
+    for a, b in pairs:
+        if place[b] < place[a]:
+            earlier.setdefault(a, []).append(b)
+    yield from ((v, earlier[v]) for v in ordered if v in earlier)
+
+
+def _doubt_notes(
+    seen: dict[str, tuple[Floats, Ints]], source: str, order: VisitOrder, first_seen: Floats
+) -> Iterator[str]:
+    """Yield notes on visits that contradict what the bounds assume."""
+    times, codes = seen[source]
+    # The last visit that found the source with a version that is certainly older.
+    last = np.searchsorted(np.maximum.accumulate(order.low[codes]), order.low) - 1
+    early = int(np.count_nonzero((last >= 0) & (first_seen < times[np.maximum(last, 0)])))
+    if early:
+        words = f"{count_text(early, 'version')} came to a replica while the source was still seen without"
+        yield f"{words}: clocks differ, and the truth may lie outside the bounds"
+    back = sum(int(np.count_nonzero(np.diff(order.ranks[had]) < 0)) for _, had in seen.values())
+    if back:
+        words = f"{count_text(back, 'visit')} found an older version than the one before"
+        yield f"{words}: the truth may lie outside the bounds"

@@ -1,0 +1,33 @@
+// A box for a text. It tells what is in it on Enter and when it is left, and what is typed meanwhile stays, whatever the
+// server shows: `serial` counts the texts that the server has shown.
+export default {
+  props: { id: String, label: String, text: String, serial: Number },
+  emits: ["told"],
+  data() {
+    return { typed: this.text, told: this.text };
+  },
+  watch: {
+    serial() {
+      if (this.typed === this.told) this.typed = this.text;
+      this.told = this.text;
+    },
+  },
+  methods: {
+    tell() {
+      if (this.typed === this.told) return;
+      this.told = this.typed;
+      this.$emit("told", this.typed);
+    },
+  },
+  render() {
+    const box = {
+      dense: true,
+      label: this.label,
+      modelValue: this.typed,
+      "onUpdate:modelValue": (typed) => (this.typed = typed),
+      onKeydown: (event) => event.key === "Enter" && this.tell(),
+      onBlur: this.tell,
+    };
+    return Vue.h(Vue.resolveComponent("q-input"), box, this.$slots);
+  },
+};
