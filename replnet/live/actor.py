@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, TypeVar, final
 
 from replnet.engines.path import Task
 from replnet.engines.step import run_path
@@ -24,6 +24,7 @@ from replnet.live.time_scale import GAP, Echo, Echoed, shortest
 NAP_SECONDS = 0.2  # after which a thread looks whether it is to end
 REPORT_SECONDS = 0.1  # between reports
 REPORT_TIMES = 50  # the time between reports is at least so many times that of making one
+Item = TypeVar("Item")
 MOST_NODES_WARMED_UP = 1000  # a short path of so many nodes takes a moment
 
 Arrival: TypeAlias = bytes | Callable[[], None]
@@ -56,10 +57,13 @@ class HostActor:
 
     def __init__(self) -> None:
         self._arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
+        # Of their own, as the last ones may still be under way when a run begins.
+        self._echoes: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._over, self._failed = threading.Event(), ""
         self._peers: list[Any] = []
-        self._echo = Echo(self._send)
+        self._echo_peers: list[Any] = []
+        self._echo = Echo(lambda host, batch: self._echo_peers[host](batch))
         self._host: Host | None = None
         self._zero, self._scale = float("inf"), 1.0
         self._busy = self._cpu = self._wall = 0.0
@@ -80,11 +84,16 @@ class HostActor:
 
         Nothing comes back from a delivery to them, not even an error.
         """
-        self._peers = [_delivery_to(peer) for peer in peers]
+        self._peers = [_delivery_to(peer.deliver) for peer in peers]
+        self._echo_peers = [_delivery_to(peer.deliver_echo) for peer in peers]
 
     def deliver(self, batch: bytes) -> None:
-        """Hand a batch to the thread."""
+        """Hand a batch of a run to the thread."""
         self._arrivals.put(batch)
+
+    def deliver_echo(self, batch: bytes) -> None:
+        """Hand a batch of a measurement to the thread."""
+        self._echoes.put(batch)
 
     def _send(self, host: int, batch: bytes) -> None:
         """Deliver a batch to another host."""
@@ -137,7 +146,7 @@ class HostActor:
         """Write to a new incarnation of a host from now on, unless this host does so already."""
         assert self._host is not None
         if not self._host.mailbox.knows(host, incarnation):
-            self._peers[host] = _delivery_to(peer)
+            self._peers[host] = _delivery_to(peer.deliver)
             self._host.meet(host, incarnation)
 
     def cut(self, horizon: float) -> None:
@@ -197,8 +206,7 @@ class HostActor:
     def _echoing(self) -> None:
         """Send back every batch that comes, until the thread is to end."""
         while not self._over.is_set():
-            for batch in self._wait_for_arrivals(NAP_SECONDS):
-                assert isinstance(batch, bytes)
+            for batch in _take_all(self._echoes, NAP_SECONDS):
                 self._echo.receive(batch)
 
     def _live(self) -> None:
@@ -219,7 +227,7 @@ class HostActor:
                 taken, now = now, time.monotonic()
                 report_at = now + max(REPORT_SECONDS, REPORT_TIMES * (now - taken))
             self._busy += now - begun
-            for arrival in self._wait_for_arrivals(min(self._zero + due * self._scale - now, NAP_SECONDS)):
+            for arrival in _take_all(self._arrivals, min(self._zero + due * self._scale - now, NAP_SECONDS)):
                 if isinstance(arrival, bytes):
                     host.mailbox.receive(arrival)
                 else:
@@ -233,17 +241,18 @@ class HostActor:
             self._report = pickled
             self._rows += rows
 
-    def _wait_for_arrivals(self, patience: float) -> list[Arrival]:
-        """Return all that has arrived; if nothing has, wait up to `patience` seconds for the first arrival."""
-        arrivals: list[Arrival] = []
-        try:
-            arrivals.append(self._arrivals.get(timeout=patience) if patience > 0 else self._arrivals.get_nowait())
-            while True:
-                arrivals.append(self._arrivals.get_nowait())
-        except queue.Empty:
-            return arrivals
+
+def _take_all(arrivals: queue.SimpleQueue[Item], patience: float) -> list[Item]:
+    """Return all that has arrived; if nothing has, wait up to `patience` seconds for the first arrival."""
+    items: list[Item] = []
+    try:
+        items.append(arrivals.get(timeout=patience) if patience > 0 else arrivals.get_nowait())
+        while True:
+            items.append(arrivals.get_nowait())
+    except queue.Empty:
+        return items
 
 
-def _delivery_to(peer: Any) -> Any:
-    """Return a function that delivers a batch to another host, without an answer."""
-    return peer.deliver.options(num_returns=0).remote
+def _delivery_to(method: Any) -> Any:
+    """Return a function that calls this method of another host without an answer."""
+    return method.options(num_returns=0).remote

@@ -88,7 +88,8 @@ def test_commands_do_what_they_are_there_for(place, line):
     if line.startswith("replnet sweep"):  # of other cells than those that are there
         shutil.rmtree(place.folder / "runs", ignore_errors=True)
     done = place.shell(line)
-    assert done.code == 0, done
+    late = "--engine live" in line and done.code == 3 and "the machine did not keep up" in done.err
+    assert done.code == 0 or late, done  # on a busy machine a live run may come late, if it says so
     assert "Traceback" not in done.err
 
 

@@ -207,6 +207,7 @@ def test_ctrl_c_ends_the_workers_and_the_ray_that_was_started():
     assert programs.wait_until_gone([worker])
 
 
+@pytest.mark.slow
 def test_a_trivial_job_costs_little_and_ten_thousand_do_not_slow_down():
     ends = [time.perf_counter()]
     for i, result in run(square, range(10_000), [1] * 10_000, workers=2):
