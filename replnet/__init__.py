@@ -8,21 +8,27 @@ rn.emulate(net, seed=1, horizon=1e5).table
 rn.sweep("p2p/fig3", quick=True).table
 rn.size("cascade", 0.9).value
 
-The parts, each of which imports only from those above it:
+The parts, each of which imports only those above it, by the names that their `__init__` offers:
 
     text         texts of users: errors with places, one grammar, YAML documents, overrides
-    laws         interval laws, their ages, stationary processes, named random streams
+    workers      work that others do: processes of this machine, or Ray
+    store        run directories that lose nothing
+    laws         interval laws and their ages
+    processes    laws in equilibrium: named random streams, renewals, schedules, dependent intervals
     ages         the algebra of information ages
-    papers       the statements of the papers, equation by equation, each by name
-    network      specifications, NetworkX graphs, the nodes as state machines
-    measure      estimates with intervals, verdicts, staleness along a path
+    allocation   how a budget of downloads is spent over sources
+    network      specifications, and topologies in columns
+    measure      stretches, estimates with intervals, verdicts, rows
     predictions  from a network to the predictions of formulas
     engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
-    live         the nodes in Ray actors, on the wall clock; a pool of workers
+    run          one network, predicted and emulated
+
+These are the core. The rooms around it:
+
+    live         the nodes in Ray actors, on the wall clock
+    lab          the papers, experiments, sweeps, inverse problems, and the public `emulate`
     histories    recorded processes: read, fitted, replayed, audited
-    study        predict, emulate, compare; experiments and sweeps, and their files on the disk
-    report       tables, figures, the HTML report
-    web          pages in the browser: explore, watch, read
+    show         pictures, the HTML report, pages in the browser
     cli          the command line
 
 Beside them:
@@ -30,6 +36,7 @@ Beside them:
     testing      tools for tests of networks: a clock, scripted chance, a transport in memory
     compiler     Numba, with a cache that no change of replnet can mislead
     deadline     deadlines, at which work ends with the results so far
+    faces        names that a folder offers, loaded when they are first asked for
     version      the version of replnet
 
 Every folder lists its modules in its `__init__`. The way from a user's words to a table:
@@ -38,15 +45,16 @@ Every folder lists its modules in its `__init__`. The way from a user's words to
      2. specification  checked, with every error named at once                      network/specification
      3. topology       its nodes, and whom each asks and when, in columns           network/build, network/topology
      4. plan           which nodes can hear of which source, and what follows       engines/plan
-     5. windows        the instants of every process, one window after another      processes/clockwork, engines/array
-     6. pass           what the events do to the copies                             engines/passes, engines/tree_pass
+     5. windows        the instants of every process, one window after another      processes/process_set, engines/array
+     6. pass           what the events do to the copies                             engines/array/passes, tree_pass
      7. stretches      when a node held which copy, and when that left its source   engines/tally, measure/stretches
      8. estimates      means over replications, with intervals                      measure/estimate
-     9. rows           estimates beside predictions, with a verdict                 study/findings
-    10. table          all rows, and their origin                                   study/result, cli/output
+     9. rows           estimates beside predictions, with a verdict                 run/findings
+    10. table          all rows, and their origin                                   run/result, cli/output
 
-Engine `step` does 5 and 6 with the nodes themselves (network/nodes, engines/runner), and `live` for real (live/host).
-Formulas (predictions/formulas) leave it at the topology, are composed of ages, and share only laws with 5 to 8.
+Engine `step` does 5 and 6 with the nodes themselves (engines/nodes/nodes, engines/nodes/runner), and `live` for real
+(live/host). Formulas (predictions/formulas) leave it at the topology, are composed of ages, and share with 5 to 8 the
+laws, what is asked, and the description of the network alone.
 """
 
 from __future__ import annotations
@@ -59,52 +67,37 @@ TYPE_CHECKING = False  # not from typing, which takes ten times as long to load 
 if TYPE_CHECKING:  # for editors and type checkers, which do not call __getattr__
     from typing import Any
 
-    from replnet.study.emulate import emulate
-    from replnet.study.predict import predict
-    from replnet.papers.formula import formulas
-    from replnet.study.predict import formula
     from replnet.laws import (
         Law, alternating, constant, correlated, diurnal, empirical, erlang, exponential, gamma, hyperexponential,
         lattice, law, lognormal, longrange, modulated, pareto, scipy, shuffled, superposition, trace, uniform, weibull,
         windowed,
     )  # fmt: skip
-    from replnet.text.errors import InputError
-    from replnet.network.network import (
-        Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single,
-    )  # fmt: skip
-    from replnet.study.sweeps.finished import compare, open
-    from replnet.study.sweeps.designing import design
-    from replnet.study.sweeps.sizing import size
-    from replnet.study.sweeps.sweep import sweep
-    from replnet.report.reproduction import reproduce
-    from replnet.histories.audit import audit
-    from replnet.histories.change_rate import change_rate
-    from replnet.histories.observing import observe
-    from replnet.histories.trace_fit import fit
+    from replnet.text import InputError
+    from replnet.network import Network, aggregate, cascade, compose, cooperative, graph, load, redundant, single
+    from replnet.run import predict
+    from replnet.lab import emulate, formula, formulas
+    from replnet.lab.sweeps import compare, open, sweep
+    from replnet.lab.inverse import design, size
+    from replnet.show.report import reproduce
+    from replnet.histories import audit, change_rate, fit, observe
 
 # Loaded when first asked for: a prediction needs neither pandas nor the compiler.
 _HOMES = {
-    "replnet.network.network": (
-        "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
-    ),
-    "replnet.text.errors": ("InputError",),
-    "replnet.study.predict": ("formula", "predict"),
-    "replnet.papers.formula": ("formulas",),
-    "replnet.study.emulate": ("emulate",),
-    "replnet.study.sweeps.finished": ("compare", "open"),
-    "replnet.study.sweeps.designing": ("design",),
-    "replnet.study.sweeps.sizing": ("size",),
-    "replnet.study.sweeps.sweep": ("sweep",),
-    "replnet.report.reproduction": ("reproduce",),
-    "replnet.histories.audit": ("audit",),
-    "replnet.histories.change_rate": ("change_rate",),
-    "replnet.histories.observing": ("observe",),
-    "replnet.histories.trace_fit": ("fit",),
     "replnet.laws": (
         "Law", "law", "trace", "constant", "empirical", "erlang", "exponential", "gamma", "hyperexponential",
         "lattice", "lognormal", "pareto", "scipy", "uniform", "weibull",
         "alternating", "correlated", "diurnal", "longrange", "modulated", "shuffled", "superposition", "windowed",
     ),
+    "replnet.text": ("InputError",),
+    "replnet.network": (
+        "Network", "aggregate", "cascade", "compose", "cooperative", "graph", "load", "redundant", "single",
+    ),
+    "replnet.run": ("predict",),
+    "replnet.lab": ("emulate", "formula", "formulas"),
+    "replnet.lab.sweeps": ("compare", "open", "sweep"),
+    "replnet.lab.inverse": ("design", "size"),
+    "replnet.show.report": ("reproduce",),
+    "replnet.histories": ("audit", "change_rate", "fit", "observe"),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -161,8 +154,8 @@ __all__ = [  # written out, as type checkers read it
 
 
 def __getattr__(name: str) -> Any:
-    if name == "network":  # a part whose functions are for users too: rn.network.draw
-        return import_module("replnet.network")
+    if name in ("network", "show"):  # parts whose functions are for users too: rn.network.draw, rn.show.plot
+        return import_module(f"replnet.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'replnet' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

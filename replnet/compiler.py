@@ -25,7 +25,7 @@ __all__ = ["njit", "prefetch"]
 _tools: Any = cgutils  # which has no type annotations
 
 PACKAGE = Path(__file__).parent
-KERNEL_FOLDERS = ("laws", "measure", "engines")  # with kernels, and the types of their arguments
+KERNEL_FOLDERS = ("laws", "processes", "measure", "engines")  # with kernels, and the types of their arguments
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from replnet.text.errors import FieldError
+from replnet.text import FieldError
 
 OUT_OF_TIME = "out of time"
 REASONABLE_SECONDS = (

@@ -7,8 +7,8 @@
 
 A replica that pulls at t = 1, with messages that take half a unit of time:
 
->>> from replnet.network.nodes import Send
->>> from replnet.network.nodes import Replica, Source
+>>> from replnet.engines.nodes.nodes import Send
+>>> from replnet.engines.nodes.nodes import Replica, Source
 >>> clock = VirtualClock()
 >>> transport = InMemoryTransport(clock.monotonic, takes=0.5)
 >>> nodes = {"s": Source("s", iter([9.0])), "a": Replica({"downloads": scripted_habit(["s"])})}
@@ -44,7 +44,7 @@ from typing import Any, Generic, TypeVar, final
 
 import numpy as np
 
-from replnet.network.nodes import NodeId, Pull, PullSchedule
+from replnet.engines.nodes import NodeId, Pull, PullSchedule
 
 FALSE_ALARM = 1e-6  # chance that one assertion fails correct code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import programs
@@ -15,54 +16,96 @@ import replnet
 PACKAGE = Path(replnet.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# Each layer may import those below it, and itself.
-ORDER = (
-    "text", "laws", "ages", "papers", "network", "measure", "predictions", "engines", "live", "histories", "study",
-    "report", "web", "cli",
+# Each part may import those before it, and itself: the core, and then the rooms, which use only its faces.
+CORE = (
+    "text", "workers", "store", "laws", "processes", "ages", "allocation", "network", "measure", "predictions",
+    "engines", "run",
 )  # fmt: skip
-BELOW = {part: set(ORDER[:at]) for at, part in enumerate(ORDER)}
+ROOMS = ("live", "lab", "histories", "show", "cli")
+ORDER = CORE + ROOMS
+BESIDE = {"version", "compiler", "deadline", "faces"}
+BELOW = {part: set(ORDER[:at]) | BESIDE for at, part in enumerate(ORDER)}
 LONGEST = 70
 PASS = 90  # what every event goes through: calls with arrays would cost more than all the work in them
 
 
-def layer(module: str) -> str:
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else ""
+def folder_of(module: str) -> str:
+    """The folder of a module, itself if it is one, both as in an import."""
+    path = PACKAGE.parent / module.replace(".", "/")
+    return module if path.is_dir() else module.rpartition(".")[0]
 
 
 def imports(path: Path) -> set[str]:
+    """The modules that a file imports, also within functions."""
     tree, found = ast.parse(path.read_text()), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
+            within = {f"{node.module}.{name.name}" for name in node.names} & NAMES if node.module == "replnet" else ()
+            found |= set(within) or {node.module}
         elif isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_point_down(path):
-    here = path.relative_to(PACKAGE).parts[0]
-    if here not in BELOW:
-        return  # the front door, which opens on everything
-    for module in imports(path):
-        if module.startswith("replnet."):
-            beside = {"version", "compiler", "deadline"}
-            assert layer(module) in BELOW[here] | {here} | beside, f"{path.name} imports {module}"
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(path) for path in MODULES}
+
+
+@pytest.mark.parametrize("part", ORDER)
+def test_imports_point_down_and_through_faces(part):
+    """A module imports other modules of its own folder and of those around it, and else only folders before it."""
+    wrong = []
+    for path in (PACKAGE / part).rglob("*.py"):
+        below = BELOW[part] | {part}
+        for module in imports(path):
+            if not module.startswith("replnet."):
+                continue
+            within = f"{folder_of(name_of(path))}.".startswith(f"{folder_of(module)}.")
+            face = folder_of(module) == module
+            if name_of(path) == "replnet.laws" and module == "replnet.processes":
+                continue  # dependent intervals are laws for users, and made of processes
+            if module.split(".")[1] not in below or not (within or face):
+                wrong.append(f"{name_of(path)} imports {module}")
+    assert wrong == []
+
+
+def test_nothing_is_imported_by_its_text_but_by_faces():
+    """Or an import upwards would be hidden."""
+    texts = [path for path in MODULES if re.search(r"import_module\(|__import__\(", path.read_text())]
+    assert [name_of(path) for path in texts if path.name != "__init__.py"] == ["replnet.faces"]
+
+
+def test_only_pictures_are_asked_of_the_front_door():
+    """It opens on everything, also on what is above."""
+    nodes = [(path, node) for path in MODULES for node in ast.walk(ast.parse(path.read_text()))]
+    attributes = [(path, node) for path, node in nodes if isinstance(node, ast.Attribute)]
+    asked = {(name_of(path), node.attr) for path, node in attributes if ast.unparse(node.value) == "replnet"}
+    assert {name for _, name in asked} == {"show"}, asked
+
+
+@pytest.mark.parametrize("folder", [path.parent for path in PACKAGE.glob("*/**/__init__.py")], ids=name_of)
+def test_a_face_offers_what_there_is(folder):
+    face = import_module(name_of(folder))
+    for name in getattr(face, "__all__", ()):
+        assert getattr(face, name) is not None
 
 
 HOMES = {
     "numba": {"compiler.py"},
-    "networkx": {"network"},
-    "ray": {"live"},
-    "matplotlib": {"network/pictures", "report"},
-    "pandas": {"study", "histories"},
+    "networkx": {"network", "show/pictures"},
+    "ray": {"live", "workers"},
+    "matplotlib": {"show/pictures", "show/report"},
+    "pandas": {"run", "lab", "histories", "show"},
     "click": {"cli"},
     "rich": {"cli"},
-    "pydantic": {"text", "laws/fields.py", "papers", "network", "study"},
+    "pydantic": {"text", "network", "run/settings.py", "lab"},
     "ruamel": {"text"},
-    "nicegui": {"web"},
-    "fastapi": {"web"},
+    "nicegui": {"show/web"},
+    "fastapi": {"show/web"},
 }
 
 

@@ -15,7 +15,7 @@ import replnet
 PACKAGE = Path(replnet.__file__).parent
 PROGRAM = """
 import numpy as np
-from replnet.engines import pulls
+from replnet.engines.array import pulls
 
 word, out = np.uint64(7), np.empty(3, np.int64)
 pulls.choose(word, word, 0, 3, 1000, False, out)  # calls processes.kernels.word
@@ -50,7 +50,7 @@ def replace(copy: Path, file: str, old: str, new: str) -> None:
 def test_a_type_with_another_name_is_no_obstacle(copy):
     first, hits = ran(copy)
     assert hits == "0 0"
-    replace(copy, "engines/pulls.py", "class Losses", "class Misses")
+    replace(copy, "engines/array/pulls.py", "class Losses", "class Misses")
     assert ran(copy, "Misses") == [first, "0 0"]
     assert ran(copy, "Misses") == [first, "1 1"]
 
@@ -58,7 +58,7 @@ def test_a_type_with_another_name_is_no_obstacle(copy):
 def test_what_a_kernel_calls_in_another_file_is_that_of_now(copy):
     """Numba itself would go on running the old one."""
     before = ran(copy)
-    replace(copy, "laws/processes/kernels.py", "0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB")
+    replace(copy, "processes/kernels.py", "0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB")
     found = ran(copy)
     assert found == ran(copy, NUMBA_CACHE_DIR=str(copy / "elsewhere"))  # compiled afresh
     assert found[0] != before[0]

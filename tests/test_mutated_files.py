@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from replnet.lab.experiment.experiment import load_experiment
+from replnet.lab.experiment.sections import Sections
 from replnet.network.network import load
 from replnet.network.specification import KINDS
-from replnet.study.experiment.experiment import load_experiment
-from replnet.study.experiment.sections import Sections
 from replnet.text.documents import parse_yaml, read_yaml, shipped, shipped_names
 from replnet.text.errors import InputError, field_name
 from replnet.text.yaml_writer import yaml_text

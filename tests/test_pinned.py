@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.laws.processes.renewal import Renewals
-from replnet.laws.processes.streams import FUTURE, GOLDEN, draw_distinct, name_words, seed_words, streams, word
 from replnet.laws.text import law
-from replnet.study.emulate import fastest_engine
+from replnet.processes.renewal import Renewals
+from replnet.processes.streams import FUTURE, GOLDEN, draw_distinct, name_words, seed_words, streams, word
+from replnet.run.emulate import fastest_engine
 from replnet.text.documents import shipped_names
 
 PINS = Path(__file__).with_name("pinned.json")

@@ -7,6 +7,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ import replnet as rn
 from replnet.ages.prediction import Basis
 from replnet.ages.weights import AGE
 from replnet.cli.main import BAD_INPUT
-from replnet.measure import metrics, row
-from replnet.papers import formula
+from replnet.measure import row
+
+formula, metrics = import_module("replnet.lab.formulas"), import_module("replnet.measure.metrics")
 
 PLUGIN = Path(__file__).parents[1] / "experiments" / "plugin"
 
@@ -87,7 +89,7 @@ def test_its_formula_is_listed_and_says_what_its_arguments_are():
 
 def test_a_broken_formula_is_named_where_it_is_asked_for_and_hinders_no_other(installed, tmp_path):
     (tmp_path / "bad_formulas.py").write_text(
-        "from replnet.papers.formula import formula\n"
+        "from replnet.lab.formulas import formula\n"
         "def unmarked(): ...\n"
         "@formula('bare', 'nowhere')\n"
         "def bare(x): return 1.0\n"
@@ -111,7 +113,7 @@ def test_a_broken_formula_is_named_where_it_is_asked_for_and_hinders_no_other(in
 
 
 def test_names_are_not_taken_twice():
-    with pytest.raises(ValueError, match=r"formula: quotient is known already, of replnet\.papers\.formula"):
+    with pytest.raises(ValueError, match=r"formula: quotient is known already, of replnet\.lab\.formulas"):
         formula.formula("quotient", "mine")(lambda: 1.0)
 
 

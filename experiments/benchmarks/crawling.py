@@ -27,17 +27,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from replnet.laws.processes.carousel import Carousel
-from replnet.papers.crawl import (
-    POLICIES,
-    Pages,
-    fixed_freshness,
-    optimal_fixed_rates,
-    optimal_random_rates,
-    optimal_shares,
-    order_freshness,
-    random_freshness,
-)
+from replnet.allocation import POLICIES, Pages, optimal_fixed_rates, optimal_random_rates, optimal_shares
+from replnet.lab.papers.crawl import fixed_freshness, order_freshness, random_freshness
+from replnet.processes.carousel import Carousel
 
 TABLES = ("cost", "figure1")
 PROGRAMS = ("Algorithm 2", "Algorithm 1", "numerical optimum", "carousel")

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import replnet as rn
-from replnet.engines.array import make_runner
+from replnet.engines.array.array import make_runner
 from replnet.engines.path import Task
 from replnet.engines.plan import plan
 from replnet.measure.estimate import Estimate, ratio
 from replnet.predictions.formulas import formulas
-from replnet.study.caveats import infinite_variance_note, upstream_processes
+from replnet.run.caveats import infinite_variance_note, upstream_processes
 
 LEAST, MOST = 0.935, 0.965
 E1 = "exponential(rate=1)"

@@ -24,7 +24,8 @@ import ray
 import replnet as rn
 from replnet.engines.path import Task
 from replnet.engines.plan import plan
-from replnet.live import Live, ray_cluster, run_live
+from replnet.live import Live, ray_hosts, run_live
+from replnet.workers import join_cluster
 
 PEERS = 8
 FASTER = 1.15  # from one attempt to the next
@@ -34,7 +35,7 @@ HOSTS = 2
 
 def main() -> None:
     args = arguments()
-    with ray_cluster.join_cluster():
+    with join_cluster():
         alone = naive(args.seconds)
         print(f"naive    {alone:10,.0f} pulls/s   an actor per node, a call per pull, {PEERS} replicas, no clock")
         raws = {size: raw(size, args.seconds / 2) for size in SIZES}
@@ -91,8 +92,8 @@ def naive(seconds: float) -> float:
 
 
 def raw(size: int, seconds: float) -> float:
-    with ray_cluster.start_hosts(HOSTS) as hosts:
-        hosts.call("hello", patience=ray_cluster.START_SECONDS)
+    with ray_hosts.start_hosts(HOSTS) as hosts:
+        hosts.call("hello", patience=ray_hosts.START_SECONDS)
         hosts.call("meet", [(hosts.peers(),)] * HOSTS)
         hosts.call("echo")
         hosts.call_some("measure", {0: (0, 1, size, seconds)})

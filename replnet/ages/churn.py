@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from replnet.ages.information_age import InformationAge, direct
 from replnet.ages.prediction import Basis, Prediction
-from replnet.laws.families import Exponential
-from replnet.laws.law import Law
+from replnet.laws import Exponential, Law
 
 LOST = Basis("exact", "renewal theory", "exponential downloads and up times")
 KEPT = Basis("exact", "Markov chain", "exponential downloads, updates, up and down times")

@@ -21,7 +21,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.law import Array
+from replnet.laws import Array
 
 NODES = 14  # interpolation points per panel
 GAUSS = 12  # quadrature points per panel: exact up to degree 23

@@ -36,8 +36,8 @@ import numpy as np
 from replnet.ages.curve import clean_edges, panel_integrals
 from replnet.ages.information_age import ROUGH, Best, Delayed, InformationAge, PullAge, Sum, resolution
 from replnet.ages.panels import resolving_edges
-from replnet.laws.law import Array, Law
-from replnet.text.arithmetic import Function
+from replnet.laws import Array, Law
+from replnet.text import Function
 
 OCTAVES = 120  # factors of 2 from the mean to the last panel: 36 powers of ten
 STEP = 4.0  # between panels where a tail is a power

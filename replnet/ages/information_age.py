@@ -31,17 +31,21 @@ import numpy as np
 from replnet.ages.curve import RESOLVED, Curve, GrowingCurve, clean_edges, convolve, fit, panel_integrals
 from replnet.ages.panels import Scales, atoms_of, jumps, resolving_edges, thin_out
 from replnet.ages.prediction import Basis, NoFormulaError, Prediction, joint_basis
-from replnet.laws.families import Exponential
-from replnet.laws.law import Array, Law
+from replnet.laws import Array, Exponential, Law
 
 NEGLIGIBLE = 1e-10  # size of the part of (3) beyond the horizon
 MOST_LEFT_OUT = 1e-6  # the same, if even 900 octaves do not make it NEGLIGIBLE
 ROUGH = 1e-7  # resolution where a tail has more bends than are worth resolving
 MOST_ROUGH_PANELS = 800  # panels of such a tail
 
+MOST_SUBSETS = 2_000  # subsets of replicas that a query averages over one by one
+
 DIRECT = Basis("exact", "P2P eq. 8", "updates and downloads independent of one another and stationary")
 CASCADE = Basis("exact", "P2P eq. 28", "levels independent of one another")
 REDUNDANT = Basis("exact", "P2P VII-A", "asked copies independent of one another")
+APART = Basis("exact", "Staleness VI-D", "replicas independent of one another")
+SUBSETS = Basis("exact", "Staleness VI-E", "any replicas are as likely to be asked")
+SOURCES = Basis("exact", "Staleness VI-C", "sources independent of one another")
 DELAY = Basis("exact", "P2P eq. 27", "constant reply delay")
 
 

@@ -9,9 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from replnet.ages.curve import clean_edges, fit
-from replnet.laws.discrete import Discrete, Lattice
-from replnet.laws.families import Constant
-from replnet.laws.law import Array, Law
+from replnet.laws import Array, Constant, Discrete, Lattice, Law
 
 QUANTILES = np.array([0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-14])  # upper ones
 FEW = 64  # at most so many breaks are all worth a panel of their own in a convolution

@@ -48,8 +48,8 @@ from replnet.ages.information_age import InformationAge, Never, PullAge
 from replnet.ages.panels import FEW, GROUPS, resolving_edges, values_of
 from replnet.ages.prediction import Basis, Prediction, joint_basis
 from replnet.ages.weights import AGE, ONE, Weight, weight
-from replnet.laws.law import Array, Law
-from replnet.text.errors import FieldError, finite
+from replnet.laws import Array, Law
+from replnet.text import FieldError, finite
 
 INDEPENDENT = "update age independent of the copy's age"
 STALENESS = Basis("exact", "Staleness eq. 36", INDEPENDENT)

@@ -9,8 +9,7 @@ from typing import Any, Literal, final, get_args
 
 import numpy as np
 
-from replnet.text.errors import FieldError
-from replnet.text.numbers import equal_fields
+from replnet.text import FieldError, equal_fields
 
 Kind = Literal["exact", "limit", "approximation"]
 STRENGTH: tuple[Kind, ...] = get_args(Kind)  # strongest first

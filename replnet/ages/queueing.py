@@ -33,9 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.ages.prediction import Basis
-from replnet.laws.families import Exponential
-from replnet.laws.law import Law
-from replnet.laws.processes.order import Ordered
+from replnet.laws import Exponential, Law
+from replnet.processes import Ordered
 
 POLLACZEK_KHINCHINE = Basis("exact", "Pollaczek and Khinchine", "Poisson arrivals, a line that does not overflow")
 COUNTING = Basis("exact", "counting messages", "a line that does not overflow, or is never empty")

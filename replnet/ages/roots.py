@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from replnet.laws.law import Law
+from replnet.laws import Law
 
 Number = TypeVar("Number", int, float)
 Family = Callable[[float], Law]  # from a rate to the law of that rate

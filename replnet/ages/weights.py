@@ -24,10 +24,8 @@ from typing import final
 import numpy as np
 
 from replnet.ages.curve import Curve, GrowingCurve, fit, panel_points
-from replnet.laws.law import Array
-from replnet.text.arithmetic import Function, compile_function
-from replnet.text.errors import FieldError, finite
-from replnet.text.grammar import number
+from replnet.laws import Array
+from replnet.text import FieldError, Function, compile_function, finite, number_text
 
 FIELD = "weight"
 STEP = 4.0  # factor from a panel to the next: powers keep 12 digits across it
@@ -89,7 +87,7 @@ def power(n: float = 0.0) -> Weight:
         raise FieldError("exponent", f"{n:g} makes a weight infinite at 0", "0 or more")
     plain = n == int(n) < 12
     return Weight(
-        {0.0: "1", 1.0: "x"}.get(n) or f"x^{number(n)}",
+        {0.0: "1", 1.0: "x"}.get(n) or f"x^{number_text(n)}",
         (
             lambda x: np.power(np.asarray(x, dtype=float), n),
             lambda x: np.power(np.asarray(x, dtype=float), n + 1) / (n + 1),
@@ -106,7 +104,7 @@ def threshold(start: float) -> Weight:
     if finite("threshold", start) < 0:
         raise FieldError("threshold", f"{start:g} is negative", "an age of 0 or more")
     return Weight(
-        f"threshold({number(start)})",
+        f"threshold({number_text(start)})",
         (
             lambda x: np.where(np.asarray(x) >= start, 1.0, 0.0),
             lambda x: np.maximum(np.asarray(x) - start, 0.0),

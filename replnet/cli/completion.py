@@ -33,14 +33,14 @@ def name_completer(*kinds: str, files: bool = False) -> Callable[[click.Context,
 
 def _names(kind: str) -> Iterable[str]:
     """Return all names of a kind: metrics, formulas, networks or experiments."""
-    from replnet.text.documents import shipped_names
+    from replnet.text import shipped_names
 
     if kind == "metrics":
-        from replnet.measure.row import metrics_on_request
+        from replnet.measure import metrics_on_request
 
         return list(metrics_on_request())
     if kind == "formulas":
-        from replnet.papers.formula import formulas
+        from replnet.lab import formulas
 
         return list(formulas())
     return shipped_names("topologies" if kind == "networks" else kind)

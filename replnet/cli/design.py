@@ -8,10 +8,19 @@ from typing import Any
 
 import click
 
-from replnet.cli.main import BUDGET, DIFFERS, FINE, INCOMPLETE, commands, format_option, seed_option, worker_options
+from replnet.cli.main import (
+    BUDGET,
+    DIFFERS,
+    FINE,
+    INCOMPLETE,
+    commands,
+    format_option,
+    seed_option,
+    worker_options,
+)
 from replnet.cli.output import cells, echo, print_table, write
 from replnet.cli.progress import progress
-from replnet.text.units import name_units
+from replnet.text import name_units
 
 TABLE_HEADS = (
     "architecture", "pulls", "rates", "messages", "at source", "busiest", "fits", "predicted", "measured",
@@ -51,11 +60,9 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
     Replicas that all ask the source, tiers above them, clusters that poll one another, and clients who ask several
     replicas: each with the smallest rates that meet the target, by formula. The best three are emulated.
     """
-    from replnet.study.sweeps.designing import COLUMNS, POLICIES
-    from replnet.study.sweeps.designing import design as find
-    from replnet.text.errors import FieldError
-    from replnet.text.files import write_file
-    from replnet.text.yaml_writer import yaml_text
+    from replnet.lab.inverse import COLUMNS, POLICIES
+    from replnet.lab.inverse import design as find
+    from replnet.text import FieldError, write_file, yaml_text
 
     laws = [law if "(" in law else f"{law}(rate=1)" for law in pulls] or POLICIES
     with progress() as report:

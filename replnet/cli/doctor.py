@@ -51,7 +51,7 @@ def doctor(address: str | None) -> int:
 
 def _check_cluster(address: str) -> Iterator[tuple[bool, str]]:
     """Yield, for each node of a Ray cluster, whether it can work, and what it is like in words."""
-    from replnet.live.cluster_check import check_cluster
+    from replnet.live import check_cluster
 
     for check in check_cluster(address):
         node = check.node
@@ -83,7 +83,7 @@ def _check_package(name: str) -> tuple[bool, str]:
 
 def _check_extras() -> Iterator[tuple[bool, str]]:
     """Yield the checks of optional packages: one may be missing, but one that is there must be usable."""
-    from replnet.text.extras import EXTRAS, is_installed
+    from replnet.text import EXTRAS, is_installed
 
     for module, (name, extra) in EXTRAS.items():
         if is_installed(module):
@@ -92,7 +92,7 @@ def _check_extras() -> Iterator[tuple[bool, str]]:
         else:
             yield True, f"without {name} (pip install 'replnet[{extra}]' brings it)"
     if is_installed("matplotlib"):
-        from replnet.network.pictures.drawing import FONT, has_font
+        from replnet.show.pictures import FONT, has_font
 
         yield has_font(), f"pictures are written in {FONT}"
     if is_installed("ray"):
@@ -120,7 +120,7 @@ def _check_kernels() -> tuple[bool, str]:
     """Return whether compiled kernels can be kept, and where."""
     from replnet.compiler import cache_folder
 
-    folder = cache_folder(os.path.join("engines", "passes.py"))
+    folder = cache_folder(os.path.join("engines", "array", "passes.py"))
     if folder is None:
         return False, "kernels can be kept nowhere (NUMBA_CACHE_DIR: a folder that can be written)"
     return True, f"kernels are kept in {folder}"
@@ -128,9 +128,9 @@ def _check_kernels() -> tuple[bool, str]:
 
 def _check_engines() -> list[tuple[bool, str]]:
     """Emulate a small network by each engine, and return whether the results are right, with the speed in words."""
-    from replnet.network.network import cooperative
-    from replnet.study.emulate import emulate
-    from replnet.study.result import instructions
+    from replnet.lab import emulate
+    from replnet.network import cooperative
+    from replnet.run import instructions
 
     laws = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=4)"}
     network = cooperative(replicas=100, peers=1, **laws)

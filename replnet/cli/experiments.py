@@ -35,11 +35,11 @@ from replnet.cli.output import (
     write_sweep,
 )
 from replnet.cli.progress import progress, progress_lines, show_sweep
-from replnet.text.numbers import number, plain, span, text
+from replnet.text import axis_text, span, text, value_text
 
 if TYPE_CHECKING:
-    from replnet.study.experiment.experiment import Experiment
-    from replnet.study.sweeps.sweep import Sweep, SweepProgress
+    from replnet.lab.experiment import Experiment
+    from replnet.lab.sweeps import Sweep, SweepProgress
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FORMAT = format_option("markdown")
@@ -93,8 +93,8 @@ def _load(
     resume: Path | None, experiment: str | None, overrides: Sequence[str], zips: Sequence[str], quick: bool
 ) -> Experiment:
     """Load the experiment of a file with its overrides, or the one of a run directory."""
-    from replnet.study.experiment.experiment import load_experiment
-    from replnet.study.sweeps.sweep import Sweep
+    from replnet.lab.experiment import load_experiment
+    from replnet.lab.sweeps import Sweep
 
     if experiment is not None and resume is None:
         loaded = load_experiment(experiment, overrides, zips)
@@ -111,7 +111,7 @@ def _load(
 
 def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
     """Run the cells that are not finished, and show the progress."""
-    from replnet.study.sweeps.sweep import sweep
+    from replnet.lab.sweeps import sweep
 
     with _show_sweep(title) as report:
         return sweep(experiment, folder, progress=report, **pool)
@@ -120,7 +120,7 @@ def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -
 @contextmanager
 def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
     """Yield a callback that shows the progress of a sweep; if Ray is lost, add to the error how to carry on."""
-    from replnet.study.sweeps.sweep import RayLost
+    from replnet.lab.sweeps import RayLost
 
     with show_sweep(title) as report:
         try:
@@ -132,8 +132,7 @@ def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
 
 def _plan(experiment: Experiment, folder: Path | None, workers: int | None) -> int:
     """Print what a sweep would take, as a dry run does, and return the exit code."""
-    from replnet.study.sweeps.forecast import forecast
-    from replnet.study.sweeps.sweep import earlier_run
+    from replnet.lab.sweeps import earlier_run, forecast
 
     cells = experiment.cells()
     with progress() as report:
@@ -152,7 +151,7 @@ def _plan(experiment: Experiment, folder: Path | None, workers: int | None) -> i
 @click.argument("folder", type=FOLDER)
 def status(folder: Path) -> int:
     """Say how far the sweep or the run in FOLDER is."""
-    from replnet.study.sweeps.sweep import Sweep
+    from replnet.lab.sweeps import Sweep
 
     sweep = Sweep.read(folder)
     echo(f"{sweep.experiment.name}: {sweep.experiment.title}")
@@ -171,9 +170,9 @@ def status(folder: Path) -> int:
                    "[default: FOLDER/report]")  # fmt: skip
 def report(folder: Path, output: Path | None) -> int:
     """Write a report of the sweep or run in FOLDER, finished or not: one HTML page, figures as SVG, data as CSV."""
-    from replnet.report import write as write_report
-    from replnet.report.section import section_of
-    from replnet.study.sweeps.finished import Sweep
+    from replnet.lab.sweeps import Sweep
+    from replnet.show.report import section_of
+    from replnet.show.report import write as write_report
 
     with progress_lines("reading the run, and drawing its figures"):
         sweep = Sweep.read(folder)
@@ -193,14 +192,13 @@ def compare(first: Path, second: Path, form: str) -> int:
 
     Runs of equal seeds share their random numbers, and are compared replication by replication.
     """
-    from replnet.study.sweeps.judged_table import DIFFERENCES, compare_sweeps
-    from replnet.study.sweeps.sweep import Sweep
+    from replnet.lab.sweeps import DIFFERENCES, Sweep, compare_sweeps
 
     minuend, subtrahend = Sweep.read(first), Sweep.read(second)
     axes, rows, verdict = compare_sweeps(minuend, subtrahend)
     columns = [*axes, *DIFFERENCES]
     numbers = {"first", "second", "difference", "ci_low", "ci_high"}
-    lines = [[number(row[name]) if name in numbers else plain(row[name]) for name in columns] for row in rows]
+    lines = [[value_text(row[name]) if name in numbers else axis_text(row[name]) for name in columns] for row in rows]
     data = {"first": str(first), "second": str(second), "verdict": verdict, "rows": rows}
     write(form, lambda: data, columns, rows, lambda: print_table(columns, lines, form))
     if minuend.about["instructions"] != subtrahend.about["instructions"]:
@@ -218,8 +216,8 @@ def compare(first: Path, second: Path, form: str) -> int:
 @FORMAT
 def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: str, **pool: Any) -> int:
     """Run the experiments that come with replnet, NAMES such as p2p/table1 or p2p, or all; one report of them."""
-    from replnet.report.reproduction import COLUMNS, reproduce
-    from replnet.text.extras import require_extra
+    from replnet.show.report import COLUMNS, reproduce
+    from replnet.text import require_extra
 
     require_extra("matplotlib", "reproduce")  # before it has run for minutes
     folder = output or Path("reproduced-quick" if quick else "reproduced")

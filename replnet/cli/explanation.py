@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from replnet.cli.output import echo_note
-from replnet.text.numbers import count_text
-from replnet.text.units import name_units
+from replnet.text import count_text, name_units
 
 if TYPE_CHECKING:
-    from replnet.study.result import Emulated, Result
-    from replnet.study.sweeps.sizing import Sized
-    from replnet.study.sweeps.sweep import Sweep
+    from replnet.lab.inverse import Sized
+    from replnet.lab.sweeps import Sweep
+    from replnet.run import Emulated, Result
 
 ESTIMATORS = {
     "sampled": "the time for which copies were fresh (or what else is measured) along each path, integrated exactly "
@@ -25,7 +24,7 @@ ESTIMATORS = {
 
 def explain_result(result: Result, confirmed: bool = True) -> None:
     """Explain the table of a prediction or an emulation; `confirmed` if rows that differ were run longer."""
-    from replnet.study.result import Emulated
+    from replnet.run import Emulated
 
     rows = [row.data() for row in result.rows]
     _print_section(_word_lines(rows, result.unit))
@@ -36,7 +35,7 @@ def explain_result(result: Result, confirmed: bool = True) -> None:
 
 def explain_size(sized: Sized) -> None:
     """Explain how the value that meets a target was found, and the table of the network emulated there."""
-    from replnet.study.sweeps.sizing import BY_FORMULA, CLOSE_BY_EMULATION, CLOSE_BY_FORMULA, STEP_FACTOR
+    from replnet.lab.inverse import BY_FORMULA, CLOSE_BY_EMULATION, CLOSE_BY_FORMULA, STEP_FACTOR
 
     explain_result(sized.result, confirmed=False)
     whole, by_formula = isinstance(sized.value, int), sized.how == BY_FORMULA
@@ -83,8 +82,8 @@ def _print_section(lines: Iterable[str]) -> None:
 
 def _word_lines(rows: Iterable[Mapping[str, Any]], unit: str | None) -> Iterator[str]:
     """Yield what the metrics, kinds and verdicts that are in the table mean."""
-    from replnet.measure.row import AT, METRICS, base_name, metrics_on_request
-    from replnet.study.legend import COLUMNS, KINDS, PRINTED, VERDICTS
+    from replnet.measure import AT, METRICS, base_name, metrics_on_request
+    from replnet.run import COLUMNS, KINDS, PRINTED, VERDICTS
 
     rows = list(rows)
     units = {metric: name_units(words, unit) for metric, words in (METRICS | metrics_on_request()).items()}
@@ -149,7 +148,7 @@ def _measurement_lines(result: Emulated, confirmed: bool) -> Iterator[str]:
 
 def _joint_verdict(judged: int) -> str:
     """Return in words how the verdicts of so many rows are judged together."""
-    from replnet.measure.verdict import FAMILY
+    from replnet.measure import FAMILY
 
     return (
         f"Of {count_text(judged, 'row')} the one farthest off differs if chance is that far off less than once in "

@@ -144,9 +144,9 @@ def _keep_interrupts() -> Iterator[None]:
 
 def _report_failure(error: OSError | RuntimeError) -> int:
     """Print why Ray, the disk or a file failed, with the command's notes on the error, and return the exit code."""
-    from replnet.live import LiveLost, Unreachable
-    from replnet.live.pool import PoolLost
-    from replnet.study.store.durable import DiskError
+    from replnet.live import LiveLost
+    from replnet.store import DiskError
+    from replnet.workers import PoolLost, Unreachable
 
     if isinstance(error, LiveLost | Unreachable | PoolLost | DiskError):
         echo("\n".join([str(error), *getattr(error, "__notes__", ())]), err=True)

@@ -29,7 +29,7 @@ from replnet.cli.progress import progress, progress_lines, show_live_run
 
 if TYPE_CHECKING:
     from replnet.live import Glimpse, Watch
-    from replnet.network.network import Network
+    from replnet.network import Network
 
 
 MOST_SKETCHED = 10_000  # sources and replicas of an aggregate
@@ -58,9 +58,8 @@ def predict(
     explain: bool, form: str,
 ) -> int:  # fmt: skip
     """Predict what clients of NETWORK get, by formula."""
-    from replnet.network.build import resources_note
-    from replnet.network.network import load
-    from replnet.study.predict import predict as formulas
+    from replnet.network import load, resources_note
+    from replnet.run import predict as formulas
 
     with progress_lines("reading the network") as progress:
         loaded = load(network, overrides)
@@ -115,12 +114,9 @@ def run(
     """Emulate NETWORK and compare what happened with what the formulas say."""
     from replnet.cli.thresholds import check, judge
     from replnet.cli.ui import watched_run
-    from replnet.network.build import replication_bytes, require_room, resources_note
-    from replnet.network.network import load
-    from replnet.study.demand import read_threshold
-    from replnet.study.emulate import fastest_engine
-    from replnet.study.replications import REPLICATIONS
-    from replnet.text.units import time_in
+    from replnet.network import load, replication_bytes, require_room, resources_note
+    from replnet.run import REPLICATIONS, fastest_engine, read_threshold
+    from replnet.text import time_in
 
     with progress_lines("reading the network"):
         loaded = load(network, overrides)
@@ -153,22 +149,18 @@ def run(
 
 def _plan(network: Network, engine: str, workers: int | None, **options: Any) -> int:
     """Print what a run would take, as a dry run does, and return the exit code."""
-    from dataclasses import fields
-
-    from replnet.engines.plan import plan
-    from replnet.live.pool import cores
-    from replnet.study.emulate import default_horizon
-    from replnet.study.experiment.cells import Cell
-    from replnet.study.experiment.subjects import NetworkSubject, Settings
-    from replnet.study.replications import EVENTS
-    from replnet.study.sweeps.forecast import forecast
+    from replnet.engines import plan_of
+    from replnet.lab.experiment import Cell, NetworkSubject
+    from replnet.lab.sweeps import forecast
+    from replnet.run import EVENTS, Settings, default_horizon
+    from replnet.workers import cores
 
     if engine == "live":
         raise ValueError("--dry-run: is not of live runs (which take --horizon times --time-scale seconds)")
-    settings_data = {"engine": engine, **options, "measure": ()}  # which may need more time than a glance takes
     if options["horizon"] is None and options["precision"] is not None:
-        settings_data["horizon"] = default_horizon(plan(network), EVENTS[engine])
-    settings = Settings(**{field.name: settings_data[field.name] for field in fields(Settings)})
+        options["horizon"] = default_horizon(plan_of(network), EVENTS[engine])
+    options |= {"engine": engine, "measure": ()}  # metrics may need more time than a glance takes
+    settings = Settings(**{name: options[name] for name in Settings().of_cell()})
     cell = Cell("", {}, NetworkSubject(network.data()), settings)
     with progress() as report:
         expected = forecast([cell], (), report)
@@ -178,48 +170,24 @@ def _plan(network: Network, engine: str, workers: int | None, **options: Any) ->
     return INCOMPLETE if expected.failed else FINE
 
 
-def _emulate(network: Network, engine: str, **options: Any) -> Any:
-    """Emulate the network by its engine, and show the progress; raise a ValueError for options of other engines."""
-    from replnet.study.emulate import emulate
+def _emulate(network: Network, engine: str, watch: Watch | None, **options: Any) -> Any:
+    """Emulate the network by its engine, and show the progress."""
+    from replnet.lab import emulate
 
-    for_live = {name: options.pop(name) for name in ("hosts", "time_scale")}
-    if engine == "live":
-        for name, instead in (("workers", "use --hosts"), ("budget", "use --horizon and --time-scale")):
-            if options.pop(name) is not None:
-                raise ValueError(f"--{name}: is not of live runs ({instead})")
-        return _run_live(network, **options, **for_live)
-    if live_options := [name for name, value in for_live.items() if value is not None]:
-        raise ValueError(f"--{live_options[0].replace('_', '-')}: is of live runs (use --engine live)")
-    with progress() as report:
-        return emulate(network, engine, progress=report, **options)
-
-
-def _run_live(
-    network: Network, measure: Any, by: str | None, precision: float | None, watch: Watch | None, **options: Any
-) -> Any:
-    """Run the network on the wall clock, and show the progress; raise a ValueError for options it does not take."""
-    from replnet.measure.metrics import metrics
-    from replnet.study.event_log import event_log
-    from replnet.study.live_run import run_for_real
-
-    if unmeasured := metrics(measure):
-        raise ValueError(
-            f"--measure: {unmeasured[0].name} is not measured on the wall clock (use --engine array or step)"
-        )
-    if by is not None:
-        raise ValueError("--by: sources are not measured one by one on the wall clock (use --engine array or step)")
-    if precision is not None:
-        raise ValueError("--precision: time on the wall clock is asked for (use --horizon or --replications)")
     if (options["hosts"] or "").isdigit():
         options["hosts"] = int(options["hosts"])
-    with event_log(options.pop("trace"), network, options["seed"], "live") as log, show_live_run() as tell:
+    arguments = {name: value for name, value in options.items() if value is not None}
+    if engine != "live":
+        with progress() as report:
+            return emulate(network, engine, progress=report, watch=watch, **arguments)
+    with show_live_run() as tell:
 
         def show(glimpse: Glimpse) -> None:
             tell(glimpse)
             if watch is not None:
                 watch(glimpse)
 
-        return run_for_real(network, watch=show, log=log.add if log else None, **options)
+        return emulate(network, engine, watch=show, **arguments)
 
 
 @commands.command(epilog=EPILOG)
@@ -228,21 +196,20 @@ def _run_live(
 @click.option("-o", "--output", type=FILE, help="Draw into this file instead, PNG or SVG by its name.")
 def network(network: str, overrides: tuple[str, ...], output: str | None) -> int:
     """Describe and draw NETWORK."""
-    from replnet.network.build import LARGE_NETWORK
-    from replnet.network.network import load
+    from replnet.network import LARGE_NETWORK, load
 
     with progress_lines("reading the network"):
         loaded = load(network, overrides)
         described = loaded.describe()
     echo(described)
     if output is not None:
-        from replnet.network.pictures.drawing import draw
+        from replnet.show.pictures import draw
 
         with progress_lines("drawing"):
             draw(loaded, output)
         echo(f"drawn to {output}", err=True)
     elif loaded.size <= (MOST_SKETCHED if loaded.kind == "aggregate" else LARGE_NETWORK):
-        from replnet.network.pictures.description import sketch
+        from replnet.show.pictures import sketch
 
         echo()
         echo(sketch(loaded.graph))
@@ -276,8 +243,8 @@ COLUMNS_AROUND = (
 @format_option(words=None)
 def size(network: str, target: str, overrides: tuple[str, ...], explain: bool, form: str, **how: Any) -> int:
     """Find the smallest rate, or other field, with which NETWORK meets a target, and verify it by emulation."""
-    from replnet.study.sweeps.sizing import size as find
-    from replnet.text.errors import FieldError
+    from replnet.lab.inverse import size as find
+    from replnet.text import FieldError
 
     with progress() as report:
         try:
@@ -317,13 +284,11 @@ COLUMNS = ("formula", "equation", "what it says")
 @format_option()
 def formula(name: str | None, overrides: tuple[str, ...], form: str) -> int:
     """Print what formula NAME of the papers says for its arguments; without NAME, list all formulas."""
-    from replnet.papers.formula import arguments, formulas
+    from replnet.lab import arguments, formulas
 
     if name is not None:
-        from replnet.study.predict import formula as computed
-        from replnet.text.documents import Document, Mark, node_of
-        from replnet.text.errors import FieldError, InputError
-        from replnet.text.overrides import override
+        from replnet.lab import formula as computed
+        from replnet.text import Document, FieldError, InputError, Mark, node_of, override
 
         document = override(Document("", node_of({"name": name}, Mark(None, None)), ()), overrides)
         arguments(document.data, document)

@@ -10,10 +10,10 @@ import click
 from replnet.cli.main import FINE, commands, format_option
 from replnet.cli.output import echo, print_table, write
 from replnet.cli.progress import progress_lines
-from replnet.text.numbers import count_text, duration
+from replnet.text import count_text, duration
 
 if TYPE_CHECKING:
-    from replnet.histories.observing import Observation
+    from replnet.histories import Observation
 
 DURATION_METRICS = {"staleness_age", "lag"}
 TABLE_HEADS = ("group", "metric", "measured", "95 % interval", "bounds", "predicted")
@@ -29,8 +29,8 @@ def observe(file: Path, source: str | None, form: str) -> int:
     FILE is CSV or Parquet: a row per visit, with its time, the node and the version that the node had, such as a serial
     or a checksum; or a row per change, with its time and node.
     """
-    from replnet.histories.observing import COLUMNS
-    from replnet.histories.observing import observe as measure
+    from replnet.histories import COLUMNS
+    from replnet.histories import observe as measure
 
     with progress_lines("reading the record, and following every replica"):
         observation = measure(file, source)

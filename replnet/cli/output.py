@@ -19,14 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from replnet.text.errors import escape_unprintable
-from replnet.text.numbers import number, plain, span, standard_errors_text, write_csv
-from replnet.text.units import name_units
+from replnet.text import axis_text, escape_unprintable, name_units, span, standard_errors_text, value_text, write_csv
 
 if TYPE_CHECKING:
-    from replnet.study.result import Emulated, Result
-    from replnet.study.sweeps.forecast import Forecast
-    from replnet.study.sweeps.sweep import Sweep
+    from replnet.lab.sweeps import Forecast, Sweep
+    from replnet.run import Emulated, Result
 
 COLOURS = {"agree": "green", "differ": "red", "failed": "red", "unresolved": "yellow", "contradicts": "yellow"}
 PREDICTED = ("group", "metric", "predicted", "kind", "source")
@@ -133,17 +130,17 @@ def cells(row: Row) -> dict[str, str]:
     return {
         "group": row["group"],
         "metric": row["metric"],
-        "measured": number(row["measured"]),
-        "95 % interval": "" if low is None else f"{number(low)} .. {number(high)}",
+        "measured": value_text(row["measured"]),
+        "95 % interval": "" if low is None else f"{value_text(low)} .. {value_text(high)}",
         "predicted": _with_accuracy(row["predicted"], row["accuracy"]),
         "z": standard_errors_text(row["z"]),
         "verdict": row["verdict"],
         "kind": row["kind"],
         "source": row["source"],
         "prediction": f"{row['kind']}, {row['source']}" if row["kind"] else "",
-        "printed": plain(row.get("printed")),
+        "printed": axis_text(row.get("printed")),
         "against print": row.get("printed_verdict", ""),
-        "expected": plain(row.get("expected")),
+        "expected": axis_text(row.get("expected")),
         "against expected": row.get("expected_verdict", ""),
     }
 
@@ -151,7 +148,7 @@ def cells(row: Row) -> dict[str, str]:
 def _with_accuracy(value: float | None, accuracy: float | None) -> str:
     """Return a value as text, with its accuracy if that is worse than the rounding of the value."""
     matters = accuracy and value is not None and accuracy >= LAST_DIGIT / 2 * max(1.0, abs(value) / 10)
-    return number(value) + (f" ± {accuracy:.2g}" if matters else "")
+    return value_text(value) + (f" ± {accuracy:.2g}" if matters else "")
 
 
 def write_result(result: Result, form: str) -> None:
@@ -163,7 +160,7 @@ def write_result(result: Result, form: str) -> None:
 
 def _result_table(result: Result) -> None:
     """Print the table of a result, with its notes and its summary."""
-    from replnet.study.result import Emulated
+    from replnet.run import Emulated
 
     heads: Sequence[str] = EMULATED if isinstance(result, Emulated) else PREDICTED
     lines = [cells(row.data()) for row in result.rows]
@@ -218,7 +215,7 @@ def _summary(result: Emulated) -> str:
 
 def write_sweep(sweep: Sweep, form: str) -> None:
     """Print the table of an experiment, as far as it is finished."""
-    from replnet.study.sweeps.judged_table import COLUMNS
+    from replnet.lab.sweeps import COLUMNS
 
     axes = [axis.name for axis in sweep.experiment.axes]
     write(form, lambda: sweep_data(sweep), [*axes, *COLUMNS], sweep.rows, lambda: _sweep_table(sweep.rows, axes, form))
@@ -231,7 +228,7 @@ def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
         shown_rows = sorted(rows, key=lambda row: (VERDICT_ORDER.get(row["verdict"], 3), -abs(row["z"] or 0.0)))[
             :WORST_ROWS_SHOWN
         ]
-    lines = [cells(row) | {name: plain(row[name]) for name in axes} for row in shown_rows]
+    lines = [cells(row) | {name: axis_text(row[name]) for name in axes} for row in shown_rows]
     heads = [head for head in [*axes, *SWEPT] if any(line[head] for line in lines)]
     print_table(heads, [[line[head] for head in heads] for line in lines], form)
     if shown_rows is not rows:

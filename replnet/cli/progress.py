@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from replnet.cli.output import echo
-from replnet.text.errors import escape_unprintable
-from replnet.text.numbers import brief, span, standard_errors_text
+from replnet.text import brief, escape_unprintable, span, standard_errors_text
 
 if TYPE_CHECKING:
+    from replnet.lab.sweeps import SweepGlimpse
     from replnet.live import Glimpse
-    from replnet.study.replications import Progress
-    from replnet.study.sweeps.sweep import SweepGlimpse
+    from replnet.run import Progress
 
     Marks: TypeAlias = deque[tuple[float, Glimpse]]
 
@@ -110,7 +109,7 @@ def live_display(picture: Callable[[], Any], words: Callable[[float], str]) -> I
 @contextmanager
 def show_sweep(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
     """Show how far a sweep is; yield a callback that takes its glimpses."""
-    from replnet.study.sweeps.sweep import SweepGlimpse
+    from replnet.lab.sweeps import SweepGlimpse
 
     view = SweepView(title, SweepGlimpse(0, 0, 0, 0.0, False))
 
@@ -140,7 +139,7 @@ class SweepView:
 
     def add(self, now: SweepGlimpse) -> None:
         """Take a glimpse of the sweep: the cell that was finished, or failed."""
-        from replnet.study.kept_run import row_from_record
+        from replnet.lab import row_from_record
 
         self.now = now
         if now.cell is None:

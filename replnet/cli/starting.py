@@ -12,11 +12,11 @@ from replnet.cli.completion import name_completer
 from replnet.cli.main import BAD_INPUT, EPILOG, FINE, commands, exit_code, format_option
 from replnet.cli.output import echo, print_json, print_table, write
 from replnet.cli.progress import progress, show_live_run
-from replnet.text.numbers import number
+from replnet.text import value_text
 
 if TYPE_CHECKING:
-    from replnet.measure.row import Row
-    from replnet.study.result import Emulated
+    from replnet.measure import Row
+    from replnet.run import Emulated
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXAMPLE_EXPERIMENT = "p2p/fig11-random"  # short, and with most of what an experiment can have
@@ -40,8 +40,7 @@ def init(kind: str | None, output: Path | None) -> int:
 
     Without KIND, list the kinds.
     """
-    from replnet.text.documents import shipped, shipped_names
-    from replnet.text.errors import suggestion
+    from replnet.text import shipped, shipped_names, suggestion
 
     kinds = [*shipped_names(), "experiment"]
     if kind is None:
@@ -70,9 +69,9 @@ def init(kind: str | None, output: Path | None) -> int:
 @click.argument("file", shell_complete=name_completer("networks", "experiments", files=True))
 def check(file: str) -> int:
     """Check FILE, a network or an experiment, and list everything that is wrong with it."""
-    from replnet.network.network import load
-    from replnet.study.experiment.experiment import load_experiment
-    from replnet.text.errors import InputError
+    from replnet.lab.experiment import load_experiment
+    from replnet.network import load
+    from replnet.text import InputError
 
     try:
         if _is_experiment(file):
@@ -91,8 +90,7 @@ def check(file: str) -> int:
 
 def _is_experiment(file: str) -> bool:
     """Whether a file has the sections of an experiment, or a name means a shipped one."""
-    from replnet.text.documents import read_yaml, shipped
-    from replnet.text.errors import InputError
+    from replnet.text import InputError, read_yaml, shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
     try:
@@ -110,8 +108,8 @@ def schema(kind: str) -> int:
     In VS Code or any editor with the YAML language server, begin a file with
     `# yaml-language-server: $schema=network.schema.json`.
     """
-    from replnet.network.specification import schema as network_schema
-    from replnet.study.experiment.sections import experiment_schema
+    from replnet.lab.experiment import experiment_schema
+    from replnet.network import schema as network_schema
 
     print_json(experiment_schema() if kind == "experiment" else network_schema())
     return FINE
@@ -134,12 +132,12 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
 
 def _names_with_descriptions(kind: str) -> Iterator[tuple[str, str]]:
     """Yield the names of a kind, each with a description."""
-    from replnet.laws.law import FAMILIES
-    from replnet.measure.row import METRICS, metrics_on_request
-    from replnet.text.documents import read_yaml, shipped, shipped_names
+    from replnet.laws import law_families
+    from replnet.measure import METRICS, metrics_on_request
+    from replnet.text import read_yaml, shipped, shipped_names
 
     if kind == "laws":
-        yield from ((name, example) for name, (_maker, example) in sorted(FAMILIES.items()))
+        yield from ((name, example) for name, (_maker, example) in sorted(law_families().items()))
     elif kind == "metrics":
         yield from (METRICS | metrics_on_request()).items()
     else:
@@ -155,10 +153,10 @@ def _names_with_descriptions(kind: str) -> Iterator[tuple[str, str]]:
 @commands.command(epilog=EPILOG)
 def demo() -> int:
     """Predict a small network, emulate it, and run it for real on Ray actors: one table, in some twelve seconds."""
-    from replnet.network.network import load
-    from replnet.study.emulate import emulate
-    from replnet.study.live_run import ray_meanwhile, run_for_real
-    from replnet.study.replications import INTERRUPTED
+    from replnet.lab import emulate
+    from replnet.network import load
+    from replnet.run import INTERRUPTED
+    from replnet.workers import ray_meanwhile
 
     network = load("cooperative")
     echo(network.describe())
@@ -173,7 +171,7 @@ def demo() -> int:
             wait_for_ray()
         with show_live_run() as watch:
             # Shared out among 32 paths that run at the same time; seconds do not give a narrower interval.
-            live = run_for_real(network, horizon=300.0, resolution=0.03, watch=watch)
+            live = emulate(network, "live", horizon=300.0, resolution=0.03, watch=watch)
     _print_comparison(virtual, live)
     if live.incomplete:
         echo(live.incomplete, err=True)
@@ -184,7 +182,14 @@ def _print_comparison(virtual: Emulated, live: Emulated) -> None:
     """Print what was emulated, and what happened for real, in one table."""
     heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
     rows = [
-        [a.group, a.metric, number(a.predicted), _with_half_width(a), _with_half_width(b), f"{a.verdict}, {b.verdict}"]
+        [
+            a.group,
+            a.metric,
+            value_text(a.predicted),
+            _with_half_width(a),
+            _with_half_width(b),
+            f"{a.verdict}, {b.verdict}",
+        ]
         for a, b in zip(virtual.rows, live.rows, strict=False)
     ]
     print_table(heads, rows)
@@ -203,5 +208,5 @@ def _print_comparison(virtual: Emulated, live: Emulated) -> None:
 def _with_half_width(row: Row) -> str:
     """Return a measured value as text, with half the width of its interval."""
     if row.measured is None or row.ci_low is None or row.ci_high is None:
-        return number(row.measured)
+        return value_text(row.measured)
     return f"{row.measured:.4f} ± {(row.ci_high - row.ci_low) / 2:.4f}"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from replnet.cli.output import echo
-from replnet.network.network import Network
-from replnet.study.demand import Threshold
-from replnet.study.result import Emulated
-from replnet.text.errors import FieldError
+from replnet.network import Network
+from replnet.run import Emulated, Threshold
+from replnet.text import FieldError
 
 
 def check(demands: list[Threshold], network: Network, by: str | None = None) -> None:
@@ -22,11 +21,11 @@ def check(demands: list[Threshold], network: Network, by: str | None = None) -> 
 def _groups(network: Network, by: str | None) -> list[str]:
     """Return the groups that the network's rows will have."""
     if network.kind == "aggregate":
-        from replnet.study.experiment.subjects import groups_of
+        from replnet.lab.experiment import groups_of
 
         return sorted(groups_of(network.data()))
     if by == "source":
-        from replnet.study.predict import rows_by_source
+        from replnet.run import rows_by_source
 
         return rows_by_source(network)
     return list(dict.fromkeys(about["group"] for _, about in network.graph.nodes(data=True)))

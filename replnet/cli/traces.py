@@ -17,13 +17,10 @@ import click
 
 from replnet.cli.main import commands
 from replnet.cli.output import echo, print_table
-from replnet.text.numbers import duration, write_csv
+from replnet.text import duration, write_csv
 
 if TYPE_CHECKING:
-    from replnet.histories.assumptions import Check
-    from replnet.histories.audit import Audit
-    from replnet.histories.change_rate import ChangeRate
-    from replnet.histories.trace_fit import TraceFit
+    from replnet.histories import Audit, ChangeRate, Check, TraceFit
 
 FILE = click.Path(path_type=Path)
 FORMAT = click.option(
@@ -60,8 +57,8 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 
     SOURCE is CSV or text, Parquet, JSON, a MediaWiki dump (XML, packed or not) or API answer, or a git repository.
     """
-    from replnet.histories.trace_import import import_trace, write_times
-    from replnet.text.files import output_file
+    from replnet.histories import import_trace, write_times
+    from replnet.text import output_file
 
     times, notes = import_trace(source, **how)
     if output is None:
@@ -87,14 +84,14 @@ def import_(source: Path, output: Path | None, **how: Any) -> int:
 def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, form: str) -> int:
     """Fit laws to the intervals in FILE; describe tail and correlation, and what the Poisson formula would waste."""
     from replnet.cli.progress import progress
-    from replnet.histories.trace_fit import TARGETS, fit
+    from replnet.histories import TARGETS, fit
 
     with progress() as report:
         report(0.5, "fitting laws, and replaying the record under downloads of many rates")
         trace_fit = fit(file, targets or TARGETS, seed)
     write_fit(trace_fit, form)
     if output is not None:
-        from replnet.report.trace_plots import draw
+        from replnet.show.report import draw
 
         draw(trace_fit, output)
         echo(f"drawn to {output}", err=True)
@@ -111,7 +108,7 @@ def fit(file: Path, output: Path | None, targets: tuple[float, ...], seed: int, 
 @FORMAT
 def rate(updates: Path, visits: str, window: int | None, seed: int, form: str) -> int:
     """Estimate how often UPDATES came, from visits that see whether there was a change, or when the last one was."""
-    from replnet.histories.change_rate import WINDOW, change_rate
+    from replnet.histories import WINDOW, change_rate
 
     write_rate(change_rate(updates, visits, window or WINDOW, seed), form)
     return 0
@@ -129,8 +126,8 @@ def audit(updates: Path, downloads: Path, since: str | None, until: str | None, 
 
     It measures what `run --measure` calls staleness, staleness_age, lag and missing_updates.
     """
-    from replnet.histories.audit import audit as examine
-    from replnet.histories.trace_import import history_of, read_time
+    from replnet.histories import audit as examine
+    from replnet.histories import history_of, read_time
 
     start, end = (
         None if text is None else read_time(place, text)[0] for place, text in (("--since", since), ("--until", until))

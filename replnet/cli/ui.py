@@ -17,12 +17,12 @@ import click
 from replnet.cli.completion import name_completer
 from replnet.cli.main import FINE, commands, override_option
 from replnet.cli.output import echo
-from replnet.text.extras import require_extra
+from replnet.text import require_extra
 
 if TYPE_CHECKING:
     from replnet.live import Watch
-    from replnet.network.network import Network
-    from replnet.web.opened import Opened
+    from replnet.network import Network
+    from replnet.show.web import Opened
 
 PORT = 8420
 STDIN, RECORD = 0, "-"  # "-" in the place of a network means the record of a run on standard input
@@ -48,7 +48,7 @@ def ui(subject: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
     and end with Ctrl-C.
     """
     require_extra("nicegui", "ui")
-    from replnet.web.server import serve
+    from replnet.show.web import serve
 
     opened = _open(subject, overrides)
     try:
@@ -60,9 +60,8 @@ def ui(subject: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
 
 def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
     """Return what the pages show: a network, a sweep, a trace or a record; raise an error if it is none of these."""
-    from replnet.network.network import load
-    from replnet.web.live_record import file_reader
-    from replnet.web.opened import Opened
+    from replnet.network import load
+    from replnet.show.web import Opened, file_reader
 
     path = Path(subject)
     if overrides and (path.is_dir() or path.suffix == ".parquet" or subject == RECORD):
@@ -88,7 +87,7 @@ def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterato
         yield None
         return
     require_extra("nicegui", "--ui")
-    from replnet.web.live_record import record_run
+    from replnet.show.web import record_run
 
     with tempfile.TemporaryFile() as record:
         with record_run(record, network, engine, seed) as listener:

@@ -42,8 +42,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replnet.engines.plan import QUERIES, Plan
-from replnet.laws.law import Floats, Ints
-from replnet.network.topology import SOURCE
+from replnet.laws import Floats, Ints
+from replnet.network import SOURCE
 
 Shares = dict[tuple[str, str], tuple[float, float]]
 LineState = tuple[list[float], list[float], Ints]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from replnet.engines.plan import Plan
-from replnet.laws.law import Floats, Ints
-from replnet.measure.profile import PLACES
-from replnet.measure.stretches import Question
+from replnet.laws import Floats, Ints
+from replnet.measure import PLACES, Question
 
 Share = tuple[float, float]
 """An amount, and the whole of which it is a share."""

@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from replnet.laws.law import Flags, Floats, Ints, Law, sorted_distinct
-from replnet.laws.processes.streams import PAST, Words, streams, uniforms
-from replnet.network.faults import Faults, faults
-from replnet.network.sources import part_of
-from replnet.network.topology import (
+from replnet.laws import Flags, Floats, Ints, Law, sorted_distinct
+from replnet.network import (
     DOWNLOADS,
     INDEX,
     POLLS,
@@ -26,13 +23,16 @@ from replnet.network.topology import (
     UPDATES,
     BestOfView,
     Clocks,
+    Faults,
     IndexLists,
     Processes,
     Topology,
+    faults,
 )
+from replnet.processes import PAST, Words, streams, uniforms
 
 if TYPE_CHECKING:
-    from replnet.network.network import Network
+    from replnet.network import Network
 
 __all__ = ["DOWNLOADS", "POLLS", "QUERIES", "UPDATES", "Plan", "plan"]
 
@@ -45,6 +45,11 @@ FEW_SOURCES = 32  # up to so many sources, the network is searched from each of 
 def plan(network: Network) -> Plan:
     """Return what the engines derive from a network."""
     return Plan(network.topology)
+
+
+def plan_of(network: Network) -> Plan:
+    """Return the plan of a network, which is made once and kept with it."""
+    return network.derive(plan)
 
 
 @final
@@ -415,6 +420,8 @@ class Plan:
     def source_slice(self, number: int) -> Plan:
         """Return the plan of the `number`-th slice of the aggregate's sources."""
         ends = np.linspace(0, self.sources.size, self.source_slice_count + 1).astype(np.int64)
+        from replnet.network import part_of
+
         return Plan(part_of(self.topology, slice(int(ends[number]), int(ends[number + 1]))))
 
     @cached_property

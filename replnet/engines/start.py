@@ -36,9 +36,9 @@ import numpy as np
 
 from replnet.engines.lines import settling_times
 from replnet.engines.plan import DOWNLOADS, POLLS, UPDATES, Plan
-from replnet.laws.law import OLDEST
-from replnet.laws.processes.renewal import PAST_INSTANTS_PER_ROW, most_past_instants
-from replnet.text.errors import FieldError
+from replnet.laws import OLDEST
+from replnet.processes import PAST_INSTANTS_PER_ROW, most_past_instants
+from replnet.text import FieldError
 
 MOST_EVENTS = 10_000_000  # events of a replayed past
 NEGLIGIBLE_CHANCE = 1e-6  # that two ages are both beyond floats

@@ -24,19 +24,26 @@ from typing import Any, final
 
 import numpy as np
 
-from replnet.engines.passes import add_up
 from replnet.engines.path import Shares, Sums, Task, cell_weights, compute_shares
 from replnet.engines.plan import Plan
-from replnet.engines.pulls import runs
-from replnet.laws.law import Flags, Floats, Ints, Law
-from replnet.laws.processes.clockwork import ProcessSet
-from replnet.laws.processes.renewal import distinct_with_places
-from replnet.laws.processes.streams import Words
-from replnet.measure.profile import PLACES, cumulative_curve, grid_places
-from replnet.measure.stale_spells import StaleSpells
-from replnet.measure.stretches import Answers, Question, Stretches, Updates
+from replnet.laws import Flags, Floats, Ints, Law
+from replnet.measure import (
+    FLOOR,
+    PLACES,
+    Answers,
+    Question,
+    StaleSpells,
+    Stretches,
+    Updates,
+    cumulative_curve,
+    grid_places,
+    held_mask,
+    known_mask,
+    never_came,
+    runs,
+)
+from replnet.processes import ProcessSet, Words, distinct_with_places
 
-UNKNOWN = -np.finfo(float).max  # as the departure of a copy: it is from before the replayed past
 AFTER_ALL_UPDATES = np.nextafter(0.0, 1.0)  # the departure of copies that are fresh at time zero
 MOST_UPDATES = 1e7  # updates of the past of a path that are looked up; older copies count as unknown
 MOST_UPDATES_OF_ONE = 1e5  # those of one source, however many sources there are
@@ -81,7 +88,7 @@ class Tally:
         old, rows, oldest = self._updates, self._updates_from.size, np.minimum(oldest, self._updates_until)
         batches = (self._waiting_answers, self._waiting_stretches)
         for row, departure in [(columns[0], columns[-1]) for batch in batches for columns in batch]:
-            np.minimum.at(oldest, row[departure > UNKNOWN], departure[departure > UNKNOWN])
+            np.minimum.at(oldest, row[known_mask(departure)], departure[known_mask(departure)])
         keep = old.points >= oldest[np.repeat(np.arange(rows), np.diff(old.begin))]
         sizes = np.add.reduceat(np.append(keep, False), old.begin[:-1]) * (np.diff(old.begin) > 0)
         self._updates_from = np.maximum(self._updates_from, oldest)
@@ -99,7 +106,7 @@ class Tally:
     def add_stretches(self, row: Ints, cell: Ints, node: Ints, begin: Floats, end: Floats, departure: Floats) -> None:
         """Add stretches, in each of which `node` held one copy of the source in `row`; `cell` is where it counts.
 
-        A departure is UNKNOWN if the copy is from before the replayed past, and -inf if none ever came.
+        A departure may be UNKNOWN or NEVER_CAME.
         """
         if not self._sampled:
             length = end - begin
@@ -108,7 +115,7 @@ class Tally:
             )
             for law, scale, members in self._by_law(row):
                 a, b = (end[members] - departure[members]) / scale, (begin[members] - departure[members]) / scale
-                add_up(scale * (law.integrated_tail(a) - law.integrated_tail(b)), cell[members], self.sums.fresh)
+                _add_up(scale * (law.integrated_tail(a) - law.integrated_tail(b)), cell[members], self.sums.fresh)
             return
         lasting = Stretches(row, begin, end, departure, self._updates)
         until = np.where(self._never_came(row, departure), begin, lasting.fresh_until)
@@ -132,14 +139,14 @@ class Tally:
         self._add_measured(Stretches(row, begin, end, departure, self._updates_since(row, departure)), cell, node)
 
     def add_answers(self, row: Ints, cell: Ints, at: Floats, departure: Floats) -> None:
-        """Add answers that clients got; a departure is NaN if an answer brought no copy of the source in its row.
+        """Add answers that clients got; a departure is NOT_HELD if an answer brought no copy of the source.
 
         If updates that matter to an answer are not known yet, it waits for them.
         """
         if self._sampled and (late := self._need_later_updates(at)).any():
             self._waiting_answers.append((row[late], cell[late], at[late], departure[late]))
             row, cell, at, departure = row[~late], cell[~late], at[~late], departure[~late]
-        has_copy = ~np.isnan(departure)
+        has_copy = held_mask(departure)
         self._charge_answers_without_copy(cell[~has_copy])
         row, cell, at, departure = row[has_copy], cell[has_copy], at[has_copy], departure[has_copy]
         if not self._sampled:
@@ -147,7 +154,7 @@ class Tally:
                 self.sums.fresh_answers, departure, cell, np.ones(cell.size), row, at, departure
             )
             for law, scale, members in self._by_law(row):
-                add_up(law.tail((at[members] - departure[members]) / scale), cell[members], self.sums.fresh_answers)
+                _add_up(law.tail((at[members] - departure[members]) / scale), cell[members], self.sums.fresh_answers)
             return
         answers = Answers(row, at, departure, self._updates)
         self.sums.fresh_answers += np.bincount(
@@ -181,7 +188,7 @@ class Tally:
 
     def _never_came(self, row: Ints, departure: Floats) -> Flags:
         """Whether each copy never came although its source changes, so that it is stale whatever updates are known."""
-        return np.asarray(np.isneginf(departure) & (self._rates[row] > 0))
+        return np.asarray(never_came(departure) & (self._rates[row] > 0))
 
     def _split_off_certain(
         self, sums: Floats, departure: Floats, cell: Ints, wholes: Floats, *columns: Any
@@ -192,9 +199,9 @@ class Tally:
         stale.
         """
         constant = self._rates[columns[0]] == 0
-        if not (certain := constant | np.isneginf(departure)).any():
+        if not (certain := constant | never_came(departure)).any():
             return cell, list(columns)
-        add_up(wholes[constant], cell[constant], sums)
+        _add_up(wholes[constant], cell[constant], sums)
         return cell[~certain], [column[~certain] for column in columns]
 
     def _by_law(self, row: Ints) -> Iterator[tuple[Law, Floats, Ints]]:
@@ -228,19 +235,17 @@ class Tally:
         """
         if not (departure < self._oldest[columns[0]]).any():
             return cell, list(columns)
-        never_came, n = np.isneginf(departure), self.sums.fresh.size
+        missing, n = never_came(departure), self.sums.fresh.size
         amounts = span[1] - span[0] if span else np.ones(cell.size)
-        self.sums.unknown_age += np.bincount(cell, amounts * ((departure < self._oldest[columns[0]]) & ~never_came), n)
-        self.sums.known_age += np.bincount(cell, amounts * never_came, n)
-        misses_updates = never_came & (self._rates[columns[0]] > 0)
+        self.sums.unknown_age += np.bincount(cell, amounts * ((departure < self._oldest[columns[0]]) & ~missing), n)
+        self.sums.known_age += np.bincount(cell, amounts * missing, n)
+        misses_updates = missing & (self._rates[columns[0]] > 0)
         for name, question in self._questions.items():
             if span and question.at is not None:
                 amounts = ((span[0] <= question.at) & (question.at < span[1])).astype(float)
             elif span:
                 amounts = np.maximum(np.minimum(span[1], self._horizon - question.ahead) - span[0], 0.0)
-            self._charge_missing(
-                name, question, cell, (amounts * never_came, amounts * misses_updates), span is not None
-            )
+            self._charge_missing(name, question, cell, (amounts * missing, amounts * misses_updates), span is not None)
         known = departure >= self._oldest[columns[0]]
         return cell[known], [column[known] for column in columns]
 
@@ -268,7 +273,7 @@ class Tally:
         """The least departure, by row, of copies that are looked into; the age of older ones counts as unknown."""
         most_updates = max(MOST_UPDATES_OF_ONE, MOST_UPDATES / self._plan.sources.size)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.maximum(-most_updates / self._rates, UNKNOWN / 2))
+            return np.asarray(np.maximum(-most_updates / self._rates, FLOOR))
 
     @cached_property
     def _rates(self) -> Floats:
@@ -327,15 +332,15 @@ class Tally:
         for ages, sign in ((lowest, 1.0), (highest, -1.0)):
             if ages is not None:
                 at = places + grid_places(ages)
-                add_up(np.full(at.size, sign), at, number)
-                add_up(sign * ages, at, total)
+                _add_up(np.full(at.size, sign), at, number)
+                _add_up(sign * ages, at, total)
         if question.about == "first":
             self._count_up_to_date(name, cell, measured.whole("fresh"), isinstance(measured, Stretches))
 
     def _count_up_to_date(self, name: str, cell: Ints, amounts: Floats, lasting: bool) -> None:
         """Count copies that miss nothing as having reached every age."""
         number, total = self.sums.profiles[name]
-        add_up(-amounts if lasting else amounts, cell * PLACES, total if lasting else number)
+        _add_up(-amounts if lasting else amounts, cell * PLACES, total if lasting else number)
 
     def shares(self, r: int, names: Mapping[str, tuple[int, int]]) -> Shares:
         """Return the metrics of the r-th path, by row of the table and metric."""
@@ -434,3 +439,10 @@ def merge_updates(first: Updates, second: Updates) -> Updates:
     points[runs(begin[:-1], sizes)] = first.points
     points[runs(begin[:-1] + sizes, more)] = second.points
     return Updates(points, begin)
+
+
+def _add_up(amounts: Floats, cells: Ints, out: Floats) -> None:
+    """Add every amount to its cell in `out`, one after another, in a compiled loop."""
+    from replnet.engines.array import add_up
+
+    add_up(amounts, cells, out)

@@ -15,3 +15,18 @@ In it:
     trace_fit     what one recorded history says: laws, tail, correlation, rhythm, and the price of the Poisson formula
     change_rate   how often an element changes, estimated from what visits see of it
 """
+
+from typing import TYPE_CHECKING
+
+from replnet.faces import open_face
+
+if TYPE_CHECKING:
+    from replnet.histories.assumptions import Check
+    from replnet.histories.audit import Audit, audit
+    from replnet.histories.change_rate import ChangeRate, WINDOW, change_rate
+    from replnet.histories.history import DAY, tail
+    from replnet.histories.observing import COLUMNS, Observation, observe
+    from replnet.histories.trace_fit import TARGETS, TraceFit, fit
+    from replnet.histories.trace_import import history_of, import_trace, read_time, write_times
+else:
+    __all__, __dir__, __getattr__ = open_face(__name__)

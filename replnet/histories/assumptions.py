@@ -25,7 +25,7 @@ from replnet.histories.replay import (
     statistics_of_turns,
     time_average_gap,
 )
-from replnet.laws.law import Floats
+from replnet.laws import Floats
 
 LEVEL = 0.01  # of every check: how often it calls a sound history unsound
 BOTH = ("updates", "downloads")

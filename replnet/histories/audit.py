@@ -34,17 +34,15 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.information_age import direct
-from replnet.ages.penalties import missing_updates, source_penalty, staleness
+from replnet.ages import direct, missing_updates, source_penalty, staleness
 from replnet.histories.assumptions import BOTH, Check, check_history, check_pair, check_phases, check_poisson
 from replnet.histories.conclusion import MEMORYLESS, RENEWAL, UNSEEN, ModelComparison, conclude
 from replnet.histories.fitting import Tail, tail_index
 from replnet.histories.history import History, are_dates, correlation
 from replnet.histories.replay import conditional_age_shares, replay, statistics_of_turns, waits
 from replnet.histories.trace_import import HistorySource, history_of
-from replnet.laws import Empirical, Exponential, Law
-from replnet.laws.law import Floats
-from replnet.measure.estimate import Estimate, ratio
+from replnet.laws import Empirical, Exponential, Floats, Law
+from replnet.measure import Estimate, ratio
 
 BATCHES = 32
 FEWEST_EVENTS = 10  # of updates, and of downloads, in the window

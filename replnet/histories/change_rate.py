@@ -10,9 +10,9 @@ Poisson process of rate z is
 
 The rate where (1) is largest solves sum over changed of t / (exp(z t) - 1) = sum over unchanged of t; it is infinite if
 all changed. That of (2) is X / sum of a. Where all t are alike there are versions of both with less bias
-(papers/estimating); this module has its own. An interval contains the rates whose likelihood is above exp(-1.92) of the
-largest. That of X over the sum of t is the interval for the share of visits that see a change: it is about these, and
-need not have the rate of the changes in it.
+(lab/papers/estimating); this module has its own. An interval contains the rates whose likelihood is above exp(-1.92)
+of the largest. That of X over the sum of t is the interval for the share of visits that see a change: it is about
+these, and need not have the rate of the changes in it.
 
 The record itself says how often the element changed. Estimates from window after window of it, of so many visits
 each, are off by a bias that is measured, and for Poisson changes known by formula.
@@ -30,15 +30,14 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.ages.roots import bracket, crossing
+from replnet.ages import bracket, crossing
 from replnet.histories.history import History
 from replnet.histories.trace_import import HistorySource, history_of
-from replnet.laws import Law, law
-from replnet.laws.law import Floats
-from replnet.laws.processes.order import independent_law
-from replnet.measure.estimate import FEWEST_REPLICATIONS, Estimate, ratio
-from replnet.papers.estimating import MOST_VISITS, rate_estimators
-from replnet.text.errors import FieldError
+from replnet.lab.papers import MOST_VISITS, rate_estimators
+from replnet.laws import Floats, Law, law
+from replnet.measure import FEWEST_REPLICATIONS, Estimate, ratio
+from replnet.processes import independent_law
+from replnet.text import FieldError
 
 LIKELIHOOD_DROP = 1.9207294103470622  # of its logarithm, with chance 0.05: half the quantile of chi squared
 EQUAL_SPREAD = 0.01  # spread of lengths, over their mean, up to which visits count as equally far apart

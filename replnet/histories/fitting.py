@@ -44,8 +44,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws import Exponential, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
-from replnet.laws.law import Floats
+from replnet.laws import Exponential, Floats, Gamma, Hyperexponential, Law, Lognormal, Pareto, Weibull
 
 FEWEST_INTERVALS = 10  # to fit a law to
 SAMPLES = 99  # of (5)

@@ -31,8 +31,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.laws.trace import date_unit
-from replnet.text.errors import FieldError
+from replnet.processes import date_unit
+from replnet.text import FieldError
 
 Floats = NDArray[np.float64]
 

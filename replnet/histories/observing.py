@@ -36,11 +36,9 @@ from replnet.histories.audit import BATCHES, estimates, predictions_by_waits, re
 from replnet.histories.fitting import tail_index
 from replnet.histories.history import are_dates
 from replnet.histories.visits import RecordSource, Visits, read_record, visits_of, visits_of_changes
-from replnet.laws import Empirical
-from replnet.laws.law import Floats, Ints
-from replnet.measure.estimate import Estimate
-from replnet.text.errors import FieldError
-from replnet.text.numbers import duration
+from replnet.laws import Empirical, Floats, Ints
+from replnet.measure import Estimate
+from replnet.text import FieldError, duration
 
 REPLICAS_ASKED = (2, 3)  # by a client
 COLUMNS = ("group", "metric", "measured", "ci_low", "ci_high", "least", "most", "predicted", "note")

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replnet.histories.history import beat
-from replnet.laws import Empirical
-from replnet.laws.law import Floats, has_coarse_lattice
+from replnet.laws import Empirical, Floats, has_coarse_lattice
 
 MOST_BEATS = 20  # a and b of (1)
 LEAST_SPAN = 0.05  # of the shorter mean interval: phases matter if g is above it

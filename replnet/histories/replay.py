@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from replnet.laws.law import Floats
+from replnet.laws import Floats
 
 # A function of updates, downloads, and the start and the end of a window, that returns a number or an array.
 Statistic = Callable[[Floats, Floats, float, float], Any]

@@ -22,15 +22,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from replnet.ages.information_age import direct
-from replnet.ages.roots import rate_for
+from replnet.ages import direct, rate_for
 from replnet.histories.assumptions import Check, check_history
 from replnet.histories.fitting import Fit, Sample, Tail, fit_laws, p_value, tail_index
 from replnet.histories.history import History, beat, correlation, decay, hourly, resolution
 from replnet.histories.replay import replay
 from replnet.histories.trace_import import HistorySource, history_of
-from replnet.laws import Constant, Empirical, Exponential, Law
-from replnet.laws.law import Floats
+from replnet.laws import Constant, Empirical, Exponential, Floats, Law
 
 Row = dict[str, float]
 

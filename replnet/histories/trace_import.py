@@ -35,10 +35,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replnet.histories.history import History
-from replnet.laws.law import Floats
-from replnet.laws.trace import TIME_COLUMNS, date_unit, read_times
-from replnet.text.errors import FieldError
-from replnet.text.units import convert_times
+from replnet.laws import Floats
+from replnet.processes import TIME_COLUMNS, date_unit, read_times
+from replnet.text import FieldError, convert_times
 
 VARIABLES_KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM")  # from the caller's environment
 SAFE_ENVIRONMENT = {

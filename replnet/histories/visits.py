@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replnet.histories.trace_import import times_of_entries
-from replnet.laws.law import Floats, Ints
-from replnet.laws.trace import TIME_COLUMNS
-from replnet.text.errors import FieldError, suggestion
-from replnet.text.numbers import count_text
+from replnet.laws import Floats, Ints
+from replnet.processes import TIME_COLUMNS
+from replnet.text import FieldError, count_text, suggestion
 
 NODE_COLUMNS, VERSION_COLUMNS, SOURCE = (
     ("node", "name", "host", "server", "replica"),

@@ -1,52 +1,68 @@
-"""Interval laws: their formulas, how they are written, their ages, and processes of such intervals.
+"""Interval laws: their formulas, how they are written, and their ages.
 
 In it:
 
-    law        the interface of interval laws, and how families of them are declared
-    families   the families with closed forms for nearly everything, the age included
-    shapes     families with a shape parameter: Weibull, gamma, lognormal
-    discrete   laws on finitely many values: a lattice, the intervals of a record, and their ages
-    inversion  from an exponential to the interval, for laws without a formula: by search, or from a table
-    numeric    the age of any law, by quadrature
-    scipy_law  any continuous distribution of scipy.stats that is a law of intervals
-    trace      recorded event times from a file: plain numbers, one to a line, or a column of CSV
-    text       the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
-    fields     types of the fields of specifications and formulas: laws, numbers, lists of them
-    guarded    laws that others wrote: examined before use, and checked at every answer
-    processes  from laws to instants: random streams, stationary processes, intervals that depend on one another
+    law          the interface of interval laws, and how families of them are declared
+    families     the families with closed forms for nearly everything, the age included
+    shapes       families with a shape parameter: Weibull, gamma, lognormal
+    discrete     laws on finitely many values: a lattice, the intervals of a record, and their ages
+    inversion    from an exponential to the interval, for laws without a formula: by search, or from a table
+    numeric      the age of any law, by quadrature
+    scipy_law    any continuous distribution of scipy.stats that is a law of intervals
+    text         the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
+    examination  laws that others wrote: examined before use, and checked at every answer
+
+Laws whose intervals depend on one another are in `processes`, the part above, and offered here beside the others.
 """
 
-from replnet.laws.discrete import Empirical, Lattice
-from replnet.laws.families import Constant, Exponential, Hyperexponential, Pareto, Uniform
-from replnet.laws.law import Law
-from replnet.laws.numeric import Age
-from replnet.laws.processes.order import Ordered, shuffled
-from replnet.laws.processes.poisson import diurnal, modulated
-from replnet.laws.processes.sequences import alternating, correlated, longrange
-from replnet.laws.processes.superposition import superposition
-from replnet.laws.processes.windows import windowed
-from replnet.laws.scipy_law import Scipy
-from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang
-from replnet.laws.text import law
-from replnet.laws.trace import trace
-from replnet.text.errors import FieldError
+from typing import TYPE_CHECKING
 
-exponential = Exponential
-constant = Constant
-pareto = Pareto
-uniform = Uniform
-weibull = Weibull
-gamma = Gamma
-lognormal = Lognormal
-hyperexponential = Hyperexponential
-lattice = Lattice
-empirical = Empirical
-scipy = Scipy
+from replnet.faces import open_face
 
-__all__ = [
-    "Age", "Constant", "Empirical", "Exponential", "FieldError", "Gamma", "Hyperexponential", "Lattice", "Law",
-    "Lognormal", "Ordered", "Pareto", "Scipy", "Uniform", "Weibull",
-    "alternating", "constant", "correlated", "diurnal", "empirical", "erlang", "exponential", "gamma",
-    "hyperexponential", "lattice", "law", "lognormal", "longrange", "modulated", "pareto", "scipy", "shuffled",
-    "superposition", "trace", "uniform", "weibull", "windowed",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from replnet.laws.discrete import Discrete, Empirical, Lattice, empirical, lattice
+    from replnet.laws.families import (
+        Constant,
+        Exponential,
+        Hyperexponential,
+        Pareto,
+        Uniform,
+        constant,
+        exponential,
+        hyperexponential,
+        pareto,
+        uniform,
+    )
+    from replnet.laws.law import (
+        Array,
+        Flags,
+        Floats,
+        Ints,
+        Law,
+        OLDEST,
+        commensurable,
+        family,
+        has_coarse_lattice,
+        sorted_distinct,
+        span_ratio,
+        special,
+    )
+    from replnet.laws.numeric import Age, Numerical, TailIntegral
+    from replnet.laws.scipy_law import Scipy, scipy
+    from replnet.laws.shapes import Gamma, Lognormal, Weibull, erlang, gamma, lognormal, weibull
+    from replnet.laws.text import at_rate, describes_law, law, law_families, law_of
+    from replnet.processes import (
+        Ordered,
+        alternating,
+        correlated,
+        diurnal,
+        longrange,
+        modulated,
+        shuffled,
+        superposition,
+        trace,
+        windowed,
+    )
+    from replnet.text import FieldError
+else:
+    __all__, __dir__, __getattr__ = open_face(__name__)

@@ -24,9 +24,7 @@ from numpy.typing import ArrayLike
 
 from replnet.laws.law import Array, Floats, Ints, Law, family
 from replnet.laws.numeric import Age
-from replnet.text.errors import LARGEST, SMALLEST, FieldError, field_name, many
-from replnet.text.grammar import list_text, number
-from replnet.text.units import convert_times
+from replnet.text import LARGEST, SMALLEST, FieldError, convert_times, field_name, list_text, many, number_text
 
 MOST_BREAKS = 256
 MOST_PER_CELL = 4  # values in a cell of the index: with more, bisection is quicker
@@ -262,7 +260,7 @@ class Empirical(Discrete):
         if self.text:
             return self.text if self.unit is None else f"{self.text[:-1]}, unit={self.unit})"
         if self.total > LONGEST_PRINTED:
-            return f"empirical(intervals=[... {self.total:.0f} of mean {number(self.mean)}])"
+            return f"empirical(intervals=[... {self.total:.0f} of mean {number_text(self.mean)}])"
         return f"empirical(intervals={list_text(np.repeat(self.values, self.weights.astype(int)))})"
 
 
@@ -350,3 +348,7 @@ def common_step(values: ArrayLike) -> float | None:
     parts = math.gcd(*(int(top * common) for top in tops))
     # Through the decimal that was written: a third of 0.3 is 0.1.
     return float(Fraction(repr(largest)) * parts / common)
+
+
+# As users write them.
+empirical, lattice = Empirical, Lattice

@@ -10,7 +10,7 @@ import numpy as np
 
 from replnet.laws.law import Array, Given, Law, family, text_of
 from replnet.laws.numeric import Age, Numerical
-from replnet.text.errors import LARGEST, SMALLEST, FieldError, finite, many, positive, scale_of
+from replnet.text import LARGEST, SMALLEST, FieldError, finite, many, positive, scale_of
 
 STEEPEST_POWER = 1e4  # an alpha above which rounding of 1 + x / scale shows in its power
 
@@ -306,3 +306,7 @@ class Hyperexponential(Numerical):
             unit = -math.frexp(max(times))[1]
             times = [max(math.ldexp(time, unit), SMALLEST) for time in times]
         return Hyperexponential(times, self.rates)
+
+
+# As users write them.
+constant, exponential, hyperexponential, pareto, uniform = Constant, Exponential, Hyperexponential, Pareto, Uniform

@@ -33,8 +33,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from replnet.text.errors import FieldError
-from replnet.text.grammar import list_text, number
+from replnet.text import FieldError, list_text, number_text
 
 OLDEST = 1e300  # an age; floats reach hardly further
 COARSE_SPAN = 0.01  # of the mean: wider lattices are felt
@@ -251,7 +250,9 @@ def text_of(law: Law, *choices: str) -> str:
         return _call_text(law, shape)
     shape.popitem()
     values = [(name, getattr(law, name)) for name in choices]
-    candidates = [{**shape, name: number} for name, value in values for number in (float(f"{value:.15g}"), value)]
+    candidates = [
+        {**shape, name: number_text} for name, value in values for number_text in (float(f"{value:.15g}"), value)
+    ]
     exact = [arguments for arguments in candidates if _reproduces(law, arguments)] or candidates[-1:]
     return min((_call_text(law, arguments) for arguments in exact), key=len)
 
@@ -266,5 +267,5 @@ def _reproduces(law: Law, arguments: Mapping[str, Any]) -> bool:
 
 def _call_text(law: Law, arguments: Mapping[str, Any]) -> str:
     """Return the text of a law with these arguments."""
-    values = (f"{name}={list_text(a) if isinstance(a, tuple) else number(a)}" for name, a in arguments.items())
+    values = (f"{name}={list_text(a) if isinstance(a, tuple) else number_text(a)}" for name, a in arguments.items())
     return f"{type(law).__name__.lower()}({', '.join(values)})"

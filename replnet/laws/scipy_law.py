@@ -12,8 +12,7 @@ import numpy as np
 
 from replnet.laws.law import Array, family
 from replnet.laws.numeric import Numerical, TailIntegral
-from replnet.text.errors import FieldError, finite, positive
-from replnet.text.grammar import number
+from replnet.text import FieldError, finite, number_text, positive
 
 MEAN_ERROR = 1e-8  # a larger gap between SciPy's mean and its survival function means one of them is wrong
 
@@ -84,7 +83,7 @@ class Scipy(Numerical):
     def __str__(self) -> str:
         others = [("loc", self.loc)] if self.loc else []
         others += [("scale", self.scale)] if self.scale != 1 else []
-        arguments = "".join(f", {key}={number(value)}" for key, value in (*self.shapes, *others))
+        arguments = "".join(f", {key}={number_text(value)}" for key, value in (*self.shapes, *others))
         return f"scipy(name={self.name}{arguments})"
 
     @property
@@ -164,3 +163,6 @@ def _frozen_distribution(law: Scipy) -> Any:
 def _tail_integral(law: Scipy) -> TailIntegral:
     """Return the integrals of the law's tail."""
     return TailIntegral(law.tail, around=float(_frozen_distribution(law).mean()), bends=law.breaks, end=law.end)
+
+
+scipy = Scipy  # as users write it

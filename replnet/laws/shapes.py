@@ -14,7 +14,7 @@ import numpy as np
 
 from replnet.laws.law import Array, Given, Law, family, special
 from replnet.laws.numeric import Age, Numerical
-from replnet.text.errors import FieldError, positive, scale_of
+from replnet.text import FieldError, positive, scale_of
 
 NEGLIGIBLE_HAZARD = 1e-16  # a hazard below this leaves a tail of 1; powers below 1e-308 have no digits
 LARGEST_UNIT_MEAN = 1e50  # times the scale: a mean beyond that leaves no digits for the rest
@@ -206,3 +206,7 @@ def _or_infinite(function: Callable[[float], float], x: float) -> float:
         return function(x)
     except OverflowError:
         return math.inf
+
+
+# As users write them.
+gamma, lognormal, weibull = Gamma, Lognormal, Weibull

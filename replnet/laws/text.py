@@ -14,14 +14,13 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from replnet import laws
 from replnet.laws.discrete import Discrete, Lattice
+from replnet.laws.examination import CheckedLaw, check_law
 from replnet.laws.families import Hyperexponential, Uniform
-from replnet.laws.guarded import CheckedLaw, check_law
 from replnet.laws.law import FAMILIES, Law, family, fields_of, scale_arguments
 from replnet.laws.scipy_law import Scipy, is_frozen
-from replnet.text.errors import FieldError
-from replnet.text.grammar import LAW, Term, parse
-from replnet.text.overrides import call_of, with_parameter
+from replnet.text import LAW, FieldError, Term, parse
 
 PLUGINS = "replnet.laws"
 NUMBER_HINT = "constant(period={0}) or exponential(rate={0})"
@@ -67,6 +66,8 @@ def describes_law(value: object) -> bool:
 def at_rate(shape: Law | str, rate: float) -> Law:
     """Return a law of this shape with `rate` events per unit of time; a text is a law without its rate: pareto(3)."""
     if isinstance(shape, str):
+        from replnet.text import call_of, with_parameter
+
         call = call_of(shape)
         # What is no call is no family either, and `law` says why.
         return law(shape if call is None else with_parameter(call, "rate", repr(float(rate))))
@@ -128,7 +129,7 @@ def _law_from_mapping(source: Mapping[Any, Any], folder: Path | None, depth: int
 def _build_law(family: str, positional: list[Any], named: dict[str, Any], folder: Path | None) -> Law:
     """Return the law of `family` with these arguments; raise FieldError, with the argument, if it refuses them."""
     name = family.lower()
-    maker, example = FAMILIES[name] if name in FAMILIES else (_load_plugin(name), name + "(...)")
+    maker, example = _own_family(name) or (_load_plugin(name), name + "(...)")
     arguments = _bind_arguments(name, maker, example, positional, named)
     if name in FAMILIES:
         _read_arguments(arguments, folder)
@@ -140,14 +141,28 @@ def _build_law(family: str, positional: list[Any], named: dict[str, Any], folder
         raise FieldError(name, f"{type(error).__name__}: {error}", "see its package") from error
 
 
+def _own_family(name: str) -> tuple[Maker, str] | None:
+    """Return the maker and an example of a family of this package, loading it if need be; None if there is none."""
+    if name not in FAMILIES and name in dir(laws):
+        getattr(laws, name)
+    return FAMILIES.get(name) or law_families().get(name)
+
+
+def law_families() -> Mapping[str, tuple[Maker, str]]:
+    """Return the maker and an example of every family of this package, by name."""
+    for name in dir(laws):
+        getattr(laws, name)
+    return FAMILIES
+
+
 def _read_arguments(arguments: dict[str, Any], folder: Path | None) -> None:
     """Replace texts and mappings of laws among the arguments by laws, and files by those in `folder`."""
-    single, laws, file = (arguments.get(name) for name in ("law", "laws", "file"))
+    single, several, file = (arguments.get(name) for name in ("law", "laws", "file"))
     if isinstance(single, (str, Mapping)):
         arguments["law"] = _law_from(single, folder)
-    if isinstance(laws, (list, tuple)):
+    if isinstance(several, (list, tuple)):
         arguments["laws"] = [
-            _law_from(source, folder) if isinstance(source, (str, Mapping)) else source for source in laws
+            _law_from(source, folder) if isinstance(source, (str, Mapping)) else source for source in several
         ]
     if isinstance(file, str) and folder is not None:
         arguments["file"] = folder / file
@@ -192,7 +207,7 @@ def _load_plugin(name: str) -> Maker:
     points = metadata.entry_points(group=PLUGINS)
     point_found = next((point for point in points if point.name.lower() == name), None)
     if point_found is None:
-        names = sorted([*FAMILIES, *(point.name.lower() for point in points)])
+        names = sorted([*law_families(), *(point.name.lower() for point in points)])
         similar = difflib.get_close_matches(name, names, 1)
         hint = f"{similar[0]}?" if similar else "one of"
         raise FieldError("law", f"unknown family {name[:60]!r}", f"{hint} families: {', '.join(names)}")

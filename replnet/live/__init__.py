@@ -1,50 +1,42 @@
 """The `live` engine: the nodes of `step` inside Ray actors that send each other real messages on the wall clock.
 
+From a network to a result:
+
+    live_run       a network run for real: paths of the `live` engine beside `step` and the formulas
+    glimpsing      how a run in virtual time is going, as glimpses like those of a live run
+
 The driver's side:
 
-    driver          paths of a network, one per replication, all at once
-    ray_cluster     Ray: a cluster that is joined or started, and hosts in it
-    cluster_nodes   its nodes, what they lack, and the code that travels with the job
-    node_probe      the job that finds out which software a node has
-    cluster_check   a check of its nodes, their clocks and messages between them, for `replnet doctor`
-    placement       which host runs which node
-    time_scale      how fast model time may pass, what messages cost, and whether a run has kept up
-    supervisor      a run from time zero on: reports of its hosts, and restarts of those that are lost
-    outcome         the result of a run, and the errors by which it ends without one
+    driver         paths of a network, one per replication, all at once
+    ray_hosts      the hosts in a Ray cluster, and calls to them
+    cluster_check  a check of its nodes, their clocks and messages between them, for `replnet doctor`
+    placement      which host runs which node
+    time_scale     how fast model time may pass, what messages cost, and whether a run has kept up
+    supervisor     a run from time zero on: reports of its hosts, and restarts of those that are lost
+    outcome        the result of a run, and the errors by which it ends without one
 
 A host's side:
 
-    actor           the process of a host: a thread for its nodes, and calls from outside
-    host            some nodes in every replication, and the order of their events
-    batches         messages between hosts, in numbered batches of bytes, each taken once
+    actor          the process of a host: a thread for its nodes, and calls from outside
+    host           some nodes in every replication, and the order of their events
+    batches        messages between hosts, in numbered batches of bytes, each taken once
 
 Both sides:
 
-    clocks          one clock for all hosts, and processes that stood still
-    quantiles       mean, largest and quantiles of many values in little memory
-
-Many independent jobs:
-
-    pool            jobs done in this process, in processes of this machine, or on Ray workers
-    processes       processes of this machine that do jobs, one at a time each
-    by_value        pickles of jobs, with the code of the program's own modules
+    clocks         one clock for all hosts, and processes that stood still
+    quantiles      mean, largest and quantiles of many values in little memory
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from replnet.live.driver import run_live
-from replnet.live.outcome import Glimpse, Live, LiveLost, Outage, Unreachable
-from replnet.live.ray_cluster import ray_meanwhile
-from replnet.live.supervisor import Log, Watch
+from replnet.faces import open_face
 
-__all__ = [
-    "Glimpse",
-    "Live",
-    "LiveLost",
-    "Log",
-    "Outage",
-    "Unreachable",
-    "Watch",
-    "ray_meanwhile",
-    "run_live",
-]
+if TYPE_CHECKING:
+    from replnet.live.cluster_check import check_cluster
+    from replnet.live.driver import run_live
+    from replnet.live.glimpsing import glimpse_sender
+    from replnet.live.live_run import affordable, run_for_real
+    from replnet.live.outcome import Glimpse, Live, LiveLost, Outage
+    from replnet.live.supervisor import Log, Watch
+else:
+    __all__, __dir__, __getattr__ = open_face(__name__)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, final
 
-from replnet.engines.path import Task
-from replnet.engines.step import run_path
+from replnet.engines import Task
+from replnet.engines.nodes import run_path
 from replnet.live.clocks import Heartbeat, boot_id
 from replnet.live.host import Assignment, Host, LogRows, Report
 from replnet.live.time_scale import GAP, Echo, Echoed, shortest

@@ -16,8 +16,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.runner import TimedMessage
-from replnet.network.nodes import Message, NoReply, Pull, Reply
+from replnet.engines.nodes import Message, NoReply, Pull, Reply, TimedMessage
 
 Head: TypeAlias = tuple[int, int, int]
 """Host, incarnation, number."""

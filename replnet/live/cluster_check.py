@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from replnet.live import ray_cluster
+from replnet.live import ray_hosts
 from replnet.live.clocks import Offset
-from replnet.live.cluster_nodes import ClusterNode
 from replnet.live.driver import message_costs
 from replnet.live.supervisor import clock_offset
 from replnet.live.time_scale import Costs
+from replnet.workers import ClusterNode, join_cluster
 
 
 @final
@@ -25,10 +25,10 @@ class CheckedNode:
 
 def check_cluster(address: str) -> list[CheckedNode]:
     """Return the nodes of the cluster at this address with their measurements, nodes that cannot run replnet first."""
-    with ray_cluster.join_cluster(address, fit=False) as nodes:
+    with join_cluster(address, fit=False) as nodes:
         able = [node for node in nodes if node.cpus and not node.unfit]
-        with ray_cluster.start_hosts(len(able), [node.id for node in able]) as hosts:
-            hosts.call("hello", patience=ray_cluster.START_SECONDS)
+        with ray_hosts.start_hosts(len(able), [node.id for node in able]) as hosts:
+            hosts.call("hello", patience=ray_hosts.START_SECONDS)
             hosts.call("meet", [(hosts.peers(),)] * len(hosts))
             measured = [
                 CheckedNode(node, clock_offset(hosts, host), message_costs(hosts, [(0, host)]))

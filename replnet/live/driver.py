@@ -13,13 +13,10 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from replnet.engines.outages import DOWN, Outages
-from replnet.engines.path import Path, Task
-from replnet.engines.plan import Plan
-from replnet.engines.step import StepRun, run_to_zero
-from replnet.laws.law import Floats, sorted_distinct
-from replnet.laws.processes.streams import seed_words
-from replnet.live import ray_cluster
+from replnet.engines import DOWN, Outages, Path, Plan, Task
+from replnet.engines.nodes import StepRun, run_to_zero
+from replnet.laws import Floats, sorted_distinct
+from replnet.live import ray_hosts
 from replnet.live.clocks import Offset, Standstill, boot_id
 from replnet.live.host import Assignment, ReplicationTally, add_elements, assignments, measured_shares
 from replnet.live.outcome import HostSummary, Live, Summary
@@ -38,6 +35,9 @@ from replnet.live.time_scale import (
     round_up,
     shortest,
 )
+from replnet.measure import NOT_HELD
+from replnet.processes import seed_words
+from replnet.workers import cpus, join_cluster
 
 MOST_HOSTS = 256  # each is a process of some 60 MB
 CALIBRATION_SECONDS = 0.15
@@ -70,9 +70,9 @@ def run_live(
         raise ValueError(f"replications: {replications} is not a number of 1 or more")
     if not isinstance(hosts, int | None) and hosts != "per-node":
         raise ValueError(f"hosts: {hosts!r} is neither a whole number nor 'per-node'")
-    with ray_cluster.join_cluster(address):
+    with join_cluster(address):
         at = place(plan, _number_of_hosts(plan, hosts))
-        with ray_cluster.start_hosts(max(at) + 1) as actors:
+        with ray_hosts.start_hosts(max(at) + 1) as actors:
             task = replace(task, names=_rows_seen(plan, at))
             walks = [run_to_zero(task, r) for r in range(replications)]  # while processes start
             starts = [(walk.depth, walk.unproven) for walk in walks]
@@ -114,7 +114,7 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
 def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
     """Return how many hosts the nodes are put into; raise ValueError if that is out of range."""
     if hosts is None:
-        return max(1, min(int(ray_cluster.cpus()), len(plan.names)))
+        return max(1, min(int(cpus()), len(plan.names)))
     n = len(plan.names) if hosts == "per-node" else hosts
     if not 1 <= n <= MOST_HOSTS:
         raise ValueError(f"hosts: {n} processes are not between 1 and {MOST_HOSTS}; pack more nodes into each")
@@ -128,19 +128,19 @@ class _Start:
 
     task: Task
     at: tuple[int, ...]
-    hosts: ray_cluster.Hosts
+    hosts: ray_hosts.Hosts
     replications: int
 
     def states(self, assignments: list[Assignment]) -> list[HostState]:
         """Wait for all processes, compare their clocks with this one, make their nodes; return the states of hosts."""
-        hello = self.hosts.call("hello", patience=ray_cluster.START_SECONDS)
+        hello = self.hosts.call("hello", patience=ray_hosts.START_SECONDS)
         boot_id_here, offsets = boot_id(), list[Offset]()
         for host, (boot, *_) in enumerate(hello):
             offsets.append(Offset() if boot == boot_id_here and boot_id_here else clock_offset(self.hosts, host))
         self.hosts.call("meet", [(self.hosts.peers(),)] * len(hello))
         task = self.hosts.share(self.task)
         made_in = self.hosts.call(
-            "prepare", [(task, assignment) for assignment in assignments], ray_cluster.START_SECONDS
+            "prepare", [(task, assignment) for assignment in assignments], ray_hosts.START_SECONDS
         )
         names = [name for _, name, _ in hello]
         return [HostState(*about) for about in zip(assignments, made_in, names, offsets, strict=True)]
@@ -166,7 +166,7 @@ class _Start:
         """Return the default seconds per unit of model time."""
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
-        return default_scale(self.task.plan, costs, work, between, ray_cluster.cpus())
+        return default_scale(self.task.plan, costs, work, between, cpus())
 
     def begin(self, states: list[HostState], scale: float) -> float:
         """Begin the run; return the instant of time zero by the clock of this process."""
@@ -176,7 +176,7 @@ class _Start:
         return zero
 
 
-def message_costs(hosts: ray_cluster.Hosts, pairs: list[tuple[int, int]]) -> Costs:
+def message_costs(hosts: ray_hosts.Hosts, pairs: list[tuple[int, int]]) -> Costs:
     """Return the costs of messages between the hosts of these pairs, measured for all pairs at the same time."""
     rounds = []
     hosts.call("echo")
@@ -246,8 +246,8 @@ def _path(
 
 
 def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floats:
-    """Return the departures of all copies at the end, a row per source; -inf where a node holds none or is lost."""
-    copies = np.full((plan.sources.size, plan.size), -np.inf)
+    """Return the departures of all copies at the end, a row per source; NOT_HELD where a node holds none or is lost."""
+    copies = np.full((plan.sources.size, plan.size), NOT_HELD)
     for state in states:
         for row, node, departure in state.finished.left[replication] if state.finished else []:
             copies[row, node] = departure

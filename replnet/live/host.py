@@ -16,17 +16,25 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.lines import line_metrics
-from replnet.engines.log import Columns
-from replnet.engines.outages import Hazards
-from replnet.engines.path import Shares, Sums, Task, compute_shares, rates_of_downloads
-from replnet.engines.runner import PULL, REPLY, EventQueue, Instants, Runner, RunnerState, TimedMessage
-from replnet.engines.watcher import NodeMeasure, NodeStates
-from replnet.laws.law import Floats, Ints
-from replnet.laws.processes.streams import seed_words
+from replnet.engines import Columns, Hazards, Shares, Sums, Task, compute_shares, line_metrics, rates_of_downloads
+from replnet.engines.nodes import (
+    PULL,
+    REPLY,
+    Copies,
+    EventQueue,
+    Instants,
+    NodeMeasure,
+    NodeStates,
+    Pull,
+    Replica,
+    Runner,
+    RunnerState,
+    TimedMessage,
+)
+from replnet.laws import Floats, Ints
 from replnet.live.batches import Mailbox
 from replnet.live.quantiles import Spread
-from replnet.network.nodes import Copies, Pull, Replica
+from replnet.processes import seed_words
 
 MOST_EVENTS_IN_A_ROW = 64  # before batches that have come get their turn
 

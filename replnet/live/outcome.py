@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from replnet.engines.path import Path
-from replnet.engines.watcher import NodeStates
-from replnet.laws.law import Floats
+from replnet.engines import Path
+from replnet.engines.nodes import NodeStates
+from replnet.laws import Floats
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.quantiles import Spread
 
@@ -24,10 +24,6 @@ class LiveLost(RuntimeError):  # noqa: N818
         self.lost, self.at = lost, at
         when = "before time zero" if at is None or at < 0 else f"at {at:.4g} units of model time"
         super().__init__(f"lost {when}: {'; '.join(lost)}")
-
-
-class Unreachable(ConnectionError):  # noqa: N818
-    """Ray could not be started or joined."""
 
 
 @final

@@ -13,8 +13,8 @@ from itertools import chain
 
 import numpy as np
 
-from replnet.engines.plan import Plan
-from replnet.laws.law import Floats
+from replnet.engines import Plan
+from replnet.laws import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:

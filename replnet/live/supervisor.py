@@ -21,14 +21,14 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from replnet.engines.path import Task
-from replnet.engines.step import longest_delay
-from replnet.engines.watcher import NodeStates
-from replnet.live import ray_cluster
+from replnet.engines import Task
+from replnet.engines.nodes import NodeStates, longest_delay
+from replnet.live import ray_hosts
 from replnet.live.actor import Status
 from replnet.live.clocks import Heartbeat, Offset, Standstill, boot_id, measure_offset
 from replnet.live.host import Assignment, LogRows, Report, add_elements, measured_shares
 from replnet.live.outcome import PLANNED, Glimpse, LiveLost, Outage
+from replnet.workers import delay_interrupts, why_unreachable
 
 LOOK_SECONDS = 0.2  # between looks at the hosts
 GRACE_SECONDS = 2.0  # for answers that are under way at the end, besides the delays of the network
@@ -104,7 +104,7 @@ class Supervisor:
     def __init__(
         self,
         task: Task,
-        hosts: ray_cluster.Hosts,
+        hosts: ray_hosts.Hosts,
         states: list[HostState],
         zero: float,
         scale: float,
@@ -136,7 +136,7 @@ class Supervisor:
         at once, as if it had not been, and nothing was handed to `log`.
         """
         rows_held, trial = list[LogRows](), most_slip < np.inf
-        with ray_cluster.delay_interrupts() as interrupted:
+        with delay_interrupts() as interrupted:
             while not self._over():
                 self._look(rows_held.extend if trial else log)
                 self._kill()
@@ -209,14 +209,14 @@ class Supervisor:
         until = begun + (min(LOOK_SECONDS, remaining) if remaining > 0 else 0.02)
         for state in self.states:
             if state.up and state.ref is None:
-                self._ask(state, begun + ray_cluster.ANSWER_SECONDS, "status", state.rows)
+                self._ask(state, begun + ray_hosts.ANSWER_SECONDS, "status", state.rows)
         states = {state.ref: state for state in self.states if state.ref is not None}
         for ref in self._hosts.ready(list(states), until - begun):
             self._hear(states[ref], log)
         self._beat()
         for state in self.states:
             if state.ref is not None and time.monotonic() > state.patience:
-                self._lose(state, f"did not answer for {ray_cluster.ANSWER_SECONDS:g} s")
+                self._lose(state, f"did not answer for {ray_hosts.ANSWER_SECONDS:g} s")
         if begun - self._checked > CHECK_SECONDS:
             self._check_ray()
         time.sleep(max(until - time.monotonic(), 0.0))
@@ -233,7 +233,7 @@ class Supervisor:
     def _check_ray(self) -> None:
         """Raise LiveLost if Ray's control service cannot be reached."""
         self._checked = time.monotonic()
-        if reason := ray_cluster.why_unreachable():
+        if reason := why_unreachable():
             raise LiveLost((reason,), self.now)
 
     def _ask(self, state: HostState, patience: float, method: str, *arguments: Any) -> None:
@@ -245,10 +245,10 @@ class Supervisor:
         ref, state.ref = state.ref, None
         try:
             answer = self._hosts.answer(ref)
-        except ray_cluster.Lost as why:
+        except ray_hosts.Lost as why:
             self._lose(state, str(why))
             return
-        except ray_cluster.Failed as why:
+        except ray_hosts.Failed as why:
             raise LiveLost((f"host {state.assignment.me} of {len(self.states)} {why}",), self.now) from why
         if state.restart is not None:
             self._go_on(state, answer)
@@ -291,10 +291,10 @@ class Supervisor:
             method, *arguments = state.restart.send(answer)
         except StopIteration:
             return
-        except ray_cluster.Lost as why:  # if no node of the cluster is alive
+        except ray_hosts.Lost as why:  # if no node of the cluster is alive
             raise LiveLost((str(why),), self.now) from why
         # A process that was killed while it started may never answer: better to start another one soon.
-        self._ask(state, min(state.give_up, time.monotonic() + ray_cluster.ANSWER_SECONDS), method, *arguments)
+        self._ask(state, min(state.give_up, time.monotonic() + ray_hosts.ANSWER_SECONDS), method, *arguments)
 
     def _restart_steps(self, state: HostState) -> Restart:
         """Yield the calls by which the next incarnation of a host starts; tell the others of it at the end."""
@@ -332,15 +332,15 @@ class Supervisor:
         states = {
             self._hosts.ask(state.assignment.me, "finish", state.rows): state for state in self.states if state.up
         }
-        ready = self._hosts.ready(list(states), 2 * ray_cluster.ANSWER_SECONDS)
+        ready = self._hosts.ready(list(states), 2 * ray_hosts.ANSWER_SECONDS)
         if self._beat():
-            ready = self._hosts.ready(list(states), 2 * ray_cluster.ANSWER_SECONDS)
+            ready = self._hosts.ready(list(states), 2 * ray_hosts.ANSWER_SECONDS)
         for ref, state in states.items():
             try:
                 if ref not in ready:
-                    raise ray_cluster.Lost("did not answer at the end")
+                    raise ray_hosts.Lost("did not answer at the end")
                 state.finished = self._hosts.answer(ref)
-            except (ray_cluster.Lost, ray_cluster.Failed) as why:
+            except (ray_hosts.Lost, ray_hosts.Failed) as why:
                 if state.heard < self.horizon:
                     state.lose(self._outage(state, str(why)))
                 continue
@@ -378,6 +378,6 @@ class Supervisor:
         return result
 
 
-def clock_offset(hosts: ray_cluster.Hosts, host: int) -> Offset:
+def clock_offset(hosts: ray_hosts.Hosts, host: int) -> Offset:
     """Return the offset of a host's clock from that of this process."""
     return measure_offset(lambda: float(hosts.call_some("clock", {host: ()})[0]), time.monotonic)

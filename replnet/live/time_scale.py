@@ -23,12 +23,12 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.engines.plan import QUERIES, Plan
-from replnet.engines.runner import TimedMessage
-from replnet.laws.law import Floats
+from replnet.engines import Plan
+from replnet.engines.nodes import Pull, Replica, Send, TimedMessage
+from replnet.laws import Floats
 from replnet.live.batches import pack, unpack
 from replnet.live.clocks import Standstill
-from replnet.network.nodes import Pull, Replica, Send
+from replnet.network import QUERIES
 
 GAP = 0.002  # seconds between batches from one host to another
 SHARE = 0.7  # of the CPUs that the default pace uses

@@ -42,8 +42,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from replnet.laws.law import Floats
-from replnet.text.numbers import equal_fields
+from replnet.laws import Floats
+from replnet.text import equal_fields
 
 NOTHING_TO_MEASURE = "nothing to measure: no answer and no copy when it was looked at"
 SUMMED_BY_ONE_THREAD = 8192  # values; BLAS shares out more than 10,000 among threads

@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws.law import Floats
+from replnet.laws import Floats
 
 BANDS = 16
 

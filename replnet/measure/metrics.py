@@ -38,7 +38,7 @@ for all missed updates w3(D), must have a variance,
     E[w3(D)^2] < inf,  that is E[w3(A) w2(A)] < inf                                      (2)
 
 which for w = 1 are E[D^2] and E[D^4]. For answers to a client that asks several replicas, A is the smallest of as many
-ages as have to be large at once, those of copies that do not depend on the same process (study/caveats.py). That is
+ages as have to be large at once, those of copies that do not depend on the same process (run/caveats.py). That is
 cautious: a copy with fast and slow ways to its source may have a variance where this asks for more.
 """
 
@@ -52,18 +52,32 @@ from typing import Literal, final
 
 import numpy as np
 
-from replnet.ages import penalties, spells
-from replnet.ages.half_line import exists, half_line_law
-from replnet.ages.information_age import InformationAge, Never, best_of, direct
-from replnet.ages.prediction import Basis, Prediction, joint_basis, mean, unknown
-from replnet.ages.roots import bracket, crossing
-from replnet.ages.weights import AGE, ONE, Weight, threshold, weight
-from replnet.laws.law import Array, Law
+from replnet.ages import (
+    AGE,
+    ONE,
+    Basis,
+    InformationAge,
+    Never,
+    Prediction,
+    Weight,
+    best_of,
+    bracket,
+    crossing,
+    direct,
+    exists,
+    half_line_law,
+    joint_basis,
+    mean,
+    penalties,
+    threshold,
+    unknown,
+    weight,
+)
+from replnet.ages import fresh_spells as spells
+from replnet.laws import Array, Law
 from replnet.measure.row import AT, METRICS, ON_REQUEST, SHARES, base_name, broken_metrics, metrics_on_request
 from replnet.measure.stretches import CostKind, Question
-from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
-from replnet.text.grammar import argument, number
-from replnet.text.ranges import is_range, points_of
+from replnet.text import FieldError, FieldsError, argument, is_range, number_text, points_of, short_repr, suggestion
 
 Predict = Callable[[InformationAge, Law], Prediction]
 ByAge = Callable[[InformationAge, Law], float]
@@ -317,8 +331,10 @@ def _metric_at(text: str, time: str) -> Metric:
     if not at >= 0:
         raise FieldError("measure", f"{short_repr(time)} is not a time", f"{text}{AT}2.5, of 0 or more after the begin")
     if not over_time.question.of_answers or over_time.question.ahead or over_time.question.level is not None:
-        raise FieldError("measure", f"{over_time.name} takes longer than a moment", f"freshness{AT}{number(at)}")
-    return replace(over_time, name=f"{over_time.name}{AT}{number(at)}", question=replace(over_time.question, at=at))
+        raise FieldError("measure", f"{over_time.name} takes longer than a moment", f"freshness{AT}{number_text(at)}")
+    return replace(
+        over_time, name=f"{over_time.name}{AT}{number_text(at)}", question=replace(over_time.question, at=at)
+    )
 
 
 def _time(text: str) -> float:
@@ -348,7 +364,7 @@ def _metric_over_time(text: str) -> Metric:
     if not x >= 0:
         noun = METRIC_CALLS[name].split()[1]  # of "a lag in brackets, ..."
         raise FieldError("measure", f"{short_repr(text)} has no {noun} of 0 or more", METRIC_CALLS[name])
-    return _metric_with_number(name, f"{name}({number(x)})", x)
+    return _metric_with_number(name, f"{name}({number_text(x)})", x)
 
 
 def _metric_with_number(name: str, full: str, x: float) -> Metric:
@@ -425,4 +441,4 @@ def expand_range(text: str) -> Iterator[str]:
         raise FieldError("measure", f"{short_repr(text)}: {wrong}", right) from None
     if len(points) > MOST_POINTS:
         raise FieldError("measure", f"{short_repr(text)} has {len(points):,} points", f"{MOST_POINTS:,} at most")
-    yield from (f"{match[1]}{number(point)}{match[3]}" for point in points)
+    yield from (f"{match[1]}{number_text(point)}{match[3]}" for point in points)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replnet.laws.law import Floats, Ints
+from replnet.laws import Floats, Ints
 
 PER_OCTAVE, OCTAVES = 32, 30  # grid edges per octave, and octaves on each side of 1
 EDGES = 2.0 ** (np.arange(-PER_OCTAVE * OCTAVES, PER_OCTAVE * OCTAVES + 1) / PER_OCTAVE)

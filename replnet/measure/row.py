@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, final
 
-from replnet.ages.prediction import Prediction
+from replnet.ages import Prediction
 from replnet.measure.estimate import Estimate
 from replnet.measure.verdict import ROUNDING, Comparison, verdicts
-from replnet.text.plugins import load_plugins
+from replnet.text import load_plugins
 
 AT = " at "  # in the name of a metric, before the only instant at which it is measured
 TIME = "time"  # the axis of figures over these instants
@@ -109,8 +109,8 @@ def drop_if_rough(metric: str, prediction: Prediction) -> Prediction:
 
 DEVIATION_DIGITS = 4  # significant digits of the deviation of a replication, in records
 NO_PREDICTION = Prediction(math.nan)
-PREDICTED = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
-COMPARED = (
+PREDICTED: tuple[str, ...] = ("group", "metric", "predicted", "kind", "source", "accuracy", "note")
+COMPARED: tuple[str, ...] = (
     "group", "metric", "measured", "ci_low", "ci_high", "predicted", "z", "verdict", "kind", "source", "accuracy",
     "note",
 )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from replnet.laws.law import Floats, Ints
+from replnet.laws import Floats, Ints
 from replnet.measure.stretches import Stretches
 
 

@@ -3,6 +3,7 @@
 What users write:
 
     specification  one model per kind of network, the fields as users write them
+    fields         types of the fields of specifications and formulas: laws, numbers, lists of them
     parts          fields that the specifications of several kinds share
     aggregate      many sources, and replicas that keep copies of all of them
     graph_fields   networks that name their nodes and links
@@ -14,41 +15,81 @@ What it means:
 
     network        a network: its specification, its topology and NetworkX graph, built when first asked for
     build          the topology of a specification, level by level
-    wiring         a graph specification made explicit: the role and laws of every node, the kind of every link
+    graph_columns  a graph specification made explicit: the role and laws of every node, the kind of every link
     sources        the topology of an aggregate: its sources as arrays, how often and in what order each is downloaded
     topology       a network in columns: blocks of nodes that are alike, their candidates and their clocks
-    nodes          source, replica and client as state machines, and the messages between them
-    pictures       networks as text and as pictures
 """
 
-from replnet.network.network import (
-    Network,
-    aggregate,
-    cascade,
-    compose,
-    cooperative,
-    draw,
-    graph,
-    load,
-    redundant,
-    single,
-)
-from replnet.text.documents import shipped, shipped_names
-from replnet.text.errors import InputError, Problem
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "InputError",
-    "Network",
-    "Problem",
-    "aggregate",
-    "cascade",
-    "compose",
-    "cooperative",
-    "draw",
-    "graph",
-    "load",
-    "redundant",
-    "shipped",
-    "shipped_names",
-    "single",
-]
+from replnet.faces import open_face
+
+if TYPE_CHECKING:
+    from replnet.network import specification
+    from replnet.network.aggregate import Aggregate
+    from replnet.network.build import LARGE_NETWORK, machine_memory, replication_bytes, require_room, resources_note
+    from replnet.network.faults import Crash, Fault, Faults, LinkFault, ONE, OTHER, faults, on_opposite_sides
+    from replnet.network.fields import (
+        AtLeastOne,
+        AtLeastTwo,
+        Bandwidth,
+        Count,
+        CountOrMany,
+        CountOrNone,
+        Depth,
+        FAMILY,
+        Family,
+        LAW_SCHEMA,
+        LawField,
+        LawList,
+        Name,
+        Part,
+        PerSource,
+        PerSourceField,
+        Share,
+        Target,
+        amount,
+        positive,
+        size_errors,
+        source_weights,
+        text,
+        values_per_source,
+        whole,
+    )
+    from replnet.network.network import (
+        Given,
+        Network,
+        aggregate,
+        cascade,
+        compose,
+        cooperative,
+        draw,
+        file_of,
+        graph,
+        load,
+        network_of,
+        redundant,
+        single,
+    )
+    from replnet.network.parts import TimeUnit, UNIT_HELP, UPDATES_HELP
+    from replnet.network.sources import MOST_SOURCES_SHOWN, ManySources, Sources, part_of, sources_of
+    from replnet.network.specification import KINDS, schema
+    from replnet.network.topology import (
+        BestOfView,
+        CLIENT,
+        Clocks,
+        DOWNLOADS,
+        INDEX,
+        IndexLists,
+        POLLS,
+        Processes,
+        QUERIES,
+        REPLICA,
+        ROLES,
+        SOURCE,
+        Topology,
+        UPDATES,
+    )
+    from replnet.text import InputError, Problem, shipped, shipped_names
+else:
+    __all__, __dir__, __getattr__ = open_face(__name__)

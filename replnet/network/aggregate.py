@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_serializer, model_validator
 
 from replnet.laws import Constant, Exponential, FieldError
-from replnet.laws.fields import (
+from replnet.network.fields import (
     Amount,
     Count,
     LawField,
@@ -24,9 +24,8 @@ from replnet.laws.fields import (
     numbers,
     size_errors,
 )
-from replnet.network.parts import QUERIES, Whole
-from replnet.text.errors import FieldsError, short_repr, suggestion
-from replnet.text.grammar import argument
+from replnet.network.parts import QUERIES_HELP, Whole
+from replnet.text import FieldsError, argument, short_repr, suggestion
 
 Order = Literal["independent", "fixed", "random", "purely random", "carousel"]
 POLICIES = (
@@ -215,7 +214,7 @@ class Aggregate(AggregateShape, Whole):
     """A network of many sources, and of one or several replicas that keep copies of all of them."""
 
     queries: LawField | None = Field(
-        None, description=f"{QUERIES}, which asks at those times; left out, it may ask at any time"
+        None, description=f"{QUERIES_HELP}, which asks at those times; left out, it may ask at any time"
     )
 
     @model_serializer(mode="wrap")

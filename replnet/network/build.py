@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replnet.laws.law import Ints
+from replnet.laws import Ints
 from replnet.network.aggregate import Aggregate
 from replnet.network.graph_fields import Graph
 from replnet.network.sources import ManySources, add_aggregate
 from replnet.network.specification import AggregateTier, Clients, Compose, Redundant, Spec, TierClients
 from replnet.network.topology import INDEX, Branched, Numbered, Topology
-from replnet.text.errors import FieldError
+from replnet.text import FieldError
 
 if TYPE_CHECKING:
     from replnet.network.network import Network

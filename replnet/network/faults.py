@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from replnet.laws.fields import Instant, Part, PlainLawField, text
+from replnet.network.fields import Instant, Part, PlainLawField, text
 from replnet.network.topology import ROLES as NODE_ROLES
 from replnet.network.topology import Topology
-from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
+from replnet.text import FieldError, FieldsError, short_repr, suggestion
 
 ONE, OTHER = 1, 2  # bits that say on which side of a fault a node is; both are possible
 ROLES = {"sources": "source", "replicas": "replica", "clients": "client"}

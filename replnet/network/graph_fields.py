@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from replnet.laws.fields import Bandwidth, Count, LawField, Name, Named, Part
+from replnet.network.fields import Bandwidth, Count, LawField, Name, Named, Part
 from replnet.network.links import EVERY, FORMS, LinksField
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
-from replnet.text.errors import FieldError, FieldsError, short_repr, suggestion
+from replnet.network.parts import (
+    BANDWIDTH_HELP,
+    DOWNLOADS_HELP,
+    POLLS_HELP,
+    QUERIES_HELP,
+    TWO_WAY_HELP,
+    UPDATES_HELP,
+    Whole,
+)
+from replnet.text import FieldError, FieldsError, short_repr, suggestion
 
 if TYPE_CHECKING:
-    from replnet.network.wiring import GraphColumns
+    from replnet.network.graph_columns import GraphColumns
 
 SELECT = (
     "which peers a poll asks: random, or recent, the latest of its pool to contact its upstream, "
@@ -44,20 +52,20 @@ class NodeFields(Part):
     """The fields of a node; those left out are inferred from its links or taken from the defaults of the network."""
 
     role: Literal["source", "replica", "client"] | None = Field(None, description="source, replica or client")
-    updates: LawField | None = Field(None, description=UPDATES)
-    downloads: LawField | None = Field(None, description=DOWNLOADS)
-    polls: LawField | None = Field(None, description=POLLS)
-    queries: LawField | None = Field(None, description=QUERIES)
+    updates: LawField | None = Field(None, description=UPDATES_HELP)
+    downloads: LawField | None = Field(None, description=DOWNLOADS_HELP)
+    polls: LawField | None = Field(None, description=POLLS_HELP)
+    queries: LawField | None = Field(None, description=QUERIES_HELP)
     peers: Count | None = Field(None, description="k, how many others a poll asks")
     select: Literal["random", "recent"] | None = Field(None, description=SELECT)
-    two_way: bool | None = Field(None, description=TWO_WAY)
+    two_way: bool | None = Field(None, description=TWO_WAY_HELP)
     ask: Count | None = Field(
         None,
         description="how many it asks, drawn at random: of its upstreams (by default all), or of replicas (1)",
     )
     pool: Name | None = Field(None, description="the pool it polls or asks; replicas of one pool are peers")
     group: Name | None = Field(None, description=GROUP)
-    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH_HELP)
     position: Position | None = Field(None, description="where pictures show it: [x, y], to the right and up")
 
     @property
@@ -116,13 +124,13 @@ class Graph(Whole):
     pools: dict[str, tuple[str, ...]] | None = Field(
         None, description="the members of pools by name; by default the replicas that name the pool"
     )
-    updates: LawField | None = Field(None, description=f"default of the sources: {UPDATES}")
-    downloads: LawField | None = Field(None, description=f"default of replicas with an upstream: {DOWNLOADS}")
-    polls: LawField | None = Field(None, description=f"default of replicas with peers: {POLLS}")
-    queries: LawField | None = Field(None, description=f"default of the clients: {QUERIES}")
+    updates: LawField | None = Field(None, description=f"default of the sources: {UPDATES_HELP}")
+    downloads: LawField | None = Field(None, description=f"default of replicas with an upstream: {DOWNLOADS_HELP}")
+    polls: LawField | None = Field(None, description=f"default of replicas with peers: {POLLS_HELP}")
+    queries: LawField | None = Field(None, description=f"default of the clients: {QUERIES_HELP}")
     peers: Count = Field(1, description="default k of polls; a node with fewer peers asks them all")
     select: Literal["random", "recent"] = Field("random", description=f"default of polls: {SELECT}")
-    two_way: bool = Field(False, description=f"default of polls: {TWO_WAY}")
+    two_way: bool = Field(False, description=f"default of polls: {TWO_WAY_HELP}")
     ask: Count = Field(1, description="default of clients: how many replicas a query asks")
 
     @field_validator("nodes")
@@ -158,6 +166,6 @@ class Graph(Whole):
     @cached_property
     def columns(self) -> GraphColumns:
         """The nodes and links with their roles, laws and kinds, ready to become a topology."""
-        from replnet.network.wiring import graph_columns
+        from replnet.network.graph_columns import graph_columns
 
         return graph_columns(self)

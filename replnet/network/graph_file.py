@@ -24,17 +24,21 @@ import numpy as np
 from replnet.network.graph_fields import Graph, NodeFields
 from replnet.network.links import Links
 from replnet.network.specification import Spec, specification
-from replnet.text.documents import (
+from replnet.text import (
     LARGEST_GRAPH,
     Document,
+    InputError,
     Mark,
+    Problem,
     YamlNode,
+    field_name,
     file_error,
     node_of,
     read_text,
+    short_repr,
     split_lines,
+    suggestion,
 )
-from replnet.text.errors import InputError, Problem, field_name, short_repr, suggestion
 
 NODE_KEYS = frozenset(NodeFields.model_fields)
 LINK_KEYS = frozenset({"kind", "delay"})

@@ -18,9 +18,9 @@ from pydantic import (
     model_validator,
 )
 
-from replnet.laws.fields import Delay, Name, Part
-from replnet.laws.law import Ints, Law
-from replnet.text.errors import FieldError, short_repr, suggestion
+from replnet.laws import Ints, Law
+from replnet.network.fields import Delay, Name, Part
+from replnet.text import FieldError, short_repr, suggestion
 
 ARROW = re.compile(r"\s+(->|--)\s+|(?<=[^\s-])(->)(?=[^\s>])")
 EVERY = "*"  # every replica, at one end of a link

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
+import replnet
 from replnet.network.faults import nodes_named
 from replnet.network.graph_fields import Graph
 from replnet.network.graph_file import EdgeMeaning, from_networkx, joined_data, specification_with_file
 from replnet.network.specification import Spec, specification
 from replnet.network.topology import ROLES, Topology
-from replnet.text.documents import Document, Mark, file_error, node_of, read_yaml, shipped, shipped_names
-from replnet.text.errors import FieldError, InputError, suggestion
-from replnet.text.extras import is_installed
-from replnet.text.overrides import override
-from replnet.text.validation import problem_at
+from replnet.text import (
+    Document,
+    FieldError,
+    InputError,
+    Mark,
+    file_error,
+    is_installed,
+    node_of,
+    override,
+    problem_at,
+    read_yaml,
+    shipped,
+    shipped_names,
+    suggestion,
+)
 
+T = TypeVar("T")
 MOST_INLINE = 200  # nodes drawn in a notebook
 
 
@@ -46,6 +58,20 @@ class Network:
         from replnet.network.build import build
 
         return build(self.spec)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"spec": self.spec}  # what was derived from it is made again where it is needed
+
+    def derive(self, make: Callable[[Network], T]) -> T:
+        """Return what `make` makes of this network, which is made once and kept."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return self._derived[make]  # type: ignore[no-any-return]
+
+    @cached_property
+    def _derived(self) -> dict[Callable[[Network], Any], Any]:
+        """The values that were derived from this network, by what made them."""
+        return {}
 
     @property
     def graph(self) -> Any:
@@ -86,15 +112,11 @@ class Network:
 
     def draw(self, path: str | Path) -> None:
         """Write a picture of the network to a PNG, SVG or PDF file."""
-        from replnet.network.pictures.drawing import draw
-
-        draw(self, path)
+        replnet.show.draw(self, path)
 
     def describe(self) -> str:
         """Return a description as text: groups, their laws, and events per unit of time."""
-        from replnet.network.pictures.description import describe
-
-        return describe(self)
+        return str(replnet.show.describe(self))
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], document: Document | None = None) -> Network:
@@ -145,9 +167,7 @@ class Network:
         text = f"<pre>{escape(self.describe())}</pre>"
         if self.size > MOST_INLINE or not is_installed("matplotlib"):
             return text
-        from replnet.network.pictures.drawing import svg
-
-        return text + svg(self)
+        return text + str(replnet.show.svg(self))
 
 
 def draw(network: Given, path: str | Path) -> None:

@@ -13,15 +13,12 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from replnet.laws import Constant, Exponential, FieldError, Law
-from replnet.laws.fields import source_weights, values_per_source
-from replnet.laws.law import Floats, Ints
-from replnet.laws.processes.schedules import Draws, Round, Scattered, Schedule, Shuffled
-from replnet.laws.processes.streams import GOLDEN, Words, mix
+from replnet.allocation import Between, Kind, least_penalty_rates, rates_by
+from replnet.laws import Constant, Exponential, FieldError, Floats, Ints, Law
 from replnet.network.aggregate import POISSON, Aggregate, AggregateShape, penalty_of
+from replnet.network.fields import source_weights, values_per_source
 from replnet.network.topology import DOWNLOADS, INDEX, UPDATES, BestOfView, Numbered, ProcessColumns, Topology
-from replnet.papers.allocation import Between, least_penalty_rates, rates_by
-from replnet.papers.staleness import Kind
+from replnet.processes import GOLDEN, Draws, Round, Scattered, Schedule, Shuffled, Words, mix
 
 MOST_ANY_AND_ALL = 20  # sources up to which it is measured if any is fresh, and if all are
 MOST_SOURCES_SHOWN = 10  # sources up to which each has a row of its own
@@ -175,7 +172,7 @@ class ManySources:
     @cached_property
     def round(self) -> Ints:
         """The sources in the order in which the carousel downloads them, again and again."""
-        from replnet.laws.processes.carousel import long_round
+        from replnet.processes import long_round
 
         return long_round(self.frequencies)
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, final
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_validator
 
 from replnet.laws import FieldError, Law
-from replnet.laws.fields import (
+from replnet.network.aggregate import Aggregate, AggregateShape
+from replnet.network.fields import (
     MOST_REPLICAS,
     AtLeastTwo,
     Bandwidth,
@@ -24,12 +25,17 @@ from replnet.laws.fields import (
     Laws,
     Part,
 )
-from replnet.network.aggregate import Aggregate, AggregateShape
 from replnet.network.graph_fields import Graph
-from replnet.network.parts import BANDWIDTH, DOWNLOADS, POLLS, QUERIES, TWO_WAY, UPDATES, Whole
-from replnet.text.documents import Document
-from replnet.text.errors import FieldsError
-from replnet.text.validation import validate_by
+from replnet.network.parts import (
+    BANDWIDTH_HELP,
+    DOWNLOADS_HELP,
+    POLLS_HELP,
+    QUERIES_HELP,
+    TWO_WAY_HELP,
+    UPDATES_HELP,
+    Whole,
+)
+from replnet.text import Document, FieldsError, validate_by
 
 
 @final
@@ -39,14 +45,14 @@ class Clients(Part):
     level: LastOrNumber = Field("last", description="the level they ask: last, or a number from 1")
     number: Count = Field(1, description="how many clients")
     ask: Count = Field(1, description="k, how many replicas a query asks; drawn at random, all different")
-    queries: LawField = Field(description=QUERIES)
+    queries: LawField = Field(description=QUERIES_HELP)
 
 
 class SingleShape(Part):
     """Abstract: one replica."""
 
     kind: Literal["single"] = Field(description="single: one source, one replica")
-    downloads: LawField = Field(description=DOWNLOADS)
+    downloads: LawField = Field(description=DOWNLOADS_HELP)
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
@@ -60,7 +66,7 @@ class CascadeShape(Part):
     kind: Literal["cascade"] = Field(description="cascade: a tree, each replica downloads from the one above")
     depth: Depth = Field(description="the number of levels below the source, such as 4")
     branching: Count = Field(1, description="how many replicas download from each node of the level above")
-    downloads: Laws = Field(description=f"{DOWNLOADS}, or a list of one law per level")
+    downloads: Laws = Field(description=f"{DOWNLOADS_HELP}, or a list of one law per level")
 
     @field_validator("branching")
     @classmethod
@@ -103,9 +109,9 @@ class CooperativeShape(Part):
         "random",
         description="which peers: random, or recent, the latest to contact the source as it told at the last download",
     )
-    two_way: bool = Field(False, description=TWO_WAY)
-    downloads: LawField = Field(description=DOWNLOADS)
-    polls: LawField = Field(description=POLLS)
+    two_way: bool = Field(False, description=TWO_WAY_HELP)
+    downloads: LawField = Field(description=DOWNLOADS_HELP)
+    polls: LawField = Field(description=POLLS_HELP)
 
     @field_validator("peers")
     @classmethod
@@ -126,7 +132,7 @@ class CooperativeShape(Part):
 class Served(Whole):
     """Abstract: a network with a source and perhaps clients."""
 
-    updates: LawField = Field(description=UPDATES)
+    updates: LawField = Field(description=UPDATES_HELP)
     clients: Clients | None = Field(None, description="clients who ask replicas: level, number, ask, queries")
 
     @field_validator("clients")
@@ -174,9 +180,9 @@ class Redundant(Whole):
     replicas: Count = Field(description="m, the number of replicas")
     ask: Count = Field(description="k, how many replicas a query asks; drawn at random, all different")
     clients: Count = Field(1, description="how many clients")
-    updates: LawField = Field(description=UPDATES)
-    downloads: LawField = Field(description=DOWNLOADS)
-    queries: LawField = Field(description=QUERIES)
+    updates: LawField = Field(description=UPDATES_HELP)
+    downloads: LawField = Field(description=DOWNLOADS_HELP)
+    queries: LawField = Field(description=QUERIES_HELP)
 
     @field_validator("ask")
     @classmethod
@@ -196,7 +202,7 @@ class Below(Part):
         description="each: every last-level node above feeds its own copy of this tier; "
         "spread: one copy, its top nodes dealt in turn over the nodes above",
     )
-    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH)
+    bandwidth: Bandwidth | None = Field(None, description=BANDWIDTH_HELP)
 
 
 @final
@@ -229,7 +235,7 @@ class TierClients(Part):
     tier: LastOrNumber = Field("last", description="the tier they ask: last, or a number from 1")
     number: Count = Field(1, description="how many clients")
     ask: Count = Field(1, description="k, how many replicas a query asks; drawn at random, all different")
-    queries: LawField = Field(description=QUERIES)
+    queries: LawField = Field(description=QUERIES_HELP)
 
 
 @final
@@ -237,7 +243,7 @@ class Compose(Whole):
     """A network of tiers below one another: clusters, trees and single replicas."""
 
     kind: Literal["compose"] = Field(description="compose: networks as tiers of one another")
-    updates: LawField | None = Field(None, description=f"{UPDATES}; left out above an aggregate")
+    updates: LawField | None = Field(None, description=f"{UPDATES_HELP}; left out above an aggregate")
     tiers: tuple[Tier, ...] = Field(
         description="from the top, a list of networks without updates; the first may be an aggregate, with its sources",
         json_schema_extra={"minItems": 1},
@@ -279,7 +285,7 @@ class Compose(Whole):
         if has_own_sources and self.updates is not None:
             raise FieldsError([(("updates",), "are given, and the first tier has sources of its own", "left out")])
         if not has_own_sources and self.updates is None:
-            raise FieldsError([(("updates",), "missing", UPDATES)])
+            raise FieldsError([(("updates",), "missing", UPDATES_HELP)])
         return self
 
 

@@ -24,12 +24,15 @@ from typing import Any, NamedTuple, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.laws.law import Flags, Floats, Ints, Law
-from replnet.laws.processes.streams import PURPOSES, Words, name_words
-from replnet.laws.text import at_rate
+from replnet.laws import Flags, Floats, Ints, Law, at_rate
+from replnet.processes import PURPOSES, Words, name_words
 
 ROLES = ("source", "replica", "client")
 SOURCE, REPLICA, CLIENT = range(3)
+UPDATES: int
+DOWNLOADS: int
+POLLS: int
+QUERIES: int
 UPDATES, DOWNLOADS, POLLS, QUERIES = (PURPOSES[name] for name in ("updates", "downloads", "polls", "queries"))
 PURPOSE_OF = {"updates": UPDATES, "downloads": DOWNLOADS, "polls": POLLS, "queries": QUERIES}
 LINK_KINDS = {DOWNLOADS: "download", POLLS: "peer", QUERIES: "query"}
@@ -166,7 +169,7 @@ class ProcessColumns:
     law: Ints  # of every clock
     rate: Floats
     word: Words
-    schedule: Any = None  # one Schedule (laws/processes/schedules.py) for all clocks together
+    schedule: Any = None  # one Schedule (processes/schedules.py) for all clocks together
     clock: Ints | None = None
     turn: Ints | None = None
     turns: int = 1

@@ -16,20 +16,20 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from replnet.ages.prediction import Basis, Prediction, unknown
-from replnet.ages.queueing import (
+from replnet.ages import (
     BURST,
     COUNTING,
     LONG,
     POLLACZEK_KHINCHINE,
+    Basis,
+    Prediction,
     arrival_exponent,
     service_exponent,
     theta_needed,
+    unknown,
 )
-from replnet.laws.families import Exponential
-from replnet.laws.law import Flags, Floats, Ints
-from replnet.network.faults import ONE, OTHER
-from replnet.network.topology import DOWNLOADS, QUERIES, SOURCE
+from replnet.laws import Exponential, Flags, Floats, Ints
+from replnet.network import DOWNLOADS, ONE, OTHER, QUERIES, SOURCE
 from replnet.predictions.pull_graph import Asker, PullGraph
 
 OVERFLOWS = "lines that overflow now and then"

@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replnet.ages.information_age import InformationAge
-from replnet.ages.prediction import CHECKED, WITHOUT_RESULT, NoFormulaError, Prediction, mean, unknown
-from replnet.ages.transient import SINCE
+from replnet.ages import CHECKED, SINCE, WITHOUT_RESULT, InformationAge, NoFormulaError, Prediction, mean, unknown
 from replnet.deadline import OutOfTime, require_time
-from replnet.laws.law import Law
-from replnet.measure.row import drop_if_rough, share_note
-from replnet.measure.verdict import ROUNDING
-from replnet.network.topology import Topology
+from replnet.laws import Law
+from replnet.measure import ROUNDING, drop_if_rough, share_note
+from replnet.network import Topology
+from replnet.predictions.availability import availability
 from replnet.predictions.capacity import OVERFLOWS, Capacity
-from replnet.predictions.disturbance import Transients
-from replnet.predictions.presence import availability
+from replnet.predictions.over_time import Transients
 from replnet.predictions.pull_graph import PullGraph
 from replnet.predictions.source_ages import SourceAges
 
 if TYPE_CHECKING:
-    from replnet.measure.metrics import Metric
+    from replnet.measure import Metric
 
 Tell = Callable[[str], object]
 Parts = Mapping[tuple[InformationAge, Law], float]
@@ -60,7 +57,7 @@ def _formulas(
     aggregate = topology.aggregate
     of_aggregate: dict[tuple[str, str], Prediction] = {}
     if aggregate is not None and not (graph.pulls_may_fail or topology.delay or topology.fresh_start):
-        from replnet.predictions.many_sources import predict_aggregate
+        from replnet.predictions.classes_of_sources import predict_aggregate
 
         tell(f"predicting the copies of {len(graph.sources):,} sources")
         of_aggregate = predict_aggregate(aggregate, asked)

@@ -11,15 +11,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import final
 
-from replnet.ages.choices import ChoiceAges, freshest_of
-from replnet.ages.information_age import InformationAge, never
-from replnet.ages.overlays.contacts import NodeKinds, NodePull, SourceRates, group_nodes
-from replnet.ages.overlays.informed_sets import TooManySetsError, set_ages, start_from_choice, start_from_kind
-from replnet.ages.overlays.spreading import MOST_MESSAGES, TOO_MANY, KindSet, PairAge, pair_ages, pair_ages_together
-from replnet.ages.prediction import NoFormulaError, TooLongError
-from replnet.laws.families import Exponential
-from replnet.network.topology import DOWNLOADS, POLLS
-from replnet.predictions.presence import both_ways, require_steady, successful
+from replnet.ages import ChoiceAges, InformationAge, NoFormulaError, TooLongError, freshest_of, never
+from replnet.ages.overlays import (
+    MOST_MESSAGES,
+    TOO_MANY,
+    KindSet,
+    NodeKinds,
+    NodePull,
+    PairAge,
+    SourceRates,
+    TooManySetsError,
+    group_nodes,
+    pair_ages,
+    pair_ages_together,
+    set_ages,
+    start_from_choice,
+    start_from_kind,
+)
+from replnet.laws import Exponential
+from replnet.network import DOWNLOADS, POLLS
+from replnet.predictions.availability import both_ways, require_steady, successful
 from replnet.predictions.pull_graph import Asker, PullGraph
 
 MOST_LISTS = 150  # candidate lists of a node and its ancestors; where there are more, sets are not tried

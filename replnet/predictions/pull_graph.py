@@ -11,12 +11,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from replnet.ages.prediction import NoFormulaError
-from replnet.laws import Constant, Exponential, Law
-from replnet.laws.law import Array, Flags, Ints, sorted_distinct
-from replnet.laws.text import at_rate
-from replnet.network.faults import Faults, faults
-from replnet.network.topology import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, IndexLists, Topology
+from replnet.ages import NoFormulaError
+from replnet.laws import Array, Constant, Exponential, Flags, Ints, Law, at_rate, sorted_distinct
+from replnet.network import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Faults, IndexLists, Topology, faults
 
 
 class Asker(NamedTuple):

@@ -16,17 +16,26 @@ from typing import final
 
 import numpy as np
 
-from replnet.ages.choices import ChoiceAges, forest_parts, freshest_of
-from replnet.ages.clusters.cluster import NO_RECENT, cluster
-from replnet.ages.information_age import InformationAge, best_of, direct, never, pull, with_delay
-from replnet.ages.prediction import NoFormulaError, Prediction, TooLongError, mean
+from replnet.ages import (
+    ChoiceAges,
+    InformationAge,
+    NoFormulaError,
+    Prediction,
+    TooLongError,
+    best_of,
+    direct,
+    forest_parts,
+    freshest_of,
+    mean,
+    never,
+    pull,
+    with_delay,
+)
+from replnet.ages.clusters import NO_RECENT, cluster
 from replnet.deadline import require_time
-from replnet.laws.families import Exponential
-from replnet.laws.law import Law
-from replnet.laws.processes.order import Ordered, shuffled
-from replnet.network.topology import DOWNLOADS, POLLS, QUERIES
-from replnet.predictions.overlay import Overlay
-from replnet.predictions.presence import (
+from replnet.laws import Exponential, Law
+from replnet.network import DOWNLOADS, POLLS, QUERIES
+from replnet.predictions.availability import (
     availability_of_node,
     both_ways,
     crash_of,
@@ -34,7 +43,9 @@ from replnet.predictions.presence import (
     require_steady,
     successful,
 )
+from replnet.predictions.overlay import Overlay
 from replnet.predictions.pull_graph import Asker, PullGraph
+from replnet.processes import Ordered, shuffled
 
 LINKS = "polls along links, or within a cluster whose members differ in their laws or upstreams"
 TURNS = "the freshest of several replicas that take turns"

@@ -17,3 +17,94 @@ In it:
     overrides    `-s key=value`: replace one field of a document from the command line
     validation   validation of plain data by a pydantic model, with problems as field, wrong and right
 """
+
+from typing import TYPE_CHECKING
+
+from replnet.faces import open_face
+
+if TYPE_CHECKING:
+    from replnet.text import grammar
+    from replnet.text.arithmetic import (
+        Expression,
+        Function,
+        LARGEST_VALUE,
+        Scalar,
+        VALUES,
+        compile_function,
+        expression,
+        is_template,
+        template,
+    )
+    from replnet.text.documents import (
+        Document,
+        LARGEST_GRAPH,
+        Mark,
+        YamlNode,
+        file_error,
+        folders,
+        map_scalars,
+        node_of,
+        read_text,
+        read_yaml,
+        shipped,
+        shipped_names,
+        split_lines,
+    )
+    from replnet.text.errors import (
+        FieldError,
+        FieldsError,
+        InputError,
+        LARGEST,
+        Problem,
+        SMALLEST,
+        escape_unprintable,
+        field_name,
+        finite,
+        many,
+        one_of,
+        positive,
+        printable,
+        scale_of,
+        sequence,
+        short_repr,
+        suggestion,
+    )
+    from replnet.text.extras import EXTRAS, is_installed, require_extra
+    from replnet.text.files import output_file, replacing, write_file
+    from replnet.text.grammar import LAW, Term, argument, canonical, list_text, number_text, parse, quote
+    from replnet.text.numbers import (
+        axis_text,
+        brief,
+        clean,
+        count_text,
+        csv_text,
+        decimal_text,
+        duration,
+        equal_fields,
+        finite_or_nan,
+        is_number,
+        places,
+        span,
+        standard_errors_text,
+        text,
+        value_text,
+        write_csv,
+    )
+    from replnet.text.overrides import (
+        SPEED,
+        call_of,
+        files_of,
+        override,
+        put,
+        records_of,
+        value_of,
+        with_absolute_files,
+        with_parameter,
+    )
+    from replnet.text.plugins import load_plugins
+    from replnet.text.ranges import LIKE_A_RANGE, Place, is_range, points_of, require
+    from replnet.text.units import MICROSECONDS, WORDS, convert_times, in_unit, name_units, time_in, without_units
+    from replnet.text.validation import Fault, problem_at, validate, validate_by
+    from replnet.text.yaml_writer import yaml_text
+else:
+    __all__, __dir__, __getattr__ = open_face(__name__)

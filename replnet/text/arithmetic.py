@@ -22,13 +22,13 @@ from typing import Any, final
 import numpy as np
 
 from replnet.text.errors import FieldError, short_repr
-from replnet.text.grammar import ARITHMETIC, HOLE, Term, number, parse
+from replnet.text.grammar import ARITHMETIC, HOLE, Term, number_text, parse
 
 Operation = Callable[..., Any]
 Scalar = str | int | float | bool
 Function = Callable[[Any], Any]  # of arrays
 
-LARGEST = 10**300
+LARGEST_VALUE = 10**300
 MOST_DIGITS = 300  # to which `round` may round
 LARGEST_POWER = 1_100  # of whole numbers: 2 to this power is above LARGEST, and still quick to compute
 EXAMPLE = "such as 4 / k"
@@ -235,7 +235,7 @@ def _check_size(value: Any, node: Term) -> int | float:
     """Return the value of a node; raise FieldError if it is too large, or no real number."""
     if isinstance(value, complex) or value != value:
         raise _not_real_error(node)
-    if abs(value) > LARGEST:
+    if abs(value) > LARGEST_VALUE:
         raise _too_large_error(node)
     return value  # type: ignore[no-any-return]
 
@@ -254,4 +254,4 @@ def _text(value: Scalar) -> str:
     """Return a value as it is written inside a text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return number(value) if isinstance(value, float) else str(value)
+    return number_text(value) if isinstance(value, float) else str(value)

@@ -275,7 +275,7 @@ def _number(token: str) -> int | float:
     return int(token) if token.replace("_", "").isdecimal() else float(token)
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """Return `value` as people write it; reads back as the same float."""
     text = repr(float(value))
     return text.removesuffix(".0")
@@ -283,7 +283,7 @@ def number(value: float) -> str:
 
 def list_text(values: Iterable[float]) -> str:
     """Return a list of numbers as people write it."""
-    return "[" + ", ".join(map(number, values)) + "]"
+    return "[" + ", ".join(map(number_text, values)) + "]"
 
 
 def quote(text: str) -> str:

@@ -27,7 +27,7 @@ MOST_PLACES = 9
 SPANS = ((365.25 * 86_400, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def finite(value: Any) -> float:
+def finite_or_nan(value: Any) -> float:
     """Return a value as a float, or NaN if it is no finite number."""
     if type(value) is float:  # nearly always, and tables are long
         return value if math.isfinite(value) else math.nan
@@ -39,7 +39,7 @@ def finite(value: Any) -> float:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number."""
-    return not math.isnan(finite(value))
+    return not math.isnan(finite_or_nan(value))
 
 
 def equal_fields(one: Any, other: object) -> bool:
@@ -53,7 +53,7 @@ def equal_fields(one: Any, other: object) -> bool:
 # In a terminal
 
 
-def number(value: float | None) -> str:
+def value_text(value: float | None) -> str:
     """Return the text of a measured or predicted value; empty for None."""
     if value is None:
         return ""
@@ -72,7 +72,7 @@ def standard_errors_text(z: float | None) -> str:
     return "" if z is None else f"{z:+.2f}"
 
 
-def plain(value: Any) -> str:
+def axis_text(value: Any) -> str:
     """Return the text of an axis value, or of a value that a paper prints; empty for None."""
     if value is None:
         return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from replnet.text.documents import Document, Mark, YamlNode, map_scalars, node_of
 from replnet.text.errors import FieldError, InputError, Problem, field_name, input_error
-from replnet.text.grammar import LAW, number, parse, quote
+from replnet.text.grammar import LAW, number_text, parse, quote
 from replnet.text.grammar import Term as Call
 from replnet.text.yaml_reader import compose
 
@@ -43,7 +43,7 @@ def override(document: Document, assignments: Iterable[str]) -> Document:
 def put(document: Document, key: str, new: YamlNode) -> Document:
     """Return the document with `new` at the dotted `key`, which may lead to a parameter inside the text of a law."""
     value = new.plain()
-    text = number(value) if isinstance(value, float) else str(value)
+    text = number_text(value) if isinstance(value, float) else str(value)
     return replace(document, root=_put(document.root, tuple(key.split(".")), new, text, (), key))
 
 

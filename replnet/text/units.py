@@ -32,10 +32,10 @@ _QUANTITY = re.compile(
 )
 
 
-def plain(text: str, unit: str | None) -> str:
+def without_units(text: str, unit: str | None) -> str:
     """Return the text with times and rates that have a unit of their own replaced by plain numbers in `unit`.
 
-    >>> plain("windowed(rate=3/h, window=30min, period=1d)", "h")
+    >>> without_units("windowed(rate=3/h, window=30min, period=1d)", "h")
     'windowed(rate=3, window=0.5, period=24)'
     """
     pieces, end, name = list[str](), 0, ""

@@ -10,7 +10,7 @@ from all_sets import by_all_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replnet.ages.choices import ChoiceAges, forest_parts, freshest_of
+from replnet.ages.freshest_of import ChoiceAges, forest_parts, freshest_of
 from replnet.ages.information_age import best_of, direct
 from replnet.ages.overlays.contacts import NodePull
 from replnet.laws import law

@@ -7,7 +7,7 @@ import pytest
 
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import older, since_first_missed
-from replnet.ages.transient import SinceCut, SinceEmpty, SinceFresh
+from replnet.ages.transients import SinceCut, SinceEmpty, SinceFresh
 from replnet.laws import Exponential, Pareto
 
 DOWNLOADS, UPDATES = Exponential(rate=2), Exponential(rate=1)

@@ -7,15 +7,17 @@ import io
 import json
 import re
 import resource
+from importlib import import_module
 
 import pytest
 from command_line import SMALL, replnet, started
 
 from replnet.cli import output
 from replnet.cli.main import RAY_LOST
-from replnet.live.pool import PoolLost
-from replnet.report import reproduction
-from replnet.study.sweeps import sweep as sweeps
+from replnet.show.report import reproduction
+from replnet.workers.jobs import PoolLost
+
+sweeps = import_module("replnet.lab.sweeps")
 
 
 @pytest.fixture

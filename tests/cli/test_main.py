@@ -16,9 +16,10 @@ import pytest
 from command_line import replnet
 
 from replnet.cli.main import BAD_INPUT, FINE, INCOMPLETE, RAY_LOST, commands
-from replnet.live import LiveLost, Unreachable
-from replnet.live.pool import PoolLost
-from replnet.study.store.durable import DiskError
+from replnet.live import LiveLost
+from replnet.store.durable import DiskError
+from replnet.workers import Unreachable
+from replnet.workers.jobs import PoolLost
 
 FULL = "No space left on device"
 

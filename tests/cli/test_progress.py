@@ -8,20 +8,22 @@ import threading
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from replnet.cli import main, progress
+from replnet.lab import experiment
+from replnet.lab.experiment import subjects
+from replnet.lab.experiment.cells import Cell
+from replnet.lab.sweeps.finished import Sweep
+from replnet.lab.sweeps.sweep import SweepGlimpse
 from replnet.live import Glimpse, Outage
 from replnet.live.clocks import Standstill
-from replnet.network import network as networks
-from replnet.study.experiment import experiment, subjects
-from replnet.study.experiment.cells import Cell, Settings
-from replnet.study.sweeps import forecast as forecasts
-from replnet.study.sweeps.finished import Sweep
-from replnet.study.sweeps.sweep import SweepGlimpse
+from replnet.run.settings import Settings
 
+forecasts, networks = import_module("replnet.lab.sweeps.forecast"), import_module("replnet.network")
 LOST = Outage(1, ("a", "b"), "died", 2.0)
 SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
 CELL = Cell("key", {"k": 2, "select": "recent"}, {}, SETTINGS)

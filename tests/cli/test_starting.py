@@ -58,8 +58,8 @@ def test_a_demo_that_is_interrupted_as_it_emulates_does_not_go_on(monkeypatch):
         yield lambda: pytest.fail("waited for Ray")
 
     stopped = SimpleNamespace(incomplete="interrupted after 3 replications")
-    monkeypatch.setattr("replnet.study.live_run.ray_meanwhile", meanwhile)
-    monkeypatch.setattr("replnet.study.emulate.emulate", lambda *given, **how: stopped)
+    monkeypatch.setattr("replnet.workers.ray_meanwhile", meanwhile)
+    monkeypatch.setattr("replnet.lab.emulate", lambda *given, **how: stopped)
     done = replnet("demo")
     assert (done.returncode, done.stderr) == (INCOMPLETE, "\ninterrupted\n")
 
@@ -67,7 +67,7 @@ def test_a_demo_that_is_interrupted_as_it_emulates_does_not_go_on(monkeypatch):
 TERMINATED = """\
 import os, signal, sys
 from replnet.cli import main
-from replnet.live import ray_cluster
+from replnet.workers import ray_cluster
 
 def init(*given, start=ray_cluster._init):
     start(*given)

@@ -7,8 +7,8 @@ import pytest
 from paths import task
 
 import replnet as rn
-from replnet.engines import step
 from replnet.engines.lines import Lines
+from replnet.engines.nodes import step
 from replnet.engines.plan import plan
 
 E1 = "exponential(rate=1)"

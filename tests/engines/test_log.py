@@ -11,8 +11,9 @@ from networks import networks, troubled
 from paths import ABSENT, assert_agree, rows, task
 
 import replnet as rn
-from replnet.engines import array, step
+from replnet.engines.array import array
 from replnet.engines.log import EVENTS, FAILED, START, Columns
+from replnet.engines.nodes import step
 from replnet.engines.path import Path
 from replnet.engines.plan import plan
 from replnet.engines.start import look_back_further

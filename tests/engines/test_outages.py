@@ -7,10 +7,11 @@ import pytest
 from paths import task
 
 import replnet as rn
-from replnet.engines import array, step
+from replnet.engines.array import array
+from replnet.engines.nodes import step
 from replnet.engines.outages import Outages, _draw_spans, _merge_spans
 from replnet.engines.plan import plan
-from replnet.laws.processes.streams import name_words, seed_words
+from replnet.processes.streams import name_words, seed_words
 from replnet.testing import FALSE_ALARM
 
 E1 = "exponential(rate=1)"

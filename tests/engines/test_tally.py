@@ -12,8 +12,9 @@ from networks import anything, of_several_sources
 from paths import assert_close, task, walks
 from replay import NAMES, Replay
 
-from replnet.engines import array, step
+from replnet.engines.array import array
 from replnet.engines.log import Columns
+from replnet.engines.nodes import step
 from replnet.engines.path import Task
 
 LINES = ("service_rate", "queueing_delay", "rejected")  # of which logs say nothing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from replnet.engines.runner import TimedMessage
+from replnet.engines.nodes.nodes import Message, NoReply, Pull, Reply
+from replnet.engines.nodes.runner import TimedMessage
 from replnet.live.batches import Mailbox, pack, unpack
-from replnet.network.nodes import Message, NoReply, Pull, Reply
 
 
 def parcel(message: Message) -> TimedMessage:

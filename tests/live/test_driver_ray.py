@@ -18,26 +18,27 @@ from live_world import WAKES, LogRow, flat, planned
 from networks import NAMED
 
 import replnet as rn
-from replnet.engines import step
+from replnet.engines.nodes import step
 from replnet.engines.path import Task
 from replnet.engines.plan import DOWNLOADS, POLLS, Plan, plan
-from replnet.live import LiveLost, Unreachable, actor, driver, ray_cluster, run_live, supervisor
+from replnet.live import LiveLost, actor, driver, ray_hosts, run_live, supervisor
 from replnet.live.clocks import Offset
+from replnet.workers import Unreachable, join_cluster
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def join_cluster():
-    with ray_cluster.join_cluster():
+def cluster():
+    with join_cluster():
         yield
 
 
 @pytest.fixture
 def hosts(monkeypatch):
     """The hosts of the runs of a test, as they start."""
-    seen, real = [], ray_cluster.start_hosts
+    seen, real = [], ray_hosts.start_hosts
 
     @contextmanager
     def start_hosts(n):
@@ -45,7 +46,7 @@ def hosts(monkeypatch):
             seen.append(hosts)
             yield hosts
 
-    monkeypatch.setattr(ray_cluster, "start_hosts", start_hosts)
+    monkeypatch.setattr(ray_hosts, "start_hosts", start_hosts)
     return seen
 
 
@@ -169,7 +170,7 @@ def assert_logged_once(compiled: Plan, seed: int, live, log: list) -> None:
         assert sorted(told) == expected
 
 
-def pid_of(hosts: ray_cluster.Hosts, host: int) -> int | None:
+def pid_of(hosts: ray_hosts.Hosts, host: int) -> int | None:
     """The process of a host, if it answers."""
     ref = hosts.ask(host, "hello")
     return hosts.answer(ref)[2] if hosts.ready([ref], 1.0) else None
@@ -178,7 +179,7 @@ def pid_of(hosts: ray_cluster.Hosts, host: int) -> int | None:
 class Killer:
     """Kills random hosts at random instants, those that are just starting as well; ends the run once all are back."""
 
-    def __init__(self, hosts: list[ray_cluster.Hosts], seed: int, kills: int) -> None:
+    def __init__(self, hosts: list[ray_hosts.Hosts], seed: int, kills: int) -> None:
         self.hosts, self.rng, self.left = hosts, random.Random(seed), kills
         self.next = 0.0
 
@@ -188,7 +189,7 @@ class Killer:
         if not self.left:
             end_if_all_are_back(glimpse)
             return
-        with suppress(ray_cluster.Lost):
+        with suppress(ray_hosts.Lost):
             pid = pid_of(self.hosts[-1], self.rng.randrange(len(self.hosts[-1])))
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
@@ -228,7 +229,7 @@ def test_hosts_that_are_killed_are_replaced_and_nothing_is_lost_or_doubled_besid
 
 
 def test_a_silent_host_is_replaced(hosts, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(ray_hosts, "ANSWER_SECONDS", 2.0)
     stopped, compiled, log = [], plan(NAMED["cluster"]), []
 
     def watch(glimpse):
@@ -361,7 +362,7 @@ import json, os, signal
 from pathlib import Path
 from ray.cluster_utils import Cluster
 import replnet as rn
-from replnet.live import LiveLost, ray_cluster, run_live
+from replnet.live import LiveLost, ray_hosts, run_live
 from replnet.engines.plan import plan
 from replnet.engines.path import Task
 
@@ -370,7 +371,7 @@ compiled = plan(rn.cooperative(replicas=10, peers=1, updates="exponential(rate=1
 machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 others = [machines.add_node(num_cpus=1) for _ in range(2)]
 machines.wait_for_nodes()
-killed, raylets, start = [], set(), ray_cluster.Hosts.__init__
+killed, raylets, start = [], set(), ray_hosts.Hosts.__init__
 
 def started(hosts, n, nodes=()):
     # Notes which raylets have started the processes.
@@ -378,7 +379,7 @@ def started(hosts, n, nodes=()):
     for *_, pid in hosts.call("hello", patience=60.0):
         raylets.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
-ray_cluster.Hosts.__init__ = started
+ray_hosts.Hosts.__init__ = started
 
 def lose(glimpse):
     if glimpse.now > 2 and not killed:

@@ -32,11 +32,11 @@ from live_world import (
 from networks import NAMED, networks, troubled, two_way
 
 import replnet as rn
-from replnet.engines import step
 from replnet.engines.log import Columns
+from replnet.engines.nodes import step
+from replnet.engines.nodes.runner import PULL, REPLY
 from replnet.engines.path import Task
 from replnet.engines.plan import plan
-from replnet.engines.runner import PULL, REPLY
 from replnet.live.placement import place
 from replnet.network.topology import CLIENT, SOURCE
 

@@ -12,7 +12,7 @@ from live_world import World, assert_path
 from networks import NAMED
 
 from replnet.engines.plan import plan
-from replnet.live import actor, ray_cluster, supervisor
+from replnet.live import actor, ray_hosts, supervisor
 from replnet.live.actor import HostActor, Status, _take_all
 from replnet.live.clocks import Offset, Standstill
 from replnet.live.driver import gather_results
@@ -70,7 +70,7 @@ def time(monkeypatch) -> VirtualClock:
     turned = VirtualClock()
     for module in (supervisor, actor):
         monkeypatch.setattr(module, "time", turned)
-    monkeypatch.setattr(ray_cluster, "why_unreachable", lambda: "")
+    monkeypatch.setattr(supervisor, "why_unreachable", lambda: "")
     return turned
 
 
@@ -136,8 +136,8 @@ def test_a_host_that_is_silent_while_the_driver_looks_on_is_lost_as_ever(time, m
     monkeypatch.setattr(hosts, "ready", lambda refs, _: [ref for ref in refs if ref[1] == 1])
     while not lost:
         driver._look(None)
-    assert lost == [(0, f"did not answer for {ray_cluster.ANSWER_SECONDS:g} s")]
-    assert time.now == pytest.approx(ray_cluster.ANSWER_SECONDS, abs=2 * LOOK_SECONDS)
+    assert lost == [(0, f"did not answer for {ray_hosts.ANSWER_SECONDS:g} s")]
+    assert time.now == pytest.approx(ray_hosts.ANSWER_SECONDS, abs=2 * LOOK_SECONDS)
     assert driver.stood == []
 
 
@@ -145,7 +145,7 @@ def test_a_host_that_no_node_is_left_for_ends_the_run_as_lost(time, monkeypatch)
     hosts, driver = driven(time)
 
     def replace(_):
-        raise ray_cluster.Lost("no node of the Ray cluster is alive")
+        raise ray_hosts.Lost("no node of the Ray cluster is alive")
 
     def watch(glimpse) -> None:
         if glimpse.now > 3.0:

@@ -11,7 +11,7 @@ import pytest
 import replnet as rn
 from replnet.engines.plan import plan
 from replnet.measure.independence import BANDS, _two_sided_p_values, dependence
-from replnet.study.caveats import LEVEL, age_dependence_note
+from replnet.run.caveats import LEVEL, age_dependence_note
 
 CSV = Path(__file__).parents[2] / "experiments" / "staleness" / "public-apis.csv"
 RECORDED = f'trace(file="{CSV}", column=day, order=recorded)'

@@ -190,7 +190,7 @@ def test_laws_of_one_text_are_those_of_the_unit_of_each_cell(tmp_path):
 
 
 def test_a_system_whose_size_is_sought_counts_in_its_unit(tmp_path):
-    from replnet.study.experiment.system import Optimise
+    from replnet.lab.inverse.system import Optimise
     from replnet.text.validation import validate
 
     path = tmp_path / "record.csv"

@@ -8,8 +8,8 @@ import pytest
 import replnet as rn
 from replnet.laws import FieldError, law
 from replnet.laws.law import OLDEST
-from replnet.laws.processes.renewal import MOST_INSTANTS, Renewals
-from replnet.laws.processes.streams import PURPOSES, name_words, seed_words
+from replnet.processes.renewal import MOST_INSTANTS, Renewals
+from replnet.processes.streams import PURPOSES, name_words, seed_words
 
 RIGHT = "exponential(rate=1)"
 EXTREME = [

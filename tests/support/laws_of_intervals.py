@@ -6,8 +6,8 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
+from replnet.lab.papers.dominance import age_lead
 from replnet.laws import Constant, Exponential, Gamma, Lattice, Law, Lognormal, Pareto, Uniform, Weibull
-from replnet.papers.dominance import age_lead
 
 TEXTS = [
     "exponential(rate=2)",

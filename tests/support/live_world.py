@@ -10,14 +10,14 @@ import numpy as np
 from networks import NAMED
 
 import replnet as rn
-from replnet.engines import step
 from replnet.engines.log import EVENTS, Columns
+from replnet.engines.nodes import step
+from replnet.engines.nodes.runner import Instants
 from replnet.engines.path import Shares, Task
 from replnet.engines.plan import Plan
-from replnet.engines.runner import Instants
-from replnet.laws.processes.streams import seed_words
 from replnet.live.host import Assignment, Host, LogRows, Report, assignments, measured_shares
 from replnet.live.placement import place
+from replnet.processes.streams import seed_words
 from replnet.testing import InMemoryTransport
 
 ROUNDING = 1e-9  # integrals over a path add the same terms in different orders

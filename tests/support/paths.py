@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import replnet as rn
-from replnet.engines import array, step
+from replnet.engines.array import array
 from replnet.engines.log import Columns
+from replnet.engines.nodes import step
 from replnet.engines.path import Path, Task
 from replnet.engines.plan import Plan, plan
 from replnet.engines.start import MOST_PULLS_FOR_AGES

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from replnet.engines.log import EVENTS, Columns
+from replnet.engines.nodes.runner import process_set
 from replnet.engines.outages import DOWN, Outages
 from replnet.engines.path import Shares, Task
-from replnet.engines.runner import process_set
-from replnet.laws.processes.streams import seed_words
 from replnet.network.topology import REPLICA
+from replnet.processes.streams import seed_words
 
 Sums = dict[tuple[int, int, str], float]  # by group, row of the source and what is added up
 ORDER = ("start", "up", "down", "update")  # at one instant; all else comes after these

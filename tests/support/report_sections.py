@@ -9,7 +9,7 @@ from itertools import product
 
 import pandas as pd
 
-from replnet.report import FigureSpec, Section
+from replnet.show.report import FigureSpec, Section
 
 NOTHING = {"measured": math.nan, "ci_low": math.nan, "ci_high": math.nan, "predicted": math.nan}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
+from replnet.lab.experiment.axes import axis
+from replnet.lab.experiment.cells import Cell
+from replnet.lab.experiment.sections import Printed
+from replnet.lab.experiment.subjects import NetworkSubject, Settings
+from replnet.lab.sweeps.judged_table import Line, judged_lines, with_stated_values
 from replnet.measure.estimate import Estimate
-from replnet.study.experiment.axes import axis
-from replnet.study.experiment.cells import Cell
-from replnet.study.experiment.sections import Printed
-from replnet.study.experiment.subjects import NetworkSubject, Settings
-from replnet.study.sweeps.judged_table import Line, judged_lines, with_stated_values
 
 SETTINGS = Settings(None, "sampled", 1, None, None, None, 0.02)
 NOTHING = NetworkSubject({})

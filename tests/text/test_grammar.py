@@ -10,7 +10,7 @@ from replnet.ages.weights import weight
 from replnet.laws import FieldError, law
 from replnet.measure.metrics import metric
 from replnet.network.aggregate import penalty_of
-from replnet.study.demand import read_threshold
+from replnet.run.threshold import read_threshold
 from replnet.text.arithmetic import expression, template
 from replnet.text.grammar import ARITHMETIC, LAW, Term, canonical, parse
 

@@ -17,8 +17,8 @@ import pytest
 import replnet
 from replnet.cli import main
 from replnet.cli.output import print_table
-from replnet.study.experiment import cells
-from replnet.study.experiment.sections import Sections
+from replnet.lab.experiment import cells
+from replnet.lab.experiment.sections import Sections
 
 NETWORK = r"""
 title: "a\e]0;title\a \e[2Jgone"

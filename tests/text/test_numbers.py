@@ -9,18 +9,18 @@ import pytest
 
 from replnet.text.numbers import (
     as_cell,
+    axis_text,
     brief,
     count_text,
     csv_text,
     decimal_text,
     duration,
-    finite,
-    number,
+    finite_or_nan,
     places,
-    plain,
     span,
     standard_errors_text,
     text,
+    value_text,
 )  # fmt: skip
 
 
@@ -58,19 +58,19 @@ def test_values_as_text(value, shown):
 
 @pytest.mark.parametrize("value", [None, "1", True, math.inf, -math.inf, pd.NA, math.nan])
 def test_what_is_no_number_is_nan(value):
-    assert math.isnan(finite(value))
+    assert math.isnan(finite_or_nan(value))
 
 
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (number(None), ""), (number(0.1), "0.10000"), (number(-9.5), "-9.50000"),
-        (number(0.00012345), "0.000123"), (number(-3e-7), "-3e-07"), (number(1e-15), "0.00000"),
-        (number(1234.56789), "1,234.57"),
+        (value_text(None), ""), (value_text(0.1), "0.10000"), (value_text(-9.5), "-9.50000"),
+        (value_text(0.00012345), "0.000123"), (value_text(-3e-7), "-3e-07"), (value_text(1e-15), "0.00000"),
+        (value_text(1234.56789), "1,234.57"),
         (brief(None), ""), (brief(1 / 3), "0.33333"),
         (standard_errors_text(None), ""), (standard_errors_text(1.234), "+1.23"),
         (span(89.4), "89 s"), (span(90), "2 min"), (span(5399), "90 min"), (span(5400), "1.5 h"),
-        (plain(None), ""), (plain(1 / 3), "0.333333"), (plain(1_000_000), "1000000"), (plain("a"), "a"),
+        (axis_text(None), ""), (axis_text(1 / 3), "0.333333"), (axis_text(1_000_000), "1000000"), (axis_text("a"), "a"),
         (count_text(1, "cell"), "1 cell"), (count_text(1200, "cell"), "1,200 cells"),
     ],
 )  # fmt: skip

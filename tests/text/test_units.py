@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import replnet as rn
-from replnet.study.demand import read_threshold
+from replnet.run.threshold import read_threshold
 from replnet.text.errors import FieldError, InputError
-from replnet.text.units import in_unit, name_units, plain, time_in
+from replnet.text.units import in_unit, name_units, time_in, without_units
 
 LAWS = {"updates": "exponential(mean=5min)", "downloads": {"pareto": {"alpha": 3, "rate": "3/h"}}}
 
@@ -28,7 +28,7 @@ LAWS = {"updates": "exponential(mean=5min)", "downloads": {"pareto": {"alpha": 3
     ],
 )
 def test_units_leave_a_text(text, unit, found):
-    assert plain(text, unit) == found
+    assert without_units(text, unit) == found
 
 
 def test_values_that_are_times_or_rates():
@@ -51,7 +51,7 @@ def test_values_that_are_times_or_rates():
 )
 def test_what_does_not_fit_is_said(text, field, wrong):
     with pytest.raises(FieldError, match=wrong) as caught:
-        plain(text, None if not field else "s")
+        without_units(text, None if not field else "s")
     assert caught.value.field == field
 
 

@@ -7,7 +7,7 @@ from scipy.special import stdtrit
 
 import replnet as rn
 from replnet.engines.plan import plan
-from replnet.study.experiment.experiment import load_experiment
+from replnet.lab.experiment.experiment import load_experiment
 
 pytestmark = pytest.mark.verification
 

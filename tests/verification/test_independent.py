@@ -24,7 +24,7 @@ from ruamel.yaml import YAML
 from scipy.special import stdtr
 
 import replnet as rn
-from replnet.study.emulate import fastest_engine
+from replnet.run.emulate import fastest_engine
 
 pytestmark = pytest.mark.verification
 

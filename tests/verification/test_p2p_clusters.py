@@ -17,9 +17,9 @@ from paths import task
 
 import replnet as rn
 from replnet.ages.clusters.cluster import fast_poll_limit
-from replnet.engines.array import make_runner
+from replnet.engines.array.array import make_runner
+from replnet.lab.papers.p2p import poll_rate
 from replnet.measure.estimate import Estimate, ratio
-from replnet.papers.p2p import poll_rate
 
 pytestmark = pytest.mark.verification
 

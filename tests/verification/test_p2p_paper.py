@@ -14,11 +14,11 @@ from paper import FAMILIES, reproduced
 
 import replnet as rn
 from replnet.ages.information_age import direct
-from replnet.laws.processes.renewal import Renewals
-from replnet.laws.processes.streams import name_words, seed_words
+from replnet.lab.papers.p2p import mean_on_duration, on_duration_tail, on_residual_tail
 from replnet.measure.estimate import Estimate, ratio
 from replnet.measure.verdict import Comparison, verdicts
-from replnet.papers.p2p import mean_on_duration, on_duration_tail, on_residual_tail
+from replnet.processes.renewal import Renewals
+from replnet.processes.streams import name_words, seed_words
 
 pytestmark = pytest.mark.verification
 

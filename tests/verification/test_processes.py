@@ -8,7 +8,7 @@ from laws_of_intervals import DEPENDENT as TEXTS
 from paths import task
 
 import replnet as rn
-from replnet.engines import array
+from replnet.engines.array import array
 from replnet.testing import assert_mean
 
 pytestmark = pytest.mark.verification

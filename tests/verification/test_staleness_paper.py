@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from replnet.ages.information_age import direct
 from replnet.ages.penalties import currency, missing_updates, source_penalty, staleness, update_penalty
 from replnet.ages.roots import rate_for
+from replnet.lab.papers.staleness import budget_for, extra_bandwidth
 from replnet.laws import Constant, Exponential, Pareto
-from replnet.papers.staleness import budget_for, extra_bandwidth
 
 pytestmark = pytest.mark.verification
 

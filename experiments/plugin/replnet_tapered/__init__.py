@@ -17,9 +17,9 @@ import numpy as np
 from replnet.ages.information_age import InformationAge
 from replnet.ages.prediction import Basis
 from replnet.ages.weights import threshold
+from replnet.lab.formulas import Positive, Updates, formula
 from replnet.laws import Law
 from replnet.measure.metrics import staleness_metric
-from replnet.papers.formula import Positive, Updates, formula
 from replnet.text.errors import positive, scale_of
 
 

@@ -49,7 +49,7 @@ from replnet.ages.information_age import InformationAge
 from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, TooLongError
 from replnet.deadline import require_time
-from replnet.laws.law import Array, Law
+from replnet.laws import Array, Law
 
 CHAIN = Basis("exact", "pure-birth chain of P2P VI-A", "Poisson downloads and polls, distinct random peers")
 DOWNLOAD_CHAIN = Basis(

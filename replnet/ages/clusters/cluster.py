@@ -47,9 +47,8 @@ from replnet.ages.curve import Curve, clean_edges, fit
 from replnet.ages.information_age import InformationAge, best_of, direct, pull
 from replnet.ages.panels import FEW, Scales
 from replnet.ages.prediction import Basis, Prediction
-from replnet.laws.families import Exponential
-from replnet.laws.law import Array, Law
-from replnet.text.errors import FieldError
+from replnet.laws import Array, Exponential, Law
+from replnet.text import FieldError
 
 FIRST_POLL = Basis("exact", "first poll reaches all, P2P VI-A", "renewal downloads and polls, distinct random peers")
 SAMPLED = 40  # replicas; twice as many as peers where those are more

@@ -51,8 +51,7 @@ from replnet.ages.curve import (
 from replnet.ages.panels import FEW, Scales, thin_out, with_few_values
 from replnet.ages.prediction import Basis, NoFormulaError
 from replnet.deadline import require_time
-from replnet.laws.families import Exponential
-from replnet.laws.law import Array, Law
+from replnet.laws import Array, Exponential, Law
 
 LIMIT = Basis(
     "limit",

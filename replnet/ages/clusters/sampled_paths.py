@@ -34,7 +34,7 @@ from replnet.ages.clusters.chains import Cluster
 from replnet.ages.curve import Curve, GrowingCurve, clean_edges, fit
 from replnet.ages.prediction import Basis, Prediction
 from replnet.deadline import require_time
-from replnet.laws.law import Array, Law
+from replnet.laws import Array, Law
 
 SEED = 20_111
 LATTICES = 32

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from replnet.ages.clusters.chains import VANISHED, poisson_mixture
+from replnet.ages.clusters import VANISHED, poisson_mixture
 from replnet.ages.curve import Curve, fit
 from replnet.ages.information_age import InformationAge
 from replnet.ages.overlays.contacts import KindPull, NodeKinds, split_draws
 from replnet.ages.panels import Scales
 from replnet.ages.prediction import Basis
-from replnet.laws.law import Array
+from replnet.laws import Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -40,7 +40,7 @@ from replnet.ages.overlays.contacts import NodeKinds, SourceRates
 from replnet.ages.panels import Scales, thin_out
 from replnet.ages.prediction import Basis, NoFormulaError, TooLongError
 from replnet.deadline import require_time
-from replnet.laws.law import Array, Flags, Floats, Ints
+from replnet.laws import Array, Flags, Floats, Ints
 
 PAIRS, ASSUMES = "pairs of neighbours", "Poisson downloads and polls"
 EXACT, BETWEEN = Basis("exact", PAIRS, ASSUMES), Basis("approximation", PAIRS, ASSUMES)

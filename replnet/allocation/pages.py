@@ -1,0 +1,183 @@
+"""The best rates for pages that are refreshed at random (Crawl, Algorithms 1 and 2, Remark 4).
+
+Page i changes as a Poisson process of rate d and is worth u. Refreshed at rate p it is fresh
+for a share of the time that depends on the intervals between refreshes:
+
+    exponential intervals    p / (p + d)                                   Crawl eq. 5 (1)
+    fixed intervals          (1 - exp(-r)) / r,  r = d / p                 Crawl eq. 6 (2)
+    one page a slot, drawn with probability p, and changed in a slot with
+    probability d            p / (p + d - p d)                             Crawl eq. 3 (3)
+
+Weighted freshness is the mean of these by utility. To maximise it with (1) under
+a budget R = sum p, Lagrange gives p = sqrt(u d) / sqrt(m) - d wherever that is
+above 0, that is for u / d above the threshold m (Crawl eq. 11, Claim 2). Let
+s = sqrt(u / d), S the largest s, a = sqrt(u d), h = S / s - 1 and 1 + e = S / sqrt(m). Then
+
+    S p = a (e - h)+,     sum a (e - h)+ = S R,                                    (4)
+
+which is water of level e in vessels of area a and floor h. Only differences of
+like numbers are taken, so nothing is lost at a small budget or between equal
+pages. In order of h the level is a ratio of cumulative sums, which is what
+Algorithm 2 computes from the other end. (3) is (1) with u and d divided by 1 - d
+and so is (4) with the same h and areas a / (1 - d): Algorithm 1. With (2) the best
+rates are those of `budget`.
+
+A worth that decays as exp(-d x) with the age x of a copy, at one page a slot of length 1, has the mean (Remark 4)
+
+    (q / d) p / (p + q - p q),   q = 1 - exp(-d),                                  (5)
+
+which is (3) at a change probability of q, times the mean of exp(-d x) over a slot. So Algorithm 1 finds its
+optimum, with q for d and u q / d for u.
+
+Pages without changes, and those without utility, are never refreshed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from replnet.allocation.budget import Allocation, best_rates
+from replnet.allocation.orders import FIXED
+from replnet.laws import Floats
+from replnet.text import LARGEST, SMALLEST, FieldError, field_name, positive
+
+# A page that is unchanged with less than this chance in a slot is, in floats, one that always changes.
+UNCHANGED = 2.0**-60
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pages:
+    """Pages, by how much each is worth and how often it changes."""
+
+    utilities: Floats
+    changes: Floats  # per unit of time, or the probability in a slot
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "utilities", numbers("utilities", self.utilities))
+        object.__setattr__(self, "changes", numbers("changes", self.changes, self.utilities.size))
+        if not self.utilities.any():
+            raise FieldError("utilities", "all are 0", "at least one page that is worth something")
+
+    @property
+    def size(self) -> int:
+        """The number of pages."""
+        return self.utilities.size
+
+    def mean(self, fresh: Floats) -> float:
+        """Return the mean of the pages' freshness, weighted by utility."""
+        return float(self.utilities @ fresh) / float(self.utilities.sum())
+
+
+def numbers(field: str, values: npt.ArrayLike, size: int | None = None) -> Floats:
+    """Return `values` as an array of numbers that are 0 or positive; `size` of them, if that is given.
+
+    Raises FieldError, which names `field`.
+    """
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iuf" or array.size == 0:
+        raise FieldError(field, "not a plain list of numbers", "one number per page, such as [1, 0.5]")
+    if size is not None and array.size != size:
+        raise FieldError(field, f"{array.size} numbers for {size} pages", "one number per page")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~((array == 0) | ((array >= SMALLEST) & (array <= LARGEST))))
+    if bad.size:
+        right = f"0, or a number from {SMALLEST:g} to {LARGEST:g}"
+        raise FieldError(field_name((field, int(bad[0]))), f"{array[bad[0]]:g} is out of range", right)
+    return array
+
+
+def optimal_random_rates(pages: Pages, budget: float) -> Allocation:
+    """Return the rates with the largest `random_freshness` for a total rate of `budget` (Algorithm 2, eq. 11).
+
+    In O(n log n). Exact: (4) up to rounding.
+    """
+    return _pour(pages.utilities, pages.changes, None, positive("budget", budget))
+
+
+def optimal_shares(pages: Pages) -> Allocation:
+    """Return the shares, which add up to 1, with the largest mean of (3) by utility (Algorithm 1). Exact."""
+    above = np.flatnonzero(pages.changes > 1)
+    if above.size:
+        wrong = f"{pages.changes[above[0]]:g} is above 1"
+        raise FieldError(field_name(("changes", int(above[0]))), wrong, "the probability of a change in a slot")
+    return _pour(pages.utilities, pages.changes, 1 - pages.changes, 1.0)
+
+
+def optimal_slot_shares(pages: Pages) -> Allocation:
+    """Return the shares, which add up to 1, with the largest mean of (5) by utility (Remark 4). Exact.
+
+    The threshold is on u / d still, as both are multiplied by the same factor.
+    """
+    d, q = pages.changes, -np.expm1(-pages.changes)
+    share = np.divide(q, d, out=np.ones_like(d), where=d > 0)
+    return _pour(pages.utilities * share, q, np.exp(-d), 1.0)
+
+
+def optimal_fixed_rates(pages: Pages, budget: float) -> Allocation:
+    """Return the rates with the largest `fixed_freshness` for a total rate of `budget`, by (1) of `budget`."""
+    return best_rates(FIXED, "freshness", pages.utilities, pages.changes, positive("budget", budget))
+
+
+def _pour(u: Floats, d: Floats, unchanged: Floats | None, budget: float) -> Allocation:
+    """Return the rates (4) with the largest weighted freshness at random refreshes, by the level of water in vessels.
+
+    Utilities u and change rates d give floors and areas; areas are divided by `unchanged`, the chances of no change in
+    a slot.
+    """
+    rates = np.zeros(u.size)
+    gaining = np.flatnonzero((u > 0) & (d > 0))
+    if gaining.size == 0:
+        return Allocation(rates, 0.0)
+    if gaining.size < u.size:
+        u, d, unchanged = u[gaining], d[gaining], None if unchanged is None else unchanged[gaining]
+    steep, area = np.sqrt(u / d), np.sqrt(u * d)
+    if unchanged is not None:
+        area /= np.maximum(unchanged, UNCHANGED)
+    steepest = float(steep.max())
+    floor = (steepest - steep) / steep
+    level = _level(floor, area, steepest * budget)
+    poured = area * np.maximum(level - floor, 0.0) / steepest
+    # What rounding leaves over goes where it matters least: in the widest vessel it moves the level least.
+    widest = int(np.argmax(np.where(floor <= level, area, 0.0)))
+    poured[widest] = max(poured[widest] + budget - float(poured.sum()), 0.0)
+    rates[gaining] = poured
+    return Allocation(rates, (steepest / (1 + level)) ** 2)
+
+
+def _level(floor: Floats, area: Floats, amount: float) -> float:
+    """Return the level at which `amount` of water stands in vessels of these floors and areas."""
+    order = np.argsort(floor)
+    floors, areas = floor[order], area[order]
+    del order  # at ten million pages every array counts
+    solid = areas * floors
+    below = np.cumsum(areas)
+    under = np.cumsum(solid)
+    # A vessel gets wet if water in those before it would rise above its floor.
+    wet = floors[1:] * below[:-1] < amount + under[:-1]
+    count = 1 + (wet.size if wet.all() else int(np.argmin(wet)))
+    return (amount + float(solid[:count].sum())) / float(areas[:count].sum())
+
+
+def in_proportion(weights: Floats, budget: float) -> Floats:
+    """Return rates in proportion to the weights that add up to the budget; equal rates if all weights are 0."""
+    total, budget = float(weights.sum()), positive("budget", budget)
+    return weights * (budget / total) if total > 0 else np.full(weights.size, budget / weights.size)
+
+
+POLICIES: dict[str, Callable[[Pages, float], Floats]] = {
+    "new algorithm": lambda pages, budget: optimal_random_rates(pages, budget).rates,
+    "optimum": lambda pages, budget: optimal_fixed_rates(pages, budget).rates,
+    # The optimum at fixed intervals if all pages were worth the same (Sync 5.3).
+    "change rate directed": lambda pages, budget: (
+        optimal_fixed_rates(Pages(np.ones(pages.size), pages.changes), budget).rates
+    ),
+    "utility proportional": lambda pages, budget: in_proportion(pages.utilities, budget),
+    "change rate proportional": lambda pages, budget: in_proportion(pages.changes, budget),
+    "uniform": lambda pages, budget: in_proportion(np.zeros(pages.size), budget),
+}

@@ -1,0 +1,315 @@
+"""What a cell of an experiment is about: a network to emulate, a formula, or a system whose best size is sought.
+
+A subject is checked plain data. What comes of it depends on that and on its settings alone: on no clock, machine or
+other cell. Streams of chance are named by seed and node, and the seed is that of all cells, so cells share their
+random numbers: curves over an axis are smooth, and differences of cells are more precise than the intervals of each
+suggest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, final
+
+from replnet.deadline import OUT_OF_TIME, OutOfTime
+from replnet.engines import plan_of
+from replnet.lab import arguments, compute, formula_schema, formulas
+from replnet.measure import FEWEST_REPLICATIONS, Row
+from replnet.network import MOST_SOURCES_SHOWN, Network, replication_bytes, require_room, specification
+from replnet.run import EVENTS, INTERRUPTED, REPLICATIONS, Emulated, Progress, Settings, emulate_network, fastest_engine
+from replnet.text import Document
+
+PILOT_EVENTS = {"array": 1e5, "step": 5e3}  # events before a run with a precision to reach first looks at its intervals
+# The least length of a replication, as the past before its start costs half as much: in mean intervals of the updates
+# (of an aggregate, of the updates and downloads of a source), or with the conditional estimator in mean times between
+# the pulls of the replica that pulls least.
+LEAST_INTERVALS = 20.0
+LEAST_QUIET_TIMES = 16.0
+FIXED_COST = 100.0  # of a cell, such as writing its record, in replicas that cost as much
+
+SHORT_RUN = 1.0  # seconds up to which a cell is simply run, to see what it costs
+GLANCE_EVENTS = 3e4  # the fewest events of a glance
+MOST_GLANCE_EVENTS = {"array": 1e7, "step": 5e4}  # the most that a glance may have
+
+RunOutput = tuple[list[Row], int, str]
+"""Rows, how many events were emulated, and why there are not more."""
+
+
+@dataclass(frozen=True)
+class Subject(ABC):
+    """Abstract: what a cell is about.
+
+    The section `section` of a file describes it, and the field `tag` there chooses among several kinds.
+    """
+
+    data: dict[str, Any]
+
+    section: ClassVar[str]
+    words: ClassVar[str]  # what messages call the subject
+    tag: ClassVar[str] = ""
+    kinds: ClassVar[Mapping[Any, Any]]  # the models of the section, by kind
+
+    @classmethod
+    @abstractmethod
+    def from_document(cls, document: Document) -> Subject:
+        """Return the subject that a section describes, its expressions filled in; raise InputError if it is wrong."""
+
+    @classmethod
+    def fields(cls, kind: str | None) -> set[str] | None:
+        """Return the names of the fields that a subject of this kind may have; None if there is no such kind."""
+        return set(cls.kinds[kind].model_fields) if kind in cls.kinds else None
+
+    @classmethod
+    def metrics(cls, kind: str | None) -> tuple[str, ...]:
+        """Return the metrics that it has rows of, if these follow from the kind alone; else none."""
+        return ()
+
+    @classmethod
+    @abstractmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the section, with its definitions."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> set[str]:
+        """The groups that its rows may have."""
+
+    @abstractmethod
+    def predict(self, settings: Settings) -> list[Row]:
+        """Return its rows by formula, without emulation."""
+
+    @abstractmethod
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
+        """Emulate it, four times as long if `longer`, and return its rows beside the formulas.
+
+        Raises KeyboardInterrupt instead of returning half a run.
+        """
+
+    def cost(self, settings: Settings) -> float:
+        """Return roughly what it costs beside other cells, from its data alone: the costliest begin first."""
+        return 0.0
+
+    def glance(self, settings: Settings) -> tuple[float, float]:
+        """Estimate how many events and seconds it takes, as far as that is known without running it as a whole."""
+        return 0.0, 0.0
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """A key of the kernels that it needs, equal if these are the same; empty if a warm-up is not worth it."""
+        return ()
+
+
+# ---- A formula
+
+
+@final
+class FormulaSubject(Subject):
+    """A formula by itself, with its arguments; nothing of it is measured."""
+
+    section, words, tag = "formula", "formula", "name"
+    kinds: ClassVar = {name: one.model for name, one in formulas().items()}
+
+    @classmethod
+    def from_document(cls, document: Document) -> Subject:
+        return cls(arguments(document.data, document).model_dump(mode="json", exclude_none=True))
+
+    @classmethod
+    def metrics(cls, kind: str | None) -> tuple[str, ...]:
+        return formulas()[kind].metrics if kind is not None and kind in cls.kinds else ()
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        return formula_schema()
+
+    @property
+    def groups(self) -> set[str]:
+        return set(formulas()[self.data["name"]].groups)
+
+    def predict(self, settings: Settings) -> list[Row]:
+        return [Row.of((group, metric), value) for group, metric, value in compute(**self.data)]
+
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
+        return self.predict(settings), 0, ""
+
+
+FORMULA_METRICS = tuple(dict.fromkeys(metric for one in formulas().values() for metric in one.metrics))
+
+
+# ---- A network
+
+
+@final
+class NetworkSubject(Subject):
+    """A network, emulated beside its formulas."""
+
+    section, words, tag, kinds = "network", "the network", "kind", specification.KINDS
+
+    @classmethod
+    def from_document(cls, document: Document) -> Subject:
+        return cls(Network.from_data(document.data, document).data())
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        network = specification.schema()
+        return {"$defs": network.pop("$defs"), "anyOf": [{"type": "string"}, network]}
+
+    @property
+    def groups(self) -> set[str]:
+        return groups_of(self.data)
+
+    def predict(self, settings: Settings) -> list[Row]:
+        from replnet.run import predict
+
+        return list(predict(self.network, settings.measure).rows)
+
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
+        result = emulate_whole(self.network, settings, longer)
+        return list(result.rows), result.events, result.incomplete
+
+    def cost(self, settings: Settings) -> float:
+        work = _count_replicas(self.data) * (1 + _number(self.data, "peers", 0)) + FIXED_COST
+        if settings.precision is not None:
+            return work / settings.precision**2
+        return work * (settings.horizon or EVENTS["array"] / work)
+
+    def glance(self, settings: Settings) -> tuple[float, float]:
+        """Estimate events and seconds from brief runs.
+
+        They tell what its formulas cost, what the start of each replication costs, and what a unit of time costs.
+        """
+        network, engine = self.network, settings.engine or fastest_engine(self.network)
+        rate = max(plan_of(network).event_rate, 1e-300)
+        usual = settings.horizon or (
+            EVENTS[engine] / rate if settings.precision is None else pilot_horizon(network, settings)
+        )
+
+        def brief(horizon: float, replications: int) -> Emulated:
+            """Emulate the network for a short time."""
+            return emulate_whole(network, replace(settings, precision=None, horizon=horizon, replications=replications))
+
+        brief(1 / rate, 1)  # compiles what it needs
+        first = brief(1 / rate, 1).seconds
+        if first > SHORT_RUN:
+            return rate * usual, first * REPLICATIONS
+        start = max(brief(1 / rate, FEWEST_REPLICATIONS).seconds - first, 0.0) / (FEWEST_REPLICATIONS - 1)
+        # As long as the real run if that is short: how much short paths scatter says little about long ones.
+        look = brief(min(max(usual, GLANCE_EVENTS / rate), MOST_GLANCE_EVENTS[engine] / rate), FEWEST_REPLICATIONS)
+        time = max(look.seconds - first - start * (FEWEST_REPLICATIONS - 1), 0.0) / look.horizon
+        needed = usual
+        if settings.precision is not None:
+            widest = max((e.half_width for e in look.estimates if not e.doubt), default=0.0)
+            needed = max(usual, look.horizon * (widest / settings.precision) ** 2)
+        count = settings.replications or max(REPLICATIONS * needed / usual, REPLICATIONS)
+        return needed * rate, first + count * start + needed * time
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        return self.data["kind"], self.data.get("select")
+
+    @cached_property
+    def network(self) -> Network:
+        """The network, made when it is first asked for."""
+        return Network.from_data(self.data)
+
+
+def emulate_whole(network: Network, settings: Settings, longer: bool = False, **how: Any) -> Emulated:
+    """Emulate a network by the settings of a cell, four times as long if `longer`.
+
+    Raises KeyboardInterrupt or OutOfTime unless the run is whole. A run that differs is not lengthened here, as cells
+    are judged together.
+    """
+    result = emulate_so_far(network, settings, longer, **how)
+    require_whole(result)
+    return result
+
+
+def require_whole(result: Emulated) -> None:
+    """Raise KeyboardInterrupt if a run was interrupted, and OutOfTime if it ran out of time."""
+    for why, error in ((INTERRUPTED, KeyboardInterrupt), (OUT_OF_TIME, OutOfTime)):
+        if result.incomplete.startswith(why):
+            raise error
+
+
+def emulate_so_far(
+    network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None,
+    progress: Progress | None = None,
+) -> Emulated:  # fmt: skip
+    """Emulate a network by the settings of a cell, and return what there is of it if it was interrupted.
+
+    Raises FieldError if it takes more memory than there is.
+    """
+    settings = replace(settings, confirm=longer)
+    if settings.horizon is None and settings.precision is not None:
+        settings = replace(settings, horizon=pilot_horizon(network, settings))
+    length = settings.horizon and settings.horizon / (settings.replications or REPLICATIONS)
+    require_room(network.size, replication_bytes(network, length))
+    return emulate_network(network, settings, workers=workers, address=address, progress=progress)[0]
+
+
+def pilot_horizon(network: Network, settings: Settings) -> float:
+    """Return a horizon after which there is an interval to go by, and each replication was longer than its start."""
+    engine, compiled = settings.engine or fastest_engine(network), plan_of(network)
+    rate = max(compiled.event_rate, 1e-300)
+    if compiled.topology.aggregate:
+        return (
+            min(max(PILOT_EVENTS[engine], REPLICATIONS * LEAST_INTERVALS * compiled.sources.size), EVENTS[engine])
+            / rate
+        )
+    if settings.estimator == "conditional":
+        least = LEAST_QUIET_TIMES * compiled.longest_pull_gap
+    else:
+        least = LEAST_INTERVALS / float(compiled.rates[: compiled.sources.size].min())
+    return max(PILOT_EVENTS[engine] / rate, least * REPLICATIONS)
+
+
+def groups_of(network: Mapping[str, Any]) -> set[str]:
+    """Return the groups of the network with this data, and for a graph perhaps more, as no graph is built for it."""
+    has_clients = network["kind"] in ("redundant", "graph") or "clients" in network or "queries" in network
+    groups = {"clients"} if has_clients else set()
+    if network["kind"] == "compose":
+        return groups.union(*(_levels(tier, f"tier {number}") for number, tier in enumerate(network["tiers"], 1)))
+    if network["kind"] == "graph":
+        nodes = network["nodes"]
+        named = {node["group"] for node in nodes.values() if "group" in node}
+        return groups | named | {"by polls", "unreached"} | {f"level {i}" for i in range(1, len(nodes) + 1)}
+    if network["kind"] == "aggregate":
+        return (
+            groups | _shown_sources(network) | {"copies"} | ({"clients"} if network.get("replicas", 1) > 1 else set())
+        )
+    if network["kind"] == "cooperative":
+        return groups | {"cluster"}
+    return groups | {f"level {i}" for i in range(1, network.get("depth", 1) + 1)}
+
+
+def _levels(tier: Mapping[str, Any], name: str) -> set[str]:
+    """Return the groups of a tier, which is called `name`."""
+    depth = tier.get("depth", 1)
+    levels = {name} if depth == 1 else {f"{name} level {i}" for i in range(1, depth + 1)}
+    return levels | (_shown_sources(tier) if tier.get("kind") == "aggregate" else set())
+
+
+def _shown_sources(aggregate: Mapping[str, Any]) -> set[str]:
+    """Return the groups of those sources of an aggregate that have rows of their own."""
+    lists = (aggregate[name] for name in ("updates", "rates", "weights", "allocate") if name in aggregate)
+    count = aggregate.get("sources") or max(
+        (len(values) for values in lists if isinstance(values, list | tuple)), default=1
+    )
+    return {f"source {i}" for i in range(1, int(count) + 1)} if count <= MOST_SOURCES_SHOWN else set()
+
+
+def _count_replicas(data: Mapping[str, Any]) -> float:
+    """Return roughly the number of replicas of a network, from its data alone."""
+    if data.get("tiers"):
+        return sum(map(_count_replicas, data["tiers"]))
+    branching, depth = _number(data, "branching", 1), int(_number(data, "depth", 1))
+    tree = sum(min(branching, 1e6) ** min(level, 20) for level in range(1, min(depth, 20) + 1))
+    return _number(data, "sources", 1) * _number(data, "replicas", 1) * tree + len(data.get("nodes", ()))
+
+
+def _number(data: Mapping[str, Any], name: str, otherwise: float) -> float:
+    """Return the number in a field; `otherwise` if there is none, or an expression."""
+    value = data.get(name)
+    return float(value) if isinstance(value, int | float) else otherwise

@@ -1,0 +1,437 @@
+"""The best size of a system: by formula, measured where the formula puts it; by emulation where there is none.
+
+    r <- r + (target - p(r)) / p'(r)                                                               (2)
+
+finds by emulation the rate r at which the measured freshness p is the target. The slope is a difference of two
+emulations with the same random numbers; the standard error of r is that of p over the slope, and the errors of all
+that follows from r, (1) of `system`, are its error times their own slopes. Where there is a formula, the measured
+values are those of the size m that the formula calls best.
+
+Rows are in the group of the system, and beside it in the group `independent` for its replicas without polls or
+redundant queries.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar, final
+
+from replnet.ages import Prediction, UnreachableError, bisect_edge
+from replnet.ages.clusters import NO_RECENT, cluster
+from replnet.lab.experiment import RunOutput, Subject, emulate_whole
+from replnet.lab.inverse.system import NO_CLUSTER, Optimise, Size
+from replnet.lab.papers import cooperative, non_cooperative, peak, redundant
+from replnet.laws import at_rate
+from replnet.measure import NO_PREDICTION, Estimate, Row
+from replnet.network import Network
+from replnet.run import Settings
+from replnet.text import Document, validate
+
+BY_REPLICAS = "P2P eq. 30"
+SOURCES = {"independent": "P2P eq. 31-33", "redundant": "P2P eq. 34"}
+SYSTEM_GROUPS = ("clients", "cluster", "level 1")  # the first that a network has, has the freshness of the system
+PRECISION = 0.001  # half-width of freshness, where none is asked for
+COARSE_FACTOR = 4.0  # factor of the half-width while sizes are compared
+GLANCE_PRECISION = 0.005  # half-width of a glance
+SLOPE_RATIO = 1.05  # ratio of the rates between which a slope is taken, and r
+CLOSE_STEP = 0.01  # relative step of (2) after which the next would be smaller than any interval
+LARGEST_STEP = 3.0  # largest factor of a rate in a step of (2)
+MOST_STEPS = 40
+AS_GOOD_AS_BEST = 0.99  # of the best service rate: sizes that reach it are as good as the best
+
+V = TypeVar("V", Prediction, Estimate)
+
+
+@final
+class BestSize(Subject):
+    """A system of replicas that meets a target, and whose best size is sought."""
+
+    section = words = "optimise"
+    kinds: ClassVar = {None: Optimise}
+
+    @classmethod
+    def from_document(cls, document: Document) -> Subject:
+        return cls(validate(Optimise, document.data, document).model_dump(mode="json", exclude_none=True))
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        return {"$defs": {"Optimise": Optimise.model_json_schema()}, "$ref": "#/$defs/Optimise"}
+
+    @property
+    def groups(self) -> set[str]:
+        return {"independent", self.data["system"]}
+
+    def predict(self, settings: Settings) -> list[Row]:
+        return solve(self.system)
+
+    def run(self, settings: Settings, longer: bool) -> RunOutput:
+        emulator = Emulator(settings, longer)
+        return solve(self.system, emulator), emulator.events, emulator.incomplete
+
+    def cost(self, settings: Settings) -> float:
+        return 100.0 * float(self.data.get("replicas", 1)) / (settings.precision or PRECISION)
+
+    def glance(self, settings: Settings) -> tuple[float, float]:
+        begun = time.perf_counter()
+        _, events, _ = self.run(replace(settings, precision=GLANCE_PRECISION, horizon=None), False)
+        more = max((GLANCE_PRECISION / (settings.precision or PRECISION)) ** 2, 1.0)
+        return more * events, more * (time.perf_counter() - begun)
+
+    @property
+    def system(self) -> Optimise:
+        return Optimise.model_validate(self.data)
+
+
+@final
+@dataclass(frozen=True)
+class Solution(Generic[V]):
+    """A system of some size at the slowest rate that meets its target, predicted or measured."""
+
+    rate: V
+    freshness: V  # at that rate, or at the predicted rate if it was measured there
+    size: Size = NO_CLUSTER
+    note: str = ""
+
+    def derive(self, amount: Callable[[float], float]) -> V:
+        """Return an amount that follows from the rate; its error or accuracy follows from that of the rate.
+
+        `amount` computes it from a rate.
+        """
+        rate, value = self.rate, amount(self.rate.value)
+        if isinstance(rate, Prediction):
+            return replace(rate, value=value, accuracy=abs(amount(rate.value + rate.accuracy) - value))
+        step = 1e-6 * rate.value
+        slope = (amount(rate.value + step) - amount(rate.value - step)) / (2 * step) if step else 0.0
+        return replace(
+            rate, value=value, error=abs(slope) * rate.error, skew=math.copysign(rate.skew, rate.skew * slope)
+        )
+
+
+def solve(system: Optimise, emulator: Emulator | None = None) -> list[Row]:
+    """Return the rows of a system: predicted, and measured if there is an emulator."""
+    try:
+        plain, best = _solve_by_formula(system)
+    except UnreachableError as error:
+        return [_unreachable_row(system, error)]
+    independent = system.independent
+    measured = emulator.measure(independent, plain) if emulator else None
+    rows = list(_system_rows(independent, plain, measured))
+    if system.system == "independent" or not (best or emulator):
+        return rows
+    try:
+        measured_best = (
+            None if emulator is None else emulator.measure(system, best) if best else emulator.search(system)
+        )
+    except UnreachableError as error:
+        return [_unreachable_row(system, error), *rows]
+    return [
+        *_system_rows(system, best, measured_best),
+        *_gain_rows(system, (plain, best), (measured, measured_best)),
+        *rows,
+    ]
+
+
+# ---- By formula
+
+PredictedSolution = Solution[Prediction]
+MeasuredSolution = Solution[Estimate]
+
+
+def _solve_by_formula(system: Optimise) -> tuple[PredictedSolution, PredictedSolution | None]:
+    """Return the solutions of the replicas without polls or redundant queries, and of the system itself.
+
+    The second is None if there is no formula for it.
+    """
+    requirements = (system.bandwidth, system.target, system.updates, system.downloads)
+    plain = non_cooperative(*requirements)
+    independent = _solution_at(system, plain.downloads, SOURCES["independent"])
+    if system.system == "redundant":
+        poisson, ask = system.superposition == "poisson", system.ask or 1
+        rate, source = (
+            redundant(*requirements, ask, poisson=poisson).downloads * ask,
+            SOURCES["redundant"] + (", 35" if poisson else ""),
+        )
+        return independent, _solution_at(system, rate, source, "limit" if poisson else "exact")
+    if system.system == "cooperative" and system.select != "recent":
+        return independent, _predict_best_cluster(system, plain.replicas)
+    return independent, None
+
+
+def _solution_at(system: Optimise, rate: float, source: str, kind: str = "exact") -> PredictedSolution:
+    """Return a solution with a rate that a formula of a paper gives; `source` names it, and `kind` is its basis."""
+    return Solution(Prediction(rate, kind, source), Prediction(system.target, kind, source))
+
+
+def _predict_best_cluster(system: Optimise, plain_replicas: float) -> PredictedSolution:
+    """Return the cluster that serves most by P2P eq. 30, of the sizes that the system allows.
+
+    `plain_replicas` is the best number of replicas without polls.
+    """
+    assert system.polls is not None
+    polls, downloads = partial(at_rate, system.polls), partial(at_rate, system.downloads)
+
+    def meet(size: Size, rates: list[float]) -> PredictedSolution:
+        """Return a cluster of this size at its slowest rate; the search begins at the last of `rates`."""
+        requirements = (system.bandwidth, system.target, size[0], system.updates, downloads, polls, size[1])
+        solution = cooperative(*requirements, start=rates[-1] or None if rates else None)
+        return Solution(Prediction(solution.polls), Prediction(system.target), size)
+
+    best, _, value = _find_best(system, plain_replicas, meet)
+    replicas, peers = best.size
+
+    def freshness(rate: float) -> Prediction:
+        return cluster(replicas, downloads(system.bandwidth / replicas), polls(rate), peers).freshness(system.updates)
+
+    lowest = max(best.rate.value, 1e-9)
+    basis, slope = freshness(lowest), math.inf
+    if basis.accuracy and best.rate.value:
+        above, below = lowest * SLOPE_RATIO, lowest / SLOPE_RATIO
+        slope = (freshness(above).value - freshness(below).value) / (above - below)
+    note = ""
+    if "replicas" in system.over:
+        low, high = system.over["replicas"]
+        enough = AS_GOOD_AS_BEST * value(best.size)
+        ends = max(low, peers + 1), high
+        note = _near_words(*(_edge(replicas, end, lambda m: value((m, peers)) >= enough) for end in ends))
+    source = f"{BY_REPLICAS}; {basis.source}"
+    rate = Prediction(best.rate.value, basis.kind, source, accuracy=basis.accuracy / slope)
+    return replace(best, rate=rate, freshness=replace(basis, value=system.target, source=source), note=note)
+
+
+def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
+    """Return the last number from `inside` to `end` for which `fine` holds, as it does up to some number.
+
+    The steps grow until it does not hold, and then the interval is halved.
+    """
+    outside, step = inside, 1 if end > inside else -1
+    while outside != end and fine(outside):
+        inside, outside, step = outside, (min if step > 0 else max)(outside + step, end), 2 * step
+    return outside if fine(outside) else bisect_edge(inside, outside, fine)
+
+
+# ---- By emulation
+
+
+@final
+class Emulator:
+    """An emulator of systems, by the settings of a cell, which counts events and notes what is incomplete."""
+
+    def __init__(self, settings: Settings, longer: bool) -> None:
+        free = settings.precision is None and settings.horizon is None
+        self._settings = replace(settings, precision=PRECISION) if free else settings
+        self._longer = longer
+        self.events, self.incomplete = 0, ""
+
+    def measure(self, system: Optimise, predicted: PredictedSolution) -> MeasuredSolution:
+        """Measure the freshness at the rate that a formula gives, and find by (2) the rate that meets the target.
+
+        Without polls there is only the freshness to measure.
+        """
+        if not predicted.rate.value:
+            return self._without_polls(system, predicted.size)
+        first = self._freshness(system.network(predicted.rate.value, predicted.size))
+        return replace(self._find_rate(system, predicted.rate.value, predicted.size, first), freshness=first)
+
+    def search(self, system: Optimise) -> MeasuredSolution:
+        """Find the best size of a system without a formula, by emulation."""
+
+        def meet(size: Size, rates: list[float]) -> MeasuredSolution:
+            """Find the slowest rate of a cluster of this size, from the last of `rates` above 0 as a start."""
+            idle = self._without_polls(system, size, coarse=True)
+            if idle.freshness.value >= system.target:
+                return idle
+            start = next(filter(None, reversed(rates)), system.updates.rate)
+            return self._find_rate(system, start, size, coarse=True)
+
+        plain = non_cooperative(system.bandwidth, system.target, system.updates, system.downloads)
+        best, solutions, value = _find_best(system, plain.replicas, meet)
+        tried = [
+            size[0]
+            for size in solutions
+            if size[1] == best.size[1] and value(size) >= AS_GOOD_AS_BEST * value(best.size)
+        ]
+        words = _near_words(min(tried), max(tried))
+        if best.rate.value:
+            best = self._find_rate(system, best.rate.value, best.size)
+        return replace(best, note=f"{words}, of {len(solutions)} sizes emulated" if words else "")
+
+    def _freshness(self, network: Network, coarse: bool = False) -> Estimate:
+        """Emulate a network and return its freshness, with `coarse` less precisely."""
+        settings = self._settings
+        if coarse and settings.precision is not None:
+            settings = replace(settings, precision=COARSE_FACTOR * settings.precision)
+        result = emulate_whole(network, settings, self._longer and not coarse)
+        self.events += result.events
+        self.incomplete = self.incomplete or result.incomplete
+        by_group = {row.group: row.estimate for row in result.rows if row.metric == "freshness" and row.estimate}
+        return next(by_group[group] for group in SYSTEM_GROUPS if group in by_group)
+
+    def _without_polls(self, system: Optimise, size: Size, coarse: bool = False) -> MeasuredSolution:
+        """Return a cluster of this size without polls, and its measured freshness; its rate is 0."""
+        freshness = self._freshness(system.network(1e-9 * system.updates.rate, size), coarse)
+        return Solution(replace(freshness, value=0.0, error=0.0), freshness, size)
+
+    def _find_rate(
+        self, system: Optimise, rate: float, size: Size, first: Estimate | None = None, coarse: bool = False
+    ) -> MeasuredSolution:
+        """Find by (2) the rate at which the freshness is the target; the search begins at `rate`.
+
+        `first` is the freshness there if it has been measured. Raises UnreachableError if no rate meets the target.
+        """
+
+        def freshness_at(rate: float) -> Estimate:
+            """Measure the freshness at a rate."""
+            return self._freshness(system.network(rate, size), coarse)
+
+        fastest = LARGEST_STEP * system.bandwidth / max(size[1], 1)
+        for _ in range(MOST_STEPS):
+            freshness, first = first or freshness_at(rate), None
+            above, below = freshness_at(rate * SLOPE_RATIO).value, freshness_at(rate / SLOPE_RATIO).value
+            slope = max((above - below) / (rate * SLOPE_RATIO - rate / SLOPE_RATIO), 0.0)
+            missing = system.target - freshness.value
+            if slope and abs(missing) <= CLOSE_STEP * rate * slope:
+                root = replace(
+                    freshness, value=rate + missing / slope, error=freshness.error / slope, skew=-freshness.skew
+                )
+                return Solution(root, freshness, size)
+            step = missing / slope if slope else math.copysign(math.inf, missing)
+            rate = min(max(rate + step, rate / LARGEST_STEP), rate * LARGEST_STEP)
+            if rate > fastest and system.system == "cooperative":
+                break
+        raise UnreachableError(
+            f"freshness {system.target:g} is not met at rate {rate:.4g}: {freshness.value:.4g} is measured"
+        )
+
+
+# ---- The size of a cluster
+
+SolveSize = Callable[[Size, list[float]], Solution[V]]
+"""A function that solves a cluster of a size, given the rates of the clusters that were solved before."""
+
+
+def _find_best(
+    system: Optimise, plain_replicas: float, meet: SolveSize[V]
+) -> tuple[Solution[V], dict[Size, Solution[V]], Callable[[Size], float]]:
+    """Find the cluster that serves most; `meet` solves a size, given the rates of those before.
+
+    Returns it, all solutions by their sizes, and a function from a size to what it serves.
+    """
+    solutions: dict[Size, Solution[V]] = {}
+
+    def value(size: Size) -> float:
+        """Return the service rate of a size; minus infinity if it cannot reach the target."""
+        try:
+            if size not in solutions:
+                solutions[size] = meet(size, [solution.rate.value for solution in solutions.values()])
+        except UnreachableError:
+            return -math.inf
+        return system.service(solutions[size].rate.value, size)
+
+    size = find_best_size(system, plain_replicas, value)
+    if size not in solutions:
+        meet(size, [])  # raises UnreachableError, with the reason
+    return solutions[size], solutions, value
+
+
+def find_best_size(system: Optimise, replicas: float, value: Callable[[Size], float]) -> Size:
+    """Return the size (m, k) of the highest value, within the bounds of the system.
+
+    The value rises with m up to the best size without polls, `replicas` (P2P VI-D), where the search for m begins.
+    """
+    many = system.over.get("replicas", (system.replicas, system.replicas))
+    few = system.over.get("peers", (system.peers, system.peers))
+    best: tuple[float, Size] = (-math.inf, (many[1], few[0]))
+    for peers in range(few[0], min(few[1], many[1] - 1) + 1):
+        low = max(many[0], peers + 1)
+        start = min(max(int(replicas), low), many[1])
+
+        def at(size: int, peers: int = peers) -> float:
+            """Return the value of a number of replicas; minus infinity beyond the bounds."""
+            return value((size, peers)) if size <= many[1] else -math.inf
+
+        size = peak(at, start) if start < many[1] else start
+        best = max(best, (at(size), (size, peers)), key=lambda pair: pair[0])
+    return best[1]
+
+
+def _near_words(low: int, high: int) -> str:
+    """Say that sizes from `low` to `high` are about as good as the best; nothing if that is one size."""
+    return f"within 1 % of the best for {low} to {high} replicas" if low < high else ""
+
+
+# ---- Rows
+
+
+def _unreachable_row(system: Optimise, why: Exception) -> Row:
+    """Return the row of a system that cannot reach its target, which says why."""
+    return Row(system.system, "service_rate", note=str(why))
+
+
+def _system_rows(
+    system: Optimise, predicted: PredictedSolution | None, measured: MeasuredSolution | None
+) -> Iterator[Row]:
+    """Yield the rows of one system: predicted, measured, or both beside one another."""
+    either = predicted or measured
+    assert either is not None
+    note = (predicted.note if predicted else "") or (measured.note if measured else "")
+    for metric, of in system.amounts(either.size).items():
+        values = predicted and predicted.derive(of), measured and measured.derive(of)
+        yield _amount_row(system, metric, *values, note if metric == "service_rate" else "")
+    if system.system == "cooperative":
+        replicas, peers = either.size
+        chosen = {"replicas": replicas, "downloads": system.bandwidth / replicas, "peers": peers}
+        for metric, value in chosen.items():
+            yield _size_row(system, metric, float(value), predicted)
+    yield _amount_row(system, "freshness", predicted and predicted.freshness, measured and measured.freshness)
+
+
+def _amount_row(
+    system: Optimise, metric: str, prediction: Prediction | None, estimate: Estimate | None, note: str = ""
+) -> Row:
+    """Return a row of a system, with what is to be noted of it."""
+    notes = [estimate.doubt if estimate else "", note, "" if prediction else NO_RECENT.removesuffix("; measure it")]
+    return Row(system.system, metric, prediction or NO_PREDICTION, estimate, "; ".join(filter(None, notes)))
+
+
+def _size_row(system: Optimise, metric: str, value: float, predicted: PredictedSolution | None) -> Row:
+    """Return the row of a part of the best size, which is chosen by formula or by search and not measured."""
+    if predicted:
+        return Row(system.system, metric, Prediction(value, predicted.rate.kind, BY_REPLICAS))
+    return Row(system.system, metric, estimate=Estimate(value, math.nan, 0), note="the best that was emulated")
+
+
+def _gain_rows(
+    system: Optimise,
+    predicted: tuple[PredictedSolution, PredictedSolution | None],
+    measured: tuple[MeasuredSolution | None, MeasuredSolution | None],
+) -> Iterator[Row]:
+    """Yield the rows of each amount's gain over the plain system, which has no polls or redundant queries.
+
+    Both pairs begin with the plain system; the other one is that whose gain is sought.
+    """
+    predicted_best, measured_best = predicted[1], measured[1]
+    either = predicted_best or measured_best
+    assert either is not None
+    amounts, plain_amounts = system.amounts(either.size), system.independent.amounts()
+    for name, plain_amount in plain_amounts.items():
+        if name == "downloads":
+            continue
+        amount = amounts.get(name, lambda rate: float(either.size[0]))
+        prediction, estimate = None, None
+        if predicted_best:
+            best, plain = predicted_best.derive(amount), plain_amount(predicted[0].rate.value)
+            prediction = replace(best, value=best.value / plain, accuracy=best.accuracy / plain)
+        if measured_best and measured[0]:
+            estimate = _ratio(measured_best.derive(amount), measured[0].derive(plain_amount))
+        yield _amount_row(system, f"{name}_gain", prediction, estimate)
+
+
+def _ratio(a: Estimate, b: Estimate) -> Estimate:
+    """Return the ratio of two measured values, with its error as if they were independent."""
+    value = a.value / b.value
+    error = abs(value) * math.hypot(a.error / a.value, b.error / b.value) if a.value else 0.0
+    return replace(a, value=value, error=error, replications=min(a.replications, b.replications), skew=0.0)

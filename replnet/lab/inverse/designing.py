@@ -1,0 +1,228 @@
+"""From a target to a network: which architecture, which law of pulls and rates meet it with the fewest messages.
+
+Every candidate serves so many replicas with the same updates, and meets the target by formula. What is left to choose,
+for each architecture and each law of pulls by itself, is how many nodes its upper tiers have, and its rates: those of
+the fewest messages with which no node answers more than it may (rate_search.py). Where the limit cannot be kept to,
+they are those with which the busiest node answers the least. In the end the best candidates are emulated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, final
+
+from replnet.deadline import within
+from replnet.lab.inverse.architectures import CandidateNetwork, Needs, architectures
+from replnet.lab.inverse.rate_search import DIGITS, RateSearch
+from replnet.lab.inverse.sizing import LOAD_FIELDS
+from replnet.lab.inverse.verifying import verify
+from replnet.laws import Law, at_rate, law
+from replnet.measure import is_metric_on_request
+from replnet.network import Network
+from replnet.run import INTERRUPTED, Emulated, Progress, Settings, TabularResult, Threshold, read_threshold
+from replnet.text import FieldError
+
+POLICIES = ("exponential(rate=1)", "constant(rate=1)")
+MOST_VERIFIED = 3  # how many of the best candidates are emulated
+SHARE_OF_FORMULAS = 0.7  # of all the work, as progress tells it
+EXAMPLE_TARGETS = "such as freshness >= 0.9 or lag <= 3"
+COLUMNS = (
+    "architecture", "pulls", "rates", "messages", "at source", "busiest", "fits", "predicted", "measured", "ci_low",
+    "ci_high", "verdict",
+)  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class Candidate:
+    """An architecture that meets the target by formula, and what was measured if it is one of the best."""
+
+    architecture: str
+    pulls: str
+    built: CandidateNetwork
+    fits: bool
+    predicted: float
+    result: Emulated | None = field(default=None, repr=False)
+
+    @cached_property
+    def network(self) -> Network:
+        """Its network."""
+        return Network.from_data(self.built.data)
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """A key to sort candidates by, the best first."""
+        return not self.fits, self.built.messages if self.fits else self.built.busiest
+
+    def row(self, metric: str) -> dict[str, Any]:
+        """Return its row of the table, by COLUMNS, with what was measured of `metric`; None where nothing was."""
+        rows = self.result.about(metric, self.built.group) if self.result else []
+        measured = rows[0].data() if rows else {}
+        rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates.items())
+        predicted_part = (
+            self.architecture, self.pulls, rates, self.built.messages, self.built.answers["source"],
+            self.built.busiest, self.fits, self.predicted,
+        )  # fmt: skip
+        return dict(zip(COLUMNS, predicted_part, strict=False)) | {
+            name: measured.get(name) for name in COLUMNS[len(predicted_part) :]
+        }
+
+
+@final
+@dataclass(frozen=True)
+class Design(TabularResult):
+    """The candidates, the best first: those within the limit, by messages, and then the others by their busiest node.
+
+    `left_out` says why an architecture is not among them, or not with some pulls.
+    """
+
+    target: Threshold
+    candidates: tuple[Candidate, ...]
+    left_out: Mapping[str, str]
+    stopped: str = ""  # why it ended early, if it did
+
+    @property
+    def best(self) -> Candidate:
+        """The best candidate."""
+        return self.candidates[0]
+
+    @property
+    def incomplete(self) -> str:
+        """A text that says why candidates are missing, or why the best were not emulated in full; empty otherwise."""
+        results = (candidate.result.incomplete for candidate in self.candidates if candidate.result)
+        return next((words for words in results if words), self.stopped)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table, one per candidate."""
+        return [candidate.row(self.target.metric) for candidate in self.candidates]
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=list(COLUMNS))
+
+    def __str__(self) -> str:
+        return str(self.table.to_string(index=False, float_format="%.5g", na_rep=""))
+
+
+def design(
+    updates: Law | str,
+    replicas: int,
+    target: float | str,
+    *,
+    limit: float = math.inf,
+    queries: float = 0.0,
+    pulls: Iterable[Law | str] = POLICIES,
+    seed: int = 1,
+    precision: float = 0.005,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    address: str | None = None,
+    budget: float | str | None = None,
+) -> Design:
+    """Find architectures, laws of pulls and rates with which so many replicas meet a target, the fewest messages first.
+
+    A target is a freshness, or a demand on any metric, of what clients get: `lag <= 3`. With recorded dates all times
+    are in seconds, or in the unit of `trace(file=..., unit=h)`. No node is to answer more than `limit` requests per
+    unit of time; `queries` are those of all clients together, and allow clients that ask several replicas. `pulls` are
+    laws whose rates are left open. The best few are emulated, to half-widths of `precision`, and judged together. A
+    `budget` in seconds, or such as 10m, ends the search as Ctrl-C does, with the candidates found by then.
+
+    >>> result = rn.design("exponential(rate=1)", 20, "freshness >= 0.9", limit=60, workers=0)
+    >>> result.best.architecture, result.best.fits, result.best.result.verdict
+    ('a tier above', True, 'agree')
+    """
+    goal = read_threshold(target if isinstance(target, str) else f"freshness >= {target!r}", "target")
+    goal.require_open()
+    if goal.group or goal.metric in LOAD_FIELDS:
+        raise FieldError(
+            "target", f"{goal.text!r} is not about what clients get", "such as freshness >= 0.9 or lag <= 3"
+        )
+    source = _law("updates", updates)
+    needs = _check_needs(Needs(str(source), replicas, queries, limit, source.unit))
+    laws = [_law("pulls", text) for text in pulls]
+    measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
+    settings = Settings(None, "sampled", seed, None, precision, None, 0.02, measure)
+    tell = progress or (lambda share, words: None)
+    candidates, left_out, stopped = list[Candidate](), dict[str, str](), ""
+    with within(budget):
+        try:
+            _add_candidates(
+                needs, laws, goal, lambda share, words: tell(SHARE_OF_FORMULAS * share, words), candidates, left_out
+            )
+        except KeyboardInterrupt as why:
+            if not candidates:
+                raise
+            stopped = why.args[0] if why.args else INTERRUPTED
+        if not candidates:
+            raise FieldError("target", next(iter(left_out.values())), EXAMPLE_TARGETS)
+        candidates.sort(key=lambda candidate: candidate.rank)
+        best = [
+            (f"{candidate.architecture}, {candidate.pulls}", candidate.network)
+            for candidate in candidates[:MOST_VERIFIED]
+        ]
+        rest: Progress = lambda share, words: tell(SHARE_OF_FORMULAS + (1 - SHARE_OF_FORMULAS) * share, words)  # noqa: E731
+        if not stopped:
+            results, stopped = verify(best, settings, rest, workers=workers, address=address)
+            checked = zip(candidates, results, strict=False)
+            candidates[: len(results)] = [replace(candidate, result=result) for candidate, result in checked]
+    return Design(goal, tuple(candidates), left_out, stopped)
+
+
+def _add_candidates(
+    needs: Needs,
+    laws: Sequence[Law],
+    goal: Threshold,
+    tell: Progress,
+    candidates: list[Candidate],
+    left_out: dict[str, str],
+) -> None:
+    """Add the candidates of every architecture to `candidates`, and why others are not among them to `left_out`."""
+    everyone = architectures(needs)
+    for at, (name, shapes) in enumerate(everyone.items()):
+        tell(at / len(everyone), f"{name}, by formula")
+        why, ray = dict[str, str](), None
+        # Poisson pulls have fast formulas: where they end, the search for other laws begins.
+        for pulls in dict.fromkeys([law(POLICIES[0]), *laws]):
+            search = RateSearch(needs, goal, pulls, shapes)
+            try:
+                best = search.best(ray)
+                ray = best.ray
+                if pulls in laws:
+                    built, value = search.build(best)
+                    candidates.append(Candidate(name, _family(pulls), built, built.busiest <= needs.limit, value))
+            except FieldError as error:
+                if pulls in laws:
+                    why[f"{name}, {_family(pulls)}"] = error.wrong
+        alike = len(why) == len(laws) and len(set(why.values())) == 1
+        left_out |= {name: next(iter(why.values()))} if alike else why
+
+
+def _family(pulls: Law) -> str:
+    """Return the name of a law without its arguments."""
+    return str(at_rate(pulls, 1.0)).partition("(")[0]
+
+
+def _check_needs(needs: Needs) -> Needs:
+    """Return the needs if their numbers make sense; raise FieldError if not."""
+    if not isinstance(needs.replicas, int) or needs.replicas < 1:
+        raise FieldError("replicas", f"{needs.replicas!r} is no number of replicas", "1 or more")
+    for name in ("limit", "queries"):
+        value = getattr(needs, name)
+        if not value >= 0 or (name == "limit" and value == 0):
+            raise FieldError(name, f"{value!r} is no number per unit of time", "above 0")
+    return needs
+
+
+def _law(field: str, text: Law | str) -> Law:
+    """Return the law that a user gives for a field; raise FieldError, in that field, if it is wrong."""
+    try:
+        return law(text)
+    except FieldError as error:
+        raise FieldError(field, f"{text}: {error.field}: {error.wrong}", error.right) from None

@@ -1,0 +1,209 @@
+"""The rates of the fewest messages for an architecture: which of its shapes, and how fast each kind of nodes pulls.
+
+What a shape's messages cost is linear in its rates, and what a node may answer is a limit on each of them, so the rates
+are the cheapest amounts with which a target is met (search.py, 2). A shape with more nodes costs more at the same
+rates, and is better only if it raises the limit of a rate that is at its limit.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, final
+
+from replnet.ages import UnreachableError
+from replnet.deadline import require_time
+from replnet.lab.inverse.architectures import CandidateNetwork, Needs, Shape
+from replnet.lab.inverse.search import AMOUNT_PRECISION, Amounts, cheapest_amounts, least_amount, ray_through
+from replnet.laws import Law, at_rate, law
+from replnet.measure import is_metric_on_request
+from replnet.network import Network
+from replnet.run import Threshold, predict
+from replnet.text import FieldError
+
+DIGITS = 5  # to which rates are rounded
+LIMIT_ROOM = 1 + 2 * 10.0 ** (1 - DIGITS)  # factor of the least limit, so that rounded rates keep to it
+PLENTY = 2.0**20  # factor of a rate after which more of it does not help
+MOST_IN_VAIN = 100  # shapes in a row that are no better, of perhaps thousands, after which the search ends
+LEAST_SHARE = 2e-4  # of all messages: pulls that take less are needless
+
+
+@final
+@dataclass(frozen=True)
+class BestRates:
+    """A shape at the rates of the fewest messages, none above its limit."""
+
+    shape: Shape
+    rates: Amounts
+    limits: Amounts
+
+    @property
+    def messages(self) -> float:
+        """The messages of all nodes per unit of time."""
+        return sum(cost * rate for cost, rate in zip(self.shape.messages, self.rates, strict=True))
+
+    @property
+    def ray(self) -> Amounts:
+        """The amounts from which a search for other laws or shapes may begin."""
+        return ray_through(self.rates, self.limits)
+
+    def rules_out(self, shape: Shape, limits: Amounts) -> bool:
+        """Whether another shape, with these limits of its rates, is no better than this one.
+
+        It is not if it costs at least as much, and has no higher limit for any rate that is at its limit here.
+        """
+        if not all(map(operator.le, self.shape.messages, shape.messages)):
+            return False
+        rates = zip(self.rates, self.limits, limits, strict=True)
+        return all(rate < limit or other <= limit for rate, limit, other in rates)
+
+
+@final
+class RateSearch:
+    """The search for the rates of one architecture, with pulls of one law."""
+
+    def __init__(self, needs: Needs, target: Threshold, pulls: Law, shapes: Callable[[], Iterator[Shape]]) -> None:
+        self._needs, self._target, self._pulls, self._shapes = needs, target, pulls, shapes
+        self._values: dict[Amounts, float] = {}  # predictions by rates, which are the same for all shapes
+        self._missed = list[Amounts]()  # rates that do not meet the target, none of them below another
+
+    def best(self, ray: Amounts | None) -> BestRates:
+        """Return the cheapest shape within the limit, or else within the least limit that any shape can keep to.
+
+        The search begins on a `ray`, such as that of another law, or with a coarse look at all rates. Raises FieldError
+        if any rates meet the target, or none do.
+        """
+        try:
+            self._look_below()
+            best = self._best_within(self._needs.limit, ray) or self._best_within(
+                self._least_limit() * LIMIT_ROOM, None
+            )
+        except UnreachableError:
+            raise self._undecided_error("not met") from None
+        assert best is not None
+        return best
+
+    def build(self, best: BestRates) -> tuple[CandidateNetwork, float]:
+        """Return the network at these rates, and what is predicted of it; raise FieldError if pulls are needless."""
+        for pulls, rate in zip(best.shape.pulls, best.rates, strict=True):
+            if pulls.messages * rate < LEAST_SHARE * best.messages:
+                raise FieldError("target", f"it takes fewer messages without {pulls.name}", "another architecture")
+        built = best.shape.build(self._needs.source, self._pulls, best.rates)
+        if best.shape.thin is best.shape.specify:
+            return built, self._values[best.rates]
+        return built, self._predict(built.data, built.group)
+
+    def _look_below(self) -> None:
+        """Find for each kind a rate below which no rates of the others help, which spares a look at most shapes."""
+        shape, *more = islice(self._shapes(), 2)
+        if not more or self._needs.limit == math.inf:
+            return
+        rate, kinds = law(self._needs.updates).rate, range(len(shape.pulls))
+        for kind in kinds:
+            others = tuple(1.0 if other == kind else PLENTY for other in kinds)
+            rate = least_amount(lambda x, of=others: self._margin(shape, _multiply(x, of)), rate)  # type: ignore[misc]
+            self._missed.append(_multiply(rate * (1 - 2 * AMOUNT_PRECISION), others))
+
+    def _best_within(self, limit: float, ray: Amounts | None) -> BestRates | None:
+        """Return the cheapest shape in which no node answers more than `limit`; None if none meets the target."""
+        bests, in_vain = list[BestRates](), 0
+        for shape in self._shapes():
+            require_time()
+            if max(shape.served.values()) > limit or in_vain > MOST_IN_VAIN:
+                break
+            limits = tuple(_round_rate(rate, up=False) for rate in shape.limits(limit))
+            if any(best.rules_out(shape, limits) for best in bests):
+                continue
+            if limit == math.inf or self._meets(shape, limits):
+                bests.append(BestRates(shape, self._rates(shape, limits, ray), limits))
+                ray = bests[-1].ray
+                bests.sort(key=lambda best: best.messages)
+                in_vain = 0 if bests[0].shape is shape else in_vain + 1
+        return bests[0] if bests else None
+
+    def _rates(self, shape: Shape, limits: Amounts, ray: Amounts | None) -> Amounts:
+        """Return the cheapest rates of a shape, rounded to DIGITS; up, if the target would not be met otherwise."""
+
+        def margin(rates: Amounts) -> float:
+            return self._margin(shape, rates)
+
+        # With Poisson pulls the loss is as 1 / rate, so the best rates are as 1 / sqrt(cost).
+        first = law(self._needs.updates).rate
+        poisson = tuple(first * math.sqrt(self._needs.replicas / cost) for cost in shape.messages)
+        rates = cheapest_amounts(margin, shape.messages, limits, ray or poisson, ray is None)
+        if not min(rates):
+            raise self._undecided_error("met")
+        rounded = tuple(min(float(f"{rate:.{DIGITS}g}"), limit) for rate, limit in zip(rates, limits, strict=True))
+        while margin(rounded) < 0:
+            rounded = tuple(min(_round_rate(rate), limit) for rate, limit in zip(rates, limits, strict=True))
+            rates = tuple(
+                rate * (1 + AMOUNT_PRECISION) for rate in rates
+            )  # in case the formula is not smooth on this scale
+        return rounded
+
+    def _least_limit(self) -> float:
+        """Return what the busiest node has to answer at least, in the shape in which that is least."""
+        best, in_vain = math.inf, 0
+        # With Poisson pulls the loss is as 1 / rate, so the first of these shapes is about the best.
+        for shape in sorted(self._shapes(), key=lambda shape: sum(pulls.busiest for pulls in shape.pulls)):
+            require_time()
+            if in_vain > MOST_IN_VAIN:
+                break
+
+            def margin(limit: float, shape: Shape = shape) -> float:
+                rates = shape.limits(limit)
+                return self._margin(shape, rates) if min(rates) > 0 else -math.inf
+
+            in_vain += 1
+            if best == math.inf or self._meets(shape, shape.limits(best * (1 - AMOUNT_PRECISION))):
+                best, in_vain = least_amount(margin, min(best, self._needs.limit)), 0
+        return max(best, *shape.served.values())
+
+    def _meets(self, shape: Shape, rates: Amounts) -> bool:
+        """Whether rates meet the target. None do that are below others that missed it, so these are not tried."""
+        if min(rates) <= 0 or any(all(map(operator.le, rates, higher)) for higher in self._missed):
+            return False
+        if self._margin(shape, rates) >= 0:
+            return True
+        self._missed = [lower for lower in self._missed if not all(map(operator.le, lower, rates))] + [rates]
+        return False
+
+    def _margin(self, shape: Shape, rates: Amounts) -> float:
+        """Return how far a shape is on the right side of the target at these rates; each rates are tried once."""
+        if rates not in self._values:
+            laws = [str(at_rate(self._pulls, rate)) for rate in rates]
+            self._values[rates] = self._predict(self._needs.source | shape.thin(laws), shape.group)
+        return self._target.margin(self._values[rates])
+
+    def _predict(self, data: Mapping[str, Any], group: str) -> float:
+        """Return what the formula says of the group that the target is about."""
+        metric = self._target.metric
+        rows = predict(Network.from_data(data), (metric,) if is_metric_on_request(metric) else ()).about(metric, group)
+        if not rows:
+            raise FieldError("target", f"nothing will match {self._target.text!r}", "another metric")
+        require_time()  # a missing prediction may only have run out of time
+        if rows[0].predicted is None:
+            raise FieldError("target", f"{metric} has no formula there", "another metric")
+        return rows[0].predicted
+
+    def _undecided_error(self, which: str) -> FieldError:
+        """Return the error that says that the rates do not decide whether the target is met."""
+        wrong = f"{self._target.text!r} is {which} by any rate of downloads"
+        return FieldError("target", wrong, "one that a rate of downloads decides")
+
+
+def _multiply(x: float, amounts: Amounts) -> Amounts:
+    """Return amounts that are `x` times as large."""
+    return tuple(x * amount for amount in amounts)
+
+
+def _round_rate(rate: float, up: bool = True) -> float:
+    """Return the next rate of DIGITS digits: up, so that a target is still met, or down, so that a limit is."""
+    near = float(f"{rate:.{DIGITS}g}")
+    if near == rate or (near > rate) == up:
+        return near
+    unit = 10.0 ** (math.floor(math.log10(rate)) + 1 - DIGITS)
+    return float(f"{near + (unit if up else -unit):.{DIGITS}g}")

@@ -1,0 +1,175 @@
+"""Emulate a network: in virtual time or on the wall clock, kept in a directory, watched, shared among workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from replnet.deadline import within
+from replnet.measure import RESOLUTION
+from replnet.network import Given, Network, network_of
+from replnet.run import Emulated, Progress, Settings, emulate_network, fastest_engine, metrics_of
+from replnet.text import time_in
+
+if TYPE_CHECKING:
+    from replnet.lab.kept_run import RunStore
+    from replnet.live import Watch
+    from replnet.run import File, Trace
+
+LIVE_OPTIONS = ("hosts", "time_scale")
+
+
+def emulate(
+    network: Given,
+    engine: str | None = None,
+    *,
+    seed: int = 1,
+    horizon: float | str | None = None,
+    precision: float | None = None,
+    estimator: str = "sampled",
+    replications: int | None = None,
+    resolution: float = RESOLUTION,
+    confirm: bool | None = None,
+    progress: Progress | None = None,
+    trace: Trace | None = None,
+    measure: Iterable[str] = (),
+    by: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
+    budget: float | str | None = None,
+    out: File | None = None,
+    watch: Watch | None = None,
+    **live: Any,
+) -> Emulated:
+    """Run a network, or a shipped one by its name, and return the measurements beside the predictions.
+
+    `engine` is array, step (the default where array cannot run the network), or live for real runs, which also take
+    `hosts` and `time_scale`. `horizon` units of time, or a text such as 2h if the network has a unit, are divided among
+    the `replications`: 32, or more if they would take long. With a `precision` replications are added until every
+    interval of freshness has at most this half-width, a smaller one near 0 or 1. If a row differs from its prediction,
+    the run goes on to four times its length before it says so; always or never if `confirm` is True or False. Ctrl-C
+    ends the run with the results so far, and so does a `budget` in seconds, or a text such as 10m; without one, a run
+    of a night is refused. `trace` is a Parquet file, named or open, for the log of events. `measure` names metrics
+    besides freshness (metrics.py), which need the estimator `sampled`. With `by="source"` groups that can hold copies
+    of several sources have a row for each. `out` names a directory that keeps the run for `open`, `compare` and the
+    report; the same call resumes a run there that was interrupted or ran out of time. `watch` is called now and then
+    with a Glimpse. Long runs are shared among so many `workers`, or one per CPU: processes of this machine, or of the
+    Ray cluster at `address` or RAY_ADDRESS; 0 or 1 keep it in this process, with the same result.
+
+    >>> result = rn.emulate("cascade", seed=1, horizon=2e4)
+    >>> result.verdict, result.table.columns[:4].tolist()
+    ('agree', ['group', 'metric', 'measured', 'ci_low'])
+    """
+    network = network_of(network)
+    length = time_in(horizon, network.unit, "horizon")
+    if unexpected := [name for name in live if name not in LIVE_OPTIONS]:
+        raise TypeError(f"emulate() got an unexpected keyword argument {unexpected[0]!r}")
+    names = tuple(metric.name for metric in metrics_of(network, measure))
+    if engine == "live":
+        refused = {"measure": names, "by": by, "precision": precision, "workers": workers, "budget": budget}
+        _refuse_for_live(refused)
+        live |= {"seed": seed, "horizon": length, "estimator": estimator, "replications": replications}
+        live |= {"resolution": resolution, "progress": progress, "address": address, "watch": watch}
+        return _run_live(network, trace, out, **live)
+    if live:
+        raise ValueError(f"{next(iter(live))}: is for live runs only (engine: live)")
+    settings = Settings(
+        engine or fastest_engine(network),
+        estimator,
+        seed,
+        length,
+        precision,
+        replications,
+        resolution,
+        names,
+        by,
+        confirm,
+    )
+    if trace is not None and out is not None:
+        wrong = "a run that is resumed in a directory does not have all its events"
+        raise ValueError(f"trace: {wrong} (leave out the directory or the trace)")
+    return _run_in_virtual_time(network, settings, progress, trace, workers, address, budget, out, watch)
+
+
+def _run_in_virtual_time(
+    network: Network,
+    settings: Settings,
+    progress: Progress | None,
+    trace: Trace | None,
+    workers: int | None,
+    address: str | None,
+    budget: float | str | None,
+    out: File | None,
+    watch: Watch | None,
+) -> Emulated:
+    """Emulate a network as `emulate` does, with checked settings."""
+    from replnet.run import event_log
+
+    assert settings.engine is not None
+    how = {**asdict(settings), "measure": list(settings.measure)}
+    with (
+        within(budget),
+        event_log(trace, network, settings.seed, settings.engine) as log,
+        _optional_store(out, network, how) as store,
+    ):
+        listeners: list[Any] = [] if store is None else [store.add]
+        if watch is not None:
+            from replnet.live import glimpse_sender
+
+            listeners.append(glimpse_sender(watch))
+        result, series = emulate_network(
+            network, settings, progress=progress, log=log, workers=workers, address=address,
+            stored=store.paths if store else (), listeners=listeners,
+        )  # fmt: skip
+        if store is not None:
+            store.end(result, series.paths, series.stopped)
+    return result
+
+
+def _refuse_for_live(refused: Mapping[str, Any]) -> None:
+    """Raise ValueError for an argument that the live engine does not take."""
+    instead = {
+        "measure": "{0[0]} is not measured on the wall clock (engine: array or step)",
+        "by": "sources are not measured one by one on the wall clock (engine: array or step)",
+        "precision": "a live run ends after a time, not at a precision (horizon or replications)",
+        "workers": "hosts share the nodes of a live run (hosts)",
+        "budget": "a live run takes as long as it says, which is horizon times time_scale (horizon, time_scale)",
+    }
+    for name, value in refused.items():
+        if value not in (None, ()):
+            raise ValueError(f"{name}: {instead[name].format(value)}")
+
+
+def _run_live(
+    network: Network, trace: Trace | None, out: File | None, horizon: float | None, replications: int | None, **how: Any
+) -> Emulated:
+    """Run the network on the wall clock, and keep the run in a directory if one is given."""
+    from replnet.live import affordable, run_for_real
+    from replnet.run import event_log
+
+    replications = affordable(network, horizon) if replications is None else replications
+    kept = {name: how.get(name) for name in (*LIVE_OPTIONS, "seed", "estimator", "resolution")}
+    kept |= {"engine": "live", "horizon": horizon, "replications": replications}
+    with event_log(trace, network, how["seed"], "live") as log, _optional_store(out, network, kept) as store:
+        result, paths = run_for_real(
+            network, horizon=horizon, replications=replications, log=log.add if log else None, **how
+        )
+        if store is not None:
+            store.end(result, paths)
+    return result
+
+
+def _optional_store(
+    out: File | None, network: Network, how: Mapping[str, Any]
+) -> AbstractContextManager[RunStore | None]:
+    """Return a context with the store of a run in the directory `out`, or with None if there is no directory.
+
+    `how` are the arguments of `emulate` on which the result depends.
+    """
+    if out is None:
+        return nullcontext()
+    from replnet.lab.kept_run import open_run_store
+
+    return open_run_store(out, network, how)

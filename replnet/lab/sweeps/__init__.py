@@ -1,0 +1,23 @@
+"""Experiments run cell by cell, and what their tables say.
+
+In it:
+
+    sweep         run an experiment: every cell once, on any number of workers, into a directory to carry on with
+    finished      the result of a sweep, finished or not: its records, and what follows from them
+    forecast      what a sweep will take, from a glance at a few of its cells
+    statements    claims, mistakes of a paper, and expected values, checked on a finished table
+    judged_table  the finished table: every cell's rows judged together, beside what a paper prints
+"""
+
+from typing import TYPE_CHECKING
+
+from replnet.faces import open_face
+
+if TYPE_CHECKING:
+    from replnet.lab.sweeps.finished import Sweep, compare, open
+    from replnet.lab.sweeps.forecast import Forecast, forecast
+    from replnet.lab.sweeps.judged_table import COLUMNS, DIFFERENCES, compare_sweeps, table_of_rows
+    from replnet.lab.sweeps.statements import CheckedClaim, Expectation, ShownErratum, claims_in_words, how_many_hold
+    from replnet.lab.sweeps.sweep import RayLost, SweepGlimpse, SweepProgress, earlier_run, sweep
+else:
+    __all__, __dir__, __getattr__ = open_face(__name__)

@@ -1,0 +1,317 @@
+"""Run an experiment: every cell once, on any number of workers, into a directory that can be carried on with.
+
+The table is the same, byte for byte, whatever the workers, the order in which
+cells finish and the interruptions: a record depends on its cell, and the table on
+the records in the order of the cells. Cells whose rows differ from their
+prediction, all cells judged together, are run again four times longer under a key
+of their own before they are called so; which these are follows from the first
+records alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+from replnet.deadline import OutOfTime, UnreasonableError, require_time, seconds_left, within
+from replnet.lab.experiment import SUBJECTS, Cell, Experiment, key_of_longer, load_experiment
+from replnet.lab.kept_run import run_record
+from replnet.lab.sweeps.finished import FAILURES, Sweep
+from replnet.live import LiveLost
+from replnet.run import INTERRUPTED, commit, instructions
+from replnet.store import (
+    Contents,
+    DiskError,
+    RefusedError,
+    Store,
+    canonical_json,
+    changed_fields,
+    read_contents,
+    seal,
+    write_whole,
+)
+from replnet.version import __version__
+from replnet.workers import Unreachable
+from replnet.workers import jobs as pool
+
+__all__ = [
+    "DiskError",
+    "RayLost",
+    "RefusedError",
+    "Sweep",
+    "SweepGlimpse",
+    "SweepProgress",
+    "earlier_run",
+    "run_cell",
+    "sweep",
+]
+
+RayLost = (LiveLost, Unreachable, pool.PoolLost)
+SECONDS_ALONE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
+MOST_CELLS_SCANNED = 3 * (1 << 10)  # cells that are looked at one by one for a warm-up
+
+ExperimentSource = Experiment | str | Path | Mapping[str, Any]
+CellResult = Mapping[str, Any] | pool.Failure
+
+
+@final
+@dataclass(frozen=True)
+class SweepGlimpse:
+    """The progress of a sweep: how far it is, and what came in last."""
+
+    done: int
+    cells: int
+    before: int  # cells that an earlier run had finished
+    seconds: float
+    longer: bool  # whether this is the second round, of cells that differed
+    cell: Cell | None = None
+    record: Mapping[str, Any] | None = None
+    failure: str = ""
+
+    @property
+    def rate(self) -> float:
+        """The cells finished per second."""
+        return (self.done - self.before) / self.seconds if self.seconds else 0.0
+
+    @property
+    def left(self) -> float:
+        """The seconds that the rest will take, if it is like what was done."""
+        return (self.cells - self.done) / self.rate if self.rate else math.nan
+
+
+SweepProgress = Callable[[SweepGlimpse], None]
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run a cell and return its record."""
+    rows, events, incomplete = cell.subject.run(cell.settings, cell.longer)
+    return run_record(rows, events, incomplete)
+
+
+def _run_job(cell_and_budget: tuple[Cell, float | None]) -> dict[str, Any] | UnreasonableError | OutOfTime:
+    """Run a cell within its budget of seconds, if any, and return its record, or the error that ends the sweep."""
+    cell, budget = cell_and_budget
+    try:
+        with within(budget):
+            record = run_cell(cell)
+            require_time()  # otherwise the record would depend on how fast this machine is
+        return record
+    except OutOfTime as why:
+        return why
+    except UnreasonableError as why:
+        return UnreasonableError(f"{why}{f', where {cell.words}' if cell.values else ''}")
+
+
+def cost(cell: Cell) -> float:
+    """Return roughly what a cell costs beside other cells."""
+    return cell.subject.cost(cell.settings)
+
+
+def sweep(
+    experiment: ExperimentSource,
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    address: str | None = None,
+    overrides: Iterable[str] = (),
+    zips: Iterable[str] = (),
+    quick: bool = False,
+    progress: SweepProgress | None = None,
+    order: Callable[[Cell], float] = cost,
+    budget: float | str | None = None,
+) -> Sweep:
+    """Run an experiment: its object, its file or the name of one that ships with replnet, or plain data.
+
+    With `out` the sweep is kept in that directory, where an earlier run of the same is carried on with; else it is in
+    memory. With `workers` of 0 it runs in this process, without Ray; if their number is left out, Ray is started on all
+    CPUs for what is left after some seconds. `overrides` are as after -s, `zips` lists of axes such as `a,b`; cells run
+    the largest by `order` first, and share their random numbers. Ctrl-C ends the sweep with the cells finished by then,
+    and so does a `budget` in seconds, or such as 10m. The result has `.table`, `.claims`, `.verdict`, `.incomplete` and
+    `.plot()`.
+
+    >>> result = rn.sweep("p2p/fig3", "runs/fig3", quick=True, workers=0)
+    >>> result.verdict, result.done == len(result.cells)
+    ('agree', True)
+    """
+    checked = _experiment(experiment, overrides, zips)
+    checked = checked.quick() if quick else checked
+    folder = None if out is None else Path(out)
+    earlier = earlier_run(folder, checked) if folder else None
+    about: dict[str, Any] = {}
+    if folder:
+        before = earlier.about.get("instructions", []) if earlier else []
+        complete = earlier and earlier.provenance and all(cell.key in earlier.records for cell in checked.cells())
+        about = {"instructions": list(dict.fromkeys([*before, *([] if complete else [instructions()])]))}
+    sweep_run = _SweepRun(checked, folder, about, progress, order, workers, address)
+    with within(budget):
+        return sweep_run.run_all(earlier.records if earlier else ())
+
+
+def _experiment(source: ExperimentSource, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
+    """Return the experiment that a user names, or gives as an object or as plain data; overrides need a file."""
+    if isinstance(source, str | Path):
+        return load_experiment(source, overrides, zips)
+    if list(overrides) or list(zips):
+        raise ValueError("overrides: only an experiment from a file takes them (change the object or the data instead)")
+    return source if isinstance(source, Experiment) else Experiment.from_data(source)
+
+
+# ---- The directory
+
+
+def _header(experiment: Experiment) -> dict[str, Any]:
+    """Return all that records depend on beside the values of their axes."""
+    parts = {name: experiment.data.get(name) for name in ("values", *SUBJECTS, "set")}
+    named = {name: part for name, part in parts.items() if part}
+    return {"replnet": __version__, **named, "run": experiment.settings.of_cell()}
+
+
+def earlier_run(folder: Path, experiment: Experiment) -> Contents | None:
+    """Return what an earlier run has left in a directory; None if there was none.
+
+    Raises RefusedError, with the differences, if it has finished cells that are not among those of the experiment.
+    """
+    if not (folder / "header.json").exists():
+        return None
+    contents = read_contents(folder)
+    keys = {cell.key for cell in experiment.cells()}
+    lost = contents.records.keys() - keys - set(map(key_of_longer, keys))
+    if lost and contents.header == _as_read_again(_header(experiment)):
+        changes = changed_fields(contents.about["experiment"], _as_read_again(experiment.data))
+        lines = "".join(f"\n    {line}" for line in changes)
+        raise RefusedError(
+            f"{folder}: {len(lost)} of {len(contents.records)} finished cells are not among those asked for now "
+            f"(ask for those as well, or use another directory){lines}"
+        )
+    return contents
+
+
+def _as_read_again(data: Any) -> Any:
+    """Return data as they will be read from a file."""
+    return json.loads(canonical_json(data))
+
+
+# ---- The run
+
+
+@final
+@dataclass
+class _SweepRun:
+    """A run of all cells of an experiment, in two rounds, into a folder or into memory."""
+
+    experiment: Experiment
+    folder: Path | None
+    about: Mapping[str, Any]
+    progress: SweepProgress | None
+    order: Callable[[Cell], float]
+    workers: int | None
+    address: str | None
+    finished: Mapping[str, Any] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def run_all(self, earlier: Container[str]) -> Sweep:
+        """Run both rounds, and return the sweep; `earlier` has the keys of cells that an earlier run has finished."""
+        stopped = ""
+        try:
+            self._run_rounds({cell.key: cell for cell in self.experiment.cells()}, earlier)
+        except KeyboardInterrupt as why:
+            stopped = why.args[0] if why.args else INTERRUPTED
+        if self.folder and self.failures:
+            write_whole(self.folder / FAILURES, seal({"failures": self.failures}, "failures"))
+        elif self.folder:
+            (self.folder / FAILURES).unlink(missing_ok=True)
+        return replace(self._sweep(), stopped=stopped, about=self.about)
+
+    def _run_rounds(self, cells: Mapping[str, Cell], earlier: Container[str]) -> None:
+        """Run all cells, and then those that differ four times longer; write the table."""
+        keys = [*cells, *(key for key in map(key_of_longer, cells) if key in earlier)]
+        with self._open_store(keys) as store:
+            self._run_round(cells.values(), store)
+        again = [replace(cells[key], longer=True) for key in self._sweep().differing]
+        before = self.finished.keys()
+        with self._open_store(list(dict.fromkeys([*keys, *(cell.record_key for cell in again)]))) as store:
+            if store and (lost := len(before - store.finished.keys())):
+                raise DiskError(f"{self.folder}: removed while the sweep ran, and with it {lost} finished cells")
+            self._run_round(again, store)
+            if store and not self.failures:
+                finished = self._sweep()
+                store.complete(finished.table, finished.provenance)
+
+    def _open_store(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
+        """Open the run directory for cells with these keys; None if there is no folder."""
+        if self.folder is None:
+            return nullcontext()
+        about = {"experiment": self.experiment.data, "commit": commit(), **self.about}
+        return Store.open_to_write(self.folder, _header(self.experiment), keys, about)
+
+    def _sweep(self) -> Sweep:
+        """Return the sweep as it stands."""
+        return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder)
+
+    def _run_round(self, cells: Collection[Cell], store: Store | None) -> None:
+        """Run those of the cells that are not finished, and keep their records, in the store if there is one."""
+        in_memory: dict[str, Any] = {} if store else dict(self.finished)
+        self.finished = store.finished if store else in_memory
+        keep = store.append if store else in_memory.__setitem__
+        missing = [cell for cell in cells if cell.record_key not in self.finished]
+        before = len(cells) - len(missing)
+        now = SweepGlimpse(before, len(cells), before, 0.0, any(cell.longer for cell in cells))
+        self._report(now)
+        begun = time.perf_counter()
+        for cell, result in self._results(missing):
+            now = replace(now, seconds=time.perf_counter() - begun, cell=cell)
+            if isinstance(result, pool.Failure):
+                self.failures[cell.key] = result.reason
+                self._report(replace(now, failure=result.reason))
+            else:
+                keep(cell.record_key, result)
+                now = replace(now, done=now.done + 1)
+                self._report(replace(now, record=result))
+
+    def _report(self, now: SweepGlimpse) -> None:
+        """Report progress to the caller."""
+        if self.progress and now.cells:
+            self.progress(now)
+
+    def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
+        """Yield the cells with their results as they are done, the largest first.
+
+        If nobody said how many workers, this process does the first seconds alone.
+        """
+        missing = {cell.record_key: cell for cell in cells}
+        if self.workers is None and self.address is None:
+            until = time.perf_counter() + SECONDS_ALONE
+            for cell, result in self._run_jobs(list(cells), 0):
+                del missing[cell.record_key]
+                yield cell, result
+                if time.perf_counter() > until:
+                    break
+        if missing:
+            yield from self._run_jobs(list(missing.values()), self.workers)
+
+    def _run_jobs(self, cells: Sequence[Cell], workers: int | None) -> Iterator[tuple[Cell, CellResult]]:
+        """Yield the cells with their results as so many workers do them; raise an error that ends the sweep."""
+        warm = [] if workers == 0 else [(cell, None) for cell in _warm_up_cells(cells)]
+        jobs, costs = [(cell, seconds_left()) for cell in cells], [self.order(cell) for cell in cells]
+        with closing(pool.run(_run_job, jobs, costs, workers, self.address, warm)) as results:
+            for i, result in results:
+                if isinstance(result, UnreasonableError | OutOfTime):
+                    raise result
+                yield cells[i], result
+
+
+def _warm_up_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """Return a short cell for each kind of subject, to compile what cells need."""
+    samples: dict[Any, Cell] = {}
+    for cell in cells[:MOST_CELLS_SCANNED]:
+        kind = (cell.settings.estimator, cell.settings.engine, *cell.subject.kernels)
+        if cell.subject.kernels and kind not in samples:
+            brief = replace(cell.settings, horizon=1.0, precision=None, replications=1)
+            samples[kind] = replace(cell, settings=brief)
+    return list(samples.values())

@@ -1,0 +1,43 @@
+"""How a run in virtual time is going, for those who watch it: as glimpses, like those of a live run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replnet.engines import Path
+from replnet.live import Glimpse, Watch
+
+if TYPE_CHECKING:
+    from replnet.run import Replications
+
+SECONDS_BETWEEN = 0.2  # glimpses, as adding up all replications takes a moment
+
+
+def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
+    """Return a function that takes replications under way and calls `watch` with a Glimpse if one is due.
+
+    Its time and horizon are those of all replications together, one after another.
+    """
+    due = time.monotonic()
+
+    def send(series: Replications[Path]) -> None:
+        """Call `watch` unless it was called just now."""
+        nonlocal due
+        paths = series.paths
+        whole = max(series.first, len(paths))
+        if time.monotonic() < due and len(paths) < whole:
+            return
+        groups = [group for group, metric in paths[0].shares if metric == "freshness"]
+        pairs = np.array([[path.shares[group, "freshness"] for group in groups] for path in paths]).sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            fresh = pairs[:, 0] / pairs[:, 1]
+        updates, downloads, polls, queries = np.array([path.counts for path in paths]).sum(axis=0).tolist()
+        counts = (updates, downloads, polls, queries)
+        watch(Glimpse(len(paths) * series.length, whole * series.length, tuple(groups), fresh, counts, 0, 0.0))
+        due = time.monotonic() + SECONDS_BETWEEN
+
+    return send

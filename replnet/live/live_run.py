@@ -1,0 +1,256 @@
+"""A network run for real: paths of the `live` engine beside `step` and the formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, Literal
+
+from replnet.ages import Prediction
+from replnet.engines import Path, Plan, Task, plan_of
+from replnet.engines.nodes import Lateness, run_path
+from replnet.laws import Law
+from replnet.live import Live, Log, Outage, Watch, run_live
+from replnet.live.placement import work_of
+from replnet.measure import RESOLUTION, Comparison, is_share, paired_difference
+from replnet.network import Network, Topology
+from replnet.predictions import formulas
+from replnet.run import (
+    REPLICATIONS,
+    Emulated,
+    Findings,
+    Key,
+    Progress,
+    provenance,
+    upstream_processes,
+)
+
+INTERVALS_PER_PATH = 60.0  # longest mean intervals, of a run without a horizon
+MOST_NODES = 32_000  # of all replications together, whose past is to be replayed before the run
+MOST_LOSSES_SHOWN = 4  # of a group or of a run, one by one
+MOST_EVENTS = 1.5e6  # wakes and messages of a run without a horizon: some ten seconds on two CPUs
+
+
+def run_for_real(
+    network: Network,
+    *,
+    seed: int = 1,
+    horizon: float | None = None,
+    replications: int | None = None,
+    estimator: str = "sampled",
+    resolution: float = RESOLUTION,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+    log: Log | None = None,
+    hosts: Literal["per-node"] | int | None = None,
+    time_scale: float | None = None,
+    address: str | None = None,
+) -> tuple[Emulated, Sequence[Path]]:
+    """Run the network for real, on the wall clock in Ray actors; return the measurements beside the predictions, and
+    the paths.
+
+    All replications run at once. `horizon` units of time are divided among them: 32, or as many as a network of this
+    size affords. The note of every row has the value that `step` counts on the same paths, which differs by the delay
+    of messages only, and the hosts that were lost. A row whose formula does not account for that delay is judged
+    against `step` instead, with messages as late as they were, path by path.
+    """
+    if network.topology.fresh_start:
+        raise ValueError("start: is not for the wall clock (engine: array or step)")
+    compiled = plan_of(network)
+    replications = affordable(network, horizon) if replications is None else replications
+    length = INTERVALS_PER_PATH * compiled.slowest_pull_interval if horizon is None else horizon / max(replications, 1)
+    task = Task(compiled, seed, length, estimator == "sampled")
+    where: dict[str, Any] = {"hosts": hosts, "time_scale": time_scale, "address": address}
+    live = run_live(task, replications=replications, watch=watch, log=log, **where)
+    if progress:
+        progress(1.0, "the same paths in virtual time")
+    return _beside_virtual(network, replace(task, horizon=live.horizon), live, resolution), live.paths
+
+
+def _beside_virtual(network: Network, task: Task, live: Live, resolution: float) -> Emulated:
+    """Return the result of a live run, with `step` run on the same paths for its notes and verdicts."""
+    replications = len(live.paths)
+    virtual = [run_path(task, r) for r in range(replications)]
+    findings = _findings(task, live, virtual, resolution)
+    return Emulated(
+        network=network.data(),
+        rows=tuple(findings.rows(measured=live.faithful)),
+        provenance=provenance(network.data(), seed=task.seed, engine="live", **_circumstances(live)),
+        engine="live",
+        estimator="sampled" if task.sampled else "conditional",
+        seed=task.seed,
+        horizon=live.horizon * replications,
+        replications=replications,
+        events=sum(sum(path.counts[:3]) for path in live.paths),
+        queries=sum(path.counts[3] for path in live.paths),
+        seconds=live.total_seconds,
+        incomplete=_incomplete(live),
+    )
+
+
+def affordable(network: Network, horizon: float | None) -> int:
+    """Return how many replications a live run can have.
+
+    Without a horizon each lasts INTERVALS_PER_PATH, so that more of them are more work; with one, their number is
+    limited by the nodes alone.
+    """
+    compiled = plan_of(network)
+    fit = MOST_NODES / len(compiled.names)
+    if horizon is None:
+        events_of_path = float(work_of(compiled).sum()) * INTERVALS_PER_PATH * compiled.slowest_pull_interval
+        fit = min(fit, MOST_EVENTS / events_of_path)
+    return max(1, min(REPLICATIONS, int(fit)))
+
+
+def _incomplete(live: Live) -> str:
+    """Return why the run is not complete, empty if it is: cut short, hosts lost or standing still, or too slow."""
+    disturbances = [str(outage) for outage in live.lost if not outage.planned]
+    disturbances += [str(standstill) for standstill in live.stood if standstill.nodes]
+    if len(disturbances) > MOST_LOSSES_SHOWN:
+        disturbances[MOST_LOSSES_SHOWN:] = [f"and so {len(disturbances) - MOST_LOSSES_SHOWN} times more"]
+    uncompared = [] if live.faithful else [f"not compared: {live.why}"]
+    return "; ".join([*filter(None, [live.cut_short]), *disturbances, *uncompared])
+
+
+def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) -> Findings:
+    """Return the rows of a live run, judged by formulas that account for the delay of messages.
+
+    Where there is none, a row is judged against `step`; `virtual` are its paths, with the network's own delays.
+    """
+    compiled, topology = task.plan, task.plan.topology
+    virtual_findings = Findings(compiled, {}, virtual, task.sampled, resolution)
+    same = "on the same paths" if len(virtual) > 1 else "on this path"
+    notes = {
+        group: f"step {same}: {estimate.value:.5f}"
+        for (group, metric), estimate in zip(virtual_findings.keys, virtual_findings.estimates, strict=True)
+        if metric == "freshness"
+    }
+    prompt, late = formulas(topology), formulas(_with_delay(topology, live.late))
+    # A formula that only bounds the freshness of delayed copies tells less than step does.
+    predictions = {
+        key: prediction
+        for key, prediction in late.items()
+        if prediction.known and (not prediction.accuracy or prediction == prompt[key])
+    }
+    without = "without delay" if compiled.constant_delay == 0 else "with no other delay than the network's own"
+    for group, metric in predictions:
+        if metric == "freshness":
+            notes[group] += f"; the formula {without}: {prompt[group, metric].value:.5f}"
+    keys = dict.fromkeys([*virtual_findings.keys, *prompt])
+    unpredicted = {key: _without_formula(prompt.get(key)) for key in keys if key not in predictions}
+    driver = [str(standstill) for standstill in live.stood if not standstill.nodes]
+    driver += ["the hosts went on by themselves"] if driver and len(driver) == len(live.stood) else []
+    notes = {group: "; ".join([words, *driver]) for group, words in notes.items()}
+    # Losses are neither in the formula nor in step, so there is nothing to judge.
+    losses = {group: _loss_note(compiled, g, live) for g, group in enumerate(compiled.groups)}
+    unjudged = {group: note for group, note in losses.items() if note}
+    findings = Findings(compiled, unpredicted | predictions, live.paths, task.sampled, resolution, unjudged, notes)
+    keys_for_step = [
+        key for key in virtual_findings.keys if key in unpredicted and key in findings.keys and key[0] not in unjudged
+    ]
+    if not (keys_for_step and live.faithful):
+        return findings
+    return _beside_late_step(findings, virtual_findings, keys_for_step, live, task)
+
+
+def _beside_late_step(ours: Findings, prompt: Findings, keys: list[Key], live: Live, task: Task) -> Findings:
+    """Return `ours` with the rows of `keys` judged against `step` with messages as late, on average, as in the run.
+
+    `prompt` is `step` with the network's own delays.
+    """
+    lateness = Lateness(tuple(live.mean_slip + late for late in live.group_late), live.group_late)
+    replications = range(len(prompt.paths))
+    late_paths = [run_path(task, r, lateness) for r in replications]
+    reference = replace(prompt, paths=late_paths)
+    against = {key: _compare(ours, reference, prompt, key) for key in keys}
+    notes = {key: f"{ours.formulas[key].note}; {_comparison_note(live, reference, against[key], key)}" for key in keys}
+    unpredicted = {key: replace(ours.formulas[key], note=note) for key, note in notes.items()}
+    return replace(ours, formulas=ours.formulas | unpredicted, against=against)
+
+
+def _with_delay(topology: Topology, late: float) -> Topology:
+    """Return the topology with constant delays longer by `late`; delays with a law have no formulas anyway."""
+
+    def longer(delay: Law | float) -> Law | float:
+        """Return a constant delay so much longer."""
+        return delay if isinstance(delay, Law) else delay + late
+
+    links = [link if link.delay is None else link._replace(delay=longer(link.delay)) for link in topology.links]
+    return replace(topology, links=links, about=topology.about | {"delay": longer(topology.delay)})
+
+
+def _without_formula(prompt: Prediction | None) -> Prediction:
+    """Return a prediction without a value, whose note says what the formula is without delay, if there is one."""
+    if prompt is None or not prompt.known:
+        return Prediction(math.nan, note=prompt.note if prompt else "no formula")
+    return Prediction(
+        math.nan, note=f"no exact formula accounts for the delay of messages; without that delay: {prompt.value:.5f}"
+    )
+
+
+def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) -> Comparison:
+    """Compare a row of our paths with `reference`, the paths of `step` with messages as late on average.
+
+    Using the mean delay errs by at most about the effect of the delay, the difference between `reference` and
+    `prompt`; that effect is the stated accuracy.
+    """
+    estimate = dict(zip(ours.keys, ours.estimates, strict=True))[key]
+    deviation = paired_difference(ours.amounts(*key), reference.amounts(*key), estimate.doubt)
+    effect = paired_difference(reference.amounts(*key), prompt.amounts(*key)).value
+    return Comparison(deviation, 0.0, abs(effect), 1.0 if is_share(key[1]) else estimate.value)
+
+
+def _comparison_note(live: Live, reference: Findings, comparison: Comparison, key: Key) -> str:
+    """Return a note on a row that was judged against `step`: how late step was, its value, and how far off we are."""
+    value = dict(zip(reference.keys, reference.estimates, strict=True))[key].value
+    deviation = comparison.estimate
+    interval = "" if math.isnan(deviation.error) else f" ({deviation.low:+.5f} .. {deviation.high:+.5f})"
+    return (
+        f"judged against step with wakes {live.mean_slip:.2g} and messages {live.late:.2g} late as in this run: "
+        f"{value:.5f}, from which it differs by {deviation.value:+.5f}{interval}; {comparison.accuracy:.5f} is allowed"
+    )
+
+
+def _loss_note(compiled: Plan, g: int, live: Live) -> str:
+    """Return how hosts that were lost or stood still affected group `g`, empty if none has nodes it depends on."""
+    upstream: set[str] = set()
+    if live.lost or live.stood:
+        upstream = {compiled.names[i] for i in compiled.processes.node[upstream_processes(compiled, g)]}
+    members = {name for name, group in zip(compiled.names, compiled.group, strict=True) if group == g}
+    words = [
+        _outage_note(outage, len(members & set(outage.nodes))) for outage in live.lost if upstream & set(outage.nodes)
+    ]
+    words += [f"{standstill}, so its work came late" for standstill in live.stood if upstream & set(standstill.nodes)]
+    if len(words) > MOST_LOSSES_SHOWN:
+        words[MOST_LOSSES_SHOWN:] = [f"and so {len(words) - MOST_LOSSES_SHOWN} times more"]
+    availability = (
+        [path.shares.get((compiled.groups[g], "availability")) for path in live.paths] if live.lost and words else []
+    )
+    if shares := [part / whole for part, whole in filter(None, availability)]:
+        words.append(f"{fmean(shares):.1%} of the time of copies is counted")
+    return "; ".join(words)
+
+
+def _outage_note(outage: Outage, members: int) -> str:
+    """Return a note on a lost host for a group with so many of its nodes there."""
+    end = "and did not come back" if outage.back is None else f"to {outage.back:.4g}"
+    effect = f"{members} of its nodes here began anew" if members else "others depend on its nodes"
+    return f"host {outage.host} was lost from t = {outage.heard:.4g} {end}: {effect}"
+
+
+def _circumstances(live: Live) -> dict[str, Any]:
+    """Return how the run went, for its provenance: hosts, messages, delays, clocks and losses, as plain data."""
+    return {
+        "time_scale": live.time_scale,
+        "hosts": len(live.hosts),
+        "messages": live.messages,
+        "messages_per_second": live.messages_per_second,
+        "reply_delay": {"mean": live.delays.mean, "p50": live.delays.p50, "p99": live.delays.p99},
+        "slip": {"mean": live.slip.mean, "p99": live.slip.p99},
+        "clock_offsets": [[host.offset.seconds, host.offset.error] for host in live.hosts],
+        "unanswered": live.unanswered,
+        "lost": [str(outage) for outage in live.lost],
+        "stood_still": [str(still) for still in live.stood],
+    }

@@ -1,0 +1,43 @@
+"""The departure of a copy: when it left its source, or one of three numbers that say why there is no such instant.
+
+They are below all instants, in this order, so that the largest of departures is always the freshest copy:
+
+    NOT_HELD     no copy is held
+    NEVER_CAME   a copy is held for, but none ever came: it is infinitely old
+    UNKNOWN      the copy is from before the replayed past, and so older than anybody knows
+    FLOOR        the earliest instant there is: a copy that left before it would be older than what is looked into
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+
+from replnet.laws import Flags, Floats
+
+NOT_HELD = -math.inf
+NEVER_CAME = -sys.float_info.max
+UNKNOWN = math.nextafter(NEVER_CAME, 0.0)
+FLOOR = UNKNOWN / 2
+
+
+def held_mask(departures: Floats) -> Flags:
+    """Return a mask of the departures of copies that are held."""
+    return np.asarray(departures != NOT_HELD)
+
+
+def known_mask(departures: Floats) -> Flags:
+    """Return a mask of the departures that are instants."""
+    return np.asarray(departures >= FLOOR)
+
+
+def never_came(departures: Floats) -> Flags:
+    """Return a mask of the departures of copies of which none ever came."""
+    return np.asarray(departures == NEVER_CAME)
+
+
+def marked_unknown(departures: Floats, past_begins: float) -> Floats:
+    """Return the departures with UNKNOWN in place of the beginning of the replayed past, which stands for it."""
+    return np.where(departures == past_begins, UNKNOWN, departures)

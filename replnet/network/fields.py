@@ -1,0 +1,374 @@
+"""Types of the fields of specifications and formulas: strict where pydantic would convert.
+
+A boolean or a text is never a number, 1e3 replicas are fine and 2.5 are not. Values with one per source, such as rates,
+are given as a list, or as a law whose quantiles they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
+
+from replnet.laws import Floats, Law, at_rate, describes_law, law_of
+from replnet.processes import GOLDEN, independent_law, mix, name_words
+from replnet.text import LARGEST as LARGEST_NUMBER
+from replnet.text import SMALLEST as SMALLEST_NUMBER
+from replnet.text import (
+    SPEED,
+    WORDS,
+    FieldError,
+    FieldsError,
+    call_of,
+    in_unit,
+    short_repr,
+    with_parameter,
+    without_units,
+)
+
+MOST_REPLICAS = 10_000_000  # replicas of one network
+MOST_SOURCES = 100_000_000  # of an aggregate
+MOST_LEVELS = 1_000  # levels; names of nodes grow with them
+EXAMPLE = "a law such as exponential(rate=2)"
+FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
+
+
+class Part(BaseModel):
+    """A piece of a specification, or the arguments of a formula; abstract."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+
+
+def whole(low: int = 1, high: int = MOST_REPLICAS) -> Callable[[object], int]:
+    """Return a check for whole numbers from low to high."""
+    right = f"a whole number from {low:,} to {high:,}"
+
+    def check(value: object) -> int:
+        number = _number(value, right)
+        if not low <= number <= high:  # NaN is not either
+            raise FieldError("", f"{short_repr(value)} is out of range", right)
+        if number != int(number):
+            raise FieldError("", f"{short_repr(value)} is not whole", right)
+        return int(number)
+
+    return check
+
+
+def positive(value: object) -> float:
+    """Return a value as a finite float above 0; raise FieldError for others."""
+    number = _float(value, "a number above 0")
+    if not 0 < number < math.inf:
+        raise FieldError("", f"{short_repr(value)} is not a finite number above 0", "a number above 0")
+    return _in_range(number)
+
+
+def _in_range(number: float) -> float:
+    """Return a number above 0 if formulas can square it; raise FieldError for others."""
+    if not SMALLEST_NUMBER <= number <= LARGEST_NUMBER:
+        right = f"a number from {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}"
+        raise FieldError("", f"{number!r} is out of range", right)
+    return number
+
+
+def _float(value: object, right: str) -> float:
+    """Return a number as a float, infinite if it has more digits than floats; raise FieldError for other values."""
+    number = _number(value, right)
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _number(value: object, right: str) -> Any:
+    """Return a value that is a number as it is; raise FieldError, with what would be `right`, for others."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise FieldError("", f"{short_repr(value)} is not a number", right)
+    return value
+
+
+def interval_law(value: object, info: ValidationInfo) -> Law:
+    """Return a law with a finite mean, from its text, its mapping or ready made."""
+    if not describes_law(value):
+        raise FieldError("", f"{short_repr(value)} is not a law", EXAMPLE)
+    context: dict[str, Any] = info.context or {}
+    unit = _unit(info)
+    laws_read: dict[tuple[str, str | None], Law] = context.get("laws", {})
+    if isinstance(value, str) and (value, unit) in laws_read:
+        return laws_read[value, unit]
+    result = law_of("", _plain(value, unit), context.get("folder"))
+    try:
+        result.require_finite_mean()
+    except ValueError as error:
+        raise FieldError("", str(error), "a law whose mean is finite") from None
+    result = _counted_in(result, unit) if "unit" in context else result
+    if isinstance(value, str):
+        laws_read[value, unit] = result
+    return result
+
+
+def _counted_in(law: Law, unit: str | None) -> Law:
+    """Return a law in the network's unit if it has a unit, as a record of dates has; plain numbers stay as they are."""
+    if law.unit is None:
+        return law
+    if unit is None:
+        wrong = f"{law} counts {WORDS[law.unit]}s, but the network has no unit for its times"
+        raise FieldError("", wrong, f"unit: {law.unit}, or another, for all numbers without one and all results")
+    return law.counted_in(unit)
+
+
+def _plain(value: Any, unit: str | None, name: str = "") -> Any:
+    """Return a law, its text or its mapping without units; `name` is the argument that `value` is for."""
+    if isinstance(value, str):
+        value = in_unit(value, unit, name)
+        return without_units(value, unit) if isinstance(value, str) else value
+    if isinstance(value, Mapping):
+        return {key: _plain(part, unit, key) for key, part in value.items()}
+    return [_plain(part, unit, name) for part in value] if isinstance(value, list) else value
+
+
+def plain_law(value: object, info: ValidationInfo) -> Law:
+    """Return a law of independent intervals, each drawn by itself."""
+    return independent_law("", interval_law(value, info))
+
+
+def time_or_law(value: object, info: ValidationInfo) -> float | Law:
+    """Return a delay: a time of 0 or more, or the law of one."""
+    value = in_unit(value, _unit(info), "mean")
+    if describes_law(value):
+        return plain_law(value, info)
+    return time_of(value, info, "0, a time, or a law such as exponential(mean=0.01)")
+
+
+def _unit(info: ValidationInfo) -> str | None:
+    """Return the unit in which the network counts time, or None."""
+    return (info.context or {}).get("unit")
+
+
+def rate_of(value: object, info: ValidationInfo) -> float:
+    """Return a rate above 0, from a number or a text such as 3/h."""
+    return positive(in_unit(value, _unit(info), "rate"))
+
+
+def rate_or_zero(value: object, info: ValidationInfo) -> float:
+    """Return a rate of 0 or more, from a number or a text such as 3/h."""
+    return amount(in_unit(value, _unit(info), "rate"))
+
+
+def time_of(value: object, info: ValidationInfo, right: str = "0 or a time") -> float:
+    """Return a time of 0 or more, from a number or a text such as 5min."""
+    number = _float(in_unit(value, _unit(info), "mean"), right)
+    if not 0 <= number < math.inf:
+        raise FieldError("", f"{short_repr(value)} is not a finite time of 0 or more", right)
+    return number
+
+
+def amount(value: object, right: str = "0, or a number above 0") -> float:
+    """Return a number of 0 or more as a float; raise FieldError for other values."""
+    number = _float(value, right)
+    if not 0 <= number < math.inf:
+        raise FieldError("", f"{short_repr(value)} is not a finite number of 0 or more", right)
+    return _in_range(number) if number else 0.0
+
+
+def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...]:
+    """Return a list of numbers of 0 or more as a tuple."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, (list, tuple)) or not value:
+        raise FieldError("", f"{short_repr(value)} is not a list of numbers", right)
+    faults = []
+    for place, number in enumerate(value):
+        try:
+            amount(number)
+        except FieldError as error:
+            faults.append(((place,), error.wrong, error.right))
+    if faults:
+        raise FieldsError(faults)
+    return tuple(map(float, value))
+
+
+def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | Law:
+    """Return a list of numbers, or the law whose quantiles they are."""
+    if describes_law(value):
+        return plain_law(value, info)
+    return numbers(value, "a list of numbers, or a law such as gamma(shape=2, mean=1)")
+
+
+def shape_of(value: object, info: ValidationInfo) -> Law:
+    """Return a law of which only the shape counts, so that its rate may be left out."""
+    call = call_of(value) if isinstance(value, str) else None
+    if call is not None and not SPEED & call.named_arguments:
+        try:
+            return plain_law(with_parameter(call, "rate", "1"), info)
+        except FieldError as error:
+            if error.field != "rate":
+                raise
+    return plain_law(value, info)
+
+
+def _family(value: object) -> str:
+    """Return the text of a family without its rate, checked; raise FieldError if it has one or is no family."""
+    if not isinstance(value, str):
+        raise FieldError("", f"{short_repr(value)} is not a family", FAMILY)
+    call = call_of(value)
+    for parameter in sorted(SPEED & call.named_arguments) if call else ():
+        raise FieldError(parameter, "is computed, so it cannot be given", FAMILY)
+    try:
+        at_rate(value, 1.0)
+    except FieldError as error:
+        raise FieldError("" if error.field == "law" else error.field, error.wrong, error.right) from None
+    return value
+
+
+def between(low: float, high: float, right: str) -> Callable[[object], float]:
+    """Return a check for numbers from low to high."""
+
+    def check(value: object) -> float:
+        number = _float(value, right)
+        if not low <= number <= high:  # NaN is not either
+            raise FieldError("", f"{short_repr(value)} is out of range", right)
+        return number
+
+    return check
+
+
+def share(value: object) -> float:
+    """Return a freshness to reach as a float, above 0 and below 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise FieldError("", f"{short_repr(value)} is not a freshness to reach", "a number above 0 and below 1")
+    return _in_range(float(value))
+
+
+def count_or(word: str) -> Callable[[object], str | int]:
+    """Return a check for whole numbers from 1, or one word."""
+    return lambda value: word if value == word else whole()(value)
+
+
+def text(value: object) -> str:
+    """Return a name as text; nodes that are numbers in a file are named by the number's text."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
+        raise FieldError("", f"{short_repr(value)} is not a name", "a text")
+    return str(value)
+
+
+def _as_list(value: object) -> Any:
+    """Return a list as it is, and any other value in a list of one."""
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _require_members(value: object) -> object:
+    """Return a value as it is; raise FieldError for an empty list."""
+    if isinstance(value, (list, tuple)) and not value:
+        raise FieldError("", "is empty", "one law or more")
+    return value
+
+
+def _laws_text(laws: tuple[Law, ...]) -> str | list[str]:
+    """Return the text of a single law, or the list of texts of several."""
+    return str(laws[0]) if len(laws) == 1 else [str(law) for law in laws]
+
+
+def _by_name(value: object) -> Any:
+    """Return the fields of nodes by name; a name without attributes has no fields."""
+    if not isinstance(value, Mapping):
+        raise FieldError("", f"{short_repr(value)} is not a mapping", "names of nodes, each with its fields")
+    return {str(name): {} if fields is None else fields for name, fields in value.items()}
+
+
+LAW_SCHEMA: dict[str, Any] = {
+    "type": ["string", "object"],
+    "examples": ["exponential(rate=2)", "constant(rate=3)", "pareto(alpha=3, rate=2)"],
+}
+
+LawField = Annotated[Law, BeforeValidator(interval_law), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
+PlainLawField = Annotated[Law, BeforeValidator(plain_law), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
+LAWS_SCHEMA: dict[str, Any] = {"anyOf": [LAW_SCHEMA, {"type": "array", "items": LAW_SCHEMA, "minItems": 1}]}
+Laws = Annotated[
+    tuple[LawField, ...], BeforeValidator(_as_list), PlainSerializer(_laws_text), WithJsonSchema(LAWS_SCHEMA)
+]
+PlainLaws = Annotated[
+    tuple[PlainLawField, ...], BeforeValidator(_as_list), PlainSerializer(_laws_text), WithJsonSchema(LAWS_SCHEMA)
+]
+LawList = Annotated[tuple[LawField, ...], BeforeValidator(_require_members), Field(min_length=1)]
+Depth = Annotated[int, BeforeValidator(whole(high=MOST_LEVELS)), Field(ge=1, le=MOST_LEVELS)]
+Count = Annotated[int, BeforeValidator(whole()), Field(ge=1, le=MOST_REPLICAS)]
+SourceCount = Annotated[int, BeforeValidator(whole(high=MOST_SOURCES)), Field(ge=1, le=MOST_SOURCES)]
+CountOrNone = Annotated[int, BeforeValidator(whole(low=0)), Field(ge=0, le=MOST_REPLICAS)]
+AtLeastTwo = Annotated[int, BeforeValidator(whole(low=2)), Field(ge=2, le=MOST_REPLICAS)]
+Bandwidth = Annotated[float, BeforeValidator(rate_of), Field(gt=0)]
+Amount = Annotated[float, BeforeValidator(rate_or_zero), Field(ge=0)]
+Shape = Annotated[Law, BeforeValidator(shape_of), PlainSerializer(str), WithJsonSchema(LAW_SCHEMA)]
+Delay = Annotated[
+    Any,
+    BeforeValidator(time_or_law),
+    PlainSerializer(lambda delay: str(delay) if isinstance(delay, Law) else delay),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, LAW_SCHEMA]}),
+]
+LastOrNumber = Annotated[
+    Any,
+    BeforeValidator(count_or("last")),
+    WithJsonSchema({"anyOf": [{"const": "last"}, {"type": "integer", "minimum": 1}]}),
+]
+CountOrMany = Annotated[
+    Any,
+    BeforeValidator(count_or("many")),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}, {"const": "many"}]}),
+]
+Family = Annotated[
+    str, BeforeValidator(_family), WithJsonSchema({"type": "string", "examples": ["exponential", "pareto(alpha=3)"]})
+]
+Target = Annotated[float, BeforeValidator(share), Field(gt=0, lt=1)]
+PerSourceField = Annotated[
+    Any,
+    BeforeValidator(numbers_or_law),
+    PlainSerializer(lambda values: str(values) if isinstance(values, Law) else list(values)),
+    WithJsonSchema({"anyOf": [LAW_SCHEMA, {"type": "array", "items": {"type": "number", "minimum": 0}}]}),
+]
+Instant = Annotated[float, BeforeValidator(time_of), Field(ge=0)]
+AtLeastOne = Annotated[float, BeforeValidator(between(1, LARGEST_NUMBER, "a number from 1 on")), Field(ge=1)]
+Share = Annotated[
+    float, BeforeValidator(between(SMALLEST_NUMBER, 1, "a share, above 0 and at most 1")), Field(gt=0, le=1)
+]
+Name = Annotated[str, BeforeValidator(text), Field(min_length=1)]
+Named = BeforeValidator(_by_name)
+
+
+PerSource = Law | Sequence[float] | Floats
+"""Values with one per source: a list, or a law whose quantiles they are."""
+
+
+def values_per_source(values: PerSource, count: int) -> Floats:
+    """Return one value per source: the list itself, or the quantiles (i - 1/2) / count of a law, for i from 1."""
+    if isinstance(values, Law):
+        return np.asarray(values.quantile((np.arange(count) + 0.5) / count), dtype=float)
+    return np.array(values, dtype=float)
+
+
+def source_weights(values: PerSource, count: int) -> Floats:
+    """Return the weights of sources, which add up to 1; quantiles come in a fixed shuffled order."""
+    weights = values_per_source(values, count)
+    if isinstance(values, Law):
+        # The order is the same in every run, as it belongs to the network.
+        words = mix(name_words(["weights"]) + np.arange(count, dtype=np.uint64) * GOLDEN)
+        weights = weights[np.argsort(words, kind="stable")]
+    if not 0 < weights.sum() < np.inf:
+        raise FieldError("weights", f"add up to {weights.sum():g}", "a law, or a list with a number above 0")
+    return np.asarray(weights / weights.sum())
+
+
+def size_errors(count: int | None, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
+    """Yield field, fault and remedy for every list whose size does not fit the number of sources.
+
+    `count` is that number, if given, and `sizes` the sizes of lists by field.
+    """
+    if count is None and not sizes:
+        yield "sources", "missing", "how many there are, or lists of rates, weights or updates"
+        return
+    expected = next(iter(sizes.values())) if count is None else count
+    first = next(iter(sizes), "sources") if count is None else "sources"
+    for name, size in sizes.items():
+        if size != expected:
+            yield name, f"has {size:,} entries for {expected:,} of {first}", "one per source"

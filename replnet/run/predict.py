@@ -1,0 +1,64 @@
+"""Predictions of a network as a table, by the formulas that apply to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from replnet.deadline import within
+from replnet.measure import Row
+from replnet.network import Given, Network, network_of
+from replnet.predictions import PullGraph, Tell, formulas
+from replnet.run.result import Predicted, provenance
+from replnet.run.settings import require_by
+from replnet.text import without_units
+
+if TYPE_CHECKING:
+    from replnet.measure import Metric
+
+
+def predict(
+    network: Given,
+    measure: Iterable[str] = (),
+    by: str | None = None,
+    *,
+    budget: float | str | None = None,
+    tell: Tell | None = None,
+) -> Predicted:
+    """Return what the formulas predict for a network, or a shipped one by its name, group by group.
+
+    `measure` names metrics besides freshness (metrics.py). With `by="source"` groups that can hold copies of several
+    sources have a row for each. Past a `budget` in seconds, or a text such as 10m, rows that are not worked out yet
+    say so, and the result is `.incomplete`. `tell` is called with words about what is being worked out.
+
+    >>> rn.predict("cascade").table[["group", "metric", "predicted", "source"]]
+         group     metric  predicted      source
+    0  level 1  freshness     0.5000   P2P eq. 8
+    1  level 2  freshness     0.2500  P2P eq. 28
+    2  level 3  freshness     0.1250  P2P eq. 28
+    3  level 4  freshness     0.0625  P2P eq. 28
+    >>> round(rn.predict("cascade", measure="lag").about("lag", "level 1")[0].predicted, 4)
+    0.5
+    """
+    require_by(by)
+    with within(budget):
+        network = network_of(network)
+        predictions = formulas(network.topology, metrics_of(network, measure), by == "source", tell)
+    rows = tuple(Row.of(key, prediction) for key, prediction in predictions.items())
+    data = network.data()
+    return Predicted(data, rows, provenance(data))
+
+
+def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
+    """Return the metrics of these names, in which times may have units if the network has one."""
+    names = [without_units(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
+    if not names:
+        return ()  # without loading the metrics, which few runs need
+    from replnet.measure import metrics
+
+    return metrics(names)
+
+
+def rows_by_source(network: Network) -> list[str]:
+    """Return the names of all rows by source: the groups, and `GROUP of SOURCE` of groups with several sources."""
+    return list(PullGraph(network.topology).rows)

@@ -1,0 +1,259 @@
+"""The results of predictions and emulations: rows, and where they come from: version, commit, seed, machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from html import escape
+from importlib import metadata
+from os import PathLike
+from pathlib import Path
+from typing import Any, final
+
+import replnet
+from replnet.deadline import OUT_OF_TIME
+from replnet.measure import (
+    COMPARED,
+    METRICS,
+    PREDICTED,
+    Estimate,
+    Row,
+    metrics_on_request,
+    visible_errors,
+    worst_verdict,
+)
+from replnet.text import name_units
+from replnet.version import __version__
+
+LIBRARIES = ("numpy", "numba", "scipy", "networkx")
+
+
+def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return where a result comes from: version, commit, hash of the specification, machine, libraries, and `more`.
+
+    `network` is the specification as plain data.
+    """
+    text = json.dumps(network, sort_keys=True, default=str)
+    return {
+        "replnet": __version__,
+        "commit": commit(),
+        "specification": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "python": sys.version.split()[0],
+        "machine": f"{platform.system()} {platform.machine()}",
+        "instructions": instructions(),
+        "libraries": dict(_libraries()),
+        **more,
+    }
+
+
+@cache
+def instructions() -> str:
+    """Return the instruction sets of this CPU that NumPy computes with.
+
+    With others, logarithms and powers in a sampled interval may round differently, and so may the last digits of
+    all that follows from it; with the same ones, and the same libraries, every bit is the same.
+    """
+    import numpy as np
+
+    config: Any = np.show_config(mode="dicts")  # type: ignore[call-overload, unused-ignore]
+    sets = config.get("SIMD Extensions", {})
+    return " ".join(name for kind in ("baseline", "found") for name in sets.get(kind, ()))
+
+
+@cache
+def _libraries() -> tuple[tuple[str, str], ...]:
+    """Return (name, version) of the libraries that compute, looked up once: that takes longer than a small cell."""
+    return tuple((name, metadata.version(name)) for name in LIBRARIES)
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that this runs from; None if it is installed, or there is no git."""
+    git = Path(__file__).parents[2] / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        loose = git / head[5:]
+        if loose.exists():
+            return loose.read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(" " + head[5:])), None)
+    except OSError:
+        return None
+
+
+class TabularResult:
+    """A result with a `table`, a DataFrame, that can be written to a file."""
+
+    table: Any
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the table to a Parquet file."""
+        self.table.to_parquet(path, index=False)
+
+
+@dataclass(frozen=True)
+class Result(TabularResult):
+    """The rows of a network, in the order of its groups, with the network and where they come from."""
+
+    network: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    provenance: Mapping[str, Any]
+    columns: Sequence[str] = PREDICTED
+
+    def plot(self, metric: str | None = None) -> Any:
+        """Return a matplotlib Figure of one metric, the first if none is named."""
+        return replnet.show.plot(self, metric)
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its times, such as "s", or None if the network names none."""
+        return self.network.get("unit")
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows as a DataFrame; values that a row does not have are NaN or empty."""
+        import pandas as pd
+
+        frame = pd.DataFrame([row.data(self.columns) for row in self.rows], columns=list(self.columns))
+        numbers = [c for c in ("measured", "ci_low", "ci_high", "predicted", "z", "accuracy") if c in frame]
+        frame[numbers] = frame[numbers].astype(float)
+        frame.attrs["units"] = {
+            metric: name_units(words, self.unit) for metric, words in (METRICS | metrics_on_request()).items()
+        }
+        return frame
+
+    def about(self, metric: str, group: str | None = None) -> list[Row]:
+        """Return the rows of a metric: of `group`, or of all groups.
+
+        Of an aggregate without a group these are the rows of all sources together, if it has any.
+        """
+        rows = [row for row in self.rows if row.metric == metric and group in (None, row.group)]
+        if group is None and self.network["kind"] == "aggregate":
+            return [row for row in rows if not row.group.startswith("source ")] or rows
+        return rows
+
+    def data(self) -> dict[str, Any]:
+        """Return the result as plain data, as `--format json` prints it."""
+        rows = [row.data(self.columns) for row in self.rows]
+        return {"network": self.network, **self._about(), "rows": rows, "provenance": dict(self.provenance)}
+
+    def _about(self) -> dict[str, Any]:
+        """Return the fields of `data` that results of this kind have besides."""
+        return {}
+
+    def to_json(self) -> str:
+        """Return `data` as a text of JSON."""
+        return json.dumps(self.data(), indent=2, allow_nan=False, default=str)
+
+    @property
+    def title(self) -> str:
+        """The name of the network, or its kind if it has none."""
+        return str(self.network.get("name") or self.network.get("kind"))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict over all rows: `agree`, `differ` or `unresolved`, empty if nothing was measured."""
+        return worst_verdict([row.verdict for row in self.rows])
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML, for notebooks."""
+        title = escape(self.title)
+        return (
+            f"<p><b>{title}</b>{self._caption()}</p>{self.table.to_html(index=False, float_format='%.5g', na_rep='')}"
+        )
+
+    def _caption(self) -> str:
+        """Return the words after the title, beginning with ` · `, or none."""
+        return ""
+
+    def __str__(self) -> str:
+        table = self.table.to_string(index=False, float_format="%.5g", na_rep="")
+        return f"{table}\n{self._caption().removeprefix(' · ')}".rstrip()
+
+
+@final
+@dataclass(frozen=True)
+class Predicted(Result):
+    """The predictions of the formulas for a network."""
+
+    @property
+    def incomplete(self) -> str:
+        """The reason why rows that have a formula have no value, empty if there are none."""
+        return OUT_OF_TIME if any(row.note.endswith(OUT_OF_TIME) for row in self.rows) else ""
+
+
+@final
+@dataclass(frozen=True)
+class Emulated(Result):
+    """The measurements of a run, beside the predictions of the formulas."""
+
+    columns: Sequence[str] = COMPARED
+    engine: str = "array"
+    estimator: str = "sampled"
+    seed: int = 0
+    horizon: float = 0.0  # all replications together
+    replications: int = 0
+    events: int = 0  # updates, downloads and polls
+    queries: int = 0
+    seconds: float = 0.0
+    incomplete: str = ""  # why it ended early, if it did
+    # By group and metric, the amounts of all replications, and the wholes of which they are shares.
+    draws: Mapping[tuple[str, str], tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def samples(self) -> Any:
+        """The measurements of every replication, as a DataFrame: a column for each group and metric."""
+        return samples_frame(self.draws)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The estimates of the measured rows, which are the first ones."""
+        return tuple(row.estimate for row in self.rows if row.estimate)
+
+    @cached_property
+    def visible(self) -> dict[tuple[str, str], float]:
+        """The smallest errors of predictions that nine such runs of ten would show, as shares of the predictions.
+
+        By group and metric, for the rows that have a verdict.
+        """
+        measured = [row for row in self.rows if row.estimate]
+        errors = visible_errors(
+            [comparison for row in measured if (comparison := replace(row, against=None).comparison)]
+        )
+        return {
+            (row.group, row.metric): error / abs(row.predicted)
+            for row, error in zip(measured, errors, strict=True)
+            if row.predicted and row.verdict and not math.isnan(error)
+        }
+
+    def _about(self) -> dict[str, Any]:
+        """Return how the run was made, and its verdict."""
+        names = ("engine", "estimator", "seed", "horizon", "replications", "events", "queries", "seconds", "incomplete")
+        return {name: getattr(self, name) for name in names} | {"verdict": self.verdict}
+
+    def _caption(self) -> str:
+        """Return the engine, the estimator, the number of events, the time and the verdict in words."""
+        return escape(
+            f" · {self.engine}, {self.estimator}, {self.events:,} events in {self.seconds:.2f} s · {self.verdict}"
+        )
+
+
+def samples_frame(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:
+    """Return the measurements of every replication as a DataFrame: a column for each group and metric.
+
+    `draws` has, by group and metric, the amounts of all replications and the wholes of which they are shares.
+    """
+    import pandas as pd
+
+    shares = {key: amounts / wholes for key, (amounts, wholes) in draws.items()}
+    frame = pd.DataFrame(shares)
+    frame.columns = pd.MultiIndex.from_tuples(shares, names=("group", "metric")) if shares else frame.columns
+    frame.index.name = "replication"
+    return frame

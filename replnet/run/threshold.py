@@ -1,0 +1,79 @@
+"""Thresholds for a result, such as `freshness > 0.9` or `level 4: lag <= 3`, as users write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from replnet.measure import AT, METRICS, Row, is_metric_on_request, is_share, metric, metrics_on_request
+from replnet.text import FieldError, expression, grammar, short_repr, without_units
+
+
+@final
+@dataclass(frozen=True)
+class Threshold:
+    """A bound on a metric, of a group or, if that is None, of all groups; `text` is how it was written, in `field`."""
+
+    field: str
+    text: str
+    group: str | None
+    metric: str
+    above: bool
+    bound: float
+
+    def holds(self, row: Row) -> bool | None:
+        """Whether the whole interval of the row is on the right side; None if the bound is inside, or it has none."""
+        low, high = row.ci_low, row.ci_high
+        if low is None or high is None or low <= self.bound <= high:
+            return None
+        return (low > self.bound) == self.above
+
+    def margin(self, value: float) -> float:
+        """Return by how much a value is on the right side of the bound; below 0 on the wrong side."""
+        return value - self.bound if self.above else self.bound - value
+
+    def require_open(self) -> None:
+        """Raise FieldError if the metric is not measured, or if no value of it could fail, or meet, the threshold."""
+        if self.metric not in METRICS and not is_metric_on_request(self.metric):
+            names = ", ".join((*METRICS, *metrics_on_request()))
+            raise FieldError(self.field, f"{self.metric!r} is not measured", f"one of {names}")
+        if is_share(self.metric) and not (0 <= self.bound < 1 if self.above else 0 < self.bound <= 1):
+            always = "never" if (self.bound >= 1) == self.above else "always"
+            wrong = f"{self.text!r} {always} holds, as {self.metric} is a share"
+            raise FieldError(self.field, wrong, "0 to 1")
+
+
+def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
+    """Return the threshold that `text` states, for a network with this unit of time, or raise FieldError.
+
+    Errors name `field`, the option or argument in which the text was written.
+    """
+    group, colon, rest = text.strip().rpartition(":")
+    rest = without_units(rest, unit)
+    try:
+        sign, about, bound = _split_comparison(rest)
+        if colon and not group:
+            raise ValueError
+    except ValueError:
+        right = "'freshness > 0.9', 'level 2: freshness > 0.5'"
+        raise FieldError(field, f"{short_repr(text)} does not compare a metric with a number", right) from None
+    try:
+        name = metric(about).name if is_metric_on_request(about) else about
+    except FieldError as error:
+        raise FieldError(field, error.wrong, error.right) from None
+    return Threshold(field, text.strip(), group.strip() or None, name, sign.startswith(">"), bound)
+
+
+def _split_comparison(text: str) -> tuple[str, str, float]:
+    """Return the sign, the metric and the bound of `metric > bound`, or raise ValueError."""
+    before, at, rest = text.partition(AT)
+    if at:
+        time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]
+        sign, always, bound_at_time = _split_comparison(f"{before} {rest[len(time) :]}")
+        return sign, f"{always}{AT}{time.strip()}", bound_at_time
+    tree = grammar.parse(text, grammar.ARITHMETIC)
+    if tree.kind == "comparison" and len(tree.parts) == 2 and tree.value[0] not in ("==", "!="):
+        about, bound = tree.parts[0], expression(tree.parts[1].source)
+        if about.kind in ("name", "call") and not bound.names:
+            return tree.value[0], about.source, float(bound.value({}))
+    raise ValueError

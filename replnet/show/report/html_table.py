@@ -1,0 +1,218 @@
+"""The table of a section: rounded to what the intervals support, the worst rows first where there are many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from replnet.show.report.markup import Html, element, join_html
+from replnet.show.report.section import Section
+from replnet.text import decimal_text, finite_or_nan, is_number, places, text
+
+MOST_ROWS_UNFOLDED = 24
+WORST_ROWS_SHOWN = 8  # where the rest is folded away
+LONGEST_IN_ROW, MOST_REMARKS = 24, 12  # letters; and how many longer remarks a list below the table may have
+LONGEST_UNBROKEN = 32  # letters of the value of an axis that is not broken into lines
+MOST_ROWS_SHOWN = 1000  # on a page; files hold the rest
+FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
+VERDICTS = {
+    "agree": ("good", "✓"),
+    "unresolved": ("open", "?"),
+    "differ": ("bad", "✗"),
+    "failed": ("bad", "✗"),
+    "contradicts": ("open", "≠"),
+}
+INFLECTED = {
+    ("differ", True): "differs",
+    ("contradicts", False): "contradict",
+}  # by verdict, and whether it is of one row
+
+Row = dict[str, Any]
+# Title; n for numbers, w for words that may be long; the text of each row.
+Column = tuple[str, str | None, Sequence[str]]
+
+
+def word(verdict: str) -> Html:
+    """Return a verdict as an element with a sign, a word and a colour."""
+    kind, sign = VERDICTS.get(verdict, ("", ""))
+    return element("span", f"{sign} {verdict}".strip(), class_=f"word {kind}".strip()) if verdict else Html("")
+
+
+def counts(count_of: dict[str, int]) -> str:
+    """Return how many rows have each verdict, in words."""
+    return ", ".join(
+        f"{count:,} {INFLECTED.get((verdict, count == 1), verdict)}" for verdict, count in count_of.items()
+    )
+
+
+def tables(section: Section) -> Html:
+    """Return the table of a section: all rows, or the worst of them before a fold that holds the rest."""
+    rows = section.rows
+    if not rows:
+        return element("p", "No cell is finished.", class_="quiet")
+    worst = _worst(rows) if len(rows) > MOST_ROWS_UNFOLDED else []
+    first = rows[:MOST_ROWS_SHOWN]
+    columns, common = _filled_columns(section, [*first, *worst])
+    columns, remarks = _remarks(columns, [*first, *worst])
+
+    def scroll(rows_shown: slice, caption_words: Html) -> Html:
+        """Return a table of some of the rows, in an element that scrolls by itself."""
+        heads = [element("th", title, scope="col", class_=kind and kind[0]) for title, kind, _ in columns]
+        cells = zip(*(cells[rows_shown] for _, _, cells in columns), strict=True)
+        kinds = [kind for _, kind, _ in columns]
+        body = [
+            element("tr", *(element("td", cell, class_=kind) for cell, kind in zip(line, kinds, strict=True)))
+            for line in cells
+        ]
+        caption = [element("caption", caption_words)] if caption_words else []
+        head = element("thead", element("tr", *heads))
+        table = element("table", *caption, head, element("tbody", *body))
+        label = f"Table: {section.title}"
+        return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+    whole = scroll(slice(0, len(first)), common)
+    if len(rows) <= MOST_ROWS_UNFOLDED:
+        return join_html([whole, remarks])
+    extent = (
+        f"All {len(rows):,} rows"
+        if len(rows) <= MOST_ROWS_SHOWN
+        else f"The first {MOST_ROWS_SHOWN:,} of {len(rows):,} rows"
+    )
+    summary = element("summary", extent)
+    if not worst:
+        return element("details", summary, whole, remarks)
+    intro = join_html([f"The {len(worst)} rows furthest from their prediction, of {len(rows):,}. ", common])
+    return join_html([scroll(slice(len(first), None), intro), remarks, element("details", summary, whole)])
+
+
+def _worst(rows: list[Row]) -> list[Row]:
+    """Return the rows furthest from their prediction: those that differ, those that are open, then by |z|."""
+    judged = [row for row in rows if text(row.get("verdict")) or is_number(row.get("z"))]
+    order = {"differ": 0, "unresolved": 1}
+
+    def badness(row: Row) -> tuple[int, float]:
+        """Return a key that sorts bad rows first."""
+        z = abs(finite_or_nan(row.get("z")))
+        return order.get(text(row.get("verdict")), 2), 0.0 if math.isnan(z) else -z
+
+    return sorted(judged, key=badness)[:WORST_ROWS_SHOWN]
+
+
+def _filled_columns(section: Section, rows: list[Row]) -> tuple[list[Column], Html]:
+    """Return the columns that are not empty, and in words, for the caption, what is the same in all rows."""
+    columns, common = [], []
+    for title, kind, cells in _all_columns(section, rows):
+        values = set(cells)
+        if values <= {""}:
+            continue
+        if len(values) == 1 and len(rows) > 1 and title in (*section.axes, "group", "metric", "note", "prediction"):
+            common.append(f"{title}: {cells[0]}")
+        else:
+            columns.append((title, kind, cells))
+    return columns, join_html(common, " · ")
+
+
+def _all_columns(section: Section, rows: list[Row]) -> list[Column]:
+    """Return every column that a table may have."""
+
+    def words(name: str) -> list[str]:
+        """Return the texts of a column."""
+        return [text(row.get(name)) for row in rows]
+
+    decimals = _decimals(rows)
+
+    def digits(name: str) -> list[str]:
+        """Return the numbers of a column, rounded to what each row supports, with their points below one another."""
+        values = [finite_or_nan(row.get(name)) for row in rows]
+        most = max(
+            (count for value, count in zip(values, decimals, strict=True) if value == value),
+            default=0,
+        )
+        return [_align(value, count, most) for value, count in zip(values, decimals, strict=True)]
+
+    ends = zip(digits("ci_low"), digits("ci_high"), strict=True)
+    sources = zip(words("kind"), words("source"), strict=True)
+    axes = [(name, words(name)) for name in section.axes]
+    return [
+        *((name, _kind([row.get(name) for row in rows], cells), cells) for name, cells in axes),
+        ("group", None, words("group")),
+        ("metric", None, [metric.replace("_", " ") for metric in words("metric")]),
+        ("measured", "n", digits("measured")),
+        ("95 % interval", "n", [f"{a.rstrip(FIGURE_SPACE + POINT_SPACE)} – {b}" if a and b else "" for a, b in ends]),
+        ("predicted", "n", digits("predicted")),
+        ("z", "n", [decimal_text(finite_or_nan(row.get("z")), 2) for row in rows]),
+        ("verdict", None, list(map(word, words("verdict")))),
+        ("printed", "n", words("printed")),
+        ("against print", None, list(map(word, words("printed_verdict")))),
+        ("expected", "n", words("expected")),
+        ("against expected", None, list(map(word, words("expected_verdict")))),
+        (
+            "accuracy",
+            "n",
+            [_beyond_rounding(row.get("accuracy"), count) for row, count in zip(rows, decimals, strict=True)],
+        ),
+        ("prediction", "w", [", ".join(filter(None, names)) for names in sources]),
+        ("note", "w", words("note")),
+    ]
+
+
+def _beyond_rounding(accuracy: Any, decimals: int) -> str:
+    """Return an accuracy as text if it exceeds half a unit of the last of the decimals shown; else nothing."""
+    return f"{accuracy:#.2g}" if finite_or_nan(accuracy) > 0.5 * 10.0**-decimals else ""
+
+
+def _kind(values: list[Any], cells: list[str]) -> str | None:
+    """Return the kind of column that holds these values: n for numbers, w for long words, None for others."""
+    if all(map(is_number, values)):
+        return "n"
+    return "w" if max(map(len, cells)) > LONGEST_UNBROKEN else None
+
+
+def _decimals(rows: list[Row]) -> list[int]:
+    """Return, for each row, how many decimals its interval supports.
+
+    They are the same for all rows of a metric if they differ by no more than one.
+    """
+    supported: list[int | None] = []
+    for row in rows:
+        low, high = finite_or_nan(row.get("ci_low")), finite_or_nan(row.get("ci_high"))
+        values = (finite_or_nan(row.get("measured")), finite_or_nan(row.get("predicted")))
+        supported.append(next((places(value, low, high) for value in values if not math.isnan(value)), None))
+    metrics = [text(row.get("metric")) for row in rows]
+    decimals_of_metric: dict[str, set[int]] = {}
+    for metric, decimals in zip(metrics, supported, strict=True):
+        if decimals is not None:
+            decimals_of_metric.setdefault(metric, set()).add(decimals)
+    alike = {metric: min(counts) for metric, counts in decimals_of_metric.items() if max(counts) - min(counts) <= 1}
+    return [alike.get(metric, decimals or 0) for metric, decimals in zip(metrics, supported, strict=True)]
+
+
+def _align(value: float, decimals: int, most: int) -> str:
+    """Return a number as text, padded by spaces as wide as the digits that it lacks, so that points are aligned."""
+    digits = decimal_text(value, decimals)
+    if not digits or "e" in digits or most == decimals:
+        return digits
+    return digits + ("" if decimals else POINT_SPACE) + FIGURE_SPACE * (most - decimals)
+
+
+def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html]:
+    """Replace long words that rows share by numbers, and return the columns with a list of these words."""
+    remarks: dict[str, int] = {}
+    short = []
+    for title, kind, cells in columns:
+        shared = (
+            [words for words in dict.fromkeys(cells) if len(words) > LONGEST_IN_ROW]
+            if title in ("prediction", "note")
+            else []
+        )
+        if 0 < len(shared) <= MOST_REMARKS:
+            remarks |= {words: len(remarks) + i for i, words in enumerate(shared, 1) if words not in remarks}
+            gists = [text(row.get("kind")) if title == "prediction" else "" for row in rows]
+            pairs = zip(cells, gists, strict=True)
+            kind, cells = (
+                None,
+                [f"{gist} [{remarks[words]}]".strip() if words in remarks else words for words, gist in pairs],
+            )
+        short.append((title, kind, cells))
+    return short, element("ol", *(element("li", words) for words in remarks)) if remarks else Html("")

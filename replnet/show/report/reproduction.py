@@ -1,0 +1,139 @@
+"""All experiments that come with replnet, run one after another, and one report of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+from replnet.deadline import within
+from replnet.lab.experiment import load_experiment
+from replnet.lab.sweeps import Sweep, SweepProgress, how_many_hold, sweep, table_of_rows
+from replnet.measure import worst_verdict
+from replnet.run import TabularResult
+from replnet.show.report.page import in_words, write
+from replnet.show.report.section import section_of
+from replnet.text import shipped_names, suggestion
+
+TITLE = "The papers, reproduced"
+COLUMNS = ("experiment", "cells", "claims hold", "against print", "errata", "verdict", "incomplete")
+LONGEST_INCOMPLETE = 60  # letters in the column `incomplete`
+
+SweepWatcher = Callable[[str], AbstractContextManager[SweepProgress | None]]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Reproduction(TabularResult):
+    """The sweeps as far as they came, and the page of their report, if there is a directory for it."""
+
+    sweeps: tuple[Sweep, ...]
+    page: Path | None = None
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table, one for every experiment."""
+        return [dict(zip(COLUMNS, _row(sweep), strict=True)) for sweep in self.sweeps]
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows as a DataFrame."""
+        return table_of_rows(self.rows, ())
+
+    @property
+    def verdict(self) -> str:
+        """The verdict over all experiments: `agree`, `differ` or `unresolved`."""
+        return worst_verdict([sweep.verdict for sweep in self.sweeps])
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether any sweep is incomplete."""
+        return any(sweep.incomplete for sweep in self.sweeps)
+
+    @property
+    def words(self) -> str:
+        """The results of all experiments together, in a sentence."""
+        return in_words([section_of(sweep) for sweep in self.sweeps])
+
+    def __str__(self) -> str:
+        return f"{self.table.to_string(index=False)}\n{self.words}"
+
+
+def reproduce(
+    *names: str,
+    quick: bool = False,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    address: str | None = None,
+    budget: float | str | None = None,
+    watching: SweepWatcher | None = None,
+    ended: Callable[[Sweep, float], None] | None = None,
+) -> Reproduction:
+    """Run the experiments of these names, `p2p/fig3` or all of `p2p`, or of all papers where none is named.
+
+    `quick` takes minutes, with wider intervals. With `out`, keep the runs and a report in that directory, where an
+    earlier call is carried on with; else keep all in memory. `workers`, `address` and `budget` are as of `sweep`.
+    `watching` is called with the title of each experiment, and returns a context that gives the callback for its
+    progress; `ended` is called with each finished sweep and the seconds that it took.
+
+    >>> rn.reproduce("p2p/fig3", quick=True, workers=0).table[["experiment", "verdict"]]
+      experiment verdict
+    0   p2p/fig3   agree
+    """
+    sweeps: list[Sweep] = []
+    chosen = names_of_experiments(names)
+    folder = None if out is None else Path(out)
+    with within(budget):
+        for at, name in enumerate(chosen, 1):
+            begun = time.perf_counter()
+            with watching(f"{name} ({at} of {len(chosen)})") if watching else nullcontext() as progress:
+                experiment = load_experiment(name)
+                place = folder and folder / name
+                finished_sweep = sweep(
+                    experiment, place, workers=workers, address=address, quick=quick, progress=progress
+                )
+            sweeps.append(finished_sweep)
+            if ended:
+                ended(finished_sweep, time.perf_counter() - begun)
+            if finished_sweep.stopped:
+                break
+    page = None
+    if folder is not None:
+        origin = {name: value for name, value in sweeps[0].provenance.items() if name != "specification"}
+        page = write(folder, [section_of(finished_sweep) for finished_sweep in sweeps], TITLE, origin)
+    return Reproduction(tuple(sweeps), page)
+
+
+def names_of_experiments(names: Sequence[str]) -> list[str]:
+    """Return the shipped experiments that `names` mean, each an experiment or a folder of them; without names, all."""
+    shipped = shipped_names("experiments")
+    chosen = dict[str, None]()
+    for name in names:
+        wanted = name.removeprefix("experiments/").removesuffix(".yaml").strip("/")
+        matches = [experiment for experiment in shipped if experiment == wanted or experiment.startswith(f"{wanted}/")]
+        if not matches:
+            papers = {experiment.partition("/")[0] for experiment in shipped}
+            raise ValueError(f"reproduce: there is no {name!r} ({suggestion(wanted, [*papers, *shipped])})")
+        chosen |= dict.fromkeys(matches)
+    return list(chosen) if names else shipped
+
+
+def _row(sweep: Sweep) -> tuple[str, int, str, str, str, str, str]:
+    """Return the row of a sweep in the table."""
+    claims = how_many_hold(sweep.claims)
+    verdicts = [row["printed_verdict"] for row in sweep.rows if row["printed_verdict"]]
+    printed = f"{verdicts.count('agree')} of {len(verdicts)} agree" if verdicts else ""
+    errata = str(len(sweep.errata)) if sweep.errata else ""
+    return (
+        sweep.experiment.name,
+        sweep.done,
+        claims,
+        printed,
+        errata,
+        sweep.verdict,
+        sweep.incomplete[:LONGEST_INCOMPLETE],
+    )

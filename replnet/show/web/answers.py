@@ -1,0 +1,168 @@
+"""Answers to what pages ask, computed in another process so that a page never waits.
+
+Each function takes and returns plain data: {"answer": a list, empty if there is none, "error": what is wrong, or ""}.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from replnet.network import Network, load
+from replnet.text import SPEED, call_of, value_text
+
+if TYPE_CHECKING:
+    from replnet.show.web.live_record import InboxAddress
+
+BACKGROUND_NICENESS = 15  # of a process whose answer can wait
+EVENTS_TO_WATCH = 2e4  # about as many events has a run that is recorded to be watched
+CLUSTER_SIZES = (2, 3000)  # fewest and most replicas of the clusters among which the best is sought
+
+
+class NetworkQuestion(NamedTuple):
+    """A network as it stands on a page, with overrides (`key=value`), and the freshness that the user wants of it."""
+
+    source: str
+    overrides: tuple[str, ...]
+    target: float
+
+    @property
+    def network(self) -> Network:
+        """The network that `source`, a file or a shipped name, specifies with these overrides."""
+        return load(self.source, self.overrides)
+
+
+def predict_rows(question: NetworkQuestion) -> dict[str, Any]:
+    """Return the rows of the table that formulas predict for the network, as plain data, or what is wrong with it."""
+    from replnet.run import predict
+
+    return _answer(lambda: [row.data() for row in predict(question.network).rows])
+
+
+def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
+    """Emulate the network for `share` of the usual length of a run, and return the rows of the table as plain data."""
+    from replnet.engines import plan_of
+    from replnet.lab import emulate
+    from replnet.run import EVENTS, default_horizon, fastest_engine
+
+    def rows() -> list[dict[str, Any]]:
+        """Emulate, and return the rows; rows that differ are run again to confirm them only at the full length."""
+        network = question.network
+        engine = fastest_engine(network)
+        horizon = default_horizon(plan_of(network), share * EVENTS[engine])
+        run = emulate(network, engine, horizon=horizon, workers=0, confirm=None if share == 1 else False)
+        return [row.data() for row in run.rows]
+
+    return _answer_at_low_priority(rows)
+
+
+def record_trace(question: NetworkQuestion, engine: str) -> dict[str, Any]:
+    """Emulate one short replication, and return its recorded events: the bytes of a file of `run --trace`."""
+    from replnet.engines import plan_of
+    from replnet.lab import emulate
+    from replnet.run import default_horizon
+
+    def trace_bytes() -> list[bytes]:
+        network, trace = question.network, io.BytesIO()
+        horizon = default_horizon(plan_of(network), EVENTS_TO_WATCH)
+        emulate(network, engine, horizon=horizon, replications=1, confirm=False, trace=trace)
+        return [trace.getvalue()]
+
+    return _answer(trace_bytes)
+
+
+def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dict[str, Any]:
+    """Run the network on the wall clock, send its glimpses to `inbox`, and return its verdict in a sentence."""
+    from replnet.lab import emulate
+    from replnet.show.web.live_record import connect_to_inbox, record_run
+
+    def verdict_sentence() -> list[str]:
+        network = question.network
+        with connect_to_inbox(inbox) as record, record_run(record, network, engine) as listener:
+            run = emulate(network, engine, watch=listener)
+        return [run.incomplete or f"Overall: {run.verdict}."]
+
+    return _answer(verdict_sentence)
+
+
+def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
+    """Return a sentence: the smallest rate or budget at which, by formula, the network has the wanted freshness."""
+    from replnet.lab.inverse import predicted_size
+
+    def size_sentence() -> list[str]:
+        key, value = predicted_size(question.network, question.target)
+        if value is None:
+            return [f"No formula says how large {key} must be: replnet size finds it by emulation."]
+        return [f"Freshness {question.target:g} everywhere takes {key} = {value_text(value)} or more."]
+
+    return _answer_at_low_priority(size_sentence)
+
+
+def best_size(question: NetworkQuestion) -> dict[str, Any]:
+    """Return a sentence: the replicas and rates that serve most clients under the network's bandwidth, by formula.
+
+    The list of sentences is empty if the network has no bandwidth or is not of a kind that can be optimised. P2P eq. 30
+    to 34: the wanted freshness is kept, and what is left of the bandwidth serves clients.
+    """
+    from replnet.lab.inverse import Optimise, solve
+
+    def size_sentence() -> list[str]:
+        system = _system_to_optimise(question.network.data(), question.target)
+        if system is None:
+            return []
+        rows = {row.metric: row for row in solve(Optimise.model_validate(system)) if row.group == system["system"]}
+        rate = rows["service_rate"]
+        if rate.predicted is None:
+            return [rate.note]
+        sizes = [f"{name} {rows[name].predicted:,.4g}" for name in ("replicas", "downloads", "polls") if name in rows]
+        served = f"it serves {rate.predicted:,.4g} queries per unit of time"
+        return [f"Best size under bandwidth {system['bandwidth']:g}: {', '.join(sizes)}; {served}."]
+
+    return _answer_at_low_priority(size_sentence)
+
+
+def _answer_at_low_priority(work: Any) -> dict[str, Any]:
+    """Return the answer of `work`, computed at low priority, so that answers a user waits for come first."""
+    if hasattr(os, "setpriority"):
+        os.setpriority(os.PRIO_PROCESS, 0, BACKGROUND_NICENESS)
+    return _answer(work)
+
+
+def _answer(work: Any) -> dict[str, Any]:
+    """Return what `work` returns as an answer, or the message of the ValueError that it raises as an error."""
+    try:
+        return {"answer": work(), "error": ""}
+    except ValueError as error:
+        return {"answer": [], "error": str(error).removeprefix("--target: ")}
+
+
+def _system_to_optimise(data: Mapping[str, Any], target: float) -> dict[str, Any] | None:
+    """Return the specification of the system whose best size is sought, of a cluster or of redundant replicas.
+
+    None for other kinds, for clusters without peers, and without a bandwidth.
+    """
+    if data["kind"] not in ("cooperative", "redundant") or "bandwidth" not in data:
+        return None
+    about = {"system": data["kind"], "target": target, "bandwidth": data["bandwidth"], "updates": data["updates"]}
+    about["downloads"] = _law_without_rate(data["downloads"])
+    if data["kind"] == "redundant":
+        return about | {"ask": data["ask"]}
+    if not data["peers"]:
+        return None
+    over = {"replicas": [max(CLUSTER_SIZES[0], data["peers"] + 1), CLUSTER_SIZES[1]]}
+    return about | {
+        "polls": _law_without_rate(data["polls"]),
+        "peers": data["peers"],
+        "select": data["select"],
+        "over": over,
+    }
+
+
+def _law_without_rate(text: str) -> str:
+    """Return the text of a law without the parameter that sets its rate."""
+    call = call_of(text)
+    assert call is not None
+    parts = [part.source for part in call.parts if part.value not in SPEED]
+    return f"{call.value}({', '.join(parts)})" if parts else str(call.value)

@@ -1,0 +1,121 @@
+"""The frame of all pages and what stands in it: addresses, the head of a page, charts, tables, text to copy.
+
+What a user has named reaches a browser as a value, of an attribute or of a text, and as nothing else: markup, styles
+and scripts are constants of this package, or files that it ships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+from nicegui import ui
+
+from replnet.show.web.opened import Pair
+from replnet.show.web.series import table_columns
+
+ROWS_PER_PAGE = 15  # rows of a table
+SLIDER_THROTTLE = 0.03  # seconds at least between two positions that a moving slider sends
+
+# The head of a column as a button, so that the keyboard reaches it: Enter sorts as a click does.
+HEADER_CELL = '<q-th :props="props"><button type="button" class="rn-sort">{{ props.col.label }}</button></q-th>'
+LINK_CELL = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ props.value }}</a></q-td>'
+
+
+def address(path: str, *pairs: Pair) -> str:
+    """Return the address of a page, with a query of these names and values."""
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def replace_address(client: Any, address: str) -> None:
+    """Show another address for the page in the browser of `client`, so that a reload shows the same."""
+    with client:
+        ui.navigate.history.replace(address)
+
+
+def with_attributes(element: Any, **attributes: str) -> Any:
+    """Set attributes of an element, with hyphens for the underscores in their names, and return the element.
+
+    NiceGUI's `props` reads a text, in which a value could go on as another attribute; here a value stays a value.
+    """
+    for name, value in attributes.items():
+        element.props[name.replace("_", "-")] = value
+    return element
+
+
+@contextmanager
+def page_frame(path: str, heading: str) -> Iterator[Any]:
+    """Begin a page with its head, `path` the current one of the pages; yield the element for its content."""
+    with ui.element("header").classes("rn-head"):
+        with ui.element("b"):
+            ui.label("replnet")
+        with ui.element("nav").props("aria-label=Pages"):
+            for name, target in (("Explore", "/"), ("Watch", "/watch"), ("Read", "/read")):
+                link = ui.link(name, target)
+                if target == path:
+                    link.props("aria-current=page")
+    with ui.element("div").classes("rn-page") as body:
+        with ui.element("div").classes("rn-stack rn-title"):
+            ui.label(heading).props("role=heading aria-level=1")
+        yield body
+
+
+def chart(options: dict[str, Any], about: str) -> Any:
+    """Add a chart, described by `about` for those who do not see it, and return it."""
+    return with_attributes(ui.echart(options, renderer="svg").classes("rn-chart"), aria_label=about)
+
+
+def redraw(chart: Any, options: dict[str, Any]) -> None:
+    """Show other options in a chart."""
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
+
+
+def slider(about: str, high: float, position: float, on_move: Callable[[float], None], low: float = 0) -> Any:
+    """Add a slider that moves by ones from `low` to `high`, and return it; `on_move` is called with new positions."""
+    control = with_attributes(ui.slider(min=low, max=high, step=1, value=position), aria_label=about)
+    # It stands where the browser has moved it: a position that the server sent back would come late, and undo the
+    # next key.
+    control.LOOPBACK = control.props["loopback"] = False
+    control.on("update:model-value", lambda event: on_move(event.args), throttle=SLIDER_THROTTLE)
+    return control
+
+
+def table(about: str) -> Any:
+    """Add a sortable table, hidden until it has rows; cells in its column `cell` lead to the `link` of their row."""
+    with with_attributes(ui.element("div").classes("rn-scroll").props("tabindex=0 role=region"), aria_label=about):
+        grid = ui.table(columns=[], rows=[], pagination=ROWS_PER_PAGE).classes("rn-wide").props("dense flat")
+    grid.set_visibility(False)
+    grid.add_slot("header-cell", HEADER_CELL)
+    grid.add_slot("body-cell-cell", LINK_CELL)
+    return grid
+
+
+def fill_table(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
+    """Show rows in a table, with those of the columns `names` that are not empty; hide it if there are no rows."""
+    table.columns = table_columns(rows, names)
+    table.rows = [{"id": number, **row} for number, row in enumerate(rows)]
+    table.set_visibility(bool(rows))
+    table.props(add="hide-pagination") if len(rows) <= ROWS_PER_PAGE else table.props(remove="hide-pagination")
+
+
+def copyable_text(title: str, text: str) -> Any:
+    """Add a text with a title and a button that copies it; return the label that holds it, to change the text."""
+    with ui.element("div").classes("rn-stack"):
+        with ui.row().classes("rn-ends"):
+            ui.label(title).classes("rn-subtitle")
+            button = ui.button("Copy", icon="content_copy").props("flat dense no-caps")
+            with_attributes(button, aria_label=f"Copy {title}")
+        with with_attributes(ui.element("pre").classes("rn-code").props("tabindex=0"), aria_label=title):
+            label = ui.label(text)
+
+    def copy() -> None:
+        """Copy the text as it is now."""
+        ui.clipboard.write(label.text)
+        ui.notify("Copied")
+
+    button.on_click(copy)
+    return label

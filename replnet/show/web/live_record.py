@@ -1,0 +1,266 @@
+"""The record of a run while it goes on: a line of JSON about the run, one for each glimpse, and one when it is over.
+
+A page that shows the run reads the lines that are new, and neither waits for the other: the run goes on without a
+reader, and the reader shows what is there.
+
+A record has no name, so that nothing is left of it whatever ends the two processes: it is a file that was never in a
+folder, which the server of the pages has as its standard input, or lines that come over a connection (GlimpseInbox).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import math
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
+
+import numpy as np
+
+from replnet.network import Network
+from replnet.show.web.opened import RecordReader
+from replnet.show.web.outage_bands import Band
+
+if TYPE_CHECKING:
+    from replnet.engines.nodes import NodeStates
+    from replnet.live import Glimpse
+
+BYTES_AT_ONCE = 1 << 20  # that are read
+PACE_SPAN = 10  # points over which messages are counted, as hosts report their counts in turns
+MOST_POINTS = 300  # of a curve; when there are more, every second one is dropped
+MOST_NODES = 600  # of a network whose nodes are recorded, and drawn, one by one
+SOURCES = "sources"  # the name of their group in a record
+
+GlimpseListener: TypeAlias = "Callable[[Glimpse], None]"
+
+
+@contextmanager
+def record_run(record: IO[bytes], network: Network, engine: str, seed: int = 1) -> Iterator[GlimpseListener]:
+    """Write the record of a run to `record`; yield a function that adds a line for each glimpse it is called with."""
+
+    def add(line: Mapping[str, Any]) -> None:
+        """Write a line, so that readers can see it at once."""
+        record.write(json.dumps(line).encode() + b"\n")
+        record.flush()
+
+    add({"network": network.data(), "engine": engine, "seed": seed})
+    lines = _GlimpseLines(network)
+    try:
+        yield lambda glimpse: add(lines.line(glimpse))
+    finally:
+        add({"over": True})
+
+
+def file_reader(descriptor: int) -> RecordReader:
+    """Return a function that reads an open file from an offset to its end, and moves no one's position in the file."""
+
+    def read(offset: int) -> bytes:
+        pieces = list[bytes]()
+        while piece := os.pread(descriptor, BYTES_AT_ONCE, offset):
+            pieces.append(piece)
+            offset += len(piece)
+        return b"".join(pieces)
+
+    return read
+
+
+class InboxAddress(NamedTuple):
+    """The port of this machine at which an inbox listens, and the key that a sender must send first."""
+
+    port: int
+    key: str
+
+
+@final
+class GlimpseInbox:
+    """A record in memory, to which another process of this machine sends lines while the run goes on."""
+
+    def __init__(self) -> None:
+        self._key, self._lines = secrets.token_hex(16), bytearray()
+
+    async def __aenter__(self) -> InboxAddress:
+        self._server = await asyncio.start_server(self._receive, "127.0.0.1", 0)
+        return InboxAddress(self._server.sockets[0].getsockname()[1], self._key)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    def read(self, offset: int) -> bytes:
+        """Return what has come from an offset on."""
+        return bytes(self._lines[offset:])
+
+    async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take lines from a sender that knows the key; hang up on any other."""
+        try:
+            key = await reader.readuntil()
+            if hmac.compare_digest(key.strip(), self._key.encode()):
+                while piece := await reader.read(BYTES_AT_ONCE):
+                    self._lines += piece
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            pass  # somebody else, or a sender that was killed
+        finally:
+            writer.close()
+
+
+@contextmanager
+def connect_to_inbox(inbox: InboxAddress) -> Iterator[IO[bytes]]:
+    """Connect to an inbox; yield a file whose lines go there."""
+    with socket.create_connection(("127.0.0.1", inbox.port)) as connection, connection.makefile("wb") as record:
+        record.write(inbox.key.encode() + b"\n")
+        yield record
+
+
+@final
+class _GlimpseLines:
+    """The lines of a record: glimpses of a run of a network as plain data."""
+
+    def __init__(self, network: Network) -> None:
+        topology = network.topology
+        self._groups, self._records_nodes = (*topology.groups, SOURCES), network.size <= MOST_NODES
+        self._group = np.where(topology.group < 0, len(topology.groups), topology.group)
+        limits = topology.bandwidth
+        self._limited = None if limits is None else np.flatnonzero(np.isfinite(limits))
+        self._stalled_since = dict[str, float]()  # by the words about a stall: when a glimpse first had it
+
+    def line(self, glimpse: Glimpse) -> dict[str, Any]:
+        """Return the line of a glimpse: time, freshness by group, counts, faults so far, and the states of nodes."""
+        shares = zip(glimpse.groups, map(float, glimpse.fresh), strict=True)
+        losses = [(loss.heard, loss.back, f"{_name_or_count(loss.nodes)} lost", str(loss)) for loss in glimpse.lost]
+        stalls = [
+            (event.at, self._stalled_since.setdefault(str(event), glimpse.now), f"{event.who} stood still", str(event))
+            for event in glimpse.stood
+        ]
+        return {
+            "now": glimpse.now,
+            "horizon": glimpse.horizon,
+            "fresh": {group: share for group, share in shares if not math.isnan(share)},
+            "events": sum(map(int, glimpse.counts)),
+            "messages": int(glimpse.messages),
+            "slip": float(glimpse.slip),
+            "faults": [*losses, *stalls],
+            **(self._states(glimpse.states) if glimpse.states is not None else {}),
+        }
+
+    def _states(self, states: NodeStates) -> dict[str, Any]:
+        """Return copies, fresh copies and messages in line by group; in a small network, also node by node."""
+        fields: dict[str, Any] = {"copies": self._sums(states.held, states.fresh)}
+        if self._limited is not None:
+            group_of_limited, waiting = self._group[self._limited], states.waiting[self._limited]
+            longest = np.zeros(len(self._groups))
+            np.maximum.at(longest, group_of_limited, waiting)
+            count, waiting_sum = (np.bincount(group_of_limited, weights, longest.size) for weights in (None, waiting))
+            lines = zip(self._groups, count.tolist(), waiting_sum.tolist(), longest.tolist(), strict=True)
+            fields["lines"] = {group: (total / nodes, longest) for group, nodes, total, longest in lines if nodes}
+        if self._records_nodes:
+            waiting = states.waiting.astype(int).tolist() if self._limited is not None else []
+            fields["nodes"] = {"held": states.held.tolist(), "fresh": states.fresh.tolist(), "waiting": waiting}
+        return fields
+
+    def _sums(self, held: Any, fresh: Any) -> dict[str, tuple[int, int]]:
+        """Return the number of copies and of fresh copies in each group that has copies."""
+        sums = (np.bincount(self._group, counts, len(self._groups)).astype(int).tolist() for counts in (held, fresh))
+        return {
+            group: (copies, fresh_copies)
+            for group, copies, fresh_copies in zip(self._groups, *sums, strict=True)
+            if copies
+        }
+
+
+def _name_or_count(names: Sequence[str]) -> str:
+    """Return the name of a single node, or how many nodes there are."""
+    return names[0] if len(names) == 1 else f"{len(names):,} nodes"
+
+
+@final
+class LiveRecord:
+    """What a record has had so far: the run, its latest glimpse, and points of its curves."""
+
+    def __init__(self, reader: RecordReader) -> None:
+        self._reader, self._offset = reader, 0
+        self.about: Mapping[str, Any] | None = None  # the network, the engine and the seed
+        self.latest: Mapping[str, Any] | None = None
+        self.over = False
+        self.points: list[Mapping[str, Any]] = []  # glimpses, evenly over the run and not too many
+        self._stride, self._count = 1, 0
+
+    def update(self) -> bool:
+        """Read what is new in the record, and return whether there was anything."""
+        new = self._reader(self._offset)
+        lines = new[: new.rfind(b"\n") + 1]
+        self._offset += len(lines)
+        for line in map(json.loads, lines.splitlines()):
+            self._add(line)
+        return bool(lines)
+
+    def _add(self, line: Mapping[str, Any]) -> None:
+        """Take one line of the record."""
+        if "network" in line:
+            self.about = line
+        elif "over" in line:
+            self.over = True
+        else:
+            if self.latest is not None and line["now"] < self.latest["now"]:
+                self.points, self._stride, self._count = [], 1, 0  # begun anew, as time ran too fast for the machine
+            self.latest = line
+            if self._count % self._stride == 0 and line["now"] > 0:
+                self.points.append({name: value for name, value in line.items() if name != "nodes"})
+            self._count += 1
+            if len(self.points) > MOST_POINTS:
+                self.points, self._stride = self.points[::2], 2 * self._stride
+
+    @property
+    def times(self) -> list[float]:
+        """The times of the points of all curves."""
+        return [point["now"] for point in self._points]
+
+    def curves(self) -> dict[str, list[float]]:
+        """Return the freshness of each group, measured from time zero to each of the times."""
+        groups = dict.fromkeys(group for point in self._points for group in point["fresh"])
+        return {group: [point["fresh"].get(group, math.nan) for point in self._points] for group in groups}
+
+    def pace(self) -> tuple[list[float], list[float]]:
+        """Return the messages per unit of time shortly before each of the times, and the mean lateness of wakes."""
+        ends = [*[{"now": 0.0, "messages": 0}] * PACE_SPAN, *self._points]
+        pairs = zip(ends, ends[PACE_SPAN:], strict=False)
+        rates = [
+            (later["messages"] - earlier["messages"]) / (later["now"] - earlier["now"] or math.inf)
+            for earlier, later in pairs
+        ]
+        return rates, [point["slip"] for point in self._points]
+
+    def lines(self) -> dict[str, tuple[list[float], list[float]]]:
+        """Return, by group with limits, the mean and the largest number of messages in line at a node, at each time."""
+        groups = dict.fromkeys(group for point in self._points for group in point.get("lines", ()))
+        unknown = (math.nan, math.nan)
+        pairs = {group: [point.get("lines", {}).get(group, unknown) for point in self._points] for group in groups}
+        return {group: ([mean for mean, _ in points], [most for _, most in points]) for group, points in pairs.items()}
+
+    def bands(self) -> list[Band]:
+        """Return the time spans in which something was lost or stood still, until now if it still does."""
+        if self.latest is None:
+            return []
+        now, faults = self.latest["now"], self.latest["faults"]
+        return [Band(begin, now if end is None else end, who) for begin, end, who, _ in faults]
+
+    @property
+    def _points(self) -> Sequence[Mapping[str, Any]]:
+        """The points of the curves, with the latest glimpse as the last of them."""
+        last = self.latest if self.points else None
+        return [*self.points, last] if last and last["now"] > self.points[-1]["now"] else self.points
+
+    @property
+    def words(self) -> str:
+        """A sentence about how far the run is, and what went wrong in it so far."""
+        if self.latest is None:
+            return "Starting …" if not self.over else "It ended before it began."
+        now = self.latest
+        share = min(now["now"] / now["horizon"], 1.0) if now["horizon"] else 1.0
+        parts = [f"t = {now['now']:.4g} of {now['horizon']:.4g} ({share:.0%})", f"{now['events']:,} events"]
+        if now["messages"]:
+            parts += [f"{now['messages']:,} messages", f"wakes {now['slip']:.2g} late on average"]
+        return " · ".join(["Over." if self.over else "Running.", *parts, *(words for *_, words in now["faults"])])

@@ -1,0 +1,65 @@
+"""Time spans of nodes: when they held a copy, when the copy was fresh, when they were down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from replnet.laws import Floats, Ints
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NodeSpans:
+    """Time spans, in three columns: whose (the number of a node), from when, until when."""
+
+    node: Ints
+    begin: Floats
+    end: Floats
+
+    def of_nodes(self, nodes: Ints) -> NodeSpans:
+        """Return the spans of some nodes."""
+        rows = np.isin(self.node, nodes)
+        return NodeSpans(self.node[rows], self.begin[rows], self.end[rows])
+
+    def minus(self, others: NodeSpans) -> NodeSpans:
+        """Return these spans minus `others`, node by node. Spans in `others` must not overlap."""
+        others_of: dict[int, list[tuple[float, float]]] = {}
+        for node, begin, end in sorted(zip(*(column.tolist() for column in others._columns), strict=True)):
+            others_of.setdefault(node, []).append((begin, end))
+        cut = np.isin(self.node, others.node)
+        rows = list[tuple[int, float, float]]()
+        for node, begin, end in zip(*(column[cut].tolist() for column in self._columns), strict=True):
+            for down, up in others_of[node]:
+                if begin < up and down < end:
+                    rows.append((node, begin, down))
+                    begin = up
+            rows.append((node, begin, end))
+        rows = [row for row in rows if row[1] < row[2]]
+        node, begin, end = np.array(rows, float).reshape(-1, 3).T
+        uncut = (column[~cut] for column in self._columns)
+        return NodeSpans(*map(np.concatenate, zip(uncut, (node.astype(np.int64), begin, end), strict=True)))
+
+    @property
+    def _columns(self) -> tuple[Ints, Floats, Floats]:
+        """The three columns."""
+        return self.node, self.begin, self.end
+
+    def total_until(self, times: Floats) -> Floats:
+        """Return the total length of all spans until each of `times`."""
+        return _total_since(self.begin, times) - _total_since(self.end, times)
+
+    def count_at(self, time: float, nodes: int) -> Ints:
+        """Return, for each of `nodes` nodes, how many of its spans contain the time."""
+        now = (self.begin <= time) & (time < self.end)
+        return np.bincount(self.node[now], minlength=nodes)
+
+
+def _total_since(begins: Floats, times: Floats) -> Floats:
+    """Return the total time since all of `begins`, at each of `times`."""
+    order = np.sort(begins)
+    sums = np.concatenate([[0.0], np.cumsum(order)])
+    count = np.searchsorted(order, times, side="right")
+    return np.asarray(count * times - sums[count])

@@ -1,0 +1,153 @@
+"""The pages of a sweep: its table and its curves while it grows and when it is done, and a page for each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, final
+
+from fastapi import Request
+from nicegui import run, ui
+
+from replnet.show.web.desk import LatestOnly
+from replnet.show.web.frame import chart, copyable_text, fill_table, page_frame, redraw, table
+from replnet.show.web.opened import Opened
+from replnet.show.web.sweep_view import cell_view, directory_stamp, sweep_view
+from replnet.text import yaml_text
+from replnet.workers import Failure
+
+SECONDS_BETWEEN_LOOKS = 2.0  # seconds between looks at the directory
+LONGEST_WAIT = 60.0  # seconds for which a sweep, or a cell, may take to be read
+
+
+def page(opened: Opened) -> Callable[..., Any]:
+    """Return the function that builds the page Read, of the sweep that the command has opened."""
+
+    def read() -> None:
+        """Build the page, or say how to open a sweep."""
+        if opened.folder is None:
+            with page_frame("/read", "Read"):
+                ui.label("No sweep is open. Begin with its directory: replnet ui DIR").classes("rn-quiet")
+            return
+        with page_frame("/read", f"Read: {opened.folder}"):
+            Reader(opened.folder)
+
+    return read
+
+
+def cell_page(opened: Opened) -> Callable[..., Any]:
+    """Return the function that builds the page of one cell, whose key is in the address of the request."""
+
+    def cell(request: Request) -> None:
+        """Build the page of the cell."""
+        with page_frame("/read", f"Read: {opened.folder}"):
+            ui.link("All cells", "/read").classes("rn-link")
+            body = ui.element("div").classes("rn-stack")
+
+        async def fill() -> None:
+            """Read the cell, and show it."""
+            view = await _as_view(
+                LatestOnly(LONGEST_WAIT), cell_view, (opened.folder, request.query_params.get("key", ""))
+            )
+            with body:
+                _cell(view)
+
+        if opened.folder is not None:
+            ui.timer(0.0, fill, once=True)
+
+    return cell
+
+
+def _cell(view: dict[str, Any]) -> None:
+    """Show a cell (sweep_view.cell_view), or the error that prevents it."""
+    if view["error"]:
+        ui.label(view["error"]).classes("rn-bad").props("role=alert")
+        return
+    ui.label(view["title"]).classes("rn-heading")
+    _lines(view["words"])
+    fill_table(table("Rows of the cell"), view["rows"], view["columns"])
+    copyable_text("What was run", yaml_text({**view["subject"], "run": view["settings"]}))
+
+
+@final
+class Reader:
+    """A page that looks at the directory of a sweep again and again, and shows what has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.busy = folder, False
+        self.seen: Any = None
+        self.desk, self.charts = LatestOnly(LONGEST_WAIT), list[Any]()
+        self.title = ui.label("Reading …").classes("rn-heading")
+        self.progress = ui.linear_progress(0.0, show_value=False).props('aria-label="Finished cells" instant-feedback')
+        self.words = ui.element("div").classes("rn-stack").props("role=status aria-live=polite")
+        self.figures = ui.element("div").classes("rn-stack")
+        self.table = table("Rows of the sweep")
+        self.few = ui.label("").classes("rn-quiet")
+        ui.context.client.on_delete(self.desk.close)
+        ui.timer(SECONDS_BETWEEN_LOOKS, self._look, immediate=True)
+
+    async def _look(self) -> None:
+        """Read the sweep and show it, if its directory has changed since the last time."""
+        changed_stamp = await run.io_bound(directory_stamp, self.folder)
+        if self.busy or changed_stamp == self.seen:
+            return
+        self.busy = True
+        try:
+            view = await _as_view(self.desk, sweep_view, self.folder)
+        finally:
+            self.busy = False
+        self.seen = changed_stamp
+        self._show(view)
+
+    def _show(self, view: dict[str, Any]) -> None:
+        """Show a sweep (sweep_view.sweep_view), or the error that prevents it."""
+        self.words.clear()
+        if view["error"]:
+            self.title.set_text("This cannot be read:")
+            with self.words:
+                ui.label(view["error"]).classes("rn-bad").props("role=alert")
+            return
+        self.title.set_text(view["title"])
+        self.progress.set_value(view["share"])
+        with self.words:
+            for text in view["words"]:
+                ui.label(text).classes("rn-bad" if view["failed"] else "rn-quiet")
+            if view["verdict"]:
+                ui.label(view["verdict"])
+            _lines(view["claims"])
+        self._draw(view)
+        fill_table(self.table, view["rows"], view["columns"])
+        omitted = view["count"] - len(view["rows"])
+        self.few.set_text(
+            f"The {len(view['rows']):,} rows that matter most; {omitted:,} more agree." if omitted else ""
+        )
+
+    def _draw(self, view: dict[str, Any]) -> None:
+        """Draw as many charts as the sweep has panels, in the charts that are there if their number has not changed."""
+        if len(self.charts) != len(view["charts"]):
+            self.figures.clear()
+            with self.figures:
+                _lines(filter(None, [view["legend"]]))
+                self.charts = [_figure(title, options) for title, options in view["charts"]]
+            return
+        for existing, (_, options) in zip(self.charts, view["charts"], strict=True):
+            redraw(existing, options)
+
+
+def _figure(title: str, options: dict[str, Any]) -> Any:
+    """Add a chart below its title."""
+    if title:
+        ui.label(title).classes("rn-subtitle")
+    return chart(options, f"Predicted and measured {title}".strip())
+
+
+def _lines(texts: Iterable[str]) -> None:
+    """Add a quiet line for each text."""
+    for text in texts:
+        ui.label(text).classes("rn-quiet")
+
+
+async def _as_view(desk: LatestOnly, work: Callable[..., Any], job: Any) -> dict[str, Any]:
+    """Return what `work` answers about `job`, or a Failure as a view that has nothing but its reason as the error."""
+    answer = await desk.ask(work, job)
+    return {"error": answer.reason} if isinstance(answer, Failure) else answer

@@ -1,0 +1,240 @@
+"""From rows to charts: plain data as ECharts takes it.
+
+A prediction is a line or a hollow diamond, a measured value a filled dot with its interval, so that the two are told
+apart without colours. Every colour is readable on a light page and on a dark one; letters take theirs from the style
+sheet, as charts are SVG.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from replnet.show.report import PARTS, VERDICTS, Arrangement, Series
+from replnet.show.web.outage_bands import Band
+from replnet.text import value_text
+
+Row = Mapping[str, Any]
+Options = dict[str, Any]
+
+COLOURS = ("#2a8fd0", "#dd6b1c", "#0f9d77", "#b9649f", "#b98208", "#7c8791", "#4f6bd8", "#8a8a1e")
+GRID_COLOUR, QUIET_COLOUR = "rgba(128, 140, 150, 0.28)", "#7c8791"
+BAND_COLOUR, LIGHTEST_BAND, DARKEST_BAND = "#c2570c", 0.06, 0.3  # the opacity of a band at share 0, and at share 1
+MOST_GROUPS_ON_AXIS = 60
+TIME_AXIS: Mapping[str, Any] = {
+    "type": "value", "name": "time", "min": 0, "max": "dataMax", "axisLabel": {"showMaxLabel": False},
+}  # fmt: skip
+# Drawn as a part of the chart: otherwise it would be HTML, with names of the user in it. Its letters are dark on white,
+# and the style sheet, which gives all others the colour of the page, knows them by theirs.
+TOOLTIP: Mapping[str, Any] = {
+    "trigger": "item", "confine": True, "renderMode": "richText", "backgroundColor": "#fff",
+    "textStyle": {"color": "#1d2732"},
+}  # fmt: skip
+SHAPES, MARK_STRIDE = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "circle"), 25  # of curves
+# The size of the symbol at each point of a curve: one in MARK_STRIDE has one, others in each curve.
+MARK_SIZES = tuple(f"(value, about) => about.dataIndex % {MARK_STRIDE} == {at} ? 9 : 0" for at in range(MARK_STRIDE))
+# A stroke from the low to the high end of an interval, with two caps.
+WHISKER = """(params, api) => {
+  const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
+  const line = (a, b) => ({type: 'line', shape: {x1: a[0], y1: a[1], x2: b[0], y2: b[1]},
+    style: {stroke: api.visual('color'), lineWidth: 1.5}});
+  return {type: 'group', children: [line(low, high),
+    ...[low, high].map(at => line([at[0] - 4, at[1]], [at[0] + 4, at[1]]))]};
+}"""
+
+
+def number_or_none(value: Any) -> float | None:
+    """Return a value as a finite number, which JSON can hold; None if it is none."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
+    """Return a chart of these series with these axes, without animation."""
+    axis: Options = {
+        "axisLine": {"lineStyle": {"color": QUIET_COLOUR}},
+        "splitLine": {"lineStyle": {"color": GRID_COLOUR}},
+    }
+    name = {"nameLocation": "middle", "nameGap": 30}
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "grid": {"left": 52, "right": 18, "top": 40, "bottom": 48},
+        "legend": {"type": "scroll", "top": 0, "left": 0},
+        "tooltip": TOOLTIP,
+        "xAxis": {**axis, **name, **x},
+        "yAxis": {**axis, **name, "nameGap": 38, **y},
+        "series": series,
+    }
+
+
+def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
+    """Return a chart of a metric, group by group: predicted, and measured with its interval."""
+    metric_rows = [row for row in rows if row["metric"] == metric][:MOST_GROUPS_ON_AXIS]
+    hollow = {"color": "transparent", "borderColor": COLOURS[0], "borderWidth": 2}
+    predicted: Options = {"name": "predicted", "type": "line", "symbol": "diamond", "symbolSize": 13}
+    predicted |= {"itemStyle": hollow, "lineStyle": {"color": COLOURS[0], "width": 1.5, "type": "dashed"}}
+    predicted["data"] = [number_or_none(row["predicted"]) for row in metric_rows]
+    measured = [(place, row) for place, row in enumerate(metric_rows) if row["measured"] is not None]
+    groups = [row["group"] for row in metric_rows]
+    series = [predicted, *measured_marks("measured", COLOURS[1], measured)]
+    return chart_with_axes(
+        {"type": "category", "data": groups}, {"type": "value", "name": metric, "min": 0, "max": 1}, series
+    )
+
+
+def by_axis(plan: Arrangement) -> list[tuple[str, Options]]:
+    """Return a title and a chart for each panel of a report's figure: predicted curves, measured and printed values."""
+    return [(title, _panel(plan, panel)) for title, panel in plan.panels]
+
+
+def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
+    """Return the chart of one panel; `panel` has the series by label."""
+    series: list[Options] = []
+    names = ("x", *PARTS)
+    for label, columns in panel.items():
+        place, name = plan.labels.index(label), label or plan.y
+        colour, symbol = COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]
+        curve = list(
+            zip(
+                map(number_or_none, columns["curve_x"].tolist()),
+                map(number_or_none, columns["curve_y"].tolist()),
+                strict=True,
+            )
+        )
+        predicted: Options = {"name": name, "type": "line", "symbol": "none", "data": curve}
+        if plan.names:  # nothing lies between two names
+            predicted |= {"type": "scatter", "symbol": "diamond"}
+        style = {"color": colour}
+        series.append(predicted | {"itemStyle": style, "lineStyle": {**style, "width": 1.5}})
+        records = zip(*(columns[part].tolist() for part in names), strict=True)
+        rows = [dict(zip(names, values, strict=True)) for values in records]
+        series += measured_marks(
+            name, colour, [(row["x"], row) for row in rows if number_or_none(row["measured"]) is not None], symbol
+        )
+        printed = [[row["x"], row["printed"]] for row in rows if number_or_none(row["printed"]) is not None]
+        edge = {"color": "transparent", "borderColor": colour, "borderWidth": 1.5}
+        large: Options = {"name": name, "type": "scatter", "symbol": "rect", "symbolSize": 15, "itemStyle": edge}
+        series.append(large | {"data": printed})
+    x: Options = {"type": "log" if "x" in plan.log else "value", "name": plan.x, "scale": True}
+    if plan.names:
+        x = {"type": "category", "name": plan.x, "data": list(plan.names)}
+    return chart_with_axes(x, {"type": "log" if "y" in plan.log else "value", "name": plan.y, "scale": True}, series)
+
+
+def measured_marks(
+    name: str, colour: str, places: Sequence[tuple[float, Row]], symbol: str = "circle"
+) -> list[Options]:
+    """Return dots for measured values, `places` being their x and their rows, and strokes for their intervals."""
+    ends = [(x, number_or_none(row["ci_low"]), number_or_none(row["ci_high"])) for x, row in places]
+    return [
+        {"name": name, "type": "scatter", "symbol": symbol, "symbolSize": 8, "itemStyle": {"color": colour},
+         "data": [[x, number_or_none(row["measured"])] for x, row in places]},
+        {"name": name, "type": "custom", "silent": True, ":renderItem": WHISKER, "itemStyle": {"color": colour},
+         "encode": {"x": 0, "y": [1, 2]}, "data": [list(triple) for triple in ends if None not in triple]},
+    ]  # fmt: skip
+
+
+def over_time(
+    middles: Sequence[float],
+    levels: Mapping[str, Sequence[float]],
+    predicted: Mapping[str, float],
+    time: float,
+    bands: Sequence[Band] = (),
+) -> Options:
+    """Return a chart of the freshness of each group over time, dashed as predicted, with `bands` and a line at `time`.
+
+    `middles` are the times of the values in `levels`, which has them by group.
+    """
+    series: list[Options] = []
+    for place, (name, shares) in enumerate(levels.items()):
+        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
+        data = list(zip(middles, map(number_or_none, shares), strict=True))
+        marked = {
+            "symbol": SHAPES[place % len(SHAPES)],
+            "showAllSymbol": True,
+            ":symbolSize": MARK_SIZES[place % MARK_STRIDE],
+        }
+        series.append({**line, **marked, "connectNulls": True, "lineStyle": {"width": 1.5}, "data": data})
+        if name in predicted:
+            ends = [[x, predicted[name]] for x in (0, middles[-1])]
+            label = {"show": True, "formatter": "{a}", "textBorderColor": "transparent"}
+            thin = {"symbol": "none", "silent": True, "lineStyle": {"type": "dashed", "width": 1}, "endLabel": label}
+            thin["labelLayout"] = {"moveOverlap": "shiftY"}
+            series.append({**line, **thin, "data": ends})
+    now = {
+        "id": "now",
+        "type": "line",
+        "symbol": "none",
+        "silent": True,
+        "lineStyle": {"color": QUIET_COLOUR, "width": 2},
+    }
+    series += [bands_series(bands), {**now, "data": time_line(time)}]
+    options = chart_with_axes(TIME_AXIS, {"type": "value", "name": "freshness", "min": 0, "max": 1}, series)
+    return options | {"grid": options["grid"] | {"right": 64}}
+
+
+def bands_series(bands: Iterable[Band]) -> Options:
+    """Return a series without points that shows bands: the darker, the larger their share."""
+    areas = []
+    for band in bands:
+        colour = {"color": BAND_COLOUR, "opacity": LIGHTEST_BAND + (DARKEST_BAND - LIGHTEST_BAND) * band.share}
+        areas.append([{"xAxis": band.begin, "itemStyle": colour}, {"xAxis": band.end}])
+    return {"id": "bands", "type": "line", "silent": True, "data": [], "markArea": {"data": areas}}
+
+
+def time_line(time: float) -> list[list[float]]:
+    """Return the ends of the line that marks a time."""
+    return [[time, 0.0], [time, 1.0]]
+
+
+def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float]) -> Options:
+    """Return a chart of messages per unit of time and of the mean lateness of wakes, each with an axis of its own."""
+    curves = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
+    options = count_curves(times, dict(curves), [])
+    options["series"][-1]["yAxisIndex"] = 1
+    right = options["yAxis"] | {"splitLine": {"show": False}}
+    return options | {"yAxis": [options["yAxis"], right], "grid": options["grid"] | {"right": 64}}
+
+
+def queues(times: Sequence[float], lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Options:
+    """Return a chart of messages in line at a node: for each group the mean, and dashed the longest line."""
+    curves: dict[str, Sequence[float]] = {}
+    for group, (mean, most) in list(lines.items())[: len(COLOURS)]:
+        curves |= {f"{group}, mean": mean, f"{group}, longest": most}
+    return count_curves(times, curves, [])
+
+
+def count_curves(times: Sequence[float], curves: Mapping[str, Sequence[float]], bands: Iterable[Band]) -> Options:
+    """Return a chart of counts over time, a curve for each name; every second curve is dashed."""
+    series = [bands_series(bands)]
+    for place, (name, values) in enumerate(curves.items()):
+        line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
+        style = {"symbol": "none", "lineStyle": {"width": 1.5, "type": ("solid", "dashed")[place % 2]}}
+        series.append({**line, **style, "data": list(zip(times, map(number_or_none, values), strict=True))})
+    options = chart_with_axes(TIME_AXIS, {"type": "value", "min": 0, "splitNumber": 4}, series)
+    return options | {"grid": options["grid"] | {"left": 64}}
+
+
+def table_cells(row: Row) -> Options:
+    """Return a row for a table in the browser: numbers of five digits, and the interval and the verdict in words."""
+    low, high = row["ci_low"], row["ci_high"]
+    cells = {name: _five_digits(value) for name, value in row.items() if name not in ("ci_low", "ci_high")}
+    cells["interval"] = "" if low is None else f"{value_text(low)} .. {value_text(high)}"
+    cells["verdict"] = " ".join(filter(None, (VERDICTS.get(row["verdict"], ("", ""))[1], row["verdict"])))
+    return cells
+
+
+def _five_digits(value: Any) -> Any:
+    """Return a finite number to five digits, and any other value as it is."""
+    return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
+
+
+def table_columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
+    """Return sortable columns for those of the names that have a value in some row."""
+    filled = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
+    wide = {"note": "white-space: normal; min-width: 18rem"}
+    return [
+        {"name": name, "label": name, "field": name, "align": "left", "sortable": True, "style": wide.get(name, "")}
+        for name in filled
+    ]

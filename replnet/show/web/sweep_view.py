@@ -1,0 +1,88 @@
+"""What the pages of a sweep show, as plain data read from its directory, whether finished or hardly begun."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from replnet.lab.sweeps import Sweep
+from replnet.show.report import Arrangement, arrange, holds, section_of
+from replnet.show.web.series import by_axis, table_cells
+
+MOST_ROWS_SHOWN = 2_000  # on a page; the file of the run has all rows
+VERDICT_ORDER = {"failed": 0, "differ": 1, "unresolved": 2}
+BY_CELL = ("group", "metric", "measured", "interval", "predicted", "z", "verdict")
+COLUMNS = (*BY_CELL, "printed", "printed_verdict", "expected", "expected_verdict", "note")
+
+
+def directory_stamp(folder: Path) -> list[tuple[str, int, int]]:
+    """Return names, times and sizes of the files in a directory, which differ whenever something was written there."""
+    files = [(file.name, file.stat()) for file in sorted(folder.iterdir())] if folder.is_dir() else []
+    return [(name, status.st_mtime_ns, status.st_size) for name, status in files]
+
+
+def sweep_view(folder: Path) -> dict[str, Any]:
+    """Return the title, the words, the charts and the table of a sweep; only `error` if it cannot be read."""
+    try:
+        sweep = Sweep.read(folder)
+    except (ValueError, OSError) as error:
+        return {"error": str(error)}
+    plan = arrange(section_of(sweep))
+    axes, note = [axis.name for axis in sweep.experiment.axes], sweep.about["note"]
+    notes = [note, sweep.incomplete]  # one of which mostly has the other in it
+    words = [claim for claim, other in zip(notes, reversed(notes), strict=True) if claim not in other] or notes[:1]
+    return {
+        "error": "",
+        "title": f"{sweep.experiment.name}: {sweep.experiment.title}",
+        "words": list(filter(None, [*words, sweep.mixed])),
+        "failed": len(sweep.failures),
+        "share": sweep.done / max(len(sweep.cells), 1),
+        "verdict": f"Overall{' so far' if sweep.incomplete else ''}: {sweep.verdict}." if sweep.verdict else "",
+        "claims": [f"{'✗' if claim.fails else '✓' if holds(claim) else '?'} {claim.text}" for claim in sweep.claims],
+        "charts": by_axis(plan) if plan else [],
+        "legend": _legend(plan) if plan else "",
+        "columns": ["cell", *axes, *COLUMNS],
+        "rows": _most_important_rows(sweep),
+        "count": len(sweep.lines),
+    }
+
+
+def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
+    """Return the values, the rows and the run of one cell; `place` is the directory of the sweep and the cell's key."""
+    folder, key = place
+    try:
+        sweep = Sweep.read(folder)
+    except (ValueError, OSError) as error:
+        return {"error": str(error)}
+    cell = next((candidate for candidate in sweep.cells if candidate.key == key), None)
+    if cell is None:
+        return {"error": f"{folder}: there is no cell {key[:12]} (it may be of another sweep)"}
+    record = sweep.final.get(key, {})
+    about = f"{record['events']:,} events" if record else sweep.failures.get(key, "not finished yet")
+    return {
+        "error": "",
+        "title": f"{sweep.experiment.name}: {cell.words or 'its only cell'}",
+        "words": [about, *filter(None, [record.get("incomplete", "")])],
+        "subject": {cell.subject.section: cell.subject.data},
+        "settings": {name: value for name, value in cell.settings.of_cell().items() if value not in (None, ())},
+        "rows": [table_cells(line.data()) for line in sweep.lines if line.cell.key == key],
+        "columns": COLUMNS,
+    }
+
+
+def _legend(plan: Arrangement) -> str:
+    """Return a sentence about what the curves are of, what is drawn beside them, and what is left out."""
+    by = f"Curves by {plan.heading}." if plan.heading else ""
+    printed = "Large squares are printed values." if plan.has("printed") else ""
+    return " ".join(filter(None, [by, printed, *(f"{omission}." for omission in plan.left_out)]))
+
+
+def _most_important_rows(sweep: Sweep) -> list[dict[str, Any]]:
+    """Return the rows of the table in their order; of very many, those that matter most, the worst verdicts first."""
+    number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
+    lines = list(sweep.lines)
+    if len(lines) > MOST_ROWS_SHOWN:
+        lines.sort(key=lambda line: (VERDICT_ORDER.get(line.row.verdict, 3), -abs(line.row.z or 0.0)))
+    cells_and_keys = [(table_cells(line.data()), line.cell.key) for line in lines[:MOST_ROWS_SHOWN]]
+    return [{**row, "cell": number[key], "link": f"/cell?{urlencode({'key': key})}"} for row, key in cells_and_keys]

@@ -1,0 +1,287 @@
+"""The page Watch: the freshness of every level over the time of a recorded run, and the copies at any instant of it.
+
+A run on the wall clock is shown while it happens; any other is recorded, which takes a moment, and then shown. Runs
+that were recorded from the page are kept in memory, so that nothing is left of them whatever ends the server.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+from fastapi import Request
+from nicegui import run, ui
+
+from replnet.laws import Ints
+from replnet.run import predict
+from replnet.show.web import series
+from replnet.show.web.answers import NetworkQuestion, record_trace, run_live
+from replnet.show.web.desk import LatestOnly
+from replnet.show.web.frame import address, chart, page_frame, replace_address, slider, with_attributes
+from replnet.show.web.live_record import GlimpseInbox
+from replnet.show.web.live_view import LiveView
+from replnet.show.web.network_chart import NetworkChart
+from replnet.show.web.opened import Opened, RecordReader, network_pairs
+from replnet.show.web.outage_bands import describe_bands
+from replnet.show.web.playback import Playback, Trace, read_playback, recorded_replications
+from replnet.workers import Failure
+
+CURVE_POINTS, SLIDER_STEPS = 300, 1000
+SECONDS_BETWEEN_PICTURES, SECONDS_TO_PLAY = 0.1, 40.0  # while a run plays, and for the whole run
+LONGEST_WAIT = 600.0  # seconds that a second run waits for the first
+UNUSED_TARGET = 0.9  # a question about a network has a target freshness, for which a run has no use
+MOST_RUNS_KEPT = 8
+LIVE = "live"
+ENGINES = {
+    "array": "array, the compiled engine", "step": "step, node by node", LIVE: "live, for real, by Ray actors",
+}  # fmt: skip
+
+
+def page(opened: Opened) -> Callable[..., Any]:
+    """Return the function that builds the page Watch for a request: the run that it names, and a form for another."""
+    runs = RecentRuns()
+
+    def watch(request: Request) -> None:
+        """Build the page for the run, the replication and the time that the address names."""
+        parameters = request.query_params
+        name = parameters.get("run")
+        trace = (opened.trace or opened.record) if name is None else runs.get(name)
+        live = callable(trace)
+        title = "a run as it happens" if live else name or opened.trace or "no run yet"
+        with page_frame("/watch", f"Watch: {title}"):
+            if isinstance(trace, Path | bytes):
+                PlaybackView(trace, name, _number(parameters.get("replication")), _number(parameters.get("at")))
+            elif trace is not None:
+                LiveView(trace)
+            elif name is not None:
+                ui.label(f"{name} is not kept any more. Run records another one.").classes("rn-quiet")
+            RunForm(opened, runs, parameters.get("network", opened.network), parameters.getlist("s"))
+
+    return watch
+
+
+def _number(text: str | None) -> float | None:
+    """Return the number in a text; None if it has none that is finite."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+@final
+class RecentRuns:
+    """The latest runs that were recorded from the page: traces, and records of runs on the wall clock."""
+
+    def __init__(self) -> None:
+        self._runs, self._count = dict[str, bytes | RecordReader](), 0
+
+    def keep(self, run: bytes | RecordReader) -> str:
+        """Keep a run, and return its name."""
+        self._count += 1
+        name = f"run {self._count}"
+        self._runs[name] = run
+        for oldest in list(self._runs)[:-MOST_RUNS_KEPT]:
+            del self._runs[oldest]
+        return name
+
+    def get(self, name: str) -> bytes | RecordReader | None:
+        """Return the run of this name, or None if it is not kept any more."""
+        return self._runs.get(name)
+
+
+@final
+class RunForm:
+    """A form that records a run of a network, and then shows it."""
+
+    def __init__(self, opened: Opened, runs: RecentRuns, network: str, overrides: list[str]) -> None:
+        self.opened, self.runs, self.desk = opened, runs, LatestOnly(LONGEST_WAIT)
+        self.named = network, tuple(overrides or (opened.overrides if network == opened.network else ()))
+        chosen = network if network in opened.networks else opened.network
+        with ui.row().classes("rn-bottom"):
+            self.network = ui.select(opened.networks, value=chosen, label="network")
+            self.engine = ui.select(ENGINES, value="array", label="engine")
+            for choice in (self.network, self.engine):
+                choice.classes("rn-choice").props("dense options-dense")
+            self.button = ui.button("Run", icon="fiber_manual_record").props("no-caps outline").on_click(self._run)
+        self.words = ui.label("").classes("rn-quiet").props("role=status aria-live=polite")
+        self.below = ui.element("div").classes("rn-stack")
+
+    async def _run(self) -> None:
+        """Record a run of the chosen network by the chosen engine, and show it, or say why that cannot be."""
+        network, overrides = self.named
+        network, overrides = self.network.value, overrides if self.network.value == network else ()
+        self.button.disable()
+        try:
+            question = self.opened.question(network, self.opened.document(network), overrides, UNUSED_TARGET)
+            await (self._show_live if self.engine.value == LIVE else self._record)(question)
+        except ValueError as error:
+            self.words.set_text(str(error))
+        self.button.enable()
+
+    async def _record(self, question: NetworkQuestion) -> None:
+        """Record a run in virtual time, and go to its page."""
+        self.words.set_text("Recording …")
+        name = self.runs.keep(await self._ask_once(partial(record_trace, engine=self.engine.value), question))
+        ui.navigate.to(_address(name, question))
+
+    async def _show_live(self, question: NetworkQuestion) -> None:
+        """Run the network on the wall clock, and show the run below the form while it goes on."""
+        self.words.set_text("Ray starts, which takes some seconds …")
+        inbox = GlimpseInbox()
+        with self.below:
+            LiveView(inbox.read)
+        replace_address(self.button.client, _address(self.runs.keep(inbox.read), question))
+        async with inbox as place:
+            self.words.set_text(await self._ask_once(partial(run_live, engine=LIVE, inbox=place), question))
+
+    async def _ask_once(self, work: Callable[[NetworkQuestion], Any], question: NetworkQuestion) -> Any:
+        """Return what `work` answers about the question, in a process of its own; raise a ValueError if it fails."""
+        reply = await self.desk.ask(work, question)
+        await self.desk.close()
+        if isinstance(reply, Failure) or reply["error"]:
+            raise ValueError(reply.reason if isinstance(reply, Failure) else reply["error"])
+        return reply["answer"][0]
+
+
+def _address(name: str, question: NetworkQuestion) -> str:
+    """Return the address of a kept run."""
+    return address("/watch", ("run", name), *network_pairs(question.source, question.overrides))
+
+
+@final
+class PlaybackView:
+    """The view of one replication: the curves, the network at an instant, and a slider for the time."""
+
+    def __init__(self, trace: Trace, name: str | None, replication: float | None, time: float | None) -> None:
+        self.trace, self.name, self.replication = trace, name, int(replication or 0)
+        self.time, self.start = 0.0, time
+        self.playback: Playback | None = None
+        self.client = ui.context.client
+        self.body = ui.element("div").classes("rn-stack")
+        with self.body:
+            ui.label("Reading …").classes("rn-quiet")
+        ui.timer(0.0, self._read, once=True)
+
+    async def _read(self) -> None:
+        """Read the replication, and build the view, or say why it cannot be read."""
+        loaded = await run.io_bound(_load_replication, self.trace, self.replication)
+        if loaded is None:  # the server ends
+            return
+        self.body.clear()
+        with self.body:
+            if isinstance(loaded, ValueError):
+                ui.label(str(loaded)).classes("rn-bad").props("role=alert")
+                return
+            self.playback, self.network, replications, lines = loaded
+            self.time = min(max(self.playback.end / 2 if self.start is None else self.start, 0.0), self.playback.end)
+            self._build(self.playback, replications, lines)
+        self._show_time(self.playback, self.playback.copies_at(self.time))
+
+    def _build(self, playback: Playback, replications: list[int], lines: dict[str, float]) -> None:
+        """Put the slider, the choice of a replication, the curves and the network on the page."""
+        with ui.element("div").classes("rn-play"):
+            self.button = ui.button(icon="play_arrow").props("round aria-label=Play").on_click(self._toggle)
+            self.slider = slider("Time", SLIDER_STEPS, self._position, self._go_to_position)
+            self.clock = ui.label("").classes("rn-line")
+        if len(replications) > 1:
+            choice = ui.select(
+                replications, value=self.replication, label="replication", on_change=self._go_to_replication
+            )
+            choice.props("dense").classes("rn-choice")
+        middles, freshness = playback.freshness_by_group(CURVE_POINTS)
+        curves = {name: shares.tolist() for name, shares in freshness.items()}
+        times = middles.tolist()
+        options = series.over_time(times, curves, lines, self.time, playback.bands)
+        self.curves = chart(options, "Freshness by level over time")
+        ui.label(f"Dashed: predicted. {describe_bands(playback.bands)}").classes("rn-quiet")
+        self.now = ui.label("").classes("rn-quiet")
+        self.picture = chart(self.network.by_state(*playback.copies_at(self.time), lines), "The network by freshness")
+        ui.label(self.network.legend).classes("rn-quiet")
+        pulls = {"pulls per unit of time": playback.pace(CURVE_POINTS).tolist()}
+        pace = series.count_curves(times, pulls, playback.bands)
+        chart(pace, "Pulls per unit of time")
+        self.timer = ui.timer(SECONDS_BETWEEN_PICTURES, self._step, active=False)
+
+    @property
+    def _position(self) -> int:
+        """The position of the slider."""
+        assert self.playback is not None
+        return round(SLIDER_STEPS * self.time / (self.playback.end or 1.0))
+
+    def _go_to_position(self, position: float) -> None:
+        """Go to the time of a position of the slider."""
+        assert self.playback is not None
+        self._move(self.playback.end * position / SLIDER_STEPS)
+
+    def _move(self, time: float) -> None:
+        """Show the network at a time."""
+        playback = self.playback
+        assert playback is not None
+        self.time = min(max(time, 0.0), playback.end)
+        states = playback.copies_at(self.time)
+        self._set(self.curves, {"id": "now", "data": series.time_line(self.time)})
+        self._set(self.picture, {"id": "nodes", "data": self.network.nodes_data(*states)})
+        self._show_time(playback, states)
+
+    def _show_time(self, playback: Playback, states: tuple[Ints, Ints]) -> None:
+        """Show the time in words and, unless the run plays, in the address."""
+        self.clock.set_text(f"t = {self.time:.4g} of {playback.end:.4g}")
+        self.now.set_text(_counts(playback, states))
+        if not self.timer.active:
+            pairs = [("run", self.name)] if self.name else []
+            about = [("replication", str(self.replication)), ("at", f"{self.time:.6g}")]
+            replace_address(self.client, address("/watch", *pairs, *about))
+
+    @staticmethod
+    def _set(chart: Any, changes: dict[str, Any]) -> None:
+        """Change one series of a chart in the browser."""
+        chart.run_chart_method("setOption", {"series": [changes]})
+
+    def _toggle(self) -> None:
+        """Start to play, from the beginning if the run is at its end; or pause."""
+        self.timer.active = not self.timer.active
+        icon, about = ("pause", "Pause") if self.timer.active else ("play_arrow", "Play")
+        with_attributes(self.button, icon=icon, aria_label=about)
+        assert self.playback is not None
+        self._move(0.0 if self.time >= self.playback.end else self.time)
+
+    def _step(self) -> None:
+        """Play on by one picture, and stop at the end."""
+        assert self.playback is not None
+        self._move(self.time + self.playback.end * SECONDS_BETWEEN_PICTURES / SECONDS_TO_PLAY)
+        self.slider.set_value(self._position)
+        if self.time >= self.playback.end:
+            self._toggle()
+
+    def _go_to_replication(self, event: Any) -> None:
+        """Go to the page of the replication that the user chooses."""
+        pairs = [("run", self.name)] if self.name else []
+        ui.navigate.to(address("/watch", *pairs, ("replication", str(event.value))))
+
+
+def _load_replication(
+    trace: Trace, replication: int
+) -> tuple[Playback, NetworkChart, list[int], dict[str, float]] | ValueError:
+    """Return the playback of a replication, its network's chart, the numbers of all replications, and the predictions.
+
+    Predictions are of freshness, by group. Return the error, instead of raising it, if the trace cannot be read.
+    """
+    try:
+        replications = recorded_replications(trace)
+        playback = read_playback(trace, replication)
+        rows = predict(playback.network).rows
+    except ValueError as error:
+        return error
+    lines = {row.group: row.predicted for row in rows if row.metric == "freshness" and row.predicted is not None}
+    return playback, NetworkChart(playback.network), replications, lines
+
+
+def _counts(playback: Playback, states: tuple[Ints, Ints]) -> str:
+    """Return how many copies of every group are fresh at a time, in words."""
+    held, fresh = states
+    sums = [(group, fresh[members].sum(), held[members].sum()) for group, members in playback.groups.items()]
+    return "; ".join(f"{group}: {fresh_count:,} of {copy_count:,} fresh" for group, fresh_count, copy_count in sums)

@@ -1,0 +1,264 @@
+"""`array` and `step` walk the same path, copy by copy, and `array` the same one however it is cut."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from networks import (
+    NAMED,
+    aggregate_tiers,
+    aggregates,
+    clusters,
+    forests,
+    graphs,
+    networks,
+    of_several_sources,
+    plain_clusters,
+    tiers,
+    troubled,
+    two_way,
+)
+from paths import assert_agree, assert_same, both, task, walks
+
+import replnet as rn
+from replnet.engines import start
+from replnet.engines.array import array, pulls
+from replnet.engines.nodes import step
+from replnet.engines.plan import plan
+from replnet.processes import renewal
+from replnet.processes.renewal import Renewals
+
+E1 = "exponential(rate=1)"
+ASKED = ("staleness", "lag", "missing_updates", "currency(0.4)", "age_quantile(0.3)")
+
+
+BRIEF = {"MOST_PULLS_IN_DOUBT": 2000, "MOST_WHEN_STRICT": 5000}  # pulls of a past that proves nothing
+
+
+def check(network, seed, sampled, asked, brief=BRIEF):
+    """With `asked`, the sampled estimator follows the copies; without, it counts what is fresh."""
+    of = task(network, seed, 8.0, sampled, ASKED if asked and sampled else ())
+    assume(walks(of.plan))
+    with patch.multiple(start, **brief):
+        assert_agree(of)
+
+
+ANY = {"seed": st.integers(0, 2**32), "sampled": st.booleans(), "asked": st.booleans()}
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(network=networks() | aggregates() | aggregate_tiers(), **ANY)
+def test_they_agree_on_any_network(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(network=forests(), **ANY)
+def test_they_agree_on_forests_of_several_sources(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(network=of_several_sources(), **ANY)
+def test_they_agree_on_answers_without_copies_of_some_sources(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(network=troubled(), **ANY)
+def test_they_agree_when_things_go_wrong(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(network=troubled(aggregates() | aggregate_tiers()), **ANY)
+def test_they_agree_on_aggregates_when_things_go_wrong(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(network=two_way(clusters() | tiers() | graphs(), plain=True), **ANY)
+def test_they_agree_where_polls_go_both_ways(network, seed, sampled, asked):
+    check(network, seed, sampled, asked)
+
+
+@pytest.mark.slow
+@settings(max_examples=4000, deadline=None)
+@given(network=networks() | troubled() | troubled(aggregates() | aggregate_tiers()), **ANY)
+def test_they_agree_on_many_networks(network, seed, sampled, asked):
+    check(network, seed, sampled, asked, {})
+
+
+FEW = {
+    "single": rn.single(updates="pareto(alpha=3, rate=2)", downloads="constant(rate=3)"),
+    "heavy": rn.single(updates="pareto(alpha=1.4, rate=1)", downloads="pareto(alpha=1.4, rate=1)"),
+    **NAMED,
+}
+
+
+@pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "conditional"])
+@pytest.mark.parametrize("network", FEW.values(), ids=FEW)
+def test_they_agree_over_many_seeds(network, sampled):
+    for seed in range(4):
+        assert_agree(task(network, seed, 20.0, sampled), replication=seed % 3)
+
+
+LASTING = (
+    "fresh_spell", "stale_spell", "fresh_spell_beyond(0.4)", "stale_spell_beyond(0.3)", "fresh_residual(0.3)",
+    "fresh_residual(2)", "older(0.7)", "age_quantile(0.9)", "staleness_quantile(0.5)", "freshness at 0",
+    "freshness at 1.5", "availability at 3", "missing_updates at 7.9",
+)  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(networks(), st.integers(0, 1000), st.booleans())
+def test_they_agree_on_how_long_copies_last_and_from_a_fresh_start(network, seed, fresh):
+    data = network.data() | ({"start": "fresh"} if fresh else {})
+    network = rn.Network.from_data(data)
+    assume(walks(plan(network)))
+    assert_agree(task(network, seed, 8.0, measure=LASTING))
+
+
+def test_after_a_fresh_start_all_is_fresh_until_the_next_update():
+    network = rn.cascade(depth=3, start="fresh", updates="constant(period=100)", downloads="exponential(rate=1)")
+    of = task(network, 1, 50.0, measure=("freshness at 0",))
+    for path in both(of):
+        assert path.shares["level 3", "freshness at 0"] == (1.0, 1.0)
+
+
+def test_a_path_does_not_depend_on_the_size_of_windows(monkeypatch):
+    of = task(NAMED["cluster"], 1, 200.0, False)
+    whole = array.run_path(of)
+    monkeypatch.setattr(array, "WINDOW", 32)
+    assert_same(of, whole, array.run_path(of))
+
+
+TINY = (
+    {"PULLS_PER_SORT": 0, "ROWS_PER_BLOCK": 3, "COPIES_BEYOND_CACHE": 2},
+    {"PULLS_PER_PART": 4, "PARTS_PER_PASS": 2},
+    {"INSTANTS_PER_BLOCK_ROW": 5},
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(network=plain_clusters() | two_way(plain_clusters(), plain=True) | networks(), **ANY)
+def test_they_agree_where_rows_come_in_lots(network, seed, sampled, asked):
+    """As they do in large networks."""
+    sizes, cut, often = TINY
+    with patch.multiple(array, **sizes), patch.multiple(pulls, **cut), patch.multiple(renewal, **often):
+        check(network, seed, sampled, asked)
+
+
+def test_a_path_in_lots_is_the_same_to_the_last_bit(monkeypatch):
+    """Many slices of many lots, some of which are drawn again for bursts."""
+    network = rn.cooperative(
+        replicas=40, peers=2, updates=E1, downloads="hyperexponential(weights=[0.98, 0.02], rates=[60, 0.03])",
+        polls="pareto(alpha=1.2, rate=2)",
+    )  # fmt: skip
+    lots, seen = array._Batch._pass_blocks, []
+    monkeypatch.setattr(array._Batch, "_pass_blocks", lambda run, *asked: seen.append(1) or lots(run, *asked))
+    for of in (task(network, 5, 200.0, sampled, asked) for sampled, asked in ((True, ()), (False, ()), (True, ASKED))):
+        whole = array.run_path(of)
+        assert not seen
+        with (
+            patch.multiple(array, PULLS_PER_SORT=0, ROWS_PER_BLOCK=7, WINDOW=64, COPIES_BEYOND_CACHE=0),
+            patch.multiple(pulls, PULLS_PER_PART=32, PARTS_PER_PASS=3),
+        ):
+            parts = array.run_path(of)
+        assert_same(of, whole, parts)
+        assert of.questions or whole.shares == parts.shares
+        assert len(seen) > 3
+        seen.clear()
+
+
+def test_an_instant_far_off_is_not_waited_for(monkeypatch):
+    """Nobody's instants are made up to the first query, which comes after a hundred million updates or so."""
+    made, window = [], Renewals.window
+
+    def counted(*asked):
+        made.append(1)
+        assert len(made) < 100
+        return window(*asked)
+
+    monkeypatch.setattr(Renewals, "window", counted)
+    often, rare = rn.exponential(rate=1), {"level": "last", "queries": "constant(period=1e9)"}
+    assert_agree(task(rn.cascade(depth=1, updates=often, downloads=often, clients=rare), 1, 8.0, False))
+
+
+def test_another_node_disturbs_no_one():
+    """A replica more at the end of a tree leaves the others' copies as they were."""
+    graph = nx.DiGraph()
+    graph.add_node("source", updates="exponential(rate=1)")
+    for name in ("a", "b"):
+        graph.add_node(name, downloads="pareto(alpha=3, rate=1)")
+        graph.add_edge("source", name)
+    small = array.run_path(task(rn.graph(graph), 1, 50.0, False))
+    graph.add_node("c", downloads="exponential(rate=1)")
+    graph.add_edge("b", "c")
+    large = array.run_path(task(rn.graph(graph), 1, 50.0, False))
+    assert np.array_equal(small.copies[0, 1:3], large.copies[0, 1:3])
+
+
+def test_sampled_and_conditional_see_the_same_copies():
+    """What is fresh to one, by the instant it goes stale, left after the last update to the other."""
+    for seed in range(10):
+        stale, left = (
+            array.run_path(task(NAMED["tree"], seed, 20.0, sampled)).copies[0, 1:] for sampled in (True, False)
+        )
+        order = np.argsort(left)
+        assert (np.diff(stale[order]) >= 0).all()
+        assert (stale >= left).all()
+
+
+def test_a_disconnected_replica_is_never_fresh():
+    graph = nx.DiGraph()
+    graph.add_node("source", updates="exponential(rate=1)")
+    graph.add_node("alone", downloads="exponential(rate=1)")
+    for sampled in (True, False):
+        for path in both(task(rn.graph(graph), 1, 20.0, sampled)):
+            assert list(path.shares.values()) == [(0.0, 20.0)]
+
+
+def test_contacts_of_another_upstream_are_never_heard_of():
+    """b polls recent contacts, which share its upstream: of the pool that is nobody, so that nothing is waited for."""
+    polls = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
+    data = {"nodes": {"s": {"updates": E1}, "q": {"updates": E1}, "a": {"downloads": E1}, "b": polls}}
+    data |= {"kind": "graph", "links": ["s -> a", "q -> b"], "pools": {"all": ["a", "b"]}}
+    network = rn.Network.from_data(data)
+    compiled = plan(network)
+    assert compiled.names == ("s", "q", "a", "b")
+    assert compiled.can_hold.tolist() == [[False, False, True, False], [False, False, False, True]]
+    for sampled in (True, False):
+        of = task(network, 1, 20.0, sampled)
+        ours, theirs = both(of)
+        assert_same(of, ours, theirs)
+        assert (ours.unproven, ours.depth < 100) == (0, True)
+
+
+def test_contacts_of_one_upstream_pass_on_what_they_hear_elsewhere():
+    """c downloads from s as a and b do, and polls d, which has copies of q."""
+    recent = {"downloads": E1, "polls": E1, "select": "recent", "pool": "all"}
+    nodes = {"s": {"updates": E1}, "q": {"updates": E1}, "d": {"downloads": E1}, "b": recent}
+    nodes |= {"c": {"downloads": E1, "polls": E1}}
+    links = ["s -> b", "s -> c", "q -> d", {"from": "d", "to": "c", "kind": "peer"}]
+    network = rn.Network.from_data({"kind": "graph", "nodes": nodes, "links": links, "pools": {"all": ["b", "c"]}})
+    compiled = plan(network)
+    row = compiled.sources.tolist().index(compiled.names.index("q"))
+    assert {compiled.names[i] for i in np.flatnonzero(compiled.can_hold[row])} == {"b", "c", "d"}
+    assert_agree(task(network, 1, 20.0))
+
+
+def test_the_array_engine_says_which_engine_takes_delay_laws():
+    network = rn.cascade(
+        depth=2, updates="exponential(rate=1)", downloads="exponential(rate=1)", delay="exponential(mean=0.1)"
+    )
+    of = task(network, 1, 20.0)
+    with pytest.raises(ValueError, match=r"delay: .*step"):
+        array.run_path(of)
+    fresh, whole = step.run_path(of).shares["level 2", "freshness"]
+    assert 0 <= fresh <= whole

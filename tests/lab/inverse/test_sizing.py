@@ -1,0 +1,193 @@
+"""The value of a field, the smallest or the largest, at which a network meets a target."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from interrupts import ending
+
+import replnet as rn
+from replnet.deadline import OutOfTime, UnreasonableError
+from replnet.lab.inverse import verifying
+from replnet.lab.inverse.sizing import predicted_size, size
+from replnet.network import build
+from replnet.text.errors import FieldError
+
+COARSE = {"precision": 0.02}
+
+
+def test_the_smallest_budget_that_will_do(tmp_path):
+    file = tmp_path / "net.yaml"
+    file.write_text("kind: aggregate\nsources: 20\nupdates: exponential(rate=1)\nbudget: 1\n")
+    found = size(file, 0.8, precision=0.01)
+    assert found.key == "budget"
+    assert (1 - math.exp(-20 / found.value)) * found.value / 20 == pytest.approx(0.8, abs=1e-5)
+
+
+def hop(rate: float = 1.0, **more) -> rn.Network:
+    return rn.single(updates="exponential(rate=1)", downloads=f"exponential(rate={rate})", **more)
+
+
+@pytest.mark.parametrize(
+    ("target", "value"),
+    [
+        ("freshness >= 0.9", 9),
+        ("level 1: freshness >= 3/4", 3),
+        ("staleness <= 0.1", 9),
+        # The age of the first missed update, while stale, is that of the download that will end it.
+        ("lag <= 0.25", 4),
+        ("staleness_age <= 1/20", 4),
+        ("missing_updates < 0.2", 5),
+        ("currency(1) >= 0.9", 1.41916),
+    ],
+)
+def test_any_metric_may_be_the_target(target, value):
+    """For Poisson updates at 1 and downloads at d: d/(1 + d), 1/d, 1/d(1 + d), 1/d and 1 - exp(-d)/(1 + d)."""
+    found = size(hop(), target, **COARSE)
+    assert (found.key, found.extreme) == ("downloads.rate", "smallest")
+    assert found.value == pytest.approx(value, rel=1e-4)
+    assert found.target.text == target
+
+
+def test_the_answer_stands_between_its_neighbours():
+    found = size(hop(), 0.9, **COARSE)
+    assert found.table["value"].tolist() == pytest.approx([8.1, 9.0, 9.9], rel=1e-5)
+    assert found.table["meets"].tolist() == [False, True, True]
+    assert found.table["predicted"].tolist() == pytest.approx([8.1 / 9.1, 0.9, 9.9 / 10.9], rel=1e-5)
+    assert all(row["ci_low"] <= row["measured"] <= row["ci_high"] for row in found.around)
+    assert str(found).startswith("downloads.rate = 9, the smallest that meets freshness >= 0.9, by formula\n")
+
+
+def test_where_more_is_worse_the_largest_value_is_sought():
+    """Level n of a tree is fresh to 2^-n here; whole numbers are next to whole numbers."""
+    found = size("cascade", "freshness >= 0.2", vary="depth", **COARSE)
+    assert (found.value, found.extreme) == (2, "largest")
+    assert [(row["value"], row["group"], row["meets"]) for row in found.around] == [
+        (1, "level 1", True), (2, "level 2", True), (3, "level 3", False)
+    ]  # fmt: skip
+    assert size(hop(4.0), "freshness >= 0.5", vary="updates.rate", **COARSE).value == pytest.approx(4)
+
+
+def test_steps_end_at_the_last_value_that_a_network_may_have():
+    """Of ten replicas nine can be asked, which steps of two pass over."""
+    polled = {"updates": "exponential(rate=1)", "downloads": "exponential(rate=1)", "polls": "exponential(rate=1)"}
+    made = rn.cooperative(replicas=10, peers=1, **polled)
+    most = rn.predict(rn.cooperative(replicas=10, peers=9, **polled)).rows[0].predicted
+    found = size(made, most - 1e-6, vary="peers", **COARSE)
+    assert (found.value, sorted(found.near)) == (9, [8])
+    with pytest.raises(FieldError, match=f"out of reach of peers: up to 9 it reaches {most:.4g}"):
+        size(made, most + 1e-6, vary="peers")
+
+
+def test_of_service_it_is_the_bandwidth():
+    """Of B = 15 ten replicas need one for pulls and four for polls each; the rest is for clients (P2P eq. 30)."""
+    key, value = predicted_size("load", "service_rate >= 100")
+    assert (key, value) == ("bandwidth", pytest.approx(15, rel=1e-5))
+
+
+def test_without_a_formula_it_is_emulated():
+    found = size("cooperative-recent", "lag <= 0.5", precision=0.05, workers=0)
+    assert found.how == "by emulation with common random numbers"
+    assert [row["meets"] for row in found.around] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("target", "vary", "message"),
+    [
+        (1.5, None, "target: 'freshness >= 1.5' never holds"),
+        (0, None, "target: 0 is not a freshness to reach"),
+        ("freshness", None, "target: 'freshness' does not compare a metric with a number"),
+        ("speed > 2", None, "target: 'speed' is not measured"),
+        ("currency > 0.5", None, r"target: .*such as currency\(0.4\)"),
+        ("level 3: lag < 1", None, "target: nothing will match 'level 3: lag < 1'"),
+        ("service_rate > 1", None, r"vary: which field is to be found\? \(such as bandwidth\)"),
+        ("lag < 1", "kind", "vary: kind is no number of this network"),
+        ("freshness > 0.2", "name", "vary: name is no number"),
+        ("lag >= 0", None, "target: 'lag >= 0' is met by any downloads.rate"),
+    ],
+)
+def test_errors_name_what_is_wrong(target, vary, message):
+    with pytest.raises(FieldError, match=f"^{message}"):
+        size(hop(), target, vary=vary)
+
+
+def test_a_budget_ends_it_with_the_value_if_that_is_found():
+    """By formula, before anything is emulated; or not even that."""
+    found = size(hop(), 0.9, **COARSE)
+    late = replace(found.result, rows=(), incomplete="out of time after 0 replications")
+    cut = replace(found, near=dict.fromkeys(found.near, late))
+    assert cut.incomplete == late.incomplete
+    assert [row["value"] for row in cut.around] == [found.value]
+    with pytest.raises(OutOfTime, match=r"^out of time"):
+        size(hop(), 0.9, **COARSE, budget=1e-9)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OutOfTime])
+def test_a_search_that_is_ended_says_what_it_saw(error):
+    """Ctrl-C in the second emulation."""
+    told, progress = ending("number 2 of about 16", error)
+    words = "interrupted" if error is KeyboardInterrupt else "out of time"
+    with pytest.raises(error, match=rf"^{words}: polls.rate = 4 (meets|misses) it$"):
+        size("cooperative-recent", "lag <= 0.5", precision=0.05, workers=0, progress=progress)
+    assert "number 2 of about 16" in told[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("when", "near"),
+    [("(1 of 3): replication", []), ("(2 of 3): replication", [8.1]), ("(3 of 3): replication", [8.1, 9.9])],
+)
+def test_one_interrupt_ends_all_that_was_to_be_emulated(when, near):
+    """The value is found by then, and what was emulated whole has its row."""
+    told, progress = ending(when)
+    found = size(hop(), 0.9, **COARSE, workers=0, progress=progress)
+    assert found.value == pytest.approx(9)
+    assert found.incomplete == "interrupted after 0 replications"
+    assert list(found.near) == pytest.approx(near)
+    assert [row["value"] for row in found.around] == pytest.approx([*near[:-1], 9] if near else [])
+    assert when in told[-1][1]
+
+
+def test_an_interrupt_before_anything_is_emulated_says_the_value(monkeypatch):
+    def emulate_so_far(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verifying, "emulate_so_far", emulate_so_far)
+    words = "interrupted: downloads.rate = 9, by formula, is the smallest that meets it, and is not emulated yet"
+    with pytest.raises(KeyboardInterrupt, match=f"^{words}$"):
+        size(hop(), 0.9)
+
+
+@pytest.mark.parametrize(("network", "target"), [(hop(), "freshness >= 0.9"), ("cooperative-recent", "lag <= 0.5")])
+def test_it_says_how_far_it_is(network, target):
+    """From nothing to all, never back, with the replications of every emulation."""
+    told, progress = ending("never")
+    size(network, target, precision=0.05, workers=0, progress=progress)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] == pytest.approx(1)
+    assert told[0][1].endswith("by formula")
+    assert told[-1][1] == "judged together"
+    assert all(re.search(r"= \d+.*, emulated \(.*\): .*", words) for _, words in told[1:-1])
+
+
+def test_what_would_take_a_night_in_all_is_refused():
+    """A tenth of an hour for each of some sixteen emulations would do, and an hour is too much."""
+
+    def progress(share, words):
+        assert words.endswith(("by formula", " of 32")) or "compiles" in words or "predicting" in words, (
+            "it is under way"
+        )
+
+    with pytest.raises(UnreasonableError, match=r"^precision: .* takes about .* and about 16 such runs are wanted$"):
+        size("cooperative-recent", "lag <= 0.5", precision=3e-5, workers=0, progress=progress)
+
+
+def test_what_takes_more_memory_than_there_is_is_refused(monkeypatch):
+    """Of 1,000 replicas, as `run` refuses it: known they fit, emulated they do not."""
+    monkeypatch.setattr(build, "machine_memory", lambda: 700_000)
+    with pytest.raises(FieldError, match=r"^network: 1,001 nodes take about 0\.0009 GB of memory"):
+        size(rn.cascade(depth=1, branching=1000, updates="exponential(rate=1)", downloads="exponential(rate=1)"), 0.9)

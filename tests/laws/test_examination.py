@@ -1,0 +1,360 @@
+"""Laws that others wrote: what breaks a promise of `Law` is named, by every way in, and never run."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from laws_of_intervals import TEXTS
+
+import replnet as rn
+from replnet import laws
+from replnet.cli.main import BAD_INPUT, main
+from replnet.laws import Age, FieldError, Law
+from replnet.laws.examination import CheckedLaw, check_law, examine
+
+RIGHT = "exponential(rate=1)"
+
+
+@dataclass(frozen=True)
+class Sound(Law):
+    """Exponential, by the five members that a law needs, and an inverse."""
+
+    scale: float = 1.0
+
+    @property
+    def mean(self):
+        return self.scale
+
+    @property
+    def second_moment(self):
+        return 2 * self.scale**2
+
+    def tail(self, x):
+        return np.exp(-np.asarray(x) / self.scale)
+
+    def excess(self, x):
+        return self.scale * self.tail(x)
+
+    def isf(self, q):
+        return -self.scale * np.log(q)
+
+    @property
+    def age(self):
+        return self
+
+
+class LikeParetos(Sound):
+    """P(X > x) = (1 + x) ** -1.4, with the age by quadrature: a sound law whose variance is infinite."""
+
+    mean = 2.5
+    second_moment = math.inf
+    age = property(Age)
+
+    def tail(self, x):
+        return (1 + np.asarray(x)) ** -1.4
+
+    def excess(self, x):
+        return 2.5 * (1 + np.asarray(x)) ** -0.4
+
+    def isf(self, q):
+        return np.asarray(q) ** (-1 / 1.4) - 1
+
+
+class InSteps(Sound):
+    """Every interval is 1 or 3: a sound law that jumps."""
+
+    mean = 2.0
+    second_moment = 5.0
+    age = property(Age)
+    breaks = (1.0, 3.0)
+    span = 1.0
+
+    def tail(self, x):
+        return np.where(np.asarray(x) < 1, 1.0, np.where(np.asarray(x) < 3, 0.5, 0.0))
+
+    def excess(self, x):
+        return (np.maximum(1 - np.asarray(x), 0) + np.maximum(3 - np.asarray(x), 0)) / 2
+
+    def isf(self, q):
+        return np.where(np.asarray(q) < 0.5, 3.0, np.where(np.asarray(q) < 1, 1.0, 0.0))
+
+
+@pytest.mark.parametrize("kind", [Sound, LikeParetos, InSteps])
+def test_sound_laws_of_strangers_are_admitted_and_right(kind):
+    net = rn.single(updates=kind(), downloads=RIGHT)
+    assert net.spec.updates == kind()
+    result = rn.emulate(net, horizon=20_000)
+    assert result.verdict != "differ"
+    assert result.rows[0].predicted is not None
+    assert pickle.loads(pickle.dumps(net.spec.updates)) == kind()
+
+
+def test_a_guarded_law_gives_the_numbers_of_the_law():
+    """Seeds are promises: nothing but the law's own answers comes out."""
+    ours = rn.emulate(rn.single(updates=laws.exponential(mean=1), downloads=RIGHT), horizon=1000)
+    theirs = rn.emulate(rn.single(updates=Sound(), downloads=RIGHT), horizon=1000)
+    assert theirs.rows[0].measured == pytest.approx(ours.rows[0].measured, rel=1e-9)
+
+
+class InSeconds(Sound):
+    """The law of intervals that are counted in seconds, and then in whatever unit they are wanted in."""
+
+    unit = "s"
+
+    def counted_in(self, unit):
+        assert unit == "min"
+        return laws.exponential(mean=self.mean / 60)
+
+
+def test_a_law_of_strangers_is_counted_in_the_unit_of_the_network():
+    net = rn.single(updates=InSeconds(), downloads="exponential(mean=1)", unit="min")
+    assert rn.predict(net).rows[0].predicted == pytest.approx(1 / 61)
+    with pytest.raises(rn.InputError, match="unit"):
+        rn.single(updates=InSeconds(), downloads="exponential(mean=1)")
+
+
+def wrong_at(member, beyond, gives):
+    """A law that is sound but that `member` gives something else where its argument exceeds `beyond`."""
+
+    def given(self, x, *more):
+        right = getattr(super(kind, self), member)(x, *more)
+        return np.where(np.asarray(x) > beyond, gives, right)
+
+    kind = type("Broken", (Sound,), {member: given})
+    return kind
+
+
+def raising(error):
+    def raises(self, *arguments):
+        raise error
+
+    return raises
+
+
+def broken(**members):
+    return type("Broken", (Sound,), members)
+
+
+@dataclass(frozen=True)
+class Bare(Law):
+    """All that is abstract, and no inverse."""
+
+    mean = 1.0
+    second_moment = 2.0
+    age = property(lambda self: self)
+
+    def tail(self, x):
+        return np.exp(-x)
+
+    def excess(self, x):
+        return np.exp(-x)
+
+
+def by_chance(self, e):
+    return np.random.default_rng().exponential(size=np.shape(e))
+
+
+BROKEN = {
+    "negative draws": (broken(draw=lambda self, e: -np.asarray(e)), "draw at .* is -.*finite interval above 0"),
+    "zero draws": (broken(draw=lambda self, e: 0.0 * np.asarray(e)), "draw at .* is 0 .*finite interval above 0"),
+    "NaN draws": (broken(draw=lambda self, e: np.nan * np.asarray(e)), "draw at .* is nan"),
+    "infinite draws": (broken(draw=lambda self, e: np.inf + np.asarray(e)), "draw at .* is inf"),
+    "long draws that are infinite": (wrong_at("draw", 6.0, math.inf), "draw at 6.* is inf"),
+    "draws of another law": (broken(draw=lambda self, e: 2 * np.asarray(e)), "draw at .* where the tail is"),
+    "draws by chance of its own": (broken(draw=by_chance), "draw at .* where the tail is"),
+    "one draw for many": (broken(draw=lambda self, e: 1.0), r"draw of an array of shape \(2040,\) has the shape \(\)"),
+    "complex draws": (broken(draw=lambda self, e: np.asarray(e) + 0j), "draw at .* is .*j.*real number"),
+    "negative mean": (broken(mean=-1.0), r"mean is -1.0 \(a number above 0\)"),
+    "no mean": (broken(mean=math.nan), "mean is nan"),
+    "complex mean": (broken(mean=1 + 0j), r"mean is \(1\+0j\)"),
+    "another mean": (broken(mean=1.2), r"mean is 1.2, but excess at 0 is 1"),
+    "mean beyond floats": (broken(mean=1e200), "mean is 1e.200"),
+    "another second moment": (broken(second_moment=3.0), "second_moment is 3"),
+    "NaN tail": (wrong_at("tail", 0.5, math.nan), "tail at .* is nan .*from 0 to 1"),
+    "NaN tail far out": (wrong_at("tail", 1e9, math.nan), "tail at .* is nan .*from 0 to 1"),
+    "complex tail": (broken(tail=lambda self, x: np.exp(-np.asarray(x)) + 0j), "tail .*real number"),
+    "tail above 1": (broken(tail=lambda self, x: 2 * np.exp(-np.asarray(x))), "tail at 0 is 2"),
+    "tail that starts low": (broken(tail=lambda self, x: 0.9 * np.exp(-np.asarray(x))), "tail at 0 is 0.9"),
+    "tail that rises": (wrong_at("tail", 3.0, 0.5), "tail rises from .* to 0.5"),
+    "tail that stays": (wrong_at("tail", 3.0, math.exp(-3)), "tail at .* more than mean / x"),
+    "tail for numbers only": (broken(tail=lambda self, x: math.exp(-x)), "tail at .* raises TypeError"),
+    "another excess": (broken(excess=lambda self, x: np.exp(-2 * np.asarray(x))), "excess changes by"),
+    "another integrated tail": (wrong_at("integrated_tail", 2.0, 1.0), "integrated_tail changes by"),
+    "another inverse": (broken(isf=lambda self, q: -2 * np.log(q)), "draw at .* where the tail is"),
+    "another quantile": (broken(quantile=lambda self, p: -2 * np.log1p(-np.asarray(p))), "quantile at"),
+    "another cdf": (broken(cdf=lambda self, x: -np.expm1(-np.asarray(x) / 2)), "cdf at"),
+    "no inverse": (Bare, "neither isf nor solve"),
+    "covering below the age": (broken(covering=lambda self, age, e: 0 * age + e), "covering at .* and .* is"),
+    "covering of another law": (broken(covering=lambda self, age, e: age + 3 * e), "covering at .* where the tail is"),
+    "age of nothing": (broken(age=None), "age is None"),
+    "another age": (broken(age=property(lambda self: laws.constant(mean=1))), "tail of its age at"),
+    "age that draws wrongly": (
+        broken(age=property(lambda self: broken(draw=lambda self, e: 2 * np.asarray(e))())),
+        "draw at .* where the tail is",
+    ),
+    "wrong span": (broken(span=0.5), "span is 0.5"),
+    "wrong breaks": (broken(breaks=[math.nan]), "breaks is"),
+    "raises": (broken(tail=raising(ZeroDivisionError("by hand"))), "tail at .* raises ZeroDivisionError: by hand"),
+    "raises in its mean": (broken(mean=property(raising(KeyError("rate")))), "mean raises KeyError: 'rate'"),
+    "unhashable": (broken(__hash__=None), "cannot be hashed"),
+    "calls itself": (broken(tail=lambda self, x: self.tail(x)), "tail at .* raises RecursionError"),
+}
+# What the error says of it begins with the name of the law, which these write as dataclasses do.
+NAMED = r"Broken\(scale=1.0\) |Bare\(\) "
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_law_is_named_at_every_door(case):
+    kind, message = BROKEN[case]
+    doors = (
+        lambda: laws.law(kind()),
+        lambda: rn.single(updates=kind(), downloads=RIGHT),
+        lambda: rn.single(updates=RIGHT, downloads=kind()),
+        lambda: rn.cooperative(replicas=3, peers=1, updates=RIGHT, downloads=RIGHT, polls=kind()),
+        lambda: rn.single(updates=RIGHT, downloads=RIGHT, delay=kind()),
+        lambda: laws.correlated(kind(), rho=0.5),
+        lambda: laws.superposition(law=kind(), count=2),
+        lambda: laws.shuffled(kind()),
+        lambda: laws.law({"age": [kind()]}),
+    )
+    for door in doors:
+        with pytest.raises(ValueError, match=NAMED) as caught:
+            door()
+        assert caught.match(f"(?s){message}")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_our_own_laws_would_pass(text):
+    examine(CheckedLaw(laws.law(text)))
+
+
+@pytest.mark.parametrize("by", [1.0005, 0.9995])
+def test_small_mistakes_are_seen(by):
+    """Draws that are half a thousandth too long are 0.00018 away from their law."""
+    with pytest.raises(FieldError, match=r"draw at .* where the tail is"):
+        check_law("law", broken(draw=lambda self, e: by * np.asarray(e))())
+    with pytest.raises(FieldError, match="integrated_tail changes by"):
+        check_law("law", broken(mean=by, excess=lambda self, x: by * np.exp(-np.asarray(x)))())
+
+
+PLUGIN = """
+import numpy as np
+from replnet.laws import Law
+
+class Odd(Law):
+    def __init__(self, gives=-1.0):
+        self.gives = gives
+    def __str__(self):
+        return f"odd(gives={self.gives})"
+    mean = 1.0
+    second_moment = 2.0
+    age = property(lambda self: self)
+    def tail(self, x):
+        return np.exp(-np.asarray(x))
+    def excess(self, x):
+        return np.exp(-np.asarray(x))
+    def isf(self, q):
+        return -np.log(q)
+    def draw(self, e):
+        return self.gives + 0 * e
+
+class Late(Odd):
+    asked = 0
+    def draw(self, e):
+        Late.asked += 1
+        if Late.asked > 20:
+            raise RuntimeError("enough")
+        return 1.0 * e
+
+class Proud(Odd):
+    def __init__(self, gives):
+        raise LookupError("no table")
+
+class Half(Law):
+    mean = 1.0
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch) -> None:
+    """A package with broken laws, newly installed."""
+    (tmp_path / "strange.py").write_text(PLUGIN)
+    info = tmp_path / "strange-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n")
+    names = ("odd", "late", "proud", "half")
+    points = "".join(f"{name} = strange:{name.title()}\n" for name in names)
+    (info / "entry_points.txt").write_text(f"[replnet.laws]\n{points}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "strange", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "law", "message"),
+    [
+        (["predict"], "odd()", "-s updates=odd(): updates: odd(gives=-1.0) is no law of intervals: draw at"),
+        (["run", "--engine", "array"], "odd(gives=0)", " is 0 (a finite interval above 0)"),
+        (["run", "--engine", "step"], "odd(gives=nan)", "draw at 1.2e-16 is nan (a finite interval above 0)"),
+        (["run", "--engine", "step"], "odd(gives=1e400)", "draw at 1.2e-16 is inf (a finite interval above 0)"),
+        (["run", "--engine", "array"], "late()", "raises RuntimeError: enough (a member of a law answers"),
+        (["run", "--engine", "step"], "late()", "raises RuntimeError: enough (a member of a law answers"),
+        (["predict"], "proud(gives=1)", "LookupError: no table (see its package)"),
+        (
+            ["run"],
+            "half()",
+            "'half' (strange:Half) lacks age, excess, second_moment, tail (a subclass of Law with age,",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("installed")
+def test_a_broken_plug_in_ends_a_command_with_its_name(monkeypatch, capfd, command, law, message):
+    monkeypatch.setattr(sys, "argv", ["replnet", *command, "single", "-s", f"updates={law}"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capfd.readouterr()
+    assert (end.value.code, out) == (BAD_INPUT, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+class Turncoat(Sound):
+    """Sound for as long as it is examined."""
+
+    turned = False
+
+    def draw(self, e):
+        return np.full(np.shape(e), self.gives) if Turncoat.turned else super().draw(e)
+
+    gives = math.nan
+
+
+@pytest.fixture
+def turned():
+    yield
+    Turncoat.turned = False
+
+
+@pytest.mark.usefixtures("turned")
+@pytest.mark.parametrize("engine", ["array", "step"])
+@pytest.mark.parametrize("role", ["updates", "downloads", "polls", "delay"])
+@pytest.mark.parametrize("gives", [math.nan, math.inf, -1.0, 0.0])
+def test_a_law_that_turns_while_it_runs_is_named(engine, role, gives):
+    law = type("Turning", (Turncoat,), {"gives": gives})()
+    fields = dict.fromkeys(("updates", "downloads", "polls"), RIGHT) | {role: law}
+    if engine == "array" and role == "delay":
+        pytest.skip("array takes no delays of a law")
+    net = rn.cooperative(replicas=3, peers=1, **fields)
+    Turncoat.turned = True
+    with pytest.raises(FieldError, match=r"Turning.*draw at .* is .*finite interval above 0"):
+        rn.emulate(net, engine, horizon=100)
+
+
+def test_the_error_of_a_law_crosses_processes():
+    error = FieldError("law", "it is broken", "one that is not")
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.field, again.wrong, again.right, str(again)) == ("law", "it is broken", "one that is not", str(error))

@@ -1,0 +1,303 @@
+"""`run --engine live` as a script sees it, and what becomes of a live run in its table."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import programs
+import pytest
+from command_line import kept_up, started
+
+import replnet as rn
+from replnet.cli.main import BAD_INPUT, FINE, RAY_LOST
+from replnet.engines.nodes import step
+from replnet.engines.path import Task
+from replnet.engines.plan import plan
+from replnet.live import Live, Outage, live_run
+from replnet.live.clocks import Offset, Standstill
+from replnet.live.outcome import HostSummary, Summary
+from replnet.store.store import RefusedError
+
+LIVE = ("run", "cascade", "-s", "depth=2", "--engine", "live", "--horizon", "320")
+
+
+@pytest.mark.ray
+def test_a_live_run_counts_what_step_counts():
+    """32 paths by default, so that there is an interval and a verdict."""
+    done = started(*LIVE, "--seed", "3", "--format", "json", "-s", "branching=2")
+    in_time, data = kept_up(done), json.loads(done.stdout)
+    assert in_time == (data["incomplete"] == "")
+    network = rn.cascade(depth=2, branching=2, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    virtual = rn.emulate(network, "step", seed=3, horizon=320, replications=32)
+    assert data["replications"] == virtual.replications == 32
+    assert data["events"] == virtual.events
+    assert data["horizon"] == 320
+    for ours, theirs in zip(data["rows"], virtual.rows, strict=True):
+        assert ours["ci_low"] < ours["measured"] < ours["ci_high"]
+        if in_time:
+            assert f"step on the same paths: {theirs.measured:.5f}" in ours["note"]
+            assert 0 < ours["predicted"] < theirs.predicted  # the measured delay makes copies older
+            assert ours["verdict"] in ("agree", "unresolved")
+
+
+TREE = ("run", "cascade", "-s", "depth=1", "-s", "branching=2", "--replications", "1")
+SMALL = (*TREE, "--engine", "live", "--hosts", "2", "--time-scale", "0.2")
+CALLS = "CoreWorkerService.grpc_client.PushTask"
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    "lost", ["in_flight", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("req", "resp"))]
+)
+def test_calls_that_get_lost_are_made_again(lost, tmp_path):
+    """The first five of each process: the calls themselves, their answers, or what is said of those that arrive."""
+    chances = {f"{kind}_failure_prob": 100 * (kind == lost) for kind in ("req", "resp", "in_flight")}
+    losing = {"RAY_testing_rpc_failure": json.dumps({CALLS: {"num_failures": 5, **chances}})}
+    done = started(*SMALL, "--horizon", "30", "--trace", tmp_path / "log.parquet", env={**os.environ, **losing})
+    kept_up(done)
+    assert "lost" not in done.stderr  # no host was of them was lost
+    virtual = tmp_path / "step.parquet"
+    assert started(*TREE, "--engine", "step", "--horizon", "30", "--trace", virtual).returncode == FINE
+    live, step = (Counter(pd.read_parquet(file).event) for file in (tmp_path / "log.parquet", virtual))
+    assert live == step
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_run_whose_cluster_is_gone_ends_as_lost():
+    """Ray's control service is there, but its only node has died."""
+    command = [sys.executable, "-m", "replnet", *SMALL, "--horizon", "5000"]
+    with programs.running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert any("messages/s" in line for line in iter(run.stderr.readline, ""))  # it is under way
+        for pid in programs.descendants(run.pid):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].endswith(b"/raylet"):
+                os.kill(pid, signal.SIGKILL)
+        _, stderr = run.communicate(timeout=programs.HANGS)
+    assert run.returncode == RAY_LOST
+    assert re.search(r"lost at .* units of model time: no node of the Ray cluster is alive\n$", stderr), stderr
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    ("options", "code", "word"),
+    [
+        (("--hosts", "0"), BAD_INPUT, "hosts"),
+        (("--hosts", "many"), BAD_INPUT, "hosts"),
+        (("--time-scale", "-1"), BAD_INPUT, "time scale"),
+        (("--address", "127.0.0.1:1"), RAY_LOST, "127.0.0.1:1"),
+    ],
+)
+def test_what_cannot_be_is_said(options, code, word):
+    done = started(*LIVE, *options)
+    assert done.returncode == code
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def outages(heard: float, back: float | None, nodes: tuple[str, ...]) -> tuple[Outage, ...]:
+    return (Outage(1, nodes, "died", heard, back),)
+
+
+def test_what_was_lost_is_marked_and_not_judged(monkeypatch):
+    """A leaf of a tree was away: its level has no verdict, the level above has."""
+    network = rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    leaf = plan(network).names[-1]
+    for back, cut in ((4.5, ""), (None, "host 1 died, and no other process took its place at t = 7")):
+        live = made(network, lost=outages(4.0, back, (leaf,)), cut_short=cut)
+        monkeypatch.setattr(live_run, "run_live", lambda *_, live=live, **__: live)
+        result = rn.emulate(network, "live", horizon=320.0, replications=32)
+        above, below = (row for row in result.rows if row.metric == "freshness")
+        assert [row.measured for row in result.rows if row.metric == "availability"] == [1.0, 0.9]
+        assert above.verdict
+        assert "host" not in above.note
+        assert below.verdict == ""
+        assert below.ci_low is None
+        end = "to 4.5" if back else "and did not come back"
+        assert f"host 1 was lost from t = 4 {end}: 1 of its nodes here began anew; 90.0% of the time of" in below.note
+        # What was lost has no verdict, so a script has to hear of it, whether the host came back or not.
+        assert f"host 1 died: lost from t = 4 {'to 4.5' if back else 'to the end'}" in result.incomplete
+        assert result.verdict == above.verdict
+
+
+CLUSTER = rn.cooperative(
+    replicas=5, peers=1, updates="exponential(rate=1)", downloads="exponential(rate=1)", polls="pareto(alpha=3, rate=4)"
+)
+SLIP, LATE = 0.004, 0.01
+
+
+def late_run(monkeypatch, network, off: float = 0.0, late: float = LATE, out=None, **how):
+    """As if messages had taken `late`, half of them none and the others twice as long; `off` is what went wrong."""
+    compiled = plan(network)
+    n, slip = len(compiled.groups), Summary(1, SLIP, SLIP, SLIP, SLIP)
+    paths = []
+    for r in range(32):
+        lateness = step.Lateness((SLIP + 2 * late * (r % 2),) * n, (2 * late * (r % 2),) * n)
+        path = step.run_path(Task(compiled, 1, 10.0), r, lateness)
+        shares = {key: (part - off * whole, whole) for key, (part, whole) in path.shares.items()}
+        paths.append(replace(path, shares=shares))
+    live = replace(
+        made(rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")),
+        paths=tuple(paths), late=late, group_late=(late,) * n, delays=Summary(1, late, late, late, late),
+        hosts=(HostSummary(1, "here", slip, 0, 0, 1, 1, Offset()),), **how,
+    )  # fmt: skip
+    monkeypatch.setattr(live_run, "run_live", lambda *_, **__: live)
+    return rn.emulate(network, "live", horizon=320.0, replications=32, out=out)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.1])
+def test_a_live_run_is_kept_with_its_verdicts(monkeypatch, tmp_path, off):
+    """They rest on `step` where no formula takes the delay of messages, which the directory knows as well."""
+    result = late_run(monkeypatch, CLUSTER, off, out=tmp_path)
+    found = rn.open(tmp_path)
+    assert found.verdict == result.verdict == ("differ" if off else "agree")
+    assert [line.row.verdict for line in found.lines] == [row.verdict for row in result.rows]
+    assert found.table["measured"].tolist() == result.table["measured"].tolist()
+    assert found.samples.shape == (32, 1)
+    assert found.incomplete == ""
+    with pytest.raises(RefusedError, match="on the wall clock already"):
+        late_run(monkeypatch, CLUSTER, off, out=tmp_path)
+
+
+def test_what_no_formula_takes_the_delay_of_is_judged_against_a_step_that_is_as_late(monkeypatch):
+    result = late_run(monkeypatch, CLUSTER)
+    (row,) = result.rows
+    prompt = rn.predict(CLUSTER).rows[0].predicted
+    assert (row.predicted, row.kind, row.source) == (None, "", "")
+    assert row.verdict == result.verdict == "agree"
+    assert abs(row.z) < 5  # how far the difference is from 0
+    assert f"no exact formula accounts for the delay of messages; without that delay: {prompt:.5f}" in row.note
+    task, late = Task(plan(CLUSTER), 1, 10.0), step.Lateness((SLIP + LATE,), (LATE,))
+    value = np.mean([step.run_path(task, r, late).shares["cluster", "freshness"][0] / 50 for r in range(32)])
+    assert f"step with wakes 0.004 and messages 0.01 late as in this run: {value:.5f}" in row.note
+    assert f"from which it differs by {row.measured - value:+.5f} (" in row.note
+    data = json.loads(result.to_json())["rows"][0]
+    assert (data["predicted"], data["verdict"], data["z"]) == (None, "agree", row.z)
+
+
+def test_what_went_wrong_differs_however_wide_the_interval_of_what_was_measured(monkeypatch):
+    row = late_run(monkeypatch, CLUSTER, off=0.03).rows[0]
+    assert row.ci_high - row.ci_low > 0.04
+    assert row.verdict == "differ"
+    assert row.z < -5
+    # As one that differs from the formula without delay by chance does not.
+    assert row.predicted is None
+
+
+def test_metrics_besides_freshness_and_networks_without_any_formula_are_judged_so_too(monkeypatch):
+    clients = {"ask": 2, "queries": "exponential(rate=3)"}
+    network = rn.Network.from_data(CLUSTER.data() | {"select": "recent", "clients": clients, "bandwidth": 40.0})
+    result = late_run(monkeypatch, network)
+    judged = {(row.group, row.metric): row for row in result.rows if "judged against step" in row.note}
+    assert {("cluster", "freshness"), ("clients", "freshness")} <= judged.keys()
+    assert all(row.predicted is None and row.verdict for row in judged.values())
+    assert all(row.verdict == "agree" for row in result.rows if row.metric == "service_rate")
+    assert "no formula: " in judged["cluster", "freshness"].note
+
+
+def test_a_formula_that_takes_the_delay_is_what_a_row_is_judged_by(monkeypatch):
+    network = rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    for delay in (0.0, 0.1):
+        slower = rn.Network.from_data(network.data() | {"delay": delay})
+        expected = rn.predict(rn.Network.from_data(network.data() | {"delay": delay + LATE}))
+        result = late_run(monkeypatch, slower)
+        for ours, theirs in zip(result.rows, expected.rows, strict=True):
+            assert ours.predicted == pytest.approx(theirs.predicted, rel=1e-12)
+            assert "judged against" not in ours.note
+            assert f"the formula {'with no other' if delay else 'without'} delay" in ours.note
+
+
+def test_without_delay_the_formula_of_a_cluster_holds(monkeypatch):
+    """A host alone sends nothing."""
+    row = late_run(monkeypatch, CLUSTER, late=0.0).rows[0]
+    assert row.predicted == pytest.approx(rn.predict(CLUSTER).rows[0].predicted)
+
+
+def test_a_run_that_could_not_keep_up_is_not_judged_at_all(monkeypatch):
+    result = late_run(monkeypatch, CLUSTER, faithful=False, why="too fast")
+    assert result.rows[0].verdict == result.verdict == ""
+    assert result.rows[0].predicted is result.rows[0].z is None
+    assert "judged against" not in result.rows[0].note
+    assert "not compared: too fast" in result.incomplete
+
+
+def test_what_was_lost_is_not_judged_against_step_either(monkeypatch):
+    lost = outages(4.0, 4.5, plan(CLUSTER).names[-1:])
+    row = late_run(monkeypatch, CLUSTER, lost=lost).rows[0]
+    assert row.verdict == ""
+    assert row.predicted is row.z is None
+    assert "host 1 was lost" in row.note
+    assert "judged against" not in row.note
+
+
+def test_what_stood_still_is_named(monkeypatch):
+    """A driver is not missed; a host is, by its own nodes and by those that depend on them."""
+    network = rn.cascade(depth=2, branching=1, updates="exponential(rate=2)", downloads="exponential(rate=2)")
+    driver, host = Standstill("the driver", 2.0, 20.1), Standstill("host 1", 4.0, 3.0, plan(network).names[-1:])
+    result = late_run(monkeypatch, network, stood=(driver, host))
+    above, below = result.rows
+    for row in (above, below):
+        assert "the driver stood still for 20.1 s at t = 2" in row.note
+        assert "went on" not in row.note
+    assert above.verdict
+    assert below.verdict == ""
+    assert "host 1 stood still for 3.0 s at t = 4, so its work came late" in below.note
+    assert "host 1" not in above.note
+    assert "copy-time" not in below.note
+    assert result.provenance["stood_still"] == [str(driver), str(host)]
+    assert result.incomplete == str(host)
+    alone = late_run(monkeypatch, network, stood=(driver,))
+    assert all(row.verdict and "went on by themselves" in row.note for row in alone.rows)
+    assert alone.incomplete == ""
+
+
+@pytest.mark.ray
+def test_a_cluster_on_the_wall_clock_is_judged_against_step():
+    done = started("run", "cooperative", "--engine", "live", "--seed", "4", "--hosts", "2", "--horizon", "256",
+                   "--time-scale", "0.2", "--format", "json", "-s", "polls=pareto(alpha=3, rate=4)")  # fmt: skip
+    in_time = kept_up(done)
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["predicted"] is None
+    if not in_time:
+        return
+    assert row["verdict"] == "agree"
+    assert "without that delay: " in row["note"]
+    assert "; judged against step with wakes" in row["note"]
+
+
+def made(network, **how) -> Live:
+    """As if the paths of `step` had been run, with a tenth of the time of the second level lost."""
+    compiled = plan(network)
+    still = Summary(1, 0.0, 0.0, 0.0, 0.0)
+    there = {(f"level {g}", "availability"): (share * 10.0, 10.0) for g, share in ((1, 1.0), (2, 0.9))}
+    made = (step.run_path(Task(compiled, 1, 10.0), r) for r in range(32))
+    paths = tuple(replace(path, shares=path.shares | there) for path in made)
+    host = HostSummary(1, "here", still, 0.1, 0.1, 1, 1, Offset())
+    return Live(
+        horizon=10.0, paths=paths, delays=still, late=0.0, group_late=(0.0, 0.0),
+        responses=still, unanswered=0, messages=1, crossed=0, batches=0, batches_missing=0, duplicates=0, seconds=1.0,
+        total_seconds=2.0, time_scale=0.1, hosts=(host,), faithful=True, why="", advised=None, rate_measured=None,
+        **how,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("network", "horizon", "replications"),
+    [
+        (rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)"), None, 32),
+        (rn.cascade(depth=8, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)"), None, 1),
+        (rn.cascade(depth=4, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)"), 1e6, 32),
+        (rn.cascade(depth=7, branching=3, updates="exponential(rate=2)", downloads="exponential(rate=2)"), 1e6, 9),
+    ],
+)  # fmt: skip
+def test_as_many_replications_as_a_network_affords(network, horizon, replications):
+    assert live_run.affordable(network, horizon) == replications

@@ -1,0 +1,109 @@
+"""The deterministic schedule against its definition."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replnet.processes.carousel import Carousel
+from replnet.text.errors import FieldError
+
+
+def earliest_deadline_first(weights: list[int], slots: int) -> list[int]:
+    """The plain twin: slot by slot, in whole numbers."""
+    total, turns, order = sum(weights), [0] * len(weights), []
+    for slot in range(1, slots + 1):
+        begun = [k for k, w in enumerate(weights) if w and turns[k] * total < slot * w]
+        last = {k: -((turns[k] + 1) * total // -weights[k]) for k in begun}
+        chosen = min(begun, key=lambda k: (last[k], k))
+        turns[chosen] += 1
+        order.append(chosen)
+    return order
+
+
+def farthest(order: list[int], rates: list[Fraction]) -> Fraction:
+    """The largest distance of any page's turns from its target, at any prefix; exact."""
+    total, turns, largest = sum(rates), [0] * len(rates), Fraction(0)
+    for slot, page in enumerate(order, 1):
+        turns[page] += 1
+        largest = max(largest, *(abs(count - slot * rate / total) for count, rate in zip(turns, rates, strict=True)))
+    return largest
+
+
+whole = st.lists(st.integers(0, 50), min_size=1, max_size=12).filter(any)
+real = st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1e9)), min_size=1, max_size=12).filter(any)
+
+
+@given(rates=whole, slots=st.integers(1, 200))
+@settings(deadline=None)
+def test_every_prefix_is_within_one_of_the_target(rates, slots):
+    assert farthest(Carousel(rates).take(slots).tolist(), [Fraction(rate) for rate in rates]) < 1
+
+
+@given(rates=real, slots=st.integers(1, 200))
+@settings(deadline=None)
+def test_every_prefix_is_within_one_of_the_target_for_any_rates(rates, slots):
+    """Shares are rounded to 2^-61."""
+    order = Carousel(rates).take(slots).tolist()
+    assert farthest(order, [Fraction(rate) for rate in rates]) < 1 + Fraction(slots, 2**60)
+
+
+@given(rates=whole, slots=st.integers(1, 200))
+@settings(deadline=None)
+def test_the_order_is_that_of_earliest_deadlines(rates, slots):
+    assert Carousel(rates).take(slots).tolist() == earliest_deadline_first(rates, slots)
+
+
+@given(rates=real, cuts=st.lists(st.integers(1, 60), min_size=1, max_size=6))
+@settings(deadline=None)
+def test_how_it_is_taken_makes_no_difference(rates, cuts):
+    whole, parts = Carousel(rates), Carousel(rates)
+    assert whole.take(sum(cuts)).tolist() == [page for cut in cuts for page in parts.take(cut).tolist()]
+
+
+def test_long_schedules_do_not_drift():
+    """Ten million slots, looked at in stretches: 1/3 and 1/7 are no floats."""
+    rates = np.array([1 / 3, 1 / 7, 1 - 1 / 3 - 1 / 7, 1e-7])
+    carousel, turns = Carousel(rates), np.zeros(4)
+    for _ in range(100):
+        turns += np.bincount(carousel.take(100_000), minlength=4)
+        assert np.abs(turns - carousel.now * rates / rates.sum()).max() < 1
+
+
+def test_many_pages_in_blocks():
+    """A hundred thousand pages of which a third never come; a sort key of three digits."""
+    rates = np.maximum(np.random.default_rng(1).random(100_000) - 1 / 3, 0)
+    carousel, turns = Carousel(rates), np.zeros(rates.size)
+    for block in islice(carousel.blocks(), 5):
+        turns += np.bincount(block, minlength=rates.size)
+        assert np.abs(turns - carousel.now * rates / rates.sum()).max() < 1
+    assert not turns[rates == 0].any()
+
+
+def test_a_rare_page_does_come():
+    """Its first deadline is beyond all others by a factor of 10^8."""
+    order = Carousel([1e-8, 1.0]).take(1000)
+    assert order.sum() == 1000
+    assert Carousel([0.0, 3.0, 0.0]).take(3).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Carousel([1, -1]), "rates[2]: -1 is not a rate"),
+        (lambda: Carousel([np.nan]), "rates[1]: nan is not a rate"),
+        (lambda: Carousel([0, 0]), "rates: they add up to 0"),
+        (lambda: Carousel([1e308, 1e308]), "rates: they add up to inf"),
+        (lambda: Carousel([]), "rates: not a plain list of numbers"),
+        (lambda: Carousel([1]).take(0), "slots: 0 is out of range"),
+    ],
+)
+def test_errors_name_the_field(make, words):
+    with pytest.raises(FieldError) as caught:
+        make()
+    assert str(caught.value).startswith(words)

@@ -1,0 +1,285 @@
+"""Orders of downloads: their shape exactly, in equilibrium, and worth what formulas say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from replnet.ages.information_age import direct
+from replnet.allocation import Pages, optimal_random_rates, optimal_slot_shares
+from replnet.allocation.orders import FIXED, RANDOM, purely_random, random_order
+from replnet.lab.papers.crawl import fixed_freshness, order_freshness, random_freshness
+from replnet.laws import Constant, Exponential, FieldError, Gamma, Law, Uniform
+from replnet.laws.text import at_rate
+from replnet.network.sources import source_words
+from replnet.processes.carousel import Carousel
+from replnet.processes.process_set import ProcessSet
+from replnet.processes.schedules import Draws, Events, Round, Scattered, Schedule, Shuffled
+from replnet.processes.streams import PURPOSES, seed_words
+
+FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law
+
+
+def assert_agrees(samples, expected: float, *, resolution: float) -> None:
+    """Fail if the mean over replications is not `expected`, or if an error of `resolution` could pass.
+
+    Samples are means over hundreds of sources or over long times, so Student's law is theirs to all that
+    matters here; what is wrong by `resolution` is seen with chance above 0.999.
+    """
+    samples = np.asarray(samples, dtype=float)
+    error = float(samples.std(ddof=1)) / samples.size**0.5
+    allowed = error * student.isf(FALSE_ALARM / 2, samples.size - 1)
+    assert allowed + 3.2 * error <= resolution, f"{samples.size} resolve {allowed + 3.2 * error:.2g}"
+    assert abs(samples.mean() - expected) <= allowed + 1e-12
+
+
+def made(of: Schedule | tuple[Law, np.ndarray], size: int, seed: int = 1, replication: int = 0) -> ProcessSet:
+    """A schedule of so many processes, or renewals of a law at these rates."""
+    names, none = source_words(size), np.zeros(1, np.uint64)
+    run, purpose = seed_words(seed, replication), np.full(size, PURPOSES["downloads"])
+    laws, rates = ([of[0]], of[1]) if isinstance(of, tuple) else ([Exponential(rate=1.0)], np.ones(size))
+    schedules = [] if isinstance(of, tuple) else [(of, np.arange(size), run)]
+    return ProcessSet(laws, np.zeros(size, np.int64), rates, none, run + names, purpose, schedules)
+
+
+def in_time(of: ProcessSet, horizon: float) -> Events:
+    """All instants in order, and whose they are."""
+    at, who = [np.empty(0)], [np.empty(0, np.int64)]
+    while of.now < horizon:
+        window = of.window(horizon)
+        for p in range(of.age.size):
+            at.append(window.of(p).copy())
+            who.append(np.full(at[-1].size, p))
+    times, whose = np.concatenate(at), np.concatenate(who)
+    order = np.argsort(times, kind="stable")
+    return times[order], whose[order]
+
+
+# ---- shapes
+
+
+def test_rounds_in_fixed_order():
+    times, who = in_time(made(Round(np.arange(4), 0.5, 4), 4), 11.0)
+    assert (np.diff(who) % 4 == 1).all()
+    np.testing.assert_allclose(np.diff(times), 0.5, rtol=1e-12)
+    assert 0 <= times[0] < 0.5
+    assert 10.5 <= times[-1] < 11
+
+
+def test_rounds_in_random_order():
+    times, who = in_time(made(Shuffled(5, 1.0), 5), 200.0)
+    np.testing.assert_allclose(np.diff(times), 0.2, rtol=1e-9)
+    # Where a round begins is chance: at one of five places every five have everybody.
+    rounds = [who[k:][: (who.size - k) // 5 * 5].reshape(-1, 5) for k in range(5)]
+    whole = next(one for one in rounds if (np.sort(one, axis=1) == np.arange(5)).all())
+    assert len({tuple(row) for row in whole.tolist()}) > 60  # of 120, in 200 rounds
+
+
+def test_permutations_are_even():
+    """24 orders of 4 sources in 24,000 rounds: chi-square, 23 degrees; beyond 74 with chance 3e-7."""
+    _, who = in_time(made(Shuffled(4, 1.0), 4, seed=5), 24_001.0)
+    starts = [k for k in range(4) if (np.sort(who[k : k + 400].reshape(-1, 4), axis=1) == np.arange(4)).all()]
+    whole = who[starts[0] : starts[0] + 96_000].reshape(-1, 4) @ [64, 16, 4, 1]
+    counts = np.unique(whole, return_counts=True)[1]
+    assert counts.size == 24
+    assert ((counts - 1000.0) ** 2 / 1000).sum() < 74
+
+
+def test_draws_follow_the_shares():
+    """Counts of 30,000 draws: beyond 5 standard deviations with chance 6e-7 each; sees errors of 5 % of the rarest."""
+    chance = np.array([0.1, 0.0, 0.3, 0.6])
+    times, who = in_time(made(Draws(chance, 0.1), 4, seed=2), 3000.0)
+    np.testing.assert_allclose(np.diff(times), 0.1, rtol=1e-8)
+    counts = np.bincount(who, minlength=4)
+    assert counts.sum() == pytest.approx(30_000, abs=1)
+    assert (np.abs(counts - 30_000 * chance) <= 5 * np.sqrt(30_000 * chance * (1 - chance))).all()
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_own_intervals(scattered):
+    often = np.array([0.5, 0.0, 4.0])
+    of = made(Scattered(often) if scattered else (Constant(rate=1.0), often), 3, seed=3)
+    times, who = in_time(of, 40.0)
+    assert 1 not in who
+    for i in (0, 2):
+        gaps = np.diff([-of.age[i], *times[who == i]]) * often[i]
+        if scattered:
+            assert 0 <= gaps.min() < gaps.max() <= 2
+        else:
+            np.testing.assert_allclose(gaps, 1, rtol=1e-9)
+        assert abs((who == i).sum() - 40 * often[i]) <= 1
+
+
+# ---- alike whoever asks, and in equilibrium
+
+ALIKE = {
+    "round": Round(np.arange(7), 1 / 7, 7),
+    "uneven": Round(np.array([0, 1, 2, 0, 3, 4, 5, 6]), 1 / 7, 7),
+    "shuffled": Shuffled(7, 1.0),
+    "draws": Draws(np.ones(7) / 7, 1 / 7),
+    "scattered": Scattered(np.ones(7)),
+    "constant": (Constant(rate=3.0), np.ones(7)),
+    "exponential": (Exponential(rate=1.0), np.ones(7)),
+    "gamma": (Gamma(shape=0.5, rate=2.0), np.ones(7)),
+}
+
+
+@pytest.mark.parametrize("of", ALIKE.values(), ids=ALIKE)
+def test_seeds_horizons_and_a_past(of):
+    one, same = (in_time(made(of, 7, 4, 2), 5.0) for _ in range(2))
+    assert one[0].tobytes() == same[0].tobytes()
+    for other in (in_time(made(of, 7, 4, 3), 5.0), in_time(made(of, 7, 5, 2), 5.0)):
+        assert one[0][0] != other[0][0]
+    times, who = in_time(made(of, 7, 4, 2), 9.0)
+    assert times[times < 5.0].tolist() == one[0].tolist()
+    assert who[times < 5.0].tolist() == one[1].tolist()
+    clockwork = made(of, 7, 4, 2)
+    assert (clockwork.age >= 0).all()
+    deep, shallow = clockwork.past(20.0), clockwork.past(6.0)
+    for p in range(7):
+        assert deep.of(p)[-1] == -clockwork.age[p]
+        assert deep.of(p)[deep.of(p) >= -6].tolist() == shallow.of(p).tolist()
+        assert (np.diff(deep.of(p)) > 0).all()
+
+
+@pytest.mark.parametrize("of", ALIKE.values(), ids=ALIKE)
+def test_ages_at_zero_are_stationary(of):
+    """The age of the last one has the mean that it has later; 600 replications of 7 processes.
+
+    Processes are not independent, so the means over them are the samples; ages have no heavy tail here.
+    """
+    differences = []
+    for k in range(600):
+        clockwork = made(of, 7, 9, k)
+        last = -clockwork.age
+        times, who = in_time(clockwork, 3.7)
+        np.maximum.at(last, who, times)
+        differences.append(clockwork.age.mean() - (3.7 - last).mean())
+    assert_agrees(differences, 0.0, resolution=0.35)
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [(Round(np.arange(2), 1e-12, 2), "horizon: "), (Scattered(np.full(2, 1e12)), "horizon: ")],
+)
+def test_more_than_a_memory_holds_is_refused(of, words):
+    with pytest.raises(FieldError) as caught:
+        of.timetable(seed_words(1, 0), source_words(2)).between(0.0, 1e6)
+    assert str(caught.value).startswith(words)
+
+
+# ---- worth
+
+
+def worth(of, changes, horizon: float, *, replications: int, weights=None) -> list[float]:
+    """What is to be expected of the freshness of sources that change at these rates, given when they are downloaded.
+
+    A copy of age a is fresh with probability exp(-rate a) (P2P eq. 8).
+    """
+    changes = np.asarray(changes, dtype=float)
+    weights = np.ones(changes.size) if weights is None else np.asarray(weights, dtype=float)
+    found = []
+    for replication in range(replications):
+        clockwork = made(of, changes.size, 7, replication)
+        times, who = in_time(clockwork, horizon)
+        owner = np.concatenate([np.arange(changes.size), who])
+        begin = np.concatenate([np.zeros(changes.size), times])
+        age = np.concatenate([clockwork.age, np.zeros(times.size)])
+        order = np.lexsort((begin, owner))
+        owner, begin, age = owner[order], begin[order], age[order]
+        end = np.where(np.append(owner[1:], -1) == owner, np.append(begin[1:], 0.0), horizon)
+        rate = changes[owner]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            fresh = np.exp(-rate * age) * -np.expm1(-rate * (end - begin)) / rate
+        fresh = np.where(rate == 0, end - begin, fresh)
+        found.append(float(weights @ np.bincount(owner, fresh, changes.size) / weights.sum() / horizon))
+    return found
+
+
+COUNT = 200
+
+
+@pytest.mark.parametrize("r", [0.3, 4.0])
+@pytest.mark.parametrize("order", ["fixed", "random", "purely random"])
+def test_table_2(order, r):
+    """All sources alike, with the formulas for so many (Sync, Table 2)."""
+    of, expected = {
+        "fixed": (Round(np.arange(COUNT), 1 / COUNT, COUNT), FIXED),
+        "random": (Shuffled(COUNT, 1.0), random_order(COUNT)),
+        "purely random": (Draws(np.ones(COUNT) / COUNT, 1 / COUNT), purely_random(1 / COUNT)),
+    }[order]
+    fresh = worth(of, np.full(COUNT, r), 20.0, replications=30)
+    assert_agrees(fresh, float(expected.freshness_at(r)), resolution=0.005)
+
+
+def test_own_shares_and_own_intervals():
+    """Every source has a share of its own, and so a formula of its own."""
+    rates, often = np.linspace(0.2, 3, COUNT), np.linspace(0.4, 2, COUNT)
+    each = [float(purely_random(float(f / often.sum())).freshness(a, f)) for a, f in zip(rates, often, strict=True)]
+    drawn = worth(Draws(often / often.sum(), 1 / often.sum()), rates, 40.0, replications=30)
+    assert_agrees(drawn, float(np.mean(each)), resolution=0.007)
+    scattered = worth(Scattered(often), rates, 40.0, replications=30)
+    assert_agrees(scattered, float(np.mean(RANDOM.freshness(rates, often))), resolution=0.007)
+
+
+def pages(size: int = 300) -> Pages:
+    rng = np.random.default_rng(size)
+    u, d = rng.random(size), rng.random(size)
+    u[0], d[1], d[2] = 0, 0, 20
+    return Pages(u, d)
+
+
+BUDGET = 30.0
+OPTIMAL = optimal_random_rates(pages(), BUDGET).rates
+SCHEDULE = Carousel(OPTIMAL).take(3000)
+UNEVEN = np.repeat(np.arange(300), 2)  # two slots of every source in a row, then none for long
+
+
+@pytest.mark.parametrize(
+    ("of", "expected", "horizon"),
+    [
+        ((Exponential(rate=1.0), OPTIMAL), random_freshness(pages(), OPTIMAL), 20.0),
+        ((Constant(rate=1.0), OPTIMAL), fixed_freshness(pages(), OPTIMAL), 20.0),
+        # From time zero on, however short the horizon is beside the round.
+        (Round(SCHEDULE, 1 / BUDGET, 300), order_freshness(pages(), SCHEDULE, 1 / BUDGET), 20.0),
+        (Round(SCHEDULE, 1 / BUDGET, 300), order_freshness(pages(), SCHEDULE, 1 / BUDGET), 0.5),
+        (Round(UNEVEN, 0.01, 300), order_freshness(pages(), UNEVEN, 0.01), 20.0),
+    ],
+    ids=["equation 5", "equation 6", "carousel", "carousel, short", "uneven order"],
+)
+def test_crawls_are_as_fresh_as_formulas_say(of, expected, horizon):
+    fresh = worth(of, pages().changes, horizon, weights=pages().utilities, replications=60)
+    assert_agrees(fresh, expected, resolution=0.012)
+
+
+def test_draws_in_slots_are_as_fresh_as_equation_3_says_over_a_slot():
+    """Few sources and many changes in a slot, where continuous time is another thing."""
+    few = Pages([1.0, 2.0, 3.0], [2.0, 1.0, 0.5])
+    shares = optimal_slot_shares(few).rates
+    each = [float(purely_random(p).freshness(d, p)) for p, d in zip(shares, few.changes, strict=True)]
+    expected = few.mean(np.array(each))
+    assert abs(expected - random_freshness(few, shares)) > 0.05
+    fresh = worth(Draws(shares, 1.0), few.changes, 500.0, weights=few.utilities, replications=60)
+    assert_agrees(fresh, expected, resolution=0.015)
+
+
+@pytest.mark.parametrize("downloads", [Uniform(low=0, high=1), Gamma(shape=4.0, rate=1.0)], ids=str)
+def test_rates_scale_the_laws(downloads):
+    fresh = worth((downloads, np.full(COUNT, 2.0)), np.full(COUNT, 1.5), 20.0, replications=30)
+    expected = direct(at_rate(downloads, 2.0)).freshness(Exponential(rate=1.5)).value
+    assert_agrees(fresh, expected, resolution=0.01)
+
+
+def test_what_never_changes_and_what_is_never_downloaded():
+    """What never changes is fresh, downloaded or not; what changes and is never downloaded is not."""
+    fresh = worth((Exponential(rate=1.0), np.array([0.0, 1.0, 0.0])), [0, 0, 1], 5.0, replications=3)
+    assert fresh == pytest.approx([2 / 3] * 3, abs=1e-15)
+
+
+def test_a_source_does_not_depend_on_the_others():
+    """Its stream is named by its number: more sources behind it change nothing."""
+    law = Exponential(rate=1.0)
+    few, many = (in_time(made((law, np.full(n, 2.0)), n, 3), 9.0) for n in (3, 5))
+    for i in range(3):
+        assert few[0][few[1] == i].tolist() == many[0][many[1] == i].tolist()

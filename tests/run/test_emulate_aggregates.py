@@ -1,0 +1,129 @@
+"""Networks of many sources emulated: alike by both engines, beside their formulas, and what a run of them promises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from rows import assert_same_rows
+from scipy.special import stdtrit
+
+import replnet as rn
+from replnet.engines.array import array
+
+FALSE_ALARM = 1e-6  # chance that one comparison fails correct code, by Student's law
+
+MANY = {"rates": [1, 2, 0.5], "weights": [1, 3, 2], "budget": 5}
+SEVERAL = MANY | {"replicas": 3, "ask": 2}
+TIER = {"kind": "aggregate", **MANY}
+QUERIES = {"queries": "exponential(rate=2)"}
+TREE = {"kind": "cascade", "depth": 1, "branching": 2, "downloads": "exponential(rate=3)"}
+CLUSTER = {"kind": "cooperative", "replicas": 3, "peers": 1, "downloads": "exponential(rate=2)",
+           "polls": "exponential(rate=3)"}  # fmt: skip
+CHURN = {"crash": "replicas", "up": "exponential(mean=5)", "down": "exponential(mean=1)", "copy": "empty"}
+NETWORKS = {
+    "random order": rn.aggregate(**MANY, order="random"),
+    "starved": rn.aggregate(rates=[1, 9], budget=1, allocate="freshness", queries="exponential(rate=3)"),
+    "seen at any time": rn.aggregate(**SEVERAL),
+    "queries": rn.aggregate(**SEVERAL, **QUERIES),
+    "queries of independent replicas": rn.aggregate(**SEVERAL, **QUERIES, share="independently", downloads="gamma(2)"),
+    "delay": rn.aggregate(**MANY, **QUERIES, order="carousel", delay=0.1),
+    "bandwidth": rn.aggregate(**SEVERAL, **QUERIES, bandwidth=6, queue=2),
+    "losses": rn.aggregate(**MANY, **QUERIES, order="purely random", faults=[{"lose": 0.2}]),
+    "crashes": rn.aggregate(**SEVERAL, faults=[CHURN]),
+    "tree below": rn.compose(tiers=[TIER, TREE], clients=QUERIES),
+    "cluster below": rn.compose(tiers=[{**TIER, "order": "fixed"}, CLUSTER], delay=0.05),
+    "everything below": rn.compose(tiers=[TIER, CLUSTER, TREE], clients=QUERIES, bandwidth=40, faults=[{"lose": 0.1}]),
+}
+ASKED = ("staleness_age", "missing_updates", "update_penalty(x)")
+
+
+@pytest.mark.parametrize("estimator", ["sampled", "conditional"])
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_both_engines_fill_the_same_table(network, estimator, tmp_path):
+    how = {"seed": 3, "horizon": 60, "replications": 4, "estimator": estimator, "confirm": False}
+    how |= {"measure": ASKED if estimator == "sampled" else ()}
+    logs = [tmp_path / f"{engine}.parquet" for engine in ("array", "step")]
+    ours, theirs = (rn.emulate(network, log.stem, **how, trace=log) for log in logs)
+    assert (ours.events, ours.queries) == (theirs.events, theirs.queries)
+    assert_same_rows(ours.rows, theirs.rows)
+    columns = ["replication", "at", "event", "node", "peer", "source", "left"]
+    mine, other = (pd.read_parquet(log).astype({"event": str}).sort_values(columns)[columns] for log in logs)
+    pd.testing.assert_frame_equal(mine.reset_index(drop=True), other.reset_index(drop=True), rtol=1e-12)
+    # Without a log several replications may run side by side.
+    assert_same_rows(rn.emulate(network, **how).rows, ours.rows)
+
+
+@pytest.mark.parametrize("estimator", ["sampled", "conditional"])
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_a_table_does_not_depend_on_the_size_of_windows(network, estimator, monkeypatch):
+    how = {"seed": 3, "horizon": 1500, "replications": 1, "estimator": estimator, "confirm": False}
+    whole = rn.emulate(network, **how)
+    for name in ("WINDOW", "MOST_EVENTS", "INSTANTS_PER_ROW"):  # no more than a few thousand events at a time
+        monkeypatch.setattr(array, name, 8)
+    assert_same_rows(rn.emulate(network, **how).rows, whole.rows)
+
+
+@pytest.mark.parametrize("estimator", ["sampled", "conditional"])
+@pytest.mark.parametrize("name", ["queries", "queries of independent replicas", "tree below", "starved"])
+def test_clients_and_tiers_below_are_as_predicted(name, estimator):
+    """By Student's law of 60 replications right code fails with chance 1e-6 a row; an error of 0.04 is seen."""
+    found = rn.emulate(NETWORKS[name], seed=1, horizon=2e4, replications=60, estimator=estimator, confirm=False)
+    compared = set()
+    for row, estimate in zip(found.rows, found.estimates, strict=False):
+        if row.metric == "freshness":
+            allowed = estimate.error * stdtrit(59, 1 - FALSE_ALARM / 2)
+            assert allowed <= 0.02, row
+            assert abs(estimate.value - row.predicted) <= allowed + 1e-12, row
+            compared.add(row.group)
+    assert compared >= {"clients"}
+
+
+def test_runs_repeat_and_go_on():
+    net = rn.aggregate(sources=30, rates="gamma(shape=2, mean=1)", budget=30, order="random")
+    first, again = (rn.emulate(net, seed=5, horizon=400, confirm=False) for _ in range(2))
+    assert first.rows == again.rows
+    assert rn.emulate(net, seed=6, horizon=400, confirm=False).rows != first.rows
+    # What else is measured is measured on the same path.
+    more = rn.emulate(net, seed=5, horizon=400, confirm=False, measure=["lag"])
+    assert_same_rows([replace(more.rows[0], verdict=first.rows[0].verdict)], [first.rows[0]])
+    longer = rn.emulate(net, seed=5, horizon=800, replications=64, confirm=False)
+    assert longer.replications == 2 * first.replications
+    assert longer.provenance["seed"] == 5
+
+
+def test_a_precision_is_reached_and_ctrl_c_leaves_what_there_is(monkeypatch):
+    net = rn.aggregate(sources=100, rates="gamma(shape=2, mean=1)", budget=100)
+    found = rn.emulate(net, horizon=500, precision=0.002, confirm=False)
+    assert found.estimates[0].half_width <= 0.002
+
+    monkeypatch.setattr(array, "PULLS_PER_SORT", 1)  # one replication at a time
+
+    def interrupt(done: float, words: str) -> None:
+        if words.startswith("replication 4"):
+            raise KeyboardInterrupt
+
+    partial = rn.emulate(net, horizon=400, progress=interrupt)
+    assert partial.incomplete == "interrupted after 3 replications"
+    assert partial.replications == 3
+    assert partial.rows[0].measured is not None
+
+
+def test_what_is_infinite_or_too_rare_has_no_interval():
+    unheeded = rn.aggregate(rates=[0, 1, 9], weights=[1, 2, 0], budget=1, allocate="freshness")
+    rows = rn.emulate(unheeded, horizon=2e3, measure=["missing_updates"]).rows
+    assert all(row.metric != "missing_updates" or row.measured is not None for row in rows)  # its weight is 0
+    starved = rn.aggregate(rates=[1, 9], budget=1, order="fixed", allocate="freshness")
+    row = next(r for r in rn.emulate(starved, horizon=2e3, measure=["lag"]).rows if r.metric == "lag")
+    assert (row.measured, row.predicted) == (None, None)
+    assert "never downloaded" in row.note
+    rare = rn.aggregate(sources=15, updates="exponential(rate=3)", budget=15)
+    row = next(r for r in rn.emulate(rare, horizon=300).rows if r.metric == "all_fresh")
+    assert row.ci_low is None
+    assert row.note.startswith("no interval: too rare, seen in ")
+    heavy = rn.aggregate(sources=50, updates="exponential(rate=1)", budget=50, downloads="pareto(alpha=1.4)")
+    row = rn.emulate(heavy, horizon=300).rows[0]
+    assert row.note == "no interval: infinite variance of pareto(alpha=1.4, rate=1)"
+    locked = rn.aggregate(sources=50, updates="constant(rate=1)", budget=100)
+    assert rn.emulate(locked, horizon=300).rows[0].note.startswith("phase-lock: ")
