@@ -20,13 +20,13 @@ The parts, each of which imports only those above it, by the names that their `_
     network      specifications, and topologies in columns
     measure      stretches, estimates with intervals, verdicts, rows
     predictions  from a network to the predictions of formulas
-    engines      `array` (compiled kernels) and `step` (the nodes, one event at a time)
+    engines      `array` (compiled kernels), and `nodes` (engine `step`: the nodes, one event at a time)
     run          one network, predicted and emulated
 
 These are the core. The rooms around it:
 
     live         the nodes in Ray actors, on the wall clock
-    lab          the papers, experiments, sweeps, inverse problems, and the public `emulate`
+    lab          the papers, experiments, sweeps, inverse problems, and `rn.emulate`, which chooses the engine
     histories    recorded processes: read, fitted, replayed, audited
     show         pictures, the HTML report, pages in the browser
     cli          the command line

@@ -1,9 +1,9 @@
 """The law of the information age X of a copy, and what topologies do to it.
 
-    pull           X = A_D                    the age of the downloads           P2P eq. 6
-    pull from a copy    X = A_D + X_upstream       independent sum                P2P eq. 28
-    ask several    X = min of theirs          product of tails                   P2P VII
-    late replies   X = X + delay              shift                              P2P eq. 27
+    pull from the source   X = A_D                 the age of the downloads    P2P eq. 6
+    pull from a copy       X = A_D + X_upstream    independent sum             P2P eq. 28
+    ask several            X = min of theirs       product of tails            P2P VII
+    late replies           X = X + delay           shift                       P2P eq. 27
 
 All are held by their tail H(x) = P(X > x). With g the density of the age of an
 interval and G its tail, and in the same notation for updates U,

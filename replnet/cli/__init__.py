@@ -1,15 +1,18 @@
 """The command line: words in, text out.
 
-Commands:
+What commands share:
 
     main           the command `replnet`: options that several share, exit codes, messages for errors
+    thresholds     demands on a result, such as 'freshness > 0.9'
+    completion     names that a shell completes
+
+Commands:
+
     networks       predict, run, network, size, formula
     design         design: from a target to a network
-    thresholds     demands on a result, such as 'freshness > 0.9'
     experiments    sweep, status, report, compare, reproduce
-    traces         trace import, trace fit, audit, and what they print
+    traces         trace import, trace fit, trace rate, audit, and what they print
     observe        observe: a source and its replicas as they were seen from outside
-    completion     names that a shell completes
     starting       init, check, schema, list, demo
     doctor         doctor: does this installation work
     ui             ui: pages in the browser

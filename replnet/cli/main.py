@@ -26,8 +26,8 @@ ERRORS_OF_LOADING = (
 )  # into which Python may turn an interrupt while it loads a module
 CALLBACK_SECONDS = 0.05  # after which a callback is over
 EPILOG = (
-    "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 no Ray, "
-    "5 unresolved, with --strict."
+    "Exit codes: 0 fine, 1 a comparison differs or a threshold failed, 2 bad input, 3 incomplete, 4 Ray "
+    "is out of reach or lost, 5 unresolved, with --strict."
 )
 
 Option: TypeAlias = Callable[[Callable[..., int]], Callable[..., int]]

@@ -8,7 +8,8 @@ either holds for every source:
     an update came after the start (sampled estimator only): it made every copy
     stale, so what was unknown before it no longer matters                           (2)
 
-Otherwise a past twice as deep is replayed. A replica whose only download
+Otherwise a past twice as deep is replayed. This module says how deep; `_replay_past` of engines/array/array and
+`_count_unproven` of engines/nodes/step replay it and check. A replica whose only download
 comes straight from the source needs no past at all: its age is known. If a
 replica may be without a copy, (2) is not enough: whether it has one matters. Lines of nodes with
 limited bandwidth are replayed until they have forgotten how they began (lines.py, 3).

@@ -1,15 +1,15 @@
-"""The papers, experiments, sweeps and inverse problems: everything that takes more than one run.
+"""What is built on runs and formulas: the papers, experiments, sweeps and inverse problems.
 
 In it:
 
-    runs        `emulate`: a run that may be shared among workers, kept in a directory, watched, or on the wall clock
-    kept_run    a run in a directory: an experiment of one cell, whose replications are stored as they are made
+    runs           `emulate`: chooses the engine; runs may be kept, watched, shared among workers, or on the wall clock
+    kept_run       a run in a directory: an experiment of one cell, whose replications are stored as they are made
+    papers         the formulas of the papers, equation by equation
+    formulas       formulas known by name, whose signature is their schema in experiments and on the command line
     formula_table  the values of one formula as a table
-    formulas    formulas known by name, whose signature is their schema in experiments and on the command line
-    papers      the formulas of the papers, equation by equation
-    experiment  experiments as files: their contents, checked, and the cells that follow
-    sweeps      experiments run cell by cell, and their tables
-    inverse     which rates, sizes or networks meet a target
+    experiment     experiments as files: their contents, checked, and the cells that follow
+    sweeps         experiments run cell by cell, and their tables
+    inverse        which rates, sizes or networks meet a target
 """
 
 from typing import TYPE_CHECKING

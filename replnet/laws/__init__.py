@@ -12,7 +12,8 @@ In it:
     text         the text form of laws: `pareto(alpha=3, rate=2)`, the same in YAML, on the command line and in Python
     examination  laws that others wrote: examined before use, and checked at every answer
 
-Laws whose intervals depend on one another are in `processes`, the part above, and offered here beside the others.
+Laws whose intervals depend on one another are in `processes`, the next part, and offered here beside the others, the
+only names that a part takes from a later one.
 """
 
 from typing import TYPE_CHECKING

@@ -3,17 +3,16 @@
 From a network to a result:
 
     live_run       a network run for real: paths of the `live` engine beside `step` and the formulas
-    glimpsing      how a run in virtual time is going, as glimpses like those of a live run
+    outcome        the result of a run, and the errors by which it ends without one
 
 The driver's side:
 
     driver         paths of a network, one per replication, all at once
     ray_hosts      the hosts in a Ray cluster, and calls to them
-    cluster_check  a check of its nodes, their clocks and messages between them, for `replnet doctor`
+    cluster_check  a check of the nodes of a Ray cluster, their clocks and messages between them, for `replnet doctor`
     placement      which host runs which node
     time_scale     how fast model time may pass, what messages cost, and whether a run has kept up
     supervisor     a run from time zero on: reports of its hosts, and restarts of those that are lost
-    outcome        the result of a run, and the errors by which it ends without one
 
 A host's side:
 
@@ -23,8 +22,12 @@ A host's side:
 
 Both sides:
 
-    clocks         one clock for all hosts, and processes that stood still
+    clocks         one clock for all hosts, and how it is seen that a process stood still
     quantiles      mean, largest and quantiles of many values in little memory
+
+For runs in virtual time:
+
+    glimpsing      how one is going, as glimpses like those of a live run
 """
 
 from typing import TYPE_CHECKING

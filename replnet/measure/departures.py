@@ -3,9 +3,10 @@
 They are below all instants, in this order, so that the largest of departures is always the freshest copy:
 
     NOT_HELD     no copy is held
-    NEVER_CAME   a copy is held for, but none ever came: it is infinitely old
+    NEVER_CAME   there is room for a copy, but none ever came: it is infinitely old
     UNKNOWN      the copy is from before the replayed past, and so older than anybody knows
-    FLOOR        the earliest instant there is: a copy that left before it would be older than what is looked into
+
+Every real departure is FLOOR or later.
 """
 
 from __future__ import annotations

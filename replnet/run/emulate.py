@@ -224,7 +224,7 @@ def _run_on_workers(
 
     If workers could not read the specification, `run` makes them in this process.
     """
-    from replnet.workers import jobs as pool
+    from replnet.workers import jobs as worker_jobs
 
     shared = shared._replace(spec=_pickle_specification(network))
     if not shared.spec:
@@ -232,25 +232,25 @@ def _run_on_workers(
         return
     jobs = [(shared, [(numbers.start, numbers.stop) for numbers in group]) for group in groups]
     sizes = [-float(place) for place in range(len(jobs))]  # the pool begins with the largest: here, with the first
-    with closing(pool.run(run_job, jobs, sizes, workers, address, here=True)) as results:
+    with closing(worker_jobs.run(run_job, jobs, sizes, workers, address, here=True)) as results:
         for place, paths in results:
-            if isinstance(paths, pool.Failure):
+            if isinstance(paths, worker_jobs.Failure):
                 raise RuntimeError(f"{paths.reason}\n{paths.trace}".rstrip())
             yield place, paths
 
 
 def _count_workers(workers: int | None) -> int:
     """Return how many workers share the run; if None, as many as this machine has CPUs, also of a cluster."""
-    from replnet.workers import jobs as pool
+    from replnet.workers import jobs as worker_jobs
 
-    return max(pool.cores() if workers is None else workers, 1)
+    return max(worker_jobs.cores() if workers is None else workers, 1)
 
 
 def _are_workers_ready(workers: int | None, address: str | None) -> bool:
     """Whether even little work is shared: the user named a number of workers, or some are running and idle."""
-    from replnet.workers import jobs as pool
+    from replnet.workers import jobs as worker_jobs
 
-    return workers is not None or pool.are_idle(address)
+    return workers is not None or worker_jobs.are_idle(address)
 
 
 def run_job(job: tuple[JobArguments, Sequence[tuple[int, int]]]) -> list[Path]:

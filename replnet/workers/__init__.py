@@ -8,7 +8,7 @@ In it:
     by_value       pickles of jobs, with the code of the program's own modules
 
     ray_cluster    a Ray cluster that is joined or started
-    cluster_nodes  its nodes, what they lack, and the code that travels with the job
+    cluster_nodes  the nodes of a Ray cluster, what they lack, and the code that travels with the job
     node_probe     the job that finds out which software a node has
 """
 

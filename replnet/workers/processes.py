@@ -1,4 +1,4 @@
-"""Worker processes of this machine, which do one job at a time each; `pool` uses them when it is given no cluster.
+"""Worker processes of this machine, which do one job at a time each; `jobs` uses them when it is given no cluster.
 
 A worker is a new interpreter that reads calls from a pipe, and ends when that pipe does, whatever becomes of its
 caller. It is started in the same way from a terminal, a notebook, a thread or a test, and nothing of its

@@ -119,7 +119,7 @@ def test_ctrl_c_ends_in_what_there_is():
         assert any("replication" in line for line in iter(run.stderr.readline, ""))  # it is under way
         run.send_signal(signal.SIGINT)
         _, stderr = run.communicate(timeout=programs.HANGS)
-    assert run.returncode == INCOMPLETE
+    assert run.returncode == INCOMPLETE, stderr
     assert "interrupted" in stderr
     assert "Traceback" not in stderr
 
@@ -166,7 +166,7 @@ def test_one_signal_ends_an_inverse_problem(command, there, last, number, tmp_pa
         assert any(under_way in line for line in iter(run.stderr.readline, ""))
         run.send_signal(number)
         stdout, stderr = run.communicate(timeout=programs.HANGS)
-    assert run.returncode == INCOMPLETE
+    assert run.returncode == INCOMPLETE, stderr
     assert there in stdout
     assert re.search(last, stderr, re.MULTILINE)
     assert "Traceback" not in stderr

@@ -1,4 +1,4 @@
-"""Replicas that pull from the source and from one another (P2P VI), as information ages.
+"""The choice of a formula for a cluster, whose replicas pull from the source and from one another (P2P VI).
 
 Which formula holds for a cluster of m replicas depends on its shape and on the laws
 of downloads D and polls C:

@@ -2,13 +2,13 @@
 
 In it:
 
-    array      a batch of replications side by side, run window by window
-    array_log      the log of a path
+    array          a batch of replications side by side, run window by window
+    layout         a plan laid out for `array`: components, and the places and slots of copies
+    pulls          the queue of pulls: those of a window in time order, behind those still under way
+    passes         the passes that apply a window to the copies, compiled for the features of a network
+    tree_pass      the pass over trees, where no global order of events is needed
     outage_arrays  faults, lines and losses of one replication, as the kernels take them
-    layout     a plan laid out for that: components, and the places and slots of copies
-    pulls      the queue of pulls: those of a window in time order, behind those still under way
-    passes     the passes that apply a window to the copies, compiled for the features of a network
-    tree_pass  the pass over trees, where no global order of events is needed
+    array_log      the log of a path
 """
 
 from typing import TYPE_CHECKING

@@ -4,7 +4,7 @@ A copy is one number, and every exchange is the same statement,
 
     copy[i] = max(copy[i], copy[j]),                                         (1)
 
-where the number is
+where j is what i asked: a download, a poll or a query, which are all pulls. The number is
 
     sampled      the instant at which the copy goes stale, i.e. the first update after it left
     else         the instant at which the copy left its source.

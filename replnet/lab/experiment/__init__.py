@@ -4,7 +4,7 @@ In it:
 
     axes         what varies: axes of values, given as lists or ranges, and the points of their product
     cells        the cells of an experiment: named values at a point, and the subject that follows, with its settings
-    checks       faults that show before cells are made: in names, axes, printed values, claims, groups
+    checks       errors that show before cells are made: in names, axes, printed values, claims, groups
     experiment   experiments: YAML files with overrides, or plain data, as checked objects that know their cells
     sections     an experiment as users write it: the sections of its file, their types, and their JSON Schema
     soundness    all that is wrong with an experiment, at once

@@ -3,7 +3,7 @@
 In it:
 
     search         the least amount that meets a demand, and the cheapest of several amounts
-    sizing         the smallest value of one field at which a network is fresh enough
+    sizing         the smallest or largest value of one field at which a network meets a target
     designing      from a target to a network: architecture, law of pulls and rates with the fewest messages
     architectures  replicas that ask the source, tiers above them, clusters, redundancy: in all sizes, their rates open
     rate_search    the rates of the fewest messages for an architecture

@@ -4,11 +4,11 @@ In it:
 
     p2p            freshness of copies of copies, how long they stay fresh, the best size of a system (P2P)
     levels         rates that keep a cascade fresh at any depth, and what they cost its source (P2P V-D)
-    staleness      many sources and many replicas, budgets by penalty (Staleness)
+    staleness      one copy by name, many sources and many replicas, budgets by penalty (Staleness)
     phases         freshness that depends for good on a phase, where constant intervals meet (Staleness V-C)
     measurability  intervals whose law says nothing of their ages (Staleness III)
     dominance      laws of intervals that are better than others, for all copies (P2P IV, Staleness V)
-    sync           change rates that follow a law, allocations, Tables 3, 4 and 6 (Sync)
+    sync           change rates that follow a law, allocations, Tables 3, 4 and 6 (Sync 4 to 6, App. B to E)
     estimating     change rates estimated from visits, and the loss of an allocation by them (Estimating)
     crawl          the pages that a crawler should refresh, and how often (Crawl)
 """

@@ -38,7 +38,7 @@ from replnet.store import (
 )
 from replnet.version import __version__
 from replnet.workers import Unreachable
-from replnet.workers import jobs as pool
+from replnet.workers import jobs as worker_jobs
 
 __all__ = [
     "DiskError",
@@ -52,12 +52,12 @@ __all__ = [
     "sweep",
 ]
 
-RayLost = (LiveLost, Unreachable, pool.PoolLost)
+RayLost = (LiveLost, Unreachable, worker_jobs.PoolLost)
 SECONDS_ALONE = 5.0  # seconds of work in this process before Ray is started, if nobody said how many workers
 MOST_CELLS_SCANNED = 3 * (1 << 10)  # cells that are looked at one by one for a warm-up
 
 ExperimentSource = Experiment | str | Path | Mapping[str, Any]
-CellResult = Mapping[str, Any] | pool.Failure
+CellResult = Mapping[str, Any] | worker_jobs.Failure
 
 
 @final
@@ -266,7 +266,7 @@ class _SweepRun:
         begun = time.perf_counter()
         for cell, result in self._results(missing):
             now = replace(now, seconds=time.perf_counter() - begun, cell=cell)
-            if isinstance(result, pool.Failure):
+            if isinstance(result, worker_jobs.Failure):
                 self.failures[cell.key] = result.reason
                 self._report(replace(now, failure=result.reason))
             else:
@@ -299,7 +299,7 @@ class _SweepRun:
         """Yield the cells with their results as so many workers do them; raise an error that ends the sweep."""
         warm = [] if workers == 0 else [(cell, None) for cell in _warm_up_cells(cells)]
         jobs, costs = [(cell, seconds_left()) for cell in cells], [self.order(cell) for cell in cells]
-        with closing(pool.run(_run_job, jobs, costs, workers, self.address, warm)) as results:
+        with closing(worker_jobs.run(_run_job, jobs, costs, workers, self.address, warm)) as results:
             for i, result in results:
                 if isinstance(result, UnreasonableError | OutOfTime):
                     raise result

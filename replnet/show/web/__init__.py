@@ -17,7 +17,7 @@ Without a browser:
     series         from rows to charts, as ECharts takes them
     network_chart  the chart of a network by freshness: of its nodes, or, if they are very many, of its groups
 
-In the browser:
+Pages, and who serves them:
 
     server         the server, on loopback
     guard          who is let in, and what a browser may do with what it gets: the token, the policy
