@@ -6,7 +6,7 @@ the processes, where updates come first. At equal instants the lower process goe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -39,12 +39,21 @@ __all__ = ["DOWNLOADS", "POLLS", "QUERIES", "UPDATES", "Plan", "plan"]
 
 MOST_CHOICES = 20  # choices of nodes per view
 COPIES_OF_SLICE = 1 << 13  # copies in a slice of very many sources: their columns fit the cache
+COLUMNS = (
+    "faults", "sources", "rates", "lists", "own_position", "pull_processes", "only_by_step", "has_recent_polls",
+    "pulls_may_fail", "event_rate", "pull_rate", "reachable_sources", "counted_sources", "views", "size_with_choices",
+    "cells", "copies", "weight", "default_rows", "rows", "direct_copies", "unasked_copies", "needs_no_past",
+    "update_settles_unknown",
+)  # fmt: skip
 FEW_SOURCES = 32  # up to so many sources, the network is searched from each of them in turn
 
 
 def plan(network: Network) -> Plan:
-    """Return what the engines derive from a network."""
-    return Plan(network.topology)
+    """Return what the engines derive from a network, column by column; those of an aggregate as they are needed."""
+    compiled = Plan(network.topology)
+    if not compiled.topology.aggregate:
+        compiled.make_columns()
+    return compiled
 
 
 def plan_of(network: Network) -> Plan:
@@ -62,60 +71,33 @@ class Plan:
 
     topology: Topology
 
+    size: int = field(init=False)  # the number of nodes
+    processes: Processes = field(init=False)  # updates first
+    clocks: Clocks = field(init=False)  # which processes take their instants from
+    lists: IndexLists = field(init=False)  # of candidates, which processes name by number
+    groups: tuple[str, ...] = field(init=False)  # their names, which tables have rows of
+    group: Ints = field(init=False)  # of every node, by number; -1 for sources
+    clients: Flags = field(init=False)  # a mask of nodes
+    bandwidth: Floats | None = field(init=False)  # of every node, inf without a limit; None if none has a limit
+    delay: Law | float = field(init=False)  # of messages on links without a delay of their own
+    delays: dict[tuple[int, int], Law | float] = field(init=False)  # of links with one, by (upstream, downstream)
+
+    def __post_init__(self) -> None:
+        topology = self.topology
+        self.size, self.processes, self.clocks = topology.size, topology.processes, topology.clocks
+        self.lists, self.groups, self.group = topology.lists, topology.groups, topology.group
+        self.clients, self.bandwidth = topology.clients, topology.bandwidth
+        self.delay, self.delays = topology.delay, topology.delays
+
+    def make_columns(self) -> None:
+        """Make all columns that every run needs."""
+        for name in COLUMNS:
+            getattr(self, name)
+
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of every node."""
+        """The name of every node, which take much memory if they are many."""
         return self.topology.names
-
-    @property
-    def size(self) -> int:
-        """The number of nodes."""
-        return self.topology.size
-
-    @property
-    def processes(self) -> Processes:
-        """The processes in columns: node, purpose, clock, candidates and so on, updates first."""
-        return self.topology.processes
-
-    @property
-    def clocks(self) -> Clocks:
-        """The clocks that processes take their instants from, in columns."""
-        return self.topology.clocks
-
-    @property
-    def lists(self) -> IndexLists:
-        """The lists of candidates, which processes name by number."""
-        return self.topology.lists
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups, which tables have rows of."""
-        return self.topology.groups
-
-    @property
-    def group(self) -> Ints:
-        """The number of every node's group, -1 for sources."""
-        return self.topology.group
-
-    @property
-    def clients(self) -> Flags:
-        """A mask of the nodes that are clients."""
-        return self.topology.clients
-
-    @property
-    def bandwidth(self) -> Floats | None:
-        """The bandwidth of every node in messages per unit of time, inf without a limit; None if none has a limit."""
-        return self.topology.bandwidth
-
-    @property
-    def delay(self) -> Law | float:
-        """The delay of messages on links that have none of their own: a law, or a constant."""
-        return self.topology.delay
-
-    @property
-    def delays(self) -> dict[tuple[int, int], Law | float]:
-        """The delays of links that have one of their own, by (upstream, downstream)."""
-        return self.topology.delays
 
     @property
     def queue(self) -> int:
