@@ -44,7 +44,10 @@ Plain = TypeVar("Plain", bound=Callable[..., Any])
 @final
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A function with its name, the paper and equation that it rests on, and the groups and metrics of its values."""
+    """A function with its name, the paper and equation that it rests on, and the groups and metrics of its values.
+
+    `check`, if there is one, raises FieldError for arguments that do not fit together.
+    """
 
     name: str
     basis: Basis
@@ -63,7 +66,7 @@ class Formula:
 
     @property
     def about(self) -> str:
-        """The docstring, up to the descriptions of the arguments."""
+        """The docstring of the function, up to the descriptions of the arguments."""
         return _ARGUMENT.split(inspect.getdoc(self.function) or "", 1)[0].strip()
 
     @cached_property
@@ -161,13 +164,16 @@ def formulas() -> Mapping[str, Formula]:
 
 @cache
 def _broken() -> dict[str, str]:
-    """Load the formulas of other packages; return, by name, why one of them could not be loaded."""
+    """Load the formulas of other packages; return, by the name of a formula, why it could not be loaded."""
     # A signature is the schema of its formula.
     return load_plugins(PLUGINS, _KNOWN, "formula", lambda formula: formula.model)
 
 
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
-    """Return the checked arguments of the formula that `data` names; errors are placed in `document`, if given."""
+    """Return the checked arguments of the formula that `data` names in its field `name`, beside which they stand.
+
+    Raises InputError if they are wrong, with places in `document`, if given.
+    """
     known_formulas = formulas()
     if isinstance(name := data.get("name"), str) and name in known_formulas:
         return validate(known_formulas[name].model, data, document)
@@ -177,7 +183,10 @@ def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part
 
 
 def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
-    """Return the values of a formula as (group, metric, prediction), for arguments as in YAML, with laws as text."""
+    """Return the values of the formula `name` as (group, metric, prediction), for arguments as in YAML.
+
+    Laws are texts. Raises InputError if arguments are wrong, and FieldError if the formula has no values for them.
+    """
     checked_arguments = arguments({"name": name, **given})
     return formulas()[name].values(checked_arguments)
 
@@ -189,12 +198,12 @@ def formula_schema() -> dict[str, Any]:
 
 
 def _arguments(model: Part) -> dict[str, Any]:
-    """Return the checked arguments as keyword arguments of the function."""
+    """Return the checked arguments in a formula's model as keyword arguments of its function."""
     return {name: getattr(model, name) for name in type(model).model_fields if name != "name"}
 
 
 def _weight(value: object) -> str:
-    """Return a weight given as text or number in its canonical text; raises FieldError."""
+    """Return a weight function, given as text or number, in its canonical text; raise FieldError if it is wrong."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise FieldError("", f"{short_repr(value)} is not a weight", "an expression of x, such as x or 1/(1+x)")
     try:
