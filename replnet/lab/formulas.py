@@ -71,7 +71,7 @@ class Formula:
 
     @cached_property
     def model(self) -> type[Part]:
-        """The Pydantic model that checks the arguments."""
+        """The Pydantic model that checks the arguments; FieldError if one of these has no type or is not described."""
         fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
         hints = get_type_hints(self.function, include_extras=True)
         descriptions = {
@@ -228,7 +228,7 @@ Downloads = Annotated[LawField, "the law of the times between downloads"]
 
 @formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
 def quotient(of: Positive, over: Positive) -> Values:
-    """The ratio of two numbers, and the share by which the first is larger.
+    """Return the ratio of two numbers, and the share by which the first is larger.
 
     of: the number that is divided
     over: the number that it is divided by

@@ -64,28 +64,35 @@ from replnet.text import FieldError, FieldsError, positive
 
 
 def random_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
-    """Return the weighted freshness at Poisson refreshes of these rates, eq. 5."""
+    """Return the mean freshness of pages, weighted by utility, if each is refreshed at exponential intervals (eq. 5).
+
+    `rates` are refreshes per unit of time, one number per page. Raises FieldError if these are not such numbers.
+    """
     return pages.mean(np.asarray(PURELY_RANDOM.freshness(pages.changes, numbers("rates", rates, pages.size))))
 
 
 def fixed_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
-    """Return the weighted freshness if every page is refreshed at fixed intervals, eq. 6."""
+    """Return the mean freshness of pages, weighted by utility, if each is refreshed at fixed intervals (eq. 6).
+
+    `rates` are refreshes per unit of time, one number per page. Raises FieldError if these are not such numbers.
+    """
     return pages.mean(np.asarray(FIXED.freshness(pages.changes, numbers("rates", rates, pages.size))))
 
 
 def slotted_freshness(pages: Pages, shares: npt.ArrayLike) -> float:
-    """Return the weighted freshness if one page a slot is drawn with these shares, eq. 3.
+    """Return the mean freshness of pages, weighted by utility, if one page a slot is drawn with these shares (eq. 3).
 
-    Changes are probabilities of a change in a slot.
+    `shares` has one number per page. The changes of the pages are probabilities of a change in a slot.
     """
     p, d = numbers("rates", shares, pages.size), pages.changes
     return pages.mean(np.divide(p, p + d - p * d, out=np.ones_like(d), where=d > 0))
 
 
 def order_freshness(pages: Pages, order: npt.ArrayLike, slot: float) -> float:
-    """Return the weighted freshness if the pages in `order` are refreshed one per `slot`, round and round, (6).
+    """Return the exact mean freshness, weighted by utility, of pages that are refreshed one per slot, round and round.
 
-    Exact.
+    `order` has the page of each slot of a round, numbered from 0, and `slot` is the length of a slot. A page that is
+    not in it is fresh only if it never changes. Raises FieldError for an order or a slot that makes no sense.
     """
     turns, slot = np.asarray(order), positive("slot", slot)
     if turns.ndim != 1 or turns.dtype.kind not in "iu" or turns.size == 0:
@@ -133,7 +140,10 @@ Changes = Annotated[tuple[NotNegative, ...], "how often they change, or in a slo
 
 
 def _pages(sources: int | None, rates: PerSource, weights: PerSource, **_: object) -> Pages:
-    """Return the pages that these arguments of a formula describe; raises FieldsError if they do not fit."""
+    """Return the pages that these arguments of a formula describe; raise FieldsError if they do not fit together.
+
+    `sources` is their number, or None if a list tells it; other arguments make no difference.
+    """
     sizes = {
         name: len(entries) for name, entries in (("rates", rates), ("weights", weights)) if isinstance(entries, tuple)
     }
@@ -148,7 +158,7 @@ def _pages(sources: int | None, rates: PerSource, weights: PerSource, **_: objec
 
 @formula("crawl-policies", AT_INTERVALS, groups=OF_POLICIES, metrics=("freshness", "share_of_optimum"), check=_pages)
 def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, budget: Budget) -> Values:
-    """Weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
+    """Return weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
 
     The new algorithm has its rates at exponential intervals, too, and in a carousel of one page at a time.
     """
@@ -165,7 +175,10 @@ def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, bu
 
 
 def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages:
-    """Return the pages that these arguments describe, with changes that are probabilities in a slot."""
+    """Return the pages that these arguments of a formula describe, with changes that are probabilities in a slot.
+
+    Raises FieldError for a probability above 1, and FieldsError if the arguments do not fit together.
+    """
     pages = _pages(sources, rates, weights)
     if float(pages.changes.max()) > 1:
         wrong = f"{pages.changes.max():g} is above 1"
@@ -175,9 +188,10 @@ def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages
 
 @formula("crawl-slots", SLOTS, groups=OF_SLOTS, metrics=("freshness", "share_of_optimum"), check=_chances)
 def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Values:
-    """Weighted freshness in slots (eq. 3, Problem 1) by policies that draw the pages, and its share of the largest.
+    """Return weighted freshness in slots (eq. 3) by policies that draw the pages, and its share of the largest.
 
     It is the share of requests that find a fresh page (eq. 1), where weights are how often pages are asked for.
+    Algorithm 1 has the largest (Problem 1).
 
     rates: in which share of the slots a page changes, each by itself: a list, or a law whose quantiles they are
     """
@@ -191,7 +205,11 @@ def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Va
 
 
 def _carousel_freshness(pages: Pages, rates: Floats) -> float:
-    """Return the weighted freshness at these rates in a carousel of one page at a time."""
+    """Return the mean freshness, weighted by utility, of pages in a carousel that refreshes one of them at a time.
+
+    Each comes at its rate of `rates`, but not at fixed intervals. If all are 0, only pages that never change are ever
+    fresh.
+    """
     from replnet.processes import long_round
 
     return order_freshness(pages, long_round(rates), 1 / float(rates.sum())) if rates.any() else pages.mean(rates)
@@ -206,7 +224,9 @@ def crawl_threshold(
     budget: Budget,
     intervals: Literal["exponential", "constant"] = "exponential",
 ) -> Values:
-    """Worth over change rate of pages: the smallest that is refreshed, the threshold, and the largest that is not.
+    """Return worth over change rate of pages: the smallest that is refreshed, the threshold, the largest that is not.
+
+    Beside them it has how many pages are refreshed, and how many are not, of those that change.
 
     intervals: between refreshes of a page: exponential (Algorithm 2) or constant
     """
@@ -231,7 +251,9 @@ def crawl_rates(
     budget: Budget = 1.0,
     intervals: Literal["exponential", "constant", "slots"] = "exponential",
 ) -> Values:
-    """How often to refresh each of the first ten pages for the largest weighted freshness, and the threshold.
+    """Return how often to refresh each of the first ten pages for the largest weighted freshness, and the threshold.
+
+    The threshold is the worth of a page over its change rate below which it is never refreshed.
 
     intervals: exponential (Algorithm 2), constant (eq. 6), or slots with one page each (Algorithm 1)
     """
@@ -244,7 +266,9 @@ def crawl_rates(
 
 @formula("crawl-freshness", AT_RANDOM, groups=("exponential", "constant", "slots"), metrics=("freshness",))
 def crawl_freshness(utilities: Utilities, changes: Changes, rates: tuple[NotNegative, ...]) -> Values:
-    """Weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
+    """Return weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
+
+    There is none for slots where a change or the sum of the rates is above 1, as they are no probabilities then.
 
     rates: refreshes of each per unit of time, or the share of slots
     """

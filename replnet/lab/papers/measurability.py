@@ -35,7 +35,10 @@ GROWING = Basis("exact", "Staleness eq. 5, 6, 26", "intervals independent of one
 
 
 def _require_long_intervals(intervals: int, growth: float, factor: float = 1.0, **_: object) -> None:
-    """Raise FieldError if long intervals would be shorter than 1, or too long for floats."""
+    """Raise FieldError if the long intervals of a formula would be shorter than 1, or too long for floats.
+
+    The i-th is factor i^growth long if it is long, and `intervals` is the last i.
+    """
     if factor < 1:
         raise FieldError("factor", f"{factor:g} makes rare intervals shorter", "1 or more")
     if math.log(factor) + growth * math.log(intervals) > LONGEST:
@@ -50,10 +53,11 @@ def _require_long_intervals(intervals: int, growth: float, factor: float = 1.0, 
     check=_require_long_intervals,
 )
 def growing_intervals(intervals: Count, rarity: Positive, growth: NotNegative, factor: Positive = 1.0) -> Values:
-    """Means over the first intervals of a path, and those of the law to which their shares converge (eq. 5, 6).
+    """Return means over the first intervals of a path, and those of the law to which their shares converge (eq. 5, 6).
 
-    Intervals of (1): the mean over paths of their mean (eq. 6), the share of that which is time beyond the first 1 of
-    an interval, and the mean over paths of the mean of X^2 / 2 (eq. 26 with w = x), with its standard deviation.
+    Interval i is long with a chance that falls with i, and 1 otherwise. There is the mean over paths of the mean
+    interval (eq. 6), the share of that which is time beyond the first 1 of an interval, and the mean over paths of the
+    mean of X^2 / 2 (eq. 26 with w = x), with its standard deviation.
 
     intervals: n, of how many
     rarity: interval i is long with chance i^-rarity

@@ -79,18 +79,21 @@ Ask = Annotated[Count, "k, how many replicas a query asks"]
 
 @formula("freshness", DIRECT)
 def freshness(updates: Updates, downloads: Downloads) -> Prediction:
-    """The share of time in which a copy of the source is fresh (eq. 8)."""
+    """Return the share of time in which a copy of the source is fresh (eq. 8)."""
     return direct(downloads).freshness(updates)
 
 
 @formula("cascade-freshness", CASCADE, metrics=("freshness",))
 def cascade_freshness(updates: Updates, downloads: Levels) -> Prediction:
-    """The share of time in which the copy at the last level of a cascade is fresh (eq. 28, 29)."""
+    """Return the share of time in which the copy at the last level of a cascade is fresh (eq. 28, 29)."""
     return _cascade(downloads).freshness(updates)
 
 
 def _cascade(downloads: Sequence[Law]) -> InformationAge:
-    """Return the age of the copy at the last level of a cascade with these downloads, level by level."""
+    """Return the information age of the copy at the last level of a cascade.
+
+    `downloads` has the law of each level, from the source on.
+    """
     copy: InformationAge = direct(downloads[0])
     for law in downloads[1:]:
         copy = pull(copy, law)
@@ -99,7 +102,7 @@ def _cascade(downloads: Sequence[Law]) -> InformationAge:
 
 @formula("constant-gain", THEOREM_3, metrics=("freshness",))
 def freshness_gain(updates: Updates, downloads: Downloads) -> float:
-    """The freshness that constant intervals of the same rate would add, never negative (Theorem 3)."""
+    """Return the freshness that constant intervals of the same rate would add, never negative (Theorem 3)."""
     best = direct(Constant(period=downloads.mean)).freshness(updates).value
     # Where there is nothing to gain the difference is rounding of either sign.
     return max(best - direct(downloads).freshness(updates).value, 0.0)
@@ -107,7 +110,10 @@ def freshness_gain(updates: Updates, downloads: Downloads) -> float:
 
 @formula("constant-saving", "P2P eq. 8, IV-B", groups=("given", "constant"), metrics=("rate", "saved"))
 def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily) -> Values:
-    """The downloads per unit of time that a freshness takes, and the share of them that constant intervals save."""
+    """Return the downloads per unit of time that a freshness takes, and the share that constant intervals save.
+
+    Raises FieldError if the freshness is met without downloads.
+    """
     given_rate, constant_rate = (
         download_rate(target, updates, partial(at_rate, family)) for family in (downloads, "constant")
     )
@@ -124,17 +130,23 @@ def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily)
 
 
 def on_residual_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return P(R_V > y), the chance that a copy found fresh stays so for more than y (eq. 16). Exact for cascades."""
+    """Return P(R_V > y), the chance that a copy found fresh at a random time stays so for more than y (eq. 16).
+
+    It is exact for cascades.
+    """
     return residual(copy, updates, y) / residual(copy, updates, 0.0)
 
 
 def on_duration_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return P(V > y), the chance that a copy stays fresh for more than y once it is (eq. 19). Exact for cascades."""
+    """Return P(V > y), the chance that a copy that becomes fresh stays so for more than y (eq. 19).
+
+    It is exact for cascades.
+    """
     return update_density(copy, updates, y) / update_density(copy, updates, 0.0)
 
 
 def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict E[V] of eq. 19: how long a copy stays fresh once it is. Exact for cascades."""
+    """Predict E[V], how long a copy that becomes fresh stays so on average (eq. 19). It is exact for cascades."""
     fresh = copy.freshness(updates)
     value = fresh.value / update_density(copy, updates, 0.0)
     return Prediction(value, fresh.kind, "P2P eq. 19; " + fresh.source, fresh.assumes, value * copy.basis.accuracy)
@@ -142,7 +154,11 @@ def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
 
 @formula("fresh-spells", SPELLS, metrics=("duration", "duration_beyond", "residual_beyond", "fresh_beyond"))
 def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -> Values:
-    """How long the last copy of a cascade stays fresh: E[V], P(V > y), P(R_V > y) and r(y) (eq. 16 to 19, 24 to 27).
+    """Return how long the last copy of a cascade stays fresh (eq. 16 to 19, 24 to 27).
+
+    The mean time that it stays fresh once it is, E[V]; the chance that it does so for more than a time y, P(V > y);
+    that it does so from a random time on at which it is fresh, P(R_V > y); and that it is fresh at a random time and
+    stays so for more than y, r(y).
 
     time: y
     """
@@ -157,7 +173,10 @@ def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -
 
 
 class Size(NamedTuple):
-    """A system that meets its target: number and rates of its replicas, and the queries that all of them serve."""
+    """A system that meets its target: number and rates of its replicas, and the queries that all of them serve.
+
+    Rates and queries are per unit of time.
+    """
 
     replicas: float
     downloads: float  # rate of each replica
@@ -170,7 +189,9 @@ class Size(NamedTuple):
 def service_rate(
     bandwidth: Bound, replicas: Positive, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
 ) -> float:
-    """The queries per unit of time that all replicas can serve, R of (1) (eq. 30).
+    """Return the queries per unit of time that all replicas can serve beside downloads and polls (eq. 30).
+
+    It is negative where these alone exceed the bandwidth.
 
     replicas: m, how many
     downloads: lambda, downloads of each per unit of time
@@ -180,9 +201,9 @@ def service_rate(
 
 
 def download_rate(target: float, updates: Law, downloads: Family) -> float:
-    """Return q^-1(target), the slowest downloads that meet the target in a single hop (eq. 31). Exact.
+    """Return the slowest rate of downloads at which a copy of the source has the freshness `target` (eq. 31). Exact.
 
-    `downloads` gives the law at a rate.
+    `downloads` gives the law at a rate. Raises UnreachableError if no rate will do.
     """
     return rate_for(
         target, lambda rate: direct(downloads(rate)).freshness(updates).value, start=updates.rate, what="download rate"
@@ -199,10 +220,11 @@ def poll_rate(
     *,
     start: float | None = None,
 ) -> float:
-    """Return q_2^-1(target), the slowest polls that meet the target in a cluster (P2P VI-D); 0 if none are needed.
+    """Return the slowest rate of polls at which a cluster has the freshness `target` (VI-D); 0 if none are needed.
 
-    As exact as the cluster's formula is. Raises UnreachableError if not even infinitely fast polls meet it (Theorem 6).
-    The search begins at `start`.
+    `polls` gives the law at a rate, and each poll asks so many `peers`. The search begins at `start`, or at the rate of
+    updates. As exact as the cluster's formula is. Raises UnreachableError if not even infinitely fast polls meet the
+    target (Theorem 6).
     """
     if direct(downloads).freshness(updates).value >= target:
         return 0.0
@@ -220,7 +242,10 @@ def poll_rate(
 
 @formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=Size._fields)
 def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily) -> Size:
-    """The best system without polls or redundant queries, (2) (eq. 31 to 33)."""
+    """Return the best system without polls or redundant queries (eq. 31 to 33), with as slow downloads as will do.
+
+    Raises UnreachableError if the freshness cannot be met, or takes more downloads than the bandwidth allows.
+    """
     rate = download_rate(target, updates, partial(at_rate, downloads))
     if rate > bandwidth:
         raise UnreachableError(
@@ -230,9 +255,10 @@ def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, download
 
 
 def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask: int, *, poisson: bool = True) -> Size:
-    """Return the best system whose clients ask `ask` replicas, by (3).
+    """Return the best system whose clients ask `ask` replicas and keep the freshest answer (eq. 34).
 
-    Superpositions of downloads count as Poisson if `poisson` (eq. 35, a limit of many replicas); else it is exact.
+    `downloads` names the law, without a rate. Superpositions of downloads count as Poisson if `poisson` (eq. 35, a
+    limit of many replicas); else it is exact. Raises UnreachableError if the freshness `target` cannot be met.
     """
     family = partial(at_rate, downloads)
 
@@ -257,9 +283,11 @@ def cooperative(
     *,
     start: float | None = None,
 ) -> Size:
-    """Return the system of `replicas` that meets the target with the slowest polls (P2P VI-D).
+    """Return the system of `replicas` that meets the freshness `target` with the slowest polls (P2P VI-D).
 
-    Its service rate is negative if polls alone exceed the bandwidth. The search begins at poll rate `start`.
+    `downloads` and `polls` give the law at a rate, and each poll asks so many `peers`. The source's bandwidth is spent
+    on downloads. The service rate is negative if polls alone exceed the bandwidth. The search begins at poll rate
+    `start`, or at the rate of updates. Raises UnreachableError if no polls meet the target.
     """
     rate = bandwidth / replicas
     nu = poll_rate(target, replicas, updates, downloads(rate), polls, peers, start=start)
@@ -267,7 +295,7 @@ def cooperative(
 
 
 def peak(value: Callable[[int], float], start: int) -> int:
-    """Return the whole number from `start` on at which a function that rises and then falls is largest."""
+    """Return the whole number from `start` on at which `value`, which rises and then falls, is largest."""
     below, best = start, start
     above = max(start + 1, math.ceil(start * STEP))
     while value(above) > value(best):
@@ -296,7 +324,7 @@ def peak(value: Callable[[int], float], start: int) -> int:
 def cluster_freshness(
     updates: Updates, downloads: Downloads, polls: LawField, replicas: Replicas, peers: Peers = 1
 ) -> Prediction:
-    """The share of time in which a replica is fresh that polls others (VI, for which the paper has no formula).
+    """Return the share of time in which a replica is fresh that polls others (VI; the paper has no formula for it).
 
     polls: the law of the times between polls
     """
@@ -305,19 +333,22 @@ def cluster_freshness(
 
 @formula("fast-polls", "P2P Thm 6", groups=("cluster",), metrics=("freshness",))
 def fast_polls(updates: Updates, downloads: Downloads, replicas: Replicas) -> Prediction:
-    """The limit of freshness as polls become infinitely frequent (Theorem 6)."""
+    """Return the limit of freshness as polls become infinitely frequent (Theorem 6)."""
     return fast_poll_limit(downloads, replicas).freshness(updates)
 
 
 @formula("redundant-freshness", REDUNDANT, groups=("clients",), metrics=("freshness",))
 def redundant_freshness(updates: Updates, downloads: Downloads, ask: Ask) -> Prediction:
-    """The share of queries to several replicas that are answered by a fresh copy (VII-A)."""
+    """Return the share of queries to several replicas that are answered by a fresh copy (VII-A)."""
     return best_of([direct(downloads)] * ask).freshness(updates)
 
 
 @formula("redundant-size", SUPERPOSED, groups=("redundant", "redundant / independent"), metrics=SIZES)
 def redundant_size(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily, ask: Ask) -> Values:
-    """The best number of replicas for queries to several, and the gain (eq. 34, 35, Table II)."""
+    """Return the best number of replicas for queries to several, and the gain (eq. 34, 35, Table II).
+
+    The gain is the ratio to the best system whose queries go to one replica.
+    """
     shared_arguments = (bandwidth, target, updates, downloads)
     size, plain = redundant(*shared_arguments, ask), non_cooperative(*shared_arguments)
     for name in SIZES:
@@ -335,7 +366,9 @@ def cooperative_size(
     polls: FamilyText,
     peers: Peers = 1,
 ) -> Size:
-    """The queries that replicas which poll one another serve, if they poll as rarely as the target allows (VI-D).
+    """Return the queries that replicas which poll one another serve if they poll as rarely as the target allows (VI-D).
+
+    Beside them it has the rates of downloads and polls.
 
     polls: of the times between polls: a law without its rate, such as exponential or pareto(alpha=3)
     """

@@ -44,7 +44,10 @@ Period = Annotated[Positive, "the period of the downloads"]
 
 @formula("phase-lock", LOCKED, groups=ENDS, metrics=("staleness",))
 def phase_lock(updates: Positive, downloads: Period) -> Values:
-    """The staleness of a copy, by the phase at which constant downloads meet constant updates for good; (1).
+    """Return the staleness of a copy by the phase at which constant downloads meet constant updates for good.
+
+    It is the lowest, the mean and the highest over all phases, which are the same where the periods have no common
+    multiple.
 
     updates: the period of the updates
     """
@@ -60,7 +63,10 @@ def phase_lock(updates: Positive, downloads: Period) -> Values:
 
 @formula("queries-in-phase", ASKED, groups=ENDS, metrics=("freshness",))
 def queries_in_phase(updates: Updates, downloads: Period, queries: Positive) -> Values:
-    """The share of queries that find a copy fresh, by the phase at which constant queries meet constant downloads; (3).
+    """Return the share of constant queries that find a copy fresh, by the phase at which they meet constant downloads.
+
+    It is the lowest, the mean and the highest over all phases, which are the same where the periods have no common
+    multiple.
 
     queries: the period of the queries
     """

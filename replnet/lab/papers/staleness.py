@@ -77,24 +77,28 @@ Lag = Annotated[NotNegative, "a time"]
 
 
 def any_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that at least one of independent sources is fresh, from their staleness; (1)."""
+    """Predict the chance that at least one of independent sources is fresh, from the staleness of each."""
     return _combine(1 - math.prod(part.value for part in stale), stale, SOURCES)
 
 
 def all_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that all of independent sources are fresh, from their staleness; (1)."""
+    """Predict the chance that all of independent sources are fresh, from the staleness of each."""
     return _combine(math.prod(1 - part.value for part in stale), stale, SOURCES)
 
 
 def in_turns(rate: float) -> InformationAge:
-    """Return the age (2) of the freshest of replicas that share a budget centrally, whatever their number."""
+    """Return the information age of the freshest of replicas that download in turns, at constant intervals.
+
+    `rate` is that of all replicas together, and their number makes no difference.
+    """
     return direct(Constant(rate=rate))
 
 
 def independently(family: Family, rate: float, replicas: int | Literal["many"]) -> InformationAge:
-    """Return the age (3) of the freshest of replicas that share a budget without coordination.
+    """Return the information age of the freshest of replicas that share a budget without coordination.
 
-    `family` gives the law of downloads at a rate; for many replicas it is the Poisson limit.
+    `family` gives the law of downloads at a rate, and `rate` is that of all replicas together; for "many" replicas the
+    downloads are Poisson, which is the limit.
     """
     if replicas == "many":
         return direct(Exponential(rate=rate))
@@ -102,7 +106,10 @@ def independently(family: Family, rate: float, replicas: int | Literal["many"]) 
 
 
 def penalty_of(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """Predict the source penalty, eq. 42, or the update penalty, eq. 50."""
+    """Predict the source penalty (eq. 42) or the update penalty (eq. 50) of a copy, as `kind` says.
+
+    `by` is the weight of the time since a missed update. Raises FieldError for any other kind.
+    """
     if kind not in ("source", "update"):
         raise FieldError("penalty", f"{kind!r} is not known", "source or update")
     return (penalties.source_penalty if kind == "source" else penalties.update_penalty)(copy, updates, by)
@@ -118,9 +125,10 @@ def extra_bandwidth(
     penalty: PenaltyName = "update",
     weight: WeightText,
 ) -> Prediction:
-    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
+    """Return the bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
 
-    Raises UnreachableError where none is enough, as with heavy tails whose penalty is infinite.
+    It is a share of that of replicas in turns. Raises UnreachableError where none is enough, as with heavy tails whose
+    penalty is infinite, and FieldError where the penalty is 0.
 
     replicas: how many share the budget; many: the limit
     downloads: of the times between downloads of each: a law without its rate, such as exponential or pareto(alpha=3)
@@ -131,7 +139,7 @@ def extra_bandwidth(
         raise FieldError("weight", f"{weight} costs nothing at {rate:g} downloads in turns", "a weight that grows")
 
     def enough(log_rate: float) -> float:
-        """Return by how much a total rate is more than enough, negative if it is too low."""
+        """Return by how much a total rate, given by its logarithm, is more than enough; negative if it is too low."""
         left = penalty_of(penalty, independently(family, math.exp(log_rate), replicas), updates, weight).value
         return 1 + ROOT_TOLERANCE - left / target.value
 
@@ -149,7 +157,9 @@ def extra_bandwidth(
 
 @formula("fresh-sources", SUBSETS, groups=("replicas",), metrics=("any_fresh",))
 def query(updates: LawList, downloads: tuple[LawList, ...], ask: Count = 1) -> Prediction:
-    """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E).
+    """Return the chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, E).
+
+    Raises FieldError if laws and replicas do not fit together, or unlike replicas leave too many choices.
 
     updates: of each source, the law of the times between updates
     downloads: of each replica, for each source the law of the times between downloads
@@ -177,7 +187,10 @@ def query(updates: LawList, downloads: tuple[LawList, ...], ask: Count = 1) -> P
 
 
 def _combine(value: float, parts: Sequence[Prediction], basis: Basis) -> Prediction:
-    """Return the prediction of a value that depends on `parts`; its error is at most the sum of theirs."""
+    """Return the prediction of a value that follows from `parts` by the formula `basis`.
+
+    It rests on the bases of all of them, and its error is at most the sum of theirs.
+    """
     whole = joint_basis([*(Basis(part.kind, part.source, part.assumes) for part in parts), basis])
     return Prediction(value, whole.kind, whole.source, whole.assumes, sum(part.accuracy for part in parts))
 
@@ -193,7 +206,7 @@ OPTIMUM = Basis(
 
 @formula("lag-budget", "Staleness eq. 73, 74", groups=("sources",), metrics=("rate",))
 def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -> float:
-    """The downloads per unit of time that keep equally popular sources within so many missing updates (eq. 73).
+    """Return the downloads per unit of time that keep equally popular sources within so many missing updates (eq. 73).
 
     missing: omega, the updates that a query may miss on average
     mean_root_rate: E[sqrt(mu)]; with popularity in proportion to mu (eq. 74), sqrt(E[mu])
@@ -205,7 +218,11 @@ def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -
 def cost(
     rates: Sequence[float], updates: Sequence[Law], queries: Sequence[float], by: Weight | str, kind: Kind = "update"
 ) -> float:
-    """Return the sum over sources of query share times penalty, as in eq. 66, at these download rates."""
+    """Return the sum over sources of share of queries times penalty (as in eq. 66), under constant downloads.
+
+    There is a download rate, a law of updates and a share of queries for each source; sources without queries cost
+    nothing. `by` is the weight of the time since a missed update, and `kind` says which penalty it is.
+    """
     w, shares = weight(by), shares_of_queries(queries, len(updates))
     return math.fsum(
         share * least_cost(law, w, kind, rate)
@@ -221,7 +238,9 @@ POPULARITY = ("popularity uniform", "popularity by updates")
 
 @formula("crawl-rate", CRAWL, groups=POPULARITY, metrics=("pages_per_second", "gigabits_per_second"))
 def crawl_rate(sources: Positive, rate: Positive, spread: AtLeastOne, missing: Positive, page: Positive) -> Values:
-    """The pages a second that keep very many sources within so many missing updates each.
+    """Return the pages a second that keep very many sources within so many missing updates each, and the bandwidth.
+
+    They are given for sources that are equally popular, and for popularity in proportion to the rate of updates.
 
     sources: how many there are
     rate: E[mu], their mean number of updates a day
@@ -237,13 +256,15 @@ def crawl_rate(sources: Positive, rate: Positive, spread: AtLeastOne, missing: P
 
 @formula("staleness", penalties.STALENESS)
 def staleness(updates: Updates, downloads: Downloads) -> Prediction:
-    """The share of time in which a copy is stale (eq. 36)."""
+    """Return the share of time in which a copy is stale (eq. 36)."""
     return penalties.staleness(direct(downloads), updates)
 
 
 @formula("poisson-excess", penalties.STALENESS, groups=("downloads",), metrics=("ratio",))
 def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = None) -> float:
-    """The constant downloads that the Poisson formula asks for, over those that a freshness takes (VI-B, Fig. 10(b)).
+    """Return the ratio of the constant downloads that the Poisson formula asks for to those that are enough.
+
+    Enough is what reaches the freshness `target` (VI-B, Fig. 10(b)).
 
     mean: the time between updates that it is given; their mean if left out
     """
@@ -254,31 +275,31 @@ def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = Non
 
 @formula("lag-tail", Basis("exact", "Staleness eq. 38", penalties.INDEPENDENT), metrics=("beyond_lag",))
 def lag_tail(updates: Updates, downloads: Downloads, lag: Lag) -> float:
-    """The chance that a stale copy has been stale for longer than a lag (eq. 38)."""
+    """Return the chance that a stale copy has been stale for longer than a lag (eq. 38)."""
     return penalties.lag_tail(direct(downloads), updates, lag)
 
 
 @formula("currency", penalties.CURRENCY, metrics=("within_lag",))
 def currency(updates: Updates, downloads: Downloads, lag: Lag) -> Prediction:
-    """The share of time in which a copy is fresh or stale by less than a lag (eq. 41)."""
+    """Return the share of time in which a copy is fresh or stale by less than a lag (eq. 41)."""
     return penalties.currency(direct(downloads), updates, lag)
 
 
 @formula("source-penalty", penalties.SOURCE, metrics=("penalty",))
 def source_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -> Prediction:
-    """The mean cost of the time since a copy became stale (eq. 42, of which eq. 47 and 48 are cases)."""
+    """Return the mean cost of the time since a copy became stale (eq. 42, of which eq. 47 and 48 are cases)."""
     return penalties.source_penalty(direct(downloads), updates, weight)
 
 
 @formula("update-penalty", penalties.UPDATE, metrics=("penalty",))
 def update_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -> Prediction:
-    """The mean summed cost of the ages of all updates that a copy misses (eq. 50, of which eq. 56 and 57 are cases)."""
+    """Return the mean summed cost of the ages of all updates that a copy misses (eq. 50; eq. 56 and 57 are cases)."""
     return penalties.update_penalty(direct(downloads), updates, weight)
 
 
 @formula("missing-updates", penalties.MISSING)
 def missing_updates(updates: Updates, downloads: Downloads) -> Prediction:
-    """The mean number of updates by which a copy is behind (eq. 54, of which eq. 55 is a case)."""
+    """Return the mean number of updates by which a copy is behind (eq. 54, of which eq. 55 is a case)."""
     return penalties.missing_updates(direct(downloads), updates)
 
 
@@ -291,7 +312,9 @@ def _one_share_each(updates: tuple[Law, ...], queries: tuple[float, ...], **_: o
 def least_penalty(
     updates: LawList, queries: Shares, budget: NotNegative, weight: WeightText, penalty: PenaltyName = "update"
 ) -> Values:
-    """The rates at which constant downloads cost least (eq. 66, of which eq. 71 and 72 are a case).
+    """Return the rates at which constant downloads cost least, and that cost (eq. 66; eq. 71 and 72 are a case).
+
+    There are rates of the first ten sources.
 
     updates: of each source, the law of the times between updates
     queries: of each, the share of queries that are for it

@@ -125,7 +125,7 @@ class Sweep(TabularResult):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The rows of the finished table: those of finished cells, of the metrics and groups that the experiment keeps.
+        """The rows of the table: those of finished cells, of the metrics and groups that the experiment keeps.
 
         Nothing else is judged, shown or claimed.
         """
