@@ -134,8 +134,9 @@ def formula(
 ) -> Callable[[Plain], Plain]:
     """Return a decorator that registers a function as the formula `name` and leaves the function as it is.
 
-    `basis` may be the equation alone, where that is exact. The one metric is that name if no other is given. `check` is
-    called with all arguments, before the function is, and raises a FieldError for those that do not fit together.
+    `basis` may be the equation alone, where that is exact. `groups` and `metrics` are those of its values; if no metric
+    is given there is one with the name of the formula. `check` is called with all arguments, before the function is,
+    and raises a FieldError for those that do not fit together.
     """
     rests_on = Basis("exact", basis, "") if isinstance(basis, str) else basis
 

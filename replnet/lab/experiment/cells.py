@@ -180,12 +180,12 @@ class Cell:
 
     @property
     def record_key(self) -> str:
-        """The key of its record, which is another one for the longer run."""
+        """The key under which the cell's record is stored; a longer run has one of its own."""
         return key_of_longer(self.key) if self.longer else self.key
 
     @property
     def words(self) -> str:
-        """Its values of the axes, in words."""
+        """The cell's values of the axes as a text, such as k = 3, B = 30."""
         return ", ".join(f"{name} = {value}" for name, value in self.values.items())
 
 

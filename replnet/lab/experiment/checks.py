@@ -69,7 +69,7 @@ def _check_names(sections: Sections) -> Iterator[Fault]:
 
 
 def _check_fields(sections: Sections, used: set[str]) -> Iterator[Fault]:
-    """Yield a fault for each axis that is not either a name in ${ } or a field, and for each override of no field.
+    """Yield faults for axes that are neither a name in ${ } nor a field, or both, and for overrides that are no field.
 
     `used` are the names that expressions mention.
     """

@@ -73,7 +73,10 @@ class Experiment:
     _request: Request = field(repr=False)
 
     def cells(self) -> list[Cell]:
-        """Return all cells, each with a checked subject, the last axis fastest."""
+        """Return all cells, each with a checked subject, the last axis fastest.
+
+        Raises InputError if one cannot be made, or a group is named that no cell has.
+        """
         return list(self._cells)
 
     @cached_property
@@ -97,7 +100,8 @@ class Experiment:
 def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Iterable[str] = ()) -> Experiment:
     """Return the experiment of a YAML file, or of one that ships with replnet by its name.
 
-    `overrides` are `key=value` as after -s, `zips` lists of axes such as `a,b`.
+    `overrides` are `key=value` as after -s, `zips` lists of axes such as `a,b`. Raises InputError with all that is
+    wrong.
     """
     path = Path(source)
     if not path.is_file():

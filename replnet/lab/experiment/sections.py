@@ -286,7 +286,10 @@ class StatedValue(Part):
     @model_validator(mode="before")
     @classmethod
     def _supply_within(cls, data: Any) -> Any:
-        """Supply `within` where it is left out: half a unit of the last digit of the value."""
+        """Return the fields of a stated value with `within` supplied if it is left out: half a unit of its last digit.
+
+        What is no mapping is returned as it is.
+        """
         if not isinstance(data, Mapping) or data.get("within") is not None:
             return data
         return {**data, "within": _half_a_unit(data.get("value"))}

@@ -75,34 +75,34 @@ class Subject(ABC):
     @property
     @abstractmethod
     def groups(self) -> set[str]:
-        """The groups that its rows may have."""
+        """The groups that rows of the subject may have."""
 
     @abstractmethod
     def predict(self, settings: Settings) -> list[Row]:
-        """Return its rows by formula, for the metrics of these settings, without emulation."""
+        """Return the rows of the subject by formula, for the metrics of these settings, without emulation."""
 
     @abstractmethod
     def run(self, settings: Settings, longer: bool) -> RunOutput:
-        """Emulate it by these settings, four times as long if `longer`, and return what came of that.
+        """Emulate the subject by these settings, four times as long if `longer`, and return what came of that.
 
         These are its rows, measured beside the formulas, how many events there were, and why it is incomplete, or "".
         Raises KeyboardInterrupt instead of returning half a run.
         """
 
     def cost(self, settings: Settings) -> float:
-        """Return roughly what it costs in proportion to other cells, from its data alone: the costliest begin first."""
+        """Return roughly what a run costs in proportion to others, from the data alone: the costliest begin first."""
         return 0.0
 
     def glance(self, settings: Settings) -> tuple[float, float]:
         """Estimate how many events and how many seconds a run takes, as far as that shows without all of the run.
 
-        Both are 0 if it takes next to nothing.
+        Both are 0 for a subject that takes hardly any time.
         """
         return 0.0, 0.0
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """A key of the kernels that it needs, equal if these are the same; empty if a warm-up is not worth it."""
+        """A key of the compiled kernels that a run needs, equal for equal ones; empty if a warm-up is no use."""
         return ()
 
 

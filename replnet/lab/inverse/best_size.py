@@ -233,7 +233,8 @@ def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
 class Emulator:
     """An emulator of systems, by the settings of a cell, with `longer` in runs of four times the length.
 
-    `events` counts the events of all runs, and `incomplete` says why the first run that was not complete is not.
+    `events` counts the events of all runs, and `incomplete` says why one of them is not complete; it is empty if all
+    are.
     """
 
     def __init__(self, settings: Settings, longer: bool) -> None:

@@ -62,7 +62,7 @@ class Candidate:
         return not self.fits, self.built.messages if self.fits else self.built.busiest
 
     def row(self, metric: str) -> dict[str, Any]:
-        """Return its row of the table, by COLUMNS, with what was measured of `metric`; None where nothing was."""
+        """Return the candidate's row of the table, by COLUMNS; what was not measured of `metric` is None."""
         rows = self.result.about(metric, self.built.group) if self.result else []
         measured = rows[0].data() if rows else {}
         rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates.items())

@@ -56,7 +56,7 @@ class BestRates:
     def rules_out(self, shape: Shape, limits: Amounts) -> bool:
         """Whether another shape, with these limits of its rates, is no better than this one.
 
-        It is not if it costs at least as much, and has no higher limit for any rate that is at its limit here.
+        It cannot be if it costs at least as much, and has no higher limit for any rate that is at its limit here.
         """
         if not all(map(operator.le, self.shape.messages, shape.messages)):
             return False

@@ -59,7 +59,10 @@ BOUNDS = "the least and the most, such as [2, 3000]"
 
 
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
-    """Return the bounds of `replicas` and `peers`, as pairs by their names, from the mapping that a user gives."""
+    """Return the bounds of `replicas` and `peers`, as pairs by their names, from the mapping that a user gives.
+
+    Raises FieldError if it is no mapping, and FieldsError if bounds in it are wrong.
+    """
     if not isinstance(value, Mapping):
         raise FieldError("", f"{short_repr(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
     bounds_by_name, checks = {}, {"replicas": whole(2), "peers": whole(1)}

@@ -207,8 +207,7 @@ def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Va
 def _carousel_freshness(pages: Pages, rates: Floats) -> float:
     """Return the mean freshness, weighted by utility, of pages in a carousel that refreshes one of them at a time.
 
-    Each comes at its rate of `rates`, but not at fixed intervals. If all are 0, only pages that never change are ever
-    fresh.
+    Each comes at its rate of `rates`, but not at fixed intervals. It is 0 if all rates are.
     """
     from replnet.processes import long_round
 

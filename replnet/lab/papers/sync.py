@@ -320,7 +320,7 @@ def benefit(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
 
 
 def best_division(parts: Sequence[int], budget: int) -> tuple[int, ...]:
-    """Return how to divide a budget of synchronisations among elements for the largest summed benefit, as in Table 4.
+    """Return how many synchronisations of a budget each element gets for the largest summed benefit, as in Table 4.
 
     `parts` are the numbers of equal parts of the day in each of which an element changes once. As the benefit is
     concave in every number, one synchronisation after the other may be given to the element that gains most.
@@ -366,9 +366,9 @@ def table_6_fits(
 ) -> list[tuple[float, ...]]:
     """Return all heights, shares of pages, whose freshness and ages in Table 6 lie in the accepted ranges.
 
-    Each is a tuple of the shares of pages that change daily, weekly, monthly, every four months and yearly, the last
-    three on a grid of `step`. `accepts` has the ranges by policy. Policies are tried in its order: cheap ones first
-    rule most heights out.
+    Each is a tuple of the shares of pages that change daily, weekly, monthly, every four months and yearly: the first
+    two as given, the others on a grid of `step`. A month has so many days. `accepts` has the ranges by policy. Policies
+    are tried in its order: cheap ones first rule most heights out.
     """
     count = round((1 - daily - weekly) / step)
     counts = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
@@ -480,6 +480,8 @@ def window_of_the_day(
 ) -> Values:
     """Return freshness over the day where synchronisations fall into a window of it, in fixed order.
 
+    It is given at a time of the day, if there is one, in the window, outside of it, and over the whole day.
+
     changes: of an element in a day
     synchronisations: of an element in a day
     window: how long it is, as a share of the day, with which it begins
@@ -496,7 +498,7 @@ def window_of_the_day(
 
 
 def _whole_numbers(value: object) -> tuple[int, ...]:
-    """Return a list of whole numbers, given as one or as text such as 9 + 1; raise FieldError for anything else."""
+    """Return whole numbers, given as a list or as text such as 9 + 1, as a tuple; raise FieldError for others."""
     parts = value.split("+") if isinstance(value, str) else value
     try:
         result = tuple(int(part) for part in parts) if isinstance(parts, list | tuple) else None

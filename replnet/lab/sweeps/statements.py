@@ -35,7 +35,10 @@ Case = Sequence[Sequence[Pair]]  # the ways in which a case may hold, each with 
 @final
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim and whether it holds, measured and predicted; None where that could not be told."""
+    """A claim and whether it holds, measured and predicted; None where that could not be told.
+
+    `detail` says in words what breaks it, or is too close to tell.
+    """
 
     text: str
     measured: bool | None
@@ -62,7 +65,10 @@ class CheckedClaim:
 @final
 @dataclass(frozen=True)
 class ShownErratum:
-    """A mistake of a paper, in words, with the cells and claims that show it; a single cell if it has no name."""
+    """A mistake of a paper, in words, with sentences on the cells and claims that show it.
+
+    It may have no name: then a single cell shows it, and `text` is the sentence on that cell.
+    """
 
     name: str
     kind: str
@@ -78,7 +84,10 @@ class ShownErratum:
 @final
 @dataclass(frozen=True)
 class Expectation:
-    """A reason to expect values: how many agree, and the others in words but for those that show an erratum."""
+    """A reason to expect values: how many there are in all, how many of them agree, and sentences on the others.
+
+    There are no sentences on those that show an erratum.
+    """
 
     reason: str
     agree: int
@@ -90,7 +99,7 @@ class Expectation:
 
 
 def how_many_hold(claims: Sequence[CheckedClaim]) -> str:
-    """Return a text such as "2 of 3" on the claims that were tested, or "none tested"; empty if there are no claims."""
+    """Return a text on how many of the tested claims hold, such as "2 of 3", or "none tested"; empty without claims."""
     tested = [claim for claim in claims if claim.tested]
     return f"{sum(claim.holds for claim in tested)} of {len(tested)}" if tested else "none tested" if claims else ""
 
