@@ -158,7 +158,7 @@ def _pages(sources: int | None, rates: PerSource, weights: PerSource, **_: objec
 
 @formula("crawl-policies", AT_INTERVALS, groups=OF_POLICIES, metrics=("freshness", "share_of_optimum"), check=_pages)
 def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, budget: Budget) -> Values:
-    """Return weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
+    """Weighted freshness by policies at fixed intervals (Crawl eq. 6), and its share of the largest there is.
 
     The new algorithm has its rates at exponential intervals, too, and in a carousel of one page at a time.
     """
@@ -188,10 +188,9 @@ def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages
 
 @formula("crawl-slots", SLOTS, groups=OF_SLOTS, metrics=("freshness", "share_of_optimum"), check=_chances)
 def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Values:
-    """Return weighted freshness in slots (eq. 3) by policies that draw the pages, and its share of the largest.
+    """Weighted freshness in slots (eq. 3, Problem 1) by policies that draw the pages, and its share of the largest.
 
     It is the share of requests that find a fresh page (eq. 1), where weights are how often pages are asked for.
-    Algorithm 1 has the largest (Problem 1).
 
     rates: in which share of the slots a page changes, each by itself: a list, or a law whose quantiles they are
     """
@@ -223,9 +222,7 @@ def crawl_threshold(
     budget: Budget,
     intervals: Literal["exponential", "constant"] = "exponential",
 ) -> Values:
-    """Return worth over change rate of pages: the smallest that is refreshed, the threshold, the largest that is not.
-
-    Beside them it has how many pages are refreshed, and how many are not, of those that change.
+    """Worth over change rate of pages: the smallest that is refreshed, the threshold, and the largest that is not.
 
     intervals: between refreshes of a page: exponential (Algorithm 2) or constant
     """
@@ -250,9 +247,7 @@ def crawl_rates(
     budget: Budget = 1.0,
     intervals: Literal["exponential", "constant", "slots"] = "exponential",
 ) -> Values:
-    """Return how often to refresh each of the first ten pages for the largest weighted freshness, and the threshold.
-
-    The threshold is the worth of a page over its change rate below which it is never refreshed.
+    """How often to refresh each of the first ten pages for the largest weighted freshness, and the threshold.
 
     intervals: exponential (Algorithm 2), constant (eq. 6), or slots with one page each (Algorithm 1)
     """
@@ -265,9 +260,7 @@ def crawl_rates(
 
 @formula("crawl-freshness", AT_RANDOM, groups=("exponential", "constant", "slots"), metrics=("freshness",))
 def crawl_freshness(utilities: Utilities, changes: Changes, rates: tuple[NotNegative, ...]) -> Values:
-    """Return weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
-
-    There is none for slots where a change or the sum of the rates is above 1, as they are no probabilities then.
+    """Weighted freshness at given rates: exponential intervals (eq. 5), constant ones (eq. 6), slots (eq. 3).
 
     rates: refreshes of each per unit of time, or the share of slots
     """

@@ -119,11 +119,11 @@ def second_order(
     smaller: Annotated[LawField, "another of the same mean, Y"],
     other: Annotated[LawField, "the law of the updates where these are downloads, and of the downloads otherwise"],
 ) -> Values:
-    """Return the advantage of one of two laws of the same mean for copies (P2P Theorem 2; Staleness Theorem 8).
+    """The advantage of one of two laws of the same mean for copies (P2P Theorem 2, Lemma 2; Staleness Theorem 8).
 
-    Of ages: the lowest and the highest P(A_Y > x) - P(A_X > x); X is larger in second order if none is below 0 (P2P
-    Lemma 2). With X in the place of Y as downloads, or Y in the place of X as updates: by how much lags beyond any t
-    become rarer, at least and at most, and by how much freshness grows.
+    Of ages: the lowest and the highest P(A_Y > x) - P(A_X > x); X is larger in second order if none is below 0. With
+    X in the place of Y as downloads, or Y in the place of X as updates: by how much lags beyond any t become rarer, at
+    least and at most, and by how much freshness grows.
     """
     for name, value in zip(("lowest_lead", "highest_lead"), age_lead(larger, smaller), strict=True):
         yield "ages", name, value

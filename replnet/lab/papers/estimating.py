@@ -145,7 +145,7 @@ Visits = Annotated[
 
 @formula("rate-estimators", BINOMIAL, groups=OF_ESTIMATES, metrics=("bias", "standard_error"))
 def rate_estimators(ratio: Positive, visits: Visits) -> Values:
-    """Return the bias and standard error of estimates of a change rate, as shares of the rate.
+    """Bias and standard error of estimates of a change rate, as shares of the rate.
 
     ratio: r, changes between two visits on average
     """
@@ -171,9 +171,7 @@ def estimated_allocation(
     interval: Positive | None = None,
     order: OrderName = "fixed",
 ) -> Values:
-    """Return freshness if synchronisations are shared out as is best for estimated change rates, and the share lost.
-
-    The share lost is that of the freshness with known rates. Beside them it has that of equal frequencies.
+    """Freshness if synchronisations are shared out as is best for estimated change rates, and the share of it lost.
 
     rates: how often the elements change
     weights: how many of each there are; equally many if left out

@@ -54,7 +54,7 @@ def level_rates(
     downloads: DownloadFamily = "exponential",
     branching: Count = 1,
 ) -> Values:
-    """Return rates that keep a cascade fresh at any depth (V-D, eq. 29), and the load of the source and of replicas.
+    """Rates that keep a cascade fresh at any depth (V-D, eq. 29), and the load of the source and of the replicas.
 
     Of the last level: its rate, and how fresh it is. With slow levels on top, with equal rates that reach the same
     there, and with fast levels on top: how many downloads the source answers per unit of time, and how many a replica

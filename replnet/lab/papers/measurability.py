@@ -53,11 +53,10 @@ def _require_long_intervals(intervals: int, growth: float, factor: float = 1.0, 
     check=_require_long_intervals,
 )
 def growing_intervals(intervals: Count, rarity: Positive, growth: NotNegative, factor: Positive = 1.0) -> Values:
-    """Return means over the first intervals of a path, and those of the law to which their shares converge (eq. 5, 6).
+    """Means over the first intervals of a path, and those of the law to which their shares converge (eq. 5, 6).
 
-    Interval i is long with a chance that falls with i, and 1 otherwise. There is the mean over paths of the mean
-    interval (eq. 6), the share of that which is time beyond the first 1 of an interval, and the mean over paths of the
-    mean of X^2 / 2 (eq. 26 with w = x), with its standard deviation.
+    Intervals of (1): the mean over paths of their mean (eq. 6), the share of that which is time beyond the first 1 of
+    an interval, and the mean over paths of the mean of X^2 / 2 (eq. 26 with w = x), with its standard deviation.
 
     intervals: n, of how many
     rarity: interval i is long with chance i^-rarity

@@ -79,13 +79,13 @@ Ask = Annotated[Count, "k, how many replicas a query asks"]
 
 @formula("freshness", DIRECT)
 def freshness(updates: Updates, downloads: Downloads) -> Prediction:
-    """Return the share of time in which a copy of the source is fresh (eq. 8)."""
+    """The share of time in which a copy of the source is fresh (eq. 8)."""
     return direct(downloads).freshness(updates)
 
 
 @formula("cascade-freshness", CASCADE, metrics=("freshness",))
 def cascade_freshness(updates: Updates, downloads: Levels) -> Prediction:
-    """Return the share of time in which the copy at the last level of a cascade is fresh (eq. 28, 29)."""
+    """The share of time in which the copy at the last level of a cascade is fresh (eq. 28, 29)."""
     return _cascade(downloads).freshness(updates)
 
 
@@ -102,7 +102,7 @@ def _cascade(downloads: Sequence[Law]) -> InformationAge:
 
 @formula("constant-gain", THEOREM_3, metrics=("freshness",))
 def freshness_gain(updates: Updates, downloads: Downloads) -> float:
-    """Return the freshness that constant intervals of the same rate would add, never negative (Theorem 3)."""
+    """The freshness that constant intervals of the same rate would add, never negative (Theorem 3)."""
     best = direct(Constant(period=downloads.mean)).freshness(updates).value
     # Where there is nothing to gain the difference is rounding of either sign.
     return max(best - direct(downloads).freshness(updates).value, 0.0)
@@ -110,10 +110,7 @@ def freshness_gain(updates: Updates, downloads: Downloads) -> float:
 
 @formula("constant-saving", "P2P eq. 8, IV-B", groups=("given", "constant"), metrics=("rate", "saved"))
 def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily) -> Values:
-    """Return the downloads per unit of time that a freshness takes, and the share that constant intervals save.
-
-    Raises FieldError if the freshness is met without downloads.
-    """
+    """The downloads per unit of time that a freshness takes, and the share of them that constant intervals save."""
     given_rate, constant_rate = (
         download_rate(target, updates, partial(at_rate, family)) for family in (downloads, "constant")
     )
@@ -154,11 +151,7 @@ def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
 
 @formula("fresh-spells", SPELLS, metrics=("duration", "duration_beyond", "residual_beyond", "fresh_beyond"))
 def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -> Values:
-    """Return how long the last copy of a cascade stays fresh (eq. 16 to 19, 24 to 27).
-
-    The mean time that it stays fresh once it is, E[V]; the chance that it does so for more than a time y, P(V > y);
-    that it does so from a random time on at which it is fresh, P(R_V > y); and that it is fresh at a random time and
-    stays so for more than y, r(y).
+    """How long the last copy of a cascade stays fresh: E[V], P(V > y), P(R_V > y) and r(y) (eq. 16 to 19, 24 to 27).
 
     time: y
     """
@@ -189,9 +182,7 @@ class Size(NamedTuple):
 def service_rate(
     bandwidth: Bound, replicas: Positive, downloads: NotNegative, polls: NotNegative = 0.0, peers: Peers = 0
 ) -> float:
-    """Return the queries per unit of time that all replicas can serve beside downloads and polls (eq. 30).
-
-    It is negative where these alone exceed the bandwidth.
+    """The queries per unit of time that all replicas can serve, R of (1) (eq. 30).
 
     replicas: m, how many
     downloads: lambda, downloads of each per unit of time
@@ -242,10 +233,7 @@ def poll_rate(
 
 @formula("independent-size", "P2P eq. 31-33", groups=("independent",), metrics=Size._fields)
 def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily) -> Size:
-    """Return the best system without polls or redundant queries (eq. 31 to 33), with as slow downloads as will do.
-
-    Raises UnreachableError if the freshness cannot be met, or takes more downloads than the bandwidth allows.
-    """
+    """The best system without polls or redundant queries, (2) (eq. 31 to 33)."""
     rate = download_rate(target, updates, partial(at_rate, downloads))
     if rate > bandwidth:
         raise UnreachableError(
@@ -324,7 +312,7 @@ def peak(value: Callable[[int], float], start: int) -> int:
 def cluster_freshness(
     updates: Updates, downloads: Downloads, polls: LawField, replicas: Replicas, peers: Peers = 1
 ) -> Prediction:
-    """Return the share of time in which a replica is fresh that polls others (VI; the paper has no formula for it).
+    """The share of time in which a replica is fresh that polls others (VI, for which the paper has no formula).
 
     polls: the law of the times between polls
     """
@@ -333,22 +321,19 @@ def cluster_freshness(
 
 @formula("fast-polls", "P2P Thm 6", groups=("cluster",), metrics=("freshness",))
 def fast_polls(updates: Updates, downloads: Downloads, replicas: Replicas) -> Prediction:
-    """Return the limit of freshness as polls become infinitely frequent (Theorem 6)."""
+    """The limit of freshness as polls become infinitely frequent (Theorem 6)."""
     return fast_poll_limit(downloads, replicas).freshness(updates)
 
 
 @formula("redundant-freshness", REDUNDANT, groups=("clients",), metrics=("freshness",))
 def redundant_freshness(updates: Updates, downloads: Downloads, ask: Ask) -> Prediction:
-    """Return the share of queries to several replicas that are answered by a fresh copy (VII-A)."""
+    """The share of queries to several replicas that are answered by a fresh copy (VII-A)."""
     return best_of([direct(downloads)] * ask).freshness(updates)
 
 
 @formula("redundant-size", SUPERPOSED, groups=("redundant", "redundant / independent"), metrics=SIZES)
 def redundant_size(bandwidth: Bound, target: Wanted, updates: Updates, downloads: DownloadFamily, ask: Ask) -> Values:
-    """Return the best number of replicas for queries to several, and the gain (eq. 34, 35, Table II).
-
-    The gain is the ratio to the best system whose queries go to one replica.
-    """
+    """The best number of replicas for queries to several, and the gain (eq. 34, 35, Table II)."""
     shared_arguments = (bandwidth, target, updates, downloads)
     size, plain = redundant(*shared_arguments, ask), non_cooperative(*shared_arguments)
     for name in SIZES:
@@ -366,9 +351,7 @@ def cooperative_size(
     polls: FamilyText,
     peers: Peers = 1,
 ) -> Size:
-    """Return the queries that replicas which poll one another serve if they poll as rarely as the target allows (VI-D).
-
-    Beside them it has the rates of downloads and polls.
+    """The queries that replicas which poll one another serve, if they poll as rarely as the target allows (VI-D).
 
     polls: of the times between polls: a law without its rate, such as exponential or pareto(alpha=3)
     """

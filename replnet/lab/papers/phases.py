@@ -44,10 +44,7 @@ Period = Annotated[Positive, "the period of the downloads"]
 
 @formula("phase-lock", LOCKED, groups=ENDS, metrics=("staleness",))
 def phase_lock(updates: Positive, downloads: Period) -> Values:
-    """Return the staleness of a copy by the phase at which constant downloads meet constant updates for good.
-
-    It is the lowest, the mean and the highest over all phases, which are the same where the periods have no common
-    multiple.
+    """The staleness of a copy, by the phase at which constant downloads meet constant updates for good; (1).
 
     updates: the period of the updates
     """
@@ -63,10 +60,7 @@ def phase_lock(updates: Positive, downloads: Period) -> Values:
 
 @formula("queries-in-phase", ASKED, groups=ENDS, metrics=("freshness",))
 def queries_in_phase(updates: Updates, downloads: Period, queries: Positive) -> Values:
-    """Return the share of constant queries that find a copy fresh, by the phase at which they meet constant downloads.
-
-    It is the lowest, the mean and the highest over all phases, which are the same where the periods have no common
-    multiple.
+    """The share of queries that find a copy fresh, by the phase at which constant queries meet constant downloads; (3).
 
     queries: the period of the queries
     """

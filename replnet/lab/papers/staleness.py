@@ -125,10 +125,9 @@ def extra_bandwidth(
     penalty: PenaltyName = "update",
     weight: WeightText,
 ) -> Prediction:
-    """Return the bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
+    """The bandwidth that replicas without coordination need beyond replicas in turns, for the same penalty.
 
-    It is a share of that of replicas in turns. Raises UnreachableError where none is enough, as with heavy tails whose
-    penalty is infinite, and FieldError where the penalty is 0.
+    Raises UnreachableError where none is enough, as with heavy tails whose penalty is infinite.
 
     replicas: how many share the budget; many: the limit
     downloads: of the times between downloads of each: a law without its rate, such as exponential or pareto(alpha=3)
@@ -157,9 +156,7 @@ def extra_bandwidth(
 
 @formula("fresh-sources", SUBSETS, groups=("replicas",), metrics=("any_fresh",))
 def query(updates: LawList, downloads: tuple[LawList, ...], ask: Count = 1) -> Prediction:
-    """Return the chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, E).
-
-    Raises FieldError if laws and replicas do not fit together, or unlike replicas leave too many choices.
+    """The chance that a query for several sources finds at least one fresh in the replicas it asks (VI-C, VI-E).
 
     updates: of each source, the law of the times between updates
     downloads: of each replica, for each source the law of the times between downloads
@@ -206,7 +203,7 @@ OPTIMUM = Basis(
 
 @formula("lag-budget", "Staleness eq. 73, 74", groups=("sources",), metrics=("rate",))
 def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -> float:
-    """Return the downloads per unit of time that keep equally popular sources within so many missing updates (eq. 73).
+    """The downloads per unit of time that keep equally popular sources within so many missing updates (eq. 73).
 
     missing: omega, the updates that a query may miss on average
     mean_root_rate: E[sqrt(mu)]; with popularity in proportion to mu (eq. 74), sqrt(E[mu])
@@ -238,9 +235,7 @@ POPULARITY = ("popularity uniform", "popularity by updates")
 
 @formula("crawl-rate", CRAWL, groups=POPULARITY, metrics=("pages_per_second", "gigabits_per_second"))
 def crawl_rate(sources: Positive, rate: Positive, spread: AtLeastOne, missing: Positive, page: Positive) -> Values:
-    """Return the pages a second that keep very many sources within so many missing updates each, and the bandwidth.
-
-    They are given for sources that are equally popular, and for popularity in proportion to the rate of updates.
+    """The pages a second that keep very many sources within so many missing updates each.
 
     sources: how many there are
     rate: E[mu], their mean number of updates a day
@@ -256,15 +251,13 @@ def crawl_rate(sources: Positive, rate: Positive, spread: AtLeastOne, missing: P
 
 @formula("staleness", penalties.STALENESS)
 def staleness(updates: Updates, downloads: Downloads) -> Prediction:
-    """Return the share of time in which a copy is stale (eq. 36)."""
+    """The share of time in which a copy is stale (eq. 36)."""
     return penalties.staleness(direct(downloads), updates)
 
 
 @formula("poisson-excess", penalties.STALENESS, groups=("downloads",), metrics=("ratio",))
 def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = None) -> float:
-    """Return the ratio of the constant downloads that the Poisson formula asks for to those that are enough.
-
-    Enough is what reaches the freshness `target` (VI-B, Fig. 10(b)).
+    """The constant downloads that the Poisson formula asks for, over those that a freshness takes (VI-B, Fig. 10(b)).
 
     mean: the time between updates that it is given; their mean if left out
     """
@@ -275,31 +268,31 @@ def poisson_excess(target: Wanted, updates: Updates, mean: Positive | None = Non
 
 @formula("lag-tail", Basis("exact", "Staleness eq. 38", penalties.INDEPENDENT), metrics=("beyond_lag",))
 def lag_tail(updates: Updates, downloads: Downloads, lag: Lag) -> float:
-    """Return the chance that a stale copy has been stale for longer than a lag (eq. 38)."""
+    """The chance that a stale copy has been stale for longer than a lag (eq. 38)."""
     return penalties.lag_tail(direct(downloads), updates, lag)
 
 
 @formula("currency", penalties.CURRENCY, metrics=("within_lag",))
 def currency(updates: Updates, downloads: Downloads, lag: Lag) -> Prediction:
-    """Return the share of time in which a copy is fresh or stale by less than a lag (eq. 41)."""
+    """The share of time in which a copy is fresh or stale by less than a lag (eq. 41)."""
     return penalties.currency(direct(downloads), updates, lag)
 
 
 @formula("source-penalty", penalties.SOURCE, metrics=("penalty",))
 def source_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -> Prediction:
-    """Return the mean cost of the time since a copy became stale (eq. 42, of which eq. 47 and 48 are cases)."""
+    """The mean cost of the time since a copy became stale (eq. 42, of which eq. 47 and 48 are cases)."""
     return penalties.source_penalty(direct(downloads), updates, weight)
 
 
 @formula("update-penalty", penalties.UPDATE, metrics=("penalty",))
 def update_penalty(updates: Updates, downloads: Downloads, weight: WeightText) -> Prediction:
-    """Return the mean summed cost of the ages of all updates that a copy misses (eq. 50; eq. 56 and 57 are cases)."""
+    """The mean summed cost of the ages of all updates that a copy misses (eq. 50, of which eq. 56 and 57 are cases)."""
     return penalties.update_penalty(direct(downloads), updates, weight)
 
 
 @formula("missing-updates", penalties.MISSING)
 def missing_updates(updates: Updates, downloads: Downloads) -> Prediction:
-    """Return the mean number of updates by which a copy is behind (eq. 54, of which eq. 55 is a case)."""
+    """The mean number of updates by which a copy is behind (eq. 54, of which eq. 55 is a case)."""
     return penalties.missing_updates(direct(downloads), updates)
 
 
@@ -312,9 +305,7 @@ def _one_share_each(updates: tuple[Law, ...], queries: tuple[float, ...], **_: o
 def least_penalty(
     updates: LawList, queries: Shares, budget: NotNegative, weight: WeightText, penalty: PenaltyName = "update"
 ) -> Values:
-    """Return the rates at which constant downloads cost least, and that cost (eq. 66; eq. 71 and 72 are a case).
-
-    There are rates of the first ten sources.
+    """The rates at which constant downloads cost least (eq. 66, of which eq. 71 and 72 are a case).
 
     updates: of each source, the law of the times between updates
     queries: of each, the share of queries that are for it

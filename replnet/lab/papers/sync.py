@@ -409,7 +409,7 @@ def _pair(group: str, values: Iterable[Array]) -> Values:
 
 @formula("orders", ORDERED, groups=(*ORDERS, "fixed / random", "fixed / purely random"), metrics=PAIR)
 def orders(ratio: Positive) -> Values:
-    """Return freshness and age by order of synchronisation, and the fixed order over others; ages in mean intervals.
+    """Freshness and age by the order of synchronisation, and the fixed order over the others; ages in mean intervals.
 
     ratio: r, changes per synchronisation
     """
@@ -422,7 +422,7 @@ def orders(ratio: Positive) -> Values:
 
 @formula("largest-ratio", ORDERED, groups=("elements",), metrics=("changes_per_synchronisation",))
 def largest_ratio(freshness: Annotated[Target, "to be met, below 1"], order: OrderName = "fixed") -> float:
-    """Return the largest number of changes per synchronisation at which a freshness is met."""
+    """The largest number of changes per synchronisation at which a freshness is met."""
     # Relative to the smaller of freshness and staleness, so that the root is as accurate for both.
     scale = min(freshness, 1 - freshness)
 
@@ -437,9 +437,7 @@ OF_GAMMA = ("uniform", "proportional", "proportional / uniform", "uniform / prop
 
 @formula("gamma-rates", GAMMA, groups=OF_GAMMA, metrics=PAIR)
 def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
-    """Return freshness and age of elements whose change rates follow a gamma law, by allocation, in fixed order.
-
-    The allocations are uniform, and proportional to the change rates. Ages are in mean intervals of synchronisation.
+    """Elements whose change rates follow a gamma law, in fixed order; ages in mean intervals of synchronisation.
 
     ratio: r, changes per synchronisation on average
     spread: standard deviation of the change rates over their mean
@@ -454,9 +452,7 @@ def gamma_rates(ratio: Positive, spread: NotNegative) -> Values:
 
 @formula("change-rates", RATES, groups=("uniform", "proportional"), metrics=PAIR)
 def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixed") -> Values:
-    """Return freshness and age of elements whose change rates follow a law, synchronised alike or in proportion.
-
-    In proportion means to their change rates.
+    """Elements whose change rates follow a law, synchronised alike or in proportion to their change rates.
 
     rates: the law of the change rates, such as lognormal(sigma=1, mean=2)
     """
@@ -478,9 +474,7 @@ def _require_room_outside(*, window: float, share: float, **_: object) -> None:
 def window_of_the_day(
     changes: Positive, synchronisations: Positive, window: Share, share: Share = 1.0, time: NotNegative | None = None
 ) -> Values:
-    """Return freshness over the day where synchronisations fall into a window of it, in fixed order.
-
-    It is given at a time of the day, if there is one, in the window, outside of it, and over the whole day.
+    """Freshness over the day where synchronisations fall into a window of it, in fixed order.
 
     changes: of an element in a day
     synchronisations: of an element in a day
@@ -523,7 +517,7 @@ Numbers = Annotated[tuple[int, ...], BeforeValidator(_whole_numbers)]
 
 @formula("benefit", BENEFIT, groups=("elements", "best division"), check=_one_each)
 def benefit_of(parts: tuple[Count, ...], synchronisations: Numbers) -> Values:
-    """Return the gain of synchronisations at equal distances, of elements that change once in each part of a day.
+    """The gain of synchronisations at equal distances, of elements that change once in each part of a day.
 
     parts: by element, the equal parts of a day in each of which it changes
     synchronisations: by element, how many there are in a day: a list, or a text such as 9 + 1
@@ -552,9 +546,7 @@ def allocation(
     order: OrderName = "fixed",
     rate: Positive | None = None,
 ) -> Values:
-    """Return freshness and age if a budget of synchronisations is shared among elements, and the frequency of one.
-
-    That is the frequency of an element with the change rate `rate`.
+    """A budget of synchronisations shared among elements; `frequency` is that of an element of a rate.
 
     rates: how often the elements change
     weights: how many of each there are; equally many if left out
@@ -576,9 +568,7 @@ def allocation(
 
 @formula("equal-gain", GAIN, groups=("element",), metrics=("frequency", "highest_frequency", "rate_of_highest"))
 def equal_gain(gain: Positive, rate: Positive, order: OrderName = "fixed") -> Values:
-    """Return the frequency at which an element gains so much freshness from one synchronisation more.
-
-    Beside it there is the highest frequency that any element has at this gain, and the rate of that element.
+    """The frequency at which an element gains so much freshness from one synchronisation more.
 
     gain: mu, the freshness that one more synchronisation per unit of time is worth
     rate: how often the element changes
@@ -610,7 +600,7 @@ def histograms(
     uniform: Accepted,
     optimal: Accepted,
 ) -> float:
-    """Return the number of histograms of change intervals that fit the printed values, open bars in whole per cents.
+    """The number of histograms of change intervals, open bars in steps of one per cent, that fit the printed values.
 
     Pages change daily, weekly, monthly, every four months or yearly, and are synchronised once a month.
 
