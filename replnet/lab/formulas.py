@@ -44,7 +44,10 @@ Plain = TypeVar("Plain", bound=Callable[..., Any])
 @final
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A function with its name, the paper and equation that it rests on, and the groups and metrics of its values."""
+    """A function with its name, the paper and equation that it rests on, and the groups and metrics of its values.
+
+    `check`, if there is one, raises FieldError for arguments that do not fit together.
+    """
 
     name: str
     basis: Basis
@@ -63,12 +66,12 @@ class Formula:
 
     @property
     def about(self) -> str:
-        """The docstring, up to the descriptions of the arguments."""
+        """The docstring of the function, up to the descriptions of the arguments."""
         return _ARGUMENT.split(inspect.getdoc(self.function) or "", 1)[0].strip()
 
     @cached_property
     def model(self) -> type[Part]:
-        """The Pydantic model that checks the arguments."""
+        """The Pydantic model that checks the arguments; FieldError if one of these has no type or is not described."""
         fields: dict[str, Any] = {"name": (Literal[self.name], ...)}
         hints = get_type_hints(self.function, include_extras=True)
         descriptions = {
@@ -131,8 +134,9 @@ def formula(
 ) -> Callable[[Plain], Plain]:
     """Return a decorator that registers a function as the formula `name` and leaves the function as it is.
 
-    `basis` may be the equation alone, where that is exact. The one metric is that name if no other is given. `check` is
-    called with all arguments, before the function is, and raises a FieldError for those that do not fit together.
+    `basis` may be the equation alone, where that is exact. `groups` and `metrics` are those of its values; if no metric
+    is given there is one with the name of the formula. `check` is called with all arguments, before the function is,
+    and raises a FieldError for those that do not fit together.
     """
     rests_on = Basis("exact", basis, "") if isinstance(basis, str) else basis
 
@@ -161,13 +165,16 @@ def formulas() -> Mapping[str, Formula]:
 
 @cache
 def _broken() -> dict[str, str]:
-    """Load the formulas of other packages; return, by name, why one of them could not be loaded."""
+    """Load the formulas of other packages; return, by the name of a formula, why it could not be loaded."""
     # A signature is the schema of its formula.
     return load_plugins(PLUGINS, _KNOWN, "formula", lambda formula: formula.model)
 
 
 def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part:
-    """Return the checked arguments of the formula that `data` names; errors are placed in `document`, if given."""
+    """Return the checked arguments of the formula that `data` names in its field `name`, beside which they stand.
+
+    Raises InputError if they are wrong, with places in `document`, if given.
+    """
     known_formulas = formulas()
     if isinstance(name := data.get("name"), str) and name in known_formulas:
         return validate(known_formulas[name].model, data, document)
@@ -177,7 +184,10 @@ def arguments(data: Mapping[str, Any], document: Document | None = None) -> Part
 
 
 def compute(name: str, **given: Any) -> list[tuple[str, str, Prediction]]:
-    """Return the values of a formula as (group, metric, prediction), for arguments as in YAML, with laws as text."""
+    """Return the values of the formula `name` as (group, metric, prediction), for arguments as in YAML.
+
+    Laws are texts. Raises InputError if arguments are wrong, and FieldError if the formula has no values for them.
+    """
     checked_arguments = arguments({"name": name, **given})
     return formulas()[name].values(checked_arguments)
 
@@ -189,12 +199,12 @@ def formula_schema() -> dict[str, Any]:
 
 
 def _arguments(model: Part) -> dict[str, Any]:
-    """Return the checked arguments as keyword arguments of the function."""
+    """Return the checked arguments in a formula's model as keyword arguments of its function."""
     return {name: getattr(model, name) for name in type(model).model_fields if name != "name"}
 
 
 def _weight(value: object) -> str:
-    """Return a weight given as text or number in its canonical text; raises FieldError."""
+    """Return a weight function, given as text or number, in its canonical text; raise FieldError if it is wrong."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise FieldError("", f"{short_repr(value)} is not a weight", "an expression of x, such as x or 1/(1+x)")
     try:
@@ -219,7 +229,7 @@ Downloads = Annotated[LawField, "the law of the times between downloads"]
 
 @formula("quotient", Basis("exact", "division", ""), groups=("numbers",), metrics=("ratio", "increase"))
 def quotient(of: Positive, over: Positive) -> Values:
-    """The ratio of two numbers, and the share by which the first is larger.
+    """Return the ratio of two numbers, and the share by which the first is larger.
 
     of: the number that is divided
     over: the number that it is divided by

@@ -35,7 +35,10 @@ SETTINGS = ("engine", "estimator", "seed", "horizon", "precision", "replications
 
 @final
 class RunStore:
-    """The directory of one run: `paths` are those stored by earlier attempts, and new ones are added."""
+    """The directory of one run: `paths` are those stored by earlier attempts, and new ones are added.
+
+    `finished` is whether an earlier attempt has finished the run.
+    """
 
     def __init__(self, store: Store, experiment: Experiment) -> None:
         self._store, self._experiment = store, experiment
@@ -45,13 +48,13 @@ class RunStore:
         self._stored, self._due = len(self.paths), time.monotonic() + SECONDS_PER_PART
 
     def add(self, series: Replications[Path]) -> None:
-        """Store the new paths of a run under way, at most every SECONDS_PER_PART."""
+        """Store the new paths of a run under way, unless the last were stored less than SECONDS_PER_PART ago."""
         if time.monotonic() >= self._due:
             self.flush(series.paths)
             self._due = time.monotonic() + SECONDS_PER_PART
 
     def flush(self, paths: Sequence[Path]) -> None:
-        """Store the paths not yet stored, of all `paths` of the run; nothing after a write that broke off.
+        """Store those of `paths`, all of the run so far, that are not yet stored; nothing after a write that broke off.
 
         The next run in the same directory makes such paths again.
         """
@@ -76,7 +79,8 @@ class RunStore:
 def open_run_store(folder: str | PathLike[str], network: Network, how: Mapping[str, Any]) -> Iterator[RunStore]:
     """Open the store of a run in a directory, a new one or that of the same run, for the time of a `with`.
 
-    `how` are the arguments of emulate on which the result depends.
+    `how` are the arguments of emulate on which the result depends. Raises RefusedError if the directory has a finished
+    run on the wall clock.
     """
     experiment = _experiment(network, how)
     header = {"replnet": __version__, "network": network.data(), "run": dict(how)}
@@ -91,14 +95,17 @@ def open_run_store(folder: str | PathLike[str], network: Network, how: Mapping[s
 
 
 def _instructions(folder: File) -> list[str]:
-    """Return the instruction sets of the CPUs that made the replications in `folder`, and of this one if it will."""
+    """Return the names of the instruction sets of the CPUs that made the replications in `folder`, the earliest first.
+
+    This CPU's is among them unless the run is finished.
+    """
     contents = read_contents(folder) if (folder / "header.json").exists() else None
     before = contents.about.get("instructions", []) if contents else []
     return list(dict.fromkeys([*before, *([] if contents and contents.provenance else [instructions()])]))
 
 
 def _experiment(network: Network, how: Mapping[str, Any]) -> Experiment:
-    """Return the experiment whose only cell is this run."""
+    """Return the experiment whose only cell is the run of this network with the arguments `how` of emulate."""
     virtual = {name: how[name] for name in SETTINGS if how.get(name) is not None and how["engine"] in VIRTUAL_ENGINES}
     data = {"name": network.name, "title": f"One run of {network.name}", "network": network.data(), "run": virtual}
     return Experiment.from_data(data)
@@ -108,7 +115,10 @@ def _experiment(network: Network, how: Mapping[str, Any]) -> Experiment:
 
 
 def records_so_far(contents: Contents, cell: Cell) -> dict[str, Any]:
-    """Return the records of a run directory by cell; of an unfinished run, the record of its paths so far."""
+    """Return the records of a run directory by the keys of cells; of an unfinished run, the record of its paths so far.
+
+    `cell` is the only cell of the run.
+    """
     paths = stored_paths(cell, contents.parts)
     if cell.key in contents.records or not paths:
         return dict(contents.records)
@@ -131,7 +141,7 @@ def run_record(rows: Sequence[Row], events: int, incomplete: str) -> dict[str, A
 
 
 def row_from_record(record: Mapping[str, Any]) -> Row:
-    """Return the row that a record holds, to be judged by the same as before."""
+    """Return the row that a record holds, with what it is to be judged against if that is not its formula."""
     row, against = Row.of_record(record), record.get("against")
     if against is None:
         return row
@@ -145,7 +155,7 @@ def _finite_or_none(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested `data` with None in place of every NaN and infinity, which JSON does not have."""
 
     def convert(value: Any) -> Any:
-        """Return one value so, or a mapping of them."""
+        """Return a value or a mapping of values with None in place of NaN and infinity."""
         if isinstance(value, Mapping):
             return _finite_or_none(value)
         return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -154,7 +164,10 @@ def _finite_or_none(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored_paths(cell: Cell, records: Mapping[str, Any]) -> list[Path]:
-    """Return the stored replications of a cell, from the first one on up to a gap; `records` hold its parts."""
+    """Return the stored replications of a cell, from the first one on up to a gap.
+
+    `records` hold its parts by their keys.
+    """
     paths: list[Path] = []
     for numbers, part in parts_of_cell(cell.key, records):
         if numbers.start <= len(paths):
@@ -163,7 +176,7 @@ def stored_paths(cell: Cell, records: Mapping[str, Any]) -> list[Path]:
 
 
 def draws_of(paths: Sequence[Path]) -> dict[Key, tuple[Floats, Floats]]:
-    """Return, by group and metric, the amounts of all replications and the wholes of which they are shares."""
+    """Return, by group and metric, arrays of all replications: the amounts, and the wholes that they are shares of."""
     pairs = {key: np.array([path.shares[key] for path in paths]).T for key in (paths[0].shares if paths else ())}
     return {key: (amounts, wholes) for key, (amounts, wholes) in pairs.items()}
 
@@ -172,7 +185,7 @@ def draws_of(paths: Sequence[Path]) -> dict[Key, tuple[Floats, Floats]]:
 
 
 def _part_of_paths(paths: Sequence[Path]) -> dict[str, Any]:
-    """Return the measurements of paths as plain data for JSON."""
+    """Return the measurements of one path or more as plain data for JSON, exactly."""
     return {
         "measured": [list(key) for key in paths[0].shares],
         "paths": [

@@ -104,7 +104,11 @@ def _run_in_virtual_time(
     out: File | None,
     watch: Watch | None,
 ) -> Emulated:
-    """Emulate a network as `emulate` does, with checked settings."""
+    """Emulate a network by the engine of the settings, array or step, and return the result.
+
+    `trace` gets the log of events, `out` is a directory that keeps the run, and `watch` is called now and then; each of
+    them may be None. The run ends early after a `budget` of time.
+    """
     from replnet.run import event_log
 
     assert settings.engine is not None
@@ -129,7 +133,10 @@ def _run_in_virtual_time(
 
 
 def _refuse_for_live(refused: Mapping[str, Any]) -> None:
-    """Raise ValueError for an argument that the live engine does not take."""
+    """Raise ValueError for the first of these values by argument that is given, as the live engine does not take it.
+
+    None and () stand for arguments that are not given.
+    """
     instead = {
         "measure": "{0[0]} is not measured on the wall clock (engine: array or step)",
         "by": "sources are not measured one by one on the wall clock (engine: array or step)",
@@ -145,7 +152,11 @@ def _refuse_for_live(refused: Mapping[str, Any]) -> None:
 def _run_live(
     network: Network, trace: Trace | None, out: File | None, horizon: float | None, replications: int | None, **how: Any
 ) -> Emulated:
-    """Run the network on the wall clock, and keep the run in a directory if one is given."""
+    """Run the network on the wall clock, and return the result.
+
+    It is kept in the directory `out`, and `trace` gets the log of events, unless they are None. Without `replications`
+    there are as many as this machine has room for. `how` has the other arguments of a live run.
+    """
     from replnet.live import affordable, run_for_real
     from replnet.run import event_log
 

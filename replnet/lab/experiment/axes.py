@@ -33,7 +33,7 @@ class Axis:
     places: tuple[Place, ...]
 
     def index(self, value: object) -> int | None:
-        """Return the number of a value on the axis, from 0; None if it is not there."""
+        """Return the place of a value on the axis, counted from 0; None if it is not there."""
         return next((i for i, other in enumerate(self.values) if same_value(other, value)), None)
 
 
@@ -45,9 +45,10 @@ def same_value(a: object, b: object) -> bool:
 
 
 def axis(name: str, description: object) -> Axis:
-    """Return the axis that an entry of `vary` describes: a value, a range, a list of these, or a mapping of labels.
+    """Return the axis `name` that an entry of `vary` describes.
 
-    Raises FieldsError, with places below the axis.
+    The entry is a value, a range, a list of these, or a mapping of labels. Raises FieldsError, with places below the
+    axis, if it is none of these.
     """
     if isinstance(description, Mapping):
         require(bool(description), (), "is empty", "one label or more")
@@ -68,7 +69,7 @@ def axis(name: str, description: object) -> Axis:
 
 
 def scalar(value: object, place: Place = ()) -> Scalar:
-    """Return a value of an axis if it is a number or a text; raise FieldsError, which names its place, if not."""
+    """Return a value of an axis if it is a number or a text; raise FieldsError, with its `place`, if not."""
     # Written so that NaN, which compares with nothing, is refused as well.
     if value == "" or not (isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= LARGEST_VALUE)):
         raise FieldsError(
@@ -82,9 +83,9 @@ Point = Mapping[str, int]
 
 
 def axes_moving_together(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> list[list[Axis]]:
-    """Return the axes in lists of those that move together, in the order of the first of each.
+    """Return the axes in lists of those that move together, in the order of the first axis of each.
 
-    `zips` are the names of axes that move together; any other is a list of its own.
+    `zips` are lists of the names of axes that move together; any other axis is a list of its own.
     """
     together = {name: tuple(names) for names in zips for name in names}
     groups: dict[Any, list[Axis]] = {}
@@ -94,12 +95,15 @@ def axes_moving_together(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) ->
 
 
 def count_points(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> int:
-    """Return the number of points of the axes."""
+    """Return the number of points of the axes, where those named together in one of `zips` move together."""
     return math.prod(len(group[0].values) for group in axes_moving_together(axes, zips))
 
 
 def points(axes: Sequence[Axis], zips: Sequence[Sequence[str]]) -> Iterator[Point]:
-    """Yield all points of the axes, the last axis fastest."""
+    """Yield all points of the axes, each as the index of its value by axis, the last axis fastest.
+
+    Axes that are named together in one of `zips` move together.
+    """
     groups = axes_moving_together(axes, zips)
     for indices in product(*(range(len(group[0].values)) for group in groups)):
         by_name = {axis.name: i for group, i in zip(groups, indices, strict=True) for axis in group}

@@ -47,8 +47,8 @@ MOST_BAD_CELLS = 5  # bad cells after which no more are made
 class Names:
     """The axes and named values of an experiment, in an order in which each needs only those before it.
 
-    `used` are the names that expressions mention, `unknown` those that they mention and that nothing defines; `faults`
-    are texts that are no expressions, unknown names, and cycles.
+    `used` are the names that expressions mention, `unknown` those that they mention and that nothing defines. `faults`
+    are the texts that are no expressions, the unknown names and the cycles, each with its path and what would be right.
     """
 
     def __init__(self, sections: Sections) -> None:
@@ -82,7 +82,10 @@ class Names:
             self.faults.append((path, wrong, "an expression over other names", False))
 
     def at(self, point: Point) -> dict[str, Scalar]:
-        """Return the value of every name at a point of the axes; raise FieldsError at an expression without one."""
+        """Return the values of all axes and named values at a point of the axes, by name.
+
+        Raises FieldsError at an expression that has no value there.
+        """
         values = dict[str, Scalar]()
         for name in self.order:
             path: Place = ("values", name)
@@ -98,7 +101,7 @@ class Names:
 
 
 def templates_in(data: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the texts with ${ } in plain data, each after its path."""
+    """Yield the texts with ${ } in plain data, each after its path, which begins with `path`."""
     if isinstance(data, Mapping | list | tuple):
         for key, part in data.items() if isinstance(data, Mapping) else enumerate(data):
             yield from templates_in(part, (*path, key))
@@ -121,7 +124,10 @@ def _expressions(sections: Sections) -> Iterator[tuple[Place, Any, Callable[[Any
 
 
 def _parse_value(value: object) -> int | float | Expression:
-    """Return a named value as the file gives it: a number, or the expression that a text is."""
+    """Return a named value as the file gives it: a number, or the expression that a text is.
+
+    Raises FieldError for anything else.
+    """
     if isinstance(value, str):
         return expression(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -132,9 +138,10 @@ def _parse_value(value: object) -> int | float | Expression:
 
 
 def _sort_by_needs(needs: Mapping[str, set[str]]) -> tuple[list[str], list[list[str]]]:
-    """Return the names, each after those that it needs, and the cycles that prevent it for others.
+    """Return the names, each after those that it needs, and the cycles in which names need one another.
 
-    There is no recursion, as chains of names may be long.
+    `needs` has by name the names that it needs. A cycle begins and ends with the same name, and its names are returned,
+    too. There is no recursion, as chains of names may be long.
     """
     done: dict[str, None] = {}
     cycles: list[list[str]] = []
@@ -173,12 +180,12 @@ class Cell:
 
     @property
     def record_key(self) -> str:
-        """The key of its record, which is another one for the longer run."""
+        """The key under which the cell's record is stored; a longer run has one of its own."""
         return key_of_longer(self.key) if self.longer else self.key
 
     @property
     def words(self) -> str:
-        """Its values of the axes, in words."""
+        """The cell's values of the axes as a text, such as k = 3, B = 30."""
         return ", ".join(f"{name} = {value}" for name, value in self.values.items())
 
 
@@ -188,21 +195,22 @@ def key_of(subject: Subject, settings: Settings) -> str:
 
 
 def key_of_longer(key: str) -> str:
-    """Return the key of the longer run of a cell, whose own key is `key`."""
+    """Return the key under which the longer run of a cell is stored, whose own key is `key`."""
     return durable.digest(f"{key} longer")
 
 
 def settings_of(run: Run, measure: Iterable[str] = ()) -> Settings:
-    """Return the settings of a cell.
+    """Return the settings of a cell from the section `run` of its file.
 
-    Of the metrics to keep, `measure`, only those that are measured on request alone are part of them.
+    `measure` are the metrics to keep, of which only those that are measured on request alone become part of the
+    settings.
     """
     return Settings(**run.model_dump(), measure=tuple(filter(is_metric_on_request, measure)))
 
 
 @final
 class CellMaker:
-    """A maker of cells, from checked sections and the document that they were read from."""
+    """A maker of cells, from the sections of an experiment, its names, and the document that they were read from."""
 
     def __init__(self, document: Document, sections: Sections, names: Names) -> None:
         self._document, self._sections, self._names = document, sections, names
@@ -251,14 +259,15 @@ class CellMaker:
     def _fill_in(
         self, section: str, overrides: Iterable[tuple[str, str]], point: Point, names: Mapping[str, Scalar]
     ) -> Document:
-        """Return a section at a point, with its expressions evaluated and its fields overridden.
+        """Return a section at a point, its expressions evaluated by the values of `names` and its fields overridden.
 
-        `overrides` are pairs: the section that has the value, `set` or `vary`, and the name of the field.
+        `overrides` are pairs: the section that has the value, `set` or `vary`, and the name of the field. Raises
+        InputError with all that is wrong in it.
         """
         problems: list[Problem] = []
 
         def fill(node: YamlNode, path: Place) -> YamlNode:
-            """Return a node with the value of its expression, if it has one; note what is wrong with it."""
+            """Return a node with the value of its expression, if it has one; add what is wrong there to `problems`."""
             if not is_template(node.value):
                 return node
             try:
@@ -284,9 +293,10 @@ class CellMaker:
         return document
 
     def _problems_at(self, bad: list[tuple[Point, InputError]]) -> Iterator[Problem]:
-        """Yield the problems of these points, each place once, with the values of the axes there.
+        """Yield the problems of `bad` points, which come with their errors; each place once.
 
-        The values are left out where the cell that is farthest from the first has the same problem.
+        Each problem names the values of the axes there, unless the cell that is farthest from the first has the same
+        problem.
         """
         last = {axis.name: len(axis.values) - 1 for axis in self._axes}
         everywhere: tuple[Problem, ...] = ()

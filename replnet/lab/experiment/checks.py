@@ -21,7 +21,11 @@ RESERVED = {*COMPARED, "printed", "printed_verdict", "expected", "expected_verdi
 
 
 def find_faults(sections: Sections, names: Names) -> Iterator[Fault]:
-    """Yield all that is wrong between the sections."""
+    """Yield a fault for whatever is wrong between the sections of an experiment, down to what statements refer to.
+
+    A fault is a path, what is wrong, what would be right, and whether the key there is meant and not its value. `names`
+    are the axes and named values of the sections.
+    """
     yield from names.faults
     yield from _check_names(sections)
     yield from _check_fields(sections, names.used)
@@ -65,7 +69,7 @@ def _check_names(sections: Sections) -> Iterator[Fault]:
 
 
 def _check_fields(sections: Sections, used: set[str]) -> Iterator[Fault]:
-    """Yield a fault for each axis that is neither a name in ${ } nor a field, or both, and for overrides of no field.
+    """Yield faults for axes that are neither a name in ${ } nor a field, or both, and for overrides that are no field.
 
     `used` are the names that expressions mention.
     """
@@ -110,14 +114,20 @@ def _check_zips(sections: Sections) -> Iterator[Fault]:
 
 
 def mismatches(statement: StatedValue | Claim | Figure, sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault for each thing that a statement or figure refers to and that no cell has."""
+    """Yield a fault for each axis, value, metric or erratum that a statement or figure names and that does not exist.
+
+    `path` is the place of the statement in the file.
+    """
     for kind, place, value in _references(statement, path):
         if kind in CHECKS:
             yield from CHECKS[kind](value, sections, place)
 
 
 def _references(statement: StatedValue | Claim | Figure, path: Place) -> Iterator[tuple[str, Place, Any]]:
-    """Yield what a statement or figure refers to: a kind, such as axis or group, its place, and what is there."""
+    """Yield what a statement or figure at `path` refers to, each as its kind, its place and what is there.
+
+    The kinds are metric, axis, group, erratum, cells (values by axis) and values (an axis and values of it).
+    """
     for field, value in statement:
         place = (*path, field.rstrip("_"))
         if value is None:
@@ -138,7 +148,7 @@ def _references(statement: StatedValue | Claim | Figure, path: Place) -> Iterato
 
 
 def _check_metric(metric: str, sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault if a metric is not measured, or does not follow from the formula."""
+    """Yield a fault at `path` if a metric is not measured, or does not follow from the formula of the cells."""
     follow = sections.subject.metrics(sections.kind)
     if follow and metric not in follow:
         yield path, f"{metric} does not follow from this formula", ", ".join(follow), False
@@ -150,28 +160,28 @@ def _check_metric(metric: str, sections: Sections, path: Place) -> Iterator[Faul
 
 
 def _check_axis(name: str, sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault if there is no such axis."""
+    """Yield a fault at `path` if `name` is no axis of the experiment; `group` is one, and `time` may be."""
     timed = name == TIME and any(AT in metric for metric in sections.measure)
     if name != GROUP and name not in sections.vary and not timed:
         yield path, f"{name} is not an axis", suggestion(name, {*sections.vary, GROUP}), False
 
 
 def _check_erratum(name: str, sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault if the errata do not have this name."""
+    """Yield a fault at `path` if the errata do not have this name."""
     if name not in sections.errata:
         right = suggestion(name, sections.errata) if sections.errata else "errata: {NAME: {kind: ..., text: ...}}"
         yield path, f"{name} is not in errata", right, False
 
 
 def _check_values(along: tuple[str, tuple[Any, ...]], sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault if no cell has one of the values; `along` is the name of their axis, and the values."""
+    """Yield a fault at `path` if no cell has any of the values; `along` is the name of their axis, and the values."""
     axis, values = sections.vary.get(along[0]), along[1]
     if axis and all(axis.index(value) is None for value in values):
         yield path, f"no cell has {axis.name} = {' or '.join(map(str, values))}", _values_in_words(axis), False
 
 
 def _check_cells(at: Mapping[str, Any], sections: Sections, path: Place) -> Iterator[Fault]:
-    """Yield a fault if no cell has these values of axes, `at`."""
+    """Yield faults below `path` if no cell has the values `at`, given by axis: one for each value, or one for all."""
     wrong = False
     for name, value in at.items():
         if name == GROUP and path[-1] != "at":
@@ -190,7 +200,7 @@ def _check_cells(at: Mapping[str, Any], sections: Sections, path: Place) -> Iter
 
 
 def _values_in_words(axis: Axis) -> str:
-    """Return the first values of an axis in words."""
+    """Return the first values of an axis as a text."""
     return ", ".join(map(str, axis.values[:10])) + (", ..." if len(axis.values) > 10 else "")
 
 
@@ -208,7 +218,10 @@ CHECKS: dict[str, Check] = {
 
 
 def unknown_groups(sections: Sections, subjects: Iterable[Subject]) -> Iterator[Fault]:
-    """Yield a fault for each group that is named and that no cell has, or that the table does not keep."""
+    """Yield a fault for each group that a section names and that no cell has, or that the table does not keep.
+
+    `subjects` are those of all cells; they know the groups of their rows.
+    """
     references: list[tuple[Place, Any]] = [(("groups", i), name) for i, name in enumerate(sections.groups)]
     for section in STATEMENTS:
         for i, statement in enumerate(getattr(sections, section)):

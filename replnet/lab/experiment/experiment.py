@@ -73,7 +73,10 @@ class Experiment:
     _request: Request = field(repr=False)
 
     def cells(self) -> list[Cell]:
-        """Return all cells, each with a checked subject, the last axis fastest."""
+        """Return all cells, each with a checked subject, the last axis fastest.
+
+        Raises InputError if one cannot be made, or a group is named that no cell has.
+        """
         return list(self._cells)
 
     @cached_property
@@ -97,7 +100,8 @@ class Experiment:
 def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Iterable[str] = ()) -> Experiment:
     """Return the experiment of a YAML file, or of one that ships with replnet by its name.
 
-    `overrides` are `key=value` as after -s, `zips` lists of axes such as `a,b`.
+    `overrides` are `key=value` as after -s, `zips` lists of axes such as `a,b`. Raises InputError with all that is
+    wrong.
     """
     path = Path(source)
     if not path.is_file():
@@ -115,7 +119,10 @@ def load_experiment(source: str | Path, overrides: Iterable[str] = (), zips: Ite
 
 
 def _name(path: Path) -> str:
-    """Return the name of an experiment: p2p/fig3 if it ships with replnet, else the name of its file."""
+    """Return the name of the experiment in a file: p2p/fig3 if it ships with replnet, else that of the file.
+
+    The name of a file is without its ending.
+    """
     for folder in folders("experiments"):
         if path.resolve().is_relative_to(folder):
             return path.resolve().relative_to(folder).with_suffix("").as_posix()
@@ -123,7 +130,10 @@ def _name(path: Path) -> str:
 
 
 def _insert_network(document: Document) -> Document:
-    """Return the document with the fields of its network, if the file has only the name of that."""
+    """Return the document with the fields of its network in the place of their name, if the file has only that.
+
+    The name is a file, or a network that ships with replnet. Raises InputError if there is none.
+    """
     node = document.root.child("network")
     if node is None or not isinstance(node.value, str):
         return document
@@ -154,7 +164,10 @@ def _in_file(node: YamlNode, name: str) -> YamlNode:
 
 
 def _make_experiment(request: Request, quick: bool = False) -> Experiment:
-    """Check what a request asks for and return it, with its section `quick` in force if `quick` says so."""
+    """Return the experiment that a request describes, checked, with its section `quick` in force if `quick` is True.
+
+    A request is a document, its overrides and lists of axes to move together. Raises InputError with all that is wrong.
+    """
     document, overrides, zips = request
     document, is_another = apply_overrides(apply_quick(document) if quick else document, overrides, zips)
     document = replace(document, root=with_absolute_files(document.root, document.directory, document.prefix))
@@ -189,13 +202,16 @@ def _make_experiment(request: Request, quick: bool = False) -> Experiment:
 
 
 def _drop_mismatches(document: Document, sections: Sections) -> tuple[Document, Sections]:
-    """Return the document without statements about cells that it does not have, and its sections."""
+    """Return the document without statements about cells or metrics that it does not have, and its sections."""
     document = _filter_statements(document, sections, lambda section, of: not any(mismatches(of, sections, (section,))))
     return document, sections_of(document)
 
 
 def _filter_statements(document: Document, sections: Sections, keep: Callable[[str, Any], bool]) -> Document:
-    """Return the document with the statements of which `keep`, which takes their section and themselves, is true."""
+    """Return the document with only those statements for which `keep(section, statement)` is true.
+
+    `sections` are those of the document, with the same statements.
+    """
     for section in STATEMENTS:
         node = document.root.child(section)
         if node is not None and isinstance(node.value, list):
@@ -223,7 +239,8 @@ def apply_quick(document: Document) -> Document:
 def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterable[str]) -> tuple[Document, bool]:
     """Return the document with every `key=value` applied and axes zipped, and whether that is another experiment.
 
-    It is not if only the values of its axes, or how it is run, have changed.
+    It is not if only the values of its axes, or how it is run, have changed. `zips` are lists of axes such as `a,b`.
+    Raises InputError with all that is wrong.
     """
     problems: list[Problem] = []
     is_another = False
@@ -245,7 +262,11 @@ def apply_overrides(document: Document, assignments: Iterable[str], zips: Iterab
 
 
 def _apply(document: Document, assignment: str) -> tuple[Document, bool]:
-    """Return the document with one `key=value` applied, and whether that is another experiment."""
+    """Return the document with one `key=value` applied, and whether that is another experiment.
+
+    It is not if only the values of an axis, or how it is run, have changed. Raises InputError if the text is not of
+    this form.
+    """
     origin = f"-s {assignment}"
     key, equals, text = assignment.partition("=")
     key, text = key.strip().removeprefix("network."), text.strip()
@@ -266,7 +287,10 @@ def _apply(document: Document, assignment: str) -> tuple[Document, bool]:
 
 
 def _parse_override(text: str, origin: str) -> tuple[bool, YamlNode]:
-    """Return whether the text of an override is that of an axis, and its value; `origin` is its place in messages."""
+    """Return whether the text of an override describes an axis, and its value as a node.
+
+    It does if it is a range, or values between commas. `origin` is the place that messages give.
+    """
     parts = _split_at_commas(text)
     if len(parts) > 1:
         values = [value_of(part.strip(), origin) for part in parts]
@@ -292,12 +316,15 @@ def _fields(node: YamlNode | None) -> dict[str, YamlNode]:
 
 
 def replace_node(document: Document, path: tuple[str, ...], node: YamlNode | None) -> Document:
-    """Return the document with `node` at a path, in the place of what is there; with nothing there if it is None."""
+    """Return the document with `node` at a path, in the place of what is there; if it is None, with nothing there."""
     return replace(document, root=_replace_below(document.root, path, node, document.root.mark))
 
 
 def _replace_below(parent: YamlNode | None, path: tuple[str, ...], node: YamlNode | None, mark: Mark) -> YamlNode:
-    """Return `parent` with `node` at a path below it; `mark` is the place of a parent that does not exist yet."""
+    """Return `parent` with `node` at a path below it, or with nothing there if the node is None.
+
+    `mark` is the place in the file of a parent that does not exist yet.
+    """
     fields = _fields(parent)
     new = _replace_below(fields.get(path[0]), path[1:], node, mark) if path[1:] else node
     children = {key: child for key, child in {**fields, path[0]: new}.items() if child is not None}

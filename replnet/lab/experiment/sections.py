@@ -113,14 +113,20 @@ def _metric(value: object) -> str:
 
 
 def _mapping(value: object, right: str) -> Mapping[str, Any]:
-    """Return a value that is a mapping; raise FieldError, in which `right` says of what to what, for anything else."""
+    """Return a value that is a mapping; raise FieldError for anything else.
+
+    `right` is what the error says would be right, such as "axis: value".
+    """
     if not isinstance(value, Mapping):
         raise FieldError("", f"{short_repr(value)} is not a mapping", right)
     return value
 
 
 def _axes(value: object) -> dict[str, Axis]:
-    """Return the axes of a mapping by name; raise FieldsError with what is wrong in all of them."""
+    """Return the axes that a mapping of names to values describes, by name.
+
+    Raises FieldsError with what is wrong in all of them.
+    """
     axes: dict[str, Axis] = {}
     faults: list[tuple[tuple[str | int, ...], str, str]] = []
     for name, description in _mapping(value, "name: values").items():
@@ -134,7 +140,10 @@ def _axes(value: object) -> dict[str, Axis]:
 
 
 def _scalars(value: object) -> dict[str, Scalar]:
-    """Return values of axes by the names of the axes."""
+    """Return the values in a mapping of axes to values, by the name of the axis.
+
+    Raises FieldError if it is no mapping, and FieldsError if a value is neither a number nor a text.
+    """
     return {str(name): scalar(value, (name,)) for name, value in _mapping(value, "axis: value").items()}
 
 
@@ -144,7 +153,10 @@ def _one_or_more(value: object) -> Any:
 
 
 def _metrics(value: object) -> tuple[Any, ...]:
-    """Return the metrics of a list, or a metric alone, with one for every point of a range."""
+    """Return the metrics of a list, or the one metric given, with one for every point of a range in it.
+
+    Raises FieldError for a range that is wrong; whether the metrics exist is not checked.
+    """
     try:
         return tuple(
             metric
@@ -156,7 +168,10 @@ def _metrics(value: object) -> tuple[Any, ...]:
 
 
 def _choices(value: object) -> tuple[Scalar, ...]:
-    """Return the value of an axis, or the several, of which a claim accepts any."""
+    """Return as a tuple the value of an axis, or the several in a list, of which a claim accepts any.
+
+    Raises FieldError for an empty list, and FieldsError for what is no value.
+    """
     if not (scalars := tuple(map(scalar, _one_or_more(value)))):
         raise FieldError("", "is empty", "one value or more")
     return scalars
@@ -244,7 +259,7 @@ class Figure(Part):
     @field_validator("series", "panel")
     @classmethod
     def _check_distinct(cls, name: str | None, info: ValidationInfo) -> str | None:
-        """Check that no axis is used twice."""
+        """Return the name of the axis of a field; raise FieldError if an earlier field has the same axis."""
         for other in ("x", "series"):
             if name is not None and other != info.field_name and info.data.get(other) == name:
                 raise FieldError("", f"{name} is {other} already", "an axis of its own")
@@ -271,7 +286,10 @@ class StatedValue(Part):
     @model_validator(mode="before")
     @classmethod
     def _supply_within(cls, data: Any) -> Any:
-        """Supply `within` where it is left out: half a unit of the last digit of the value."""
+        """Return the fields of a stated value with `within` supplied if it is left out: half a unit of its last digit.
+
+        What is no mapping is returned as it is.
+        """
         if not isinstance(data, Mapping) or data.get("within") is not None:
             return data
         return {**data, "within": _half_a_unit(data.get("value"))}
@@ -343,7 +361,7 @@ class Claim(Part):
 
     @model_validator(mode="after")
     def _check_form(self) -> Claim:
-        """Check that the claim has one form, and the fields that go with it."""
+        """Return the claim if it has one form and the fields that go with it; raise FieldError if not."""
         forms = [form for form in FORMS if getattr(self, form) is not None]
         if len(forms) != 1:
             wrong = "both " + " and ".join(forms) if forms else "says nothing that can be checked"
@@ -407,7 +425,7 @@ class Sections(Part):
 
     @model_validator(mode="after")
     def _check_subject(self) -> Sections:
-        """Check that the cells are about one of network, optimise and formula."""
+        """Return the sections if the cells are about one of network, optimise and formula; raise FieldsError if not."""
         sections = [name for name in SUBJECTS if getattr(self, name) is not None]
         if len(sections) != 1:
             wrong = f"given together with {sections[1]}" if sections else "missing"
@@ -421,7 +439,7 @@ class Sections(Part):
 
     @property
     def kind(self) -> str | None:
-        """The kind of network, or the name of the formula, if all cells share it and it is known."""
+        """The kind of network, or the name of the formula, that all cells share; None if it varies or is not known."""
         tag = self.subject.tag
         kind = self.set.get(tag, getattr(self, self.subject.section).get(tag))
         return kind if isinstance(kind, str) and tag not in self.vary else None
@@ -449,7 +467,10 @@ def experiment_schema() -> dict[str, Any]:
 
 
 def _allow_templates(part: Any) -> Any:
-    """Return a schema in which ${ } may stand for any value, and set and vary may supply what is missing."""
+    """Return a part of a JSON Schema in which ${ } may stand for any value, and fewer fields are required.
+
+    Fields may be missing as the sections set and vary may supply them.
+    """
     if isinstance(part, list):
         return [_allow_templates(inner) for inner in part]
     if not isinstance(part, dict):

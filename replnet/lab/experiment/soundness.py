@@ -74,7 +74,7 @@ def require_sound(document: Document, sections: Sections, doubtful: Iterable[str
 
 
 def _other_problems(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return what is wrong beside these problems, as far as that shows without the places that they are about."""
+    """Return what is wrong in a document beside `problems`, as far as that shows without the places they are about."""
     faulty = {_section_of(problem) for problem in problems}
     if faulty & (Sections.model_fields.keys() - INDEPENDENT - {*NAMING}):
         return ()
@@ -97,30 +97,30 @@ def _other_problems(document: Document, problems: Iterable[Problem]) -> tuple[Pr
 
 
 def _section_of(problem: Problem) -> str:
-    """Return the section that a problem is in."""
+    """Return the name of the section that a problem is in."""
     return re.split(r"[.\[]", problem.field)[0]
 
 
 def _name_of(document: Document, problem: Problem) -> str | None:
-    """Return the axis or named value that a problem is about; None if it is about their section as a whole."""
+    """Return the name of the axis or named value that a problem is about; None if it is about all of its section."""
     section = _section_of(problem)
     names = [name for name in _fields(document, section) if _is_in(problem, f"{section}.{name}")]
     return max(names, key=len, default=None)  # names may have dots in them
 
 
 def _is_in(problem: Problem, field: str) -> bool:
-    """Whether a problem is about a field, or about something in it."""
+    """Whether a problem is about a field, such as values.k, or about something in it."""
     return problem.field == field or problem.field.startswith((f"{field}.", f"{field}["))
 
 
 def _value(document: Document, section: str) -> object:
-    """Return the content of a section; None if there is none."""
+    """Return the content of a section as it was read; None if the document does not have the section."""
     node = document.root.child(section)
     return None if node is None else node.value
 
 
 def _fields(document: Document, section: str) -> Mapping[str, YamlNode]:
-    """Return the fields of a section by name; none if it is not a mapping."""
+    """Return the nodes of a section's fields by name; none if it is not a mapping."""
     value = _value(document, section)
     return value if isinstance(value, dict) else {}
 
@@ -129,14 +129,17 @@ def _fields(document: Document, section: str) -> Mapping[str, YamlNode]:
 
 
 def _numbers_without_fault(section: str, count: int, bad: Iterable[str]) -> list[int]:
-    """Return the numbers, from 0, of the `count` statements of a section that have no fault."""
+    """Return the numbers, from 0, of the `count` statements of a section that have no fault.
+
+    `bad` are the places of faulty ones, such as "claims[2", whose numbers are from 1.
+    """
     return [at for at in range(count) if f"{section}[{at + 1}" not in bad]
 
 
 def _original_field(field: str, sound: Mapping[str, list[int]]) -> str:
-    """Return the field of a problem with the number that its statement has among all of its section.
+    """Return the field of a problem with the number that its statement has among all of its section, from 1.
 
-    `sound` are the numbers of those that were looked at, by section.
+    `sound` are the numbers, from 0, of those that were looked at, by section.
     """
     section, _, rest = field.partition("[")
     if section not in sound or not rest:
@@ -146,9 +149,10 @@ def _original_field(field: str, sound: Mapping[str, list[int]]) -> str:
 
 
 def _leave_out(document: Document, out: Iterable[str], sound: Mapping[str, list[int]] | None = None) -> Document:
-    """Return the document without the sections `out`, and with only those statements that `sound` has by section.
+    """Return the document without the sections `out`, and with only those statements of a section that `sound` numbers.
 
-    A title is supplied if it was left out.
+    The numbers are from 0, by section; a section that `sound` does not have keeps all. A title is supplied if it was
+    left out.
     """
     assert isinstance(document.root.value, dict)
     out, root = {*out}, document.root
@@ -163,7 +167,10 @@ def _leave_out(document: Document, out: Iterable[str], sound: Mapping[str, list[
 
 
 def _put_placeholders(document: Document, names: Iterable[str]) -> Document:
-    """Return the document with a number in the place of what these names stand for."""
+    """Return the document with a number as the value of each axis or named value in `names`.
+
+    A name that is neither becomes a named value.
+    """
     for name in names:
         section = next((defining for defining in NAMING if name in _fields(document, defining)), "values")
         mark = document.root.mark
@@ -200,7 +207,7 @@ def _with_dependents(document: Document, names: set[str]) -> set[str]:
 
 
 def _names_in(text: Any, parse: Any) -> frozenset[str]:
-    """Return the names that a text mentions; none if it is not a text, or `parse` finds it wrong."""
+    """Return the names that a text mentions, as `parse` reads it; none if it is not a text, or cannot be read."""
     try:
         return frozenset(parse(text).names) if isinstance(text, str) else frozenset()
     except FieldError:

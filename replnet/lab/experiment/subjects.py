@@ -42,7 +42,7 @@ RunOutput = tuple[list[Row], int, str]
 class Subject(ABC):
     """Abstract: what a cell is about.
 
-    The section `section` of a file describes it, and the field `tag` there chooses among several kinds.
+    The section `section` of a file describes it, and there the field `tag`, if it is not empty, chooses among `kinds`.
     """
 
     data: dict[str, Any]
@@ -64,7 +64,7 @@ class Subject(ABC):
 
     @classmethod
     def metrics(cls, kind: str | None) -> tuple[str, ...]:
-        """Return the metrics that it has rows of, if these follow from the kind alone; else none."""
+        """Return the metrics that a subject of this kind has rows of, if these follow from the kind alone; else ()."""
         return ()
 
     @classmethod
@@ -75,30 +75,34 @@ class Subject(ABC):
     @property
     @abstractmethod
     def groups(self) -> set[str]:
-        """The groups that its rows may have."""
+        """The groups that rows of the subject may have."""
 
     @abstractmethod
     def predict(self, settings: Settings) -> list[Row]:
-        """Return its rows by formula, without emulation."""
+        """Return the rows of the subject by formula, for the metrics of these settings, without emulation."""
 
     @abstractmethod
     def run(self, settings: Settings, longer: bool) -> RunOutput:
-        """Emulate it, four times as long if `longer`, and return its rows beside the formulas.
+        """Emulate the subject by these settings, four times as long if `longer`, and return what came of that.
 
+        These are its rows, measured beside the formulas, how many events there were, and why it is incomplete, or "".
         Raises KeyboardInterrupt instead of returning half a run.
         """
 
     def cost(self, settings: Settings) -> float:
-        """Return roughly what it costs beside other cells, from its data alone: the costliest begin first."""
+        """Return roughly what a run costs in proportion to others, from the data alone: the costliest begin first."""
         return 0.0
 
     def glance(self, settings: Settings) -> tuple[float, float]:
-        """Estimate how many events and seconds it takes, as far as that is known without running it as a whole."""
+        """Estimate how many events and how many seconds a run takes, as far as that shows without all of the run.
+
+        Both are 0 for a subject that takes hardly any time.
+        """
         return 0.0, 0.0
 
     @property
     def kernels(self) -> tuple[Any, ...]:
-        """A key of the kernels that it needs, equal if these are the same; empty if a warm-up is not worth it."""
+        """A key of the compiled kernels that a run needs, equal for equal ones; empty if a warm-up is no use."""
         return ()
 
 
@@ -176,7 +180,7 @@ class NetworkSubject(Subject):
         return work * (settings.horizon or EVENTS["array"] / work)
 
     def glance(self, settings: Settings) -> tuple[float, float]:
-        """Estimate events and seconds from brief runs.
+        """Estimate how many events and how many seconds a run takes, from brief runs.
 
         They tell what its formulas cost, what the start of each replication costs, and what a unit of time costs.
         """
@@ -187,7 +191,7 @@ class NetworkSubject(Subject):
         )
 
         def brief(horizon: float, replications: int) -> Emulated:
-            """Emulate the network for a short time."""
+            """Emulate the network for `horizon` units of time, divided among so many replications."""
             return emulate_whole(network, replace(settings, precision=None, horizon=horizon, replications=replications))
 
         brief(1 / rate, 1)  # compiles what it needs
@@ -211,15 +215,15 @@ class NetworkSubject(Subject):
 
     @cached_property
     def network(self) -> Network:
-        """The network, made when it is first asked for."""
+        """The network, built when it is first needed."""
         return Network.from_data(self.data)
 
 
 def emulate_whole(network: Network, settings: Settings, longer: bool = False, **how: Any) -> Emulated:
     """Emulate a network by the settings of a cell, four times as long if `longer`.
 
-    Raises KeyboardInterrupt or OutOfTime unless the run is whole. A run that differs is not lengthened here, as cells
-    are judged together.
+    `how` has workers, address and progress. Raises KeyboardInterrupt or OutOfTime unless the run is whole. A run that
+    differs is not lengthened here, as cells are judged together.
     """
     result = emulate_so_far(network, settings, longer, **how)
     require_whole(result)
@@ -237,9 +241,10 @@ def emulate_so_far(
     network: Network, settings: Settings, longer: bool = False, workers: int | None = 0, address: str | None = None,
     progress: Progress | None = None,
 ) -> Emulated:  # fmt: skip
-    """Emulate a network by the settings of a cell, and return what there is of it if it was interrupted.
+    """Emulate a network by the settings of a cell, four times as long if `longer`; return the part done if interrupted.
 
-    Raises FieldError if it takes more memory than there is.
+    The run is shared among `workers`, one per CPU if None and this process alone if 0, of this machine or of the Ray
+    cluster at `address`. Raises FieldError if it takes more memory than there is.
     """
     settings = replace(settings, confirm=longer)
     if settings.horizon is None and settings.precision is not None:
@@ -250,7 +255,10 @@ def emulate_so_far(
 
 
 def pilot_horizon(network: Network, settings: Settings) -> float:
-    """Return a horizon after which there is an interval to go by, and each replication was longer than its start."""
+    """Return the virtual time after which a run with a precision to reach first looks at its intervals.
+
+    By then there is an interval to go by, and each replication was longer than its start.
+    """
     engine, compiled = settings.engine or fastest_engine(network), plan_of(network)
     rate = max(compiled.event_rate, 1e-300)
     if compiled.topology.aggregate:
@@ -266,7 +274,10 @@ def pilot_horizon(network: Network, settings: Settings) -> float:
 
 
 def groups_of(network: Mapping[str, Any]) -> set[str]:
-    """Return the groups of the network with this data, and for a graph perhaps more, as no graph is built for it."""
+    """Return the names of the groups that the rows of a network with this data may have.
+
+    For a graph there may be too many, as no graph is built for it.
+    """
     has_clients = network["kind"] in ("redundant", "graph") or "clients" in network or "queries" in network
     groups = {"clients"} if has_clients else set()
     if network["kind"] == "compose":
@@ -285,14 +296,14 @@ def groups_of(network: Mapping[str, Any]) -> set[str]:
 
 
 def _levels(tier: Mapping[str, Any], name: str) -> set[str]:
-    """Return the groups of a tier, which is called `name`."""
+    """Return the names of the groups of a tier, which is called `name`: one per level, and those of its sources."""
     depth = tier.get("depth", 1)
     levels = {name} if depth == 1 else {f"{name} level {i}" for i in range(1, depth + 1)}
     return levels | (_shown_sources(tier) if tier.get("kind") == "aggregate" else set())
 
 
 def _shown_sources(aggregate: Mapping[str, Any]) -> set[str]:
-    """Return the groups of those sources of an aggregate that have rows of their own."""
+    """Return the names of the groups of an aggregate's sources, if they are few enough to have rows of their own."""
     lists = (aggregate[name] for name in ("updates", "rates", "weights", "allocate") if name in aggregate)
     count = aggregate.get("sources") or max(
         (len(values) for values in lists if isinstance(values, list | tuple)), default=1

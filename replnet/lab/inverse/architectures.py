@@ -54,9 +54,10 @@ class KindPulls:
 class Shape:
     """An architecture with so many nodes of every kind, its rates left open.
 
-    `served` has by kind the requests of clients that a node answers, `queries` is their number in all. `specify` makes
-    the specification from a law for each of the pulls, and `thin` that of a smaller network in which `group` gets the
-    same.
+    The target is about the rows of `group`. `pulls` are the pulls of each kind of nodes, `queries` the requests of all
+    clients per unit of time, and `served` has, by kind, those that one node answers. `specify` takes a law as text for
+    each of the pulls and returns the specification of the network; `thin` returns that of a smaller network in which
+    `group` has the same values.
     """
 
     group: str
@@ -68,15 +69,21 @@ class Shape:
 
     @property
     def messages(self) -> tuple[float, ...]:
-        """The messages per unit of time that a unit of each rate costs."""
+        """The messages per unit of time that a rate of 1 costs, for each of the pulls."""
         return tuple(pulls.messages for pulls in self.pulls)
 
     def limits(self, limit: float) -> tuple[float, ...]:
-        """Return the rates at which no node answers more than `limit`; below 0 where clients alone ask for more."""
+        """Return for each of the pulls the highest rate at which no node answers more than `limit` requests.
+
+        Requests count per unit of time. The rate is below 0 where the clients alone ask for more.
+        """
         return tuple((limit - self.served.get(pulls.ask, 0.0)) / pulls.busiest for pulls in self.pulls)
 
     def build(self, source: Data, law: Law, rates: Sequence[float]) -> CandidateNetwork:
-        """Return the network of this shape below such a source, with pulls of this law at these rates."""
+        """Return the network of this shape with pulls of the law `law` at `rates`, one for each of the pulls.
+
+        `source` has the fields of the specification that say what the source does.
+        """
         answers = dict.fromkeys(("source", *self.served), 0.0) | dict(self.served)
         for pulls, rate in zip(self.pulls, rates, strict=True):
             answers[pulls.ask] = pulls.busiest * rate + self.served.get(pulls.ask, 0.0)
@@ -105,7 +112,10 @@ class CandidateNetwork:
 
 
 def architectures(needs: Needs) -> dict[str, Callable[[], Iterator[Shape]]]:
-    """Return the architectures by name, each as a function that yields its shapes, those of fewer nodes first."""
+    """Return the architectures for these needs by name, each as a function that yields its shapes.
+
+    The shapes of fewer nodes come first. Clients ask several replicas only if there are queries.
+    """
     by_name: dict[str, Callable[[], Iterator[Shape]]] = {"all ask the source": partial(_tiers, 0, needs)}
     by_name |= {f"{name} above": partial(_tiers, n, needs) for n, name in ((1, "a tier"), (2, "two tiers"))}
     for peers in (1, 2, 4):
@@ -118,7 +128,10 @@ def architectures(needs: Needs) -> dict[str, Callable[[], Iterator[Shape]]]:
 
 
 def _tiers(above: int, needs: Needs) -> Iterator[Shape]:
-    """Yield the shapes of a tree, with so many tiers above the replicas."""
+    """Yield the shapes of a tree with `above` tiers of nodes between the source and the replicas, in all useful sizes.
+
+    Useful are sizes of which no node can be spared without more children for another.
+    """
     for sizes in _sizes(above, needs.replicas):
         kinds = [*(f"tier {i}" for i in range(1, above + 1)), "replica"]
         below = [f"{size:,} x {kind}" for size, kind in zip(sizes, kinds, strict=True)]
@@ -135,7 +148,7 @@ def _tiers(above: int, needs: Needs) -> Iterator[Shape]:
 
 
 def _sizes(above: int, replicas: int) -> Iterator[tuple[int, ...]]:
-    """Yield how many nodes the tiers above and the replicas may have, from the top.
+    """Yield tuples of how many nodes there are in each of `above` tiers, from the top, and last how many replicas.
 
     Left out are sizes of which one node less would do without more children for any node.
     """
@@ -147,7 +160,7 @@ def _sizes(above: int, replicas: int) -> Iterator[tuple[int, ...]]:
 
 
 def _tree(sizes: Sequence[int], laws: Sequence[str]) -> Data:
-    """Return the specification of tiers of these sizes with these laws of downloads, both from the top."""
+    """Return the specification of tiers with these numbers of nodes and these laws of downloads, both from the top."""
     tiers = [
         {"kind": "cascade", "depth": 1, "branching": size, "downloads": law}
         for size, law in zip(sizes, laws, strict=True)
@@ -158,7 +171,7 @@ def _tree(sizes: Sequence[int], laws: Sequence[str]) -> Data:
 
 
 def _cluster(peers: int, needs: Needs) -> Iterator[Shape]:
-    """Yield the one shape of a cluster, in which each poll asks so many peers."""
+    """Yield the one shape of a cluster of all replicas, in which each poll asks `peers` of the others."""
     m = needs.replicas
     pulls = (
         KindPulls("downloads", float(m), "source", float(m)),
@@ -172,7 +185,7 @@ def _cluster(peers: int, needs: Needs) -> Iterator[Shape]:
 
 
 def _redundant(ask: int, needs: Needs) -> Iterator[Shape]:
-    """Yield the one shape in which clients ask so many replicas and keep the freshest copy."""
+    """Yield the one shape in which clients ask `ask` replicas each time and keep the freshest copy."""
     m, queries = needs.replicas, ask * needs.queries
 
     def specify(laws: Sequence[str]) -> Data:

@@ -89,7 +89,10 @@ class BestSize(Subject):
 @final
 @dataclass(frozen=True)
 class Solution(Generic[V]):
-    """A system of some size at the slowest rate that meets its target, predicted or measured."""
+    """A system of some size at the slowest rate that meets its target, predicted or measured.
+
+    `size` has the replicas of a cluster and the peers that each poll asks. `note` is to stand beside the service rate.
+    """
 
     rate: V
     freshness: V  # at that rate, or at the predicted rate if it was measured there
@@ -97,9 +100,9 @@ class Solution(Generic[V]):
     note: str = ""
 
     def derive(self, amount: Callable[[float], float]) -> V:
-        """Return an amount that follows from the rate; its error or accuracy follows from that of the rate.
+        """Return an amount that follows from the rate, as a prediction or an estimate like the rate itself.
 
-        `amount` computes it from a rate.
+        `amount` computes it from a rate, and its error or accuracy follows from that of the rate.
         """
         rate, value = self.rate, amount(self.rate.value)
         if isinstance(rate, Prediction):
@@ -112,7 +115,11 @@ class Solution(Generic[V]):
 
 
 def solve(system: Optimise, emulator: Emulator | None = None) -> list[Row]:
-    """Return the rows of a system: predicted, and measured if there is an emulator."""
+    """Return the rows of a system in its best size, of its gains, and of the system without polls or redundant queries.
+
+    They are predicted, and measured too if there is an `emulator`. A system that cannot reach its target has one row,
+    which says why.
+    """
     try:
         plain, best = _solve_by_formula(system)
     except UnreachableError as error:
@@ -142,9 +149,10 @@ MeasuredSolution = Solution[Estimate]
 
 
 def _solve_by_formula(system: Optimise) -> tuple[PredictedSolution, PredictedSolution | None]:
-    """Return the solutions of the replicas without polls or redundant queries, and of the system itself.
+    """Return the predicted solutions of the replicas without polls or redundant queries, and of the system itself.
 
-    The second is None if there is no formula for it.
+    The second is None if the system is independent, or if there is no formula for it. Raises UnreachableError if the
+    target cannot be reached.
     """
     requirements = (system.bandwidth, system.target, system.updates, system.downloads)
     plain = non_cooperative(*requirements)
@@ -162,20 +170,24 @@ def _solve_by_formula(system: Optimise) -> tuple[PredictedSolution, PredictedSol
 
 
 def _solution_at(system: Optimise, rate: float, source: str, kind: str = "exact") -> PredictedSolution:
-    """Return a solution with a rate that a formula of a paper gives; `source` names it, and `kind` is its basis."""
+    """Return the predicted solution at `rate`, which a formula gives.
+
+    `source` names the formula, and `kind` says what it is: exact, or a limit.
+    """
     return Solution(Prediction(rate, kind, source), Prediction(system.target, kind, source))
 
 
 def _predict_best_cluster(system: Optimise, plain_replicas: float) -> PredictedSolution:
-    """Return the cluster that serves most by P2P eq. 30, of the sizes that the system allows.
+    """Return the cluster that serves most by P2P eq. 30, of the sizes that the system allows, at its slowest polls.
 
-    `plain_replicas` is the best number of replicas without polls.
+    `plain_replicas` is the best number of replicas without polls. Raises UnreachableError if no size reaches the
+    target.
     """
     assert system.polls is not None
     polls, downloads = partial(at_rate, system.polls), partial(at_rate, system.downloads)
 
     def meet(size: Size, rates: list[float]) -> PredictedSolution:
-        """Return a cluster of this size at its slowest rate; the search begins at the last of `rates`."""
+        """Return a cluster of this size at its slowest rate of polls; the search begins at the last of `rates`."""
         requirements = (system.bandwidth, system.target, size[0], system.updates, downloads, polls, size[1])
         solution = cooperative(*requirements, start=rates[-1] or None if rates else None)
         return Solution(Prediction(solution.polls), Prediction(system.target), size)
@@ -203,9 +215,10 @@ def _predict_best_cluster(system: Optimise, plain_replicas: float) -> PredictedS
 
 
 def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
-    """Return the last number from `inside` to `end` for which `fine` holds, as it does up to some number.
+    """Return the number farthest from `inside`, towards `end`, for which `fine` holds.
 
-    The steps grow until it does not hold, and then the interval is halved.
+    It holds at `inside`, and fails beyond some number if at all. The steps grow until it fails, and then the interval
+    is halved.
     """
     outside, step = inside, 1 if end > inside else -1
     while outside != end and fine(outside):
@@ -218,7 +231,11 @@ def _edge(inside: int, end: int, fine: Callable[[int], bool]) -> int:
 
 @final
 class Emulator:
-    """An emulator of systems, by the settings of a cell, which counts events and notes what is incomplete."""
+    """An emulator of systems, by the settings of a cell, with `longer` in runs of four times the length.
+
+    `events` counts the events of all runs, and `incomplete` says why one of them is not complete; it is empty if all
+    are.
+    """
 
     def __init__(self, settings: Settings, longer: bool) -> None:
         free = settings.precision is None and settings.horizon is None
@@ -227,9 +244,9 @@ class Emulator:
         self.events, self.incomplete = 0, ""
 
     def measure(self, system: Optimise, predicted: PredictedSolution) -> MeasuredSolution:
-        """Measure the freshness at the rate that a formula gives, and find by (2) the rate that meets the target.
+        """Measure the freshness at the predicted rate, and find by emulation the rate at which the target is met.
 
-        Without polls there is only the freshness to measure.
+        If the predicted rate is 0, as a cluster needs no polls, only its freshness is measured.
         """
         if not predicted.rate.value:
             return self._without_polls(system, predicted.size)
@@ -237,10 +254,17 @@ class Emulator:
         return replace(self._find_rate(system, predicted.rate.value, predicted.size, first), freshness=first)
 
     def search(self, system: Optimise) -> MeasuredSolution:
-        """Find the best size of a system without a formula, by emulation."""
+        """Find by emulation the best size of a cluster without a formula, and its slowest rate of polls.
+
+        The note of the solution says which sizes are about as good. Raises UnreachableError if no size reaches the
+        target.
+        """
 
         def meet(size: Size, rates: list[float]) -> MeasuredSolution:
-            """Find the slowest rate of a cluster of this size, from the last of `rates` above 0 as a start."""
+            """Return a cluster of this size at its slowest rate of polls, measured coarsely.
+
+            The search begins at the last of `rates` that is not 0.
+            """
             idle = self._without_polls(system, size, coarse=True)
             if idle.freshness.value >= system.target:
                 return idle
@@ -260,7 +284,11 @@ class Emulator:
         return replace(best, note=f"{words}, of {len(solutions)} sizes emulated" if words else "")
 
     def _freshness(self, network: Network, coarse: bool = False) -> Estimate:
-        """Emulate a network and return its freshness, with `coarse` less precisely."""
+        """Emulate a network and return its measured freshness, with `coarse` in a shorter, less precise run.
+
+        The freshness is that of the clients, the cluster or the one replica. The events of the run are added to
+        `events`.
+        """
         settings = self._settings
         if coarse and settings.precision is not None:
             settings = replace(settings, precision=COARSE_FACTOR * settings.precision)
@@ -271,20 +299,24 @@ class Emulator:
         return next(by_group[group] for group in SYSTEM_GROUPS if group in by_group)
 
     def _without_polls(self, system: Optimise, size: Size, coarse: bool = False) -> MeasuredSolution:
-        """Return a cluster of this size without polls, and its measured freshness; its rate is 0."""
+        """Return a cluster of this size with hardly any polls: its measured freshness, and a rate of 0.
+
+        With `coarse` it is measured less precisely.
+        """
         freshness = self._freshness(system.network(1e-9 * system.updates.rate, size), coarse)
         return Solution(replace(freshness, value=0.0, error=0.0), freshness, size)
 
     def _find_rate(
         self, system: Optimise, rate: float, size: Size, first: Estimate | None = None, coarse: bool = False
     ) -> MeasuredSolution:
-        """Find by (2) the rate at which the freshness is the target; the search begins at `rate`.
+        """Find by Newton's method the rate at which the measured freshness is the target, and return both.
 
-        `first` is the freshness there if it has been measured. Raises UnreachableError if no rate meets the target.
+        The search begins at `rate`, and `first` is the freshness there if that has been measured; with `coarse` the
+        runs are less precise. Raises UnreachableError if no rate meets the target.
         """
 
         def freshness_at(rate: float) -> Estimate:
-            """Measure the freshness at a rate."""
+            """Return the measured freshness of the system at a rate."""
             return self._freshness(system.network(rate, size), coarse)
 
         fastest = LARGEST_STEP * system.bandwidth / max(size[1], 1)
@@ -316,9 +348,10 @@ SolveSize = Callable[[Size, list[float]], Solution[V]]
 def _find_best(
     system: Optimise, plain_replicas: float, meet: SolveSize[V]
 ) -> tuple[Solution[V], dict[Size, Solution[V]], Callable[[Size], float]]:
-    """Find the cluster that serves most; `meet` solves a size, given the rates of those before.
+    """Find the cluster that serves most; `meet` solves a size, given the rates of the sizes solved before.
 
-    Returns it, all solutions by their sizes, and a function from a size to what it serves.
+    Returns the cluster, all solutions by size, and a function that returns the service rate of a size. `plain_replicas`
+    is the best number of replicas without polls. Raises UnreachableError if no size reaches the target.
     """
     solutions: dict[Size, Solution[V]] = {}
 
@@ -338,7 +371,7 @@ def _find_best(
 
 
 def find_best_size(system: Optimise, replicas: float, value: Callable[[Size], float]) -> Size:
-    """Return the size (m, k) of the highest value, within the bounds of the system.
+    """Return the size (m, k), replicas and peers per poll, of the highest `value`, within the bounds of the system.
 
     The value rises with m up to the best size without polls, `replicas` (P2P VI-D), where the search for m begins.
     """
@@ -359,7 +392,7 @@ def find_best_size(system: Optimise, replicas: float, value: Callable[[Size], fl
 
 
 def _near_words(low: int, high: int) -> str:
-    """Say that sizes from `low` to `high` are about as good as the best; nothing if that is one size."""
+    """Return a text that says that `low` to `high` replicas are about as good as the best; empty for a single size."""
     return f"within 1 % of the best for {low} to {high} replicas" if low < high else ""
 
 
@@ -374,7 +407,10 @@ def _unreachable_row(system: Optimise, why: Exception) -> Row:
 def _system_rows(
     system: Optimise, predicted: PredictedSolution | None, measured: MeasuredSolution | None
 ) -> Iterator[Row]:
-    """Yield the rows of one system: predicted, measured, or both beside one another."""
+    """Yield the rows of one system by metric: predicted, measured, or both beside one another.
+
+    Of `predicted` and `measured` one may be None.
+    """
     either = predicted or measured
     assert either is not None
     note = (predicted.note if predicted else "") or (measured.note if measured else "")
@@ -392,13 +428,19 @@ def _system_rows(
 def _amount_row(
     system: Optimise, metric: str, prediction: Prediction | None, estimate: Estimate | None, note: str = ""
 ) -> Row:
-    """Return a row of a system, with what is to be noted of it."""
+    """Return the row of one metric of a system.
+
+    It notes doubts about the estimate, the text `note`, and that there is no formula if there is no prediction.
+    """
     notes = [estimate.doubt if estimate else "", note, "" if prediction else NO_RECENT.removesuffix("; measure it")]
     return Row(system.system, metric, prediction or NO_PREDICTION, estimate, "; ".join(filter(None, notes)))
 
 
 def _size_row(system: Optimise, metric: str, value: float, predicted: PredictedSolution | None) -> Row:
-    """Return the row of a part of the best size, which is chosen by formula or by search and not measured."""
+    """Return the row of a part of the best size, such as the number of peers, which is chosen and not measured.
+
+    It is chosen by formula if there is a predicted solution, and else by emulation.
+    """
     if predicted:
         return Row(system.system, metric, Prediction(value, predicted.rate.kind, BY_REPLICAS))
     return Row(system.system, metric, estimate=Estimate(value, math.nan, 0), note="the best that was emulated")
@@ -409,9 +451,9 @@ def _gain_rows(
     predicted: tuple[PredictedSolution, PredictedSolution | None],
     measured: tuple[MeasuredSolution | None, MeasuredSolution | None],
 ) -> Iterator[Row]:
-    """Yield the rows of each amount's gain over the plain system, which has no polls or redundant queries.
+    """Yield the rows of each amount's gain: its ratio to that of the plain system, without polls or redundant queries.
 
-    Both pairs begin with the plain system; the other one is that whose gain is sought.
+    Both pairs begin with the plain system; the other one is that whose gain is sought, or None.
     """
     predicted_best, measured_best = predicted[1], measured[1]
     either = predicted_best or measured_best
@@ -431,7 +473,7 @@ def _gain_rows(
 
 
 def _ratio(a: Estimate, b: Estimate) -> Estimate:
-    """Return the ratio of two measured values, with its error as if they were independent."""
+    """Return the ratio of two measured values, a / b, with its error as if they were independent."""
     value = a.value / b.value
     error = abs(value) * math.hypot(a.error / a.value, b.error / b.value) if a.value else 0.0
     return replace(a, value=value, error=error, replications=min(a.replications, b.replications), skew=0.0)

@@ -38,7 +38,11 @@ COLUMNS = (
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """An architecture that meets the target by formula, and what was measured if it is one of the best."""
+    """An architecture that meets the target by formula, and what was measured if it is one of the best.
+
+    `pulls` is the name of their law, `fits` whether no node answers more than it may, and `predicted` the value of the
+    target's metric.
+    """
 
     architecture: str
     pulls: str
@@ -49,7 +53,7 @@ class Candidate:
 
     @cached_property
     def network(self) -> Network:
-        """Its network."""
+        """The network of the candidate at its rates."""
         return Network.from_data(self.built.data)
 
     @property
@@ -58,7 +62,7 @@ class Candidate:
         return not self.fits, self.built.messages if self.fits else self.built.busiest
 
     def row(self, metric: str) -> dict[str, Any]:
-        """Return its row of the table, by COLUMNS, with what was measured of `metric`; None where nothing was."""
+        """Return the candidate's row of the table, by COLUMNS; what was not measured of `metric` is None."""
         rows = self.result.about(metric, self.built.group) if self.result else []
         measured = rows[0].data() if rows else {}
         rates = ", ".join(f"{name} {rate:.{DIGITS}g}" for name, rate in self.built.rates.items())
@@ -183,7 +187,11 @@ def _add_candidates(
     candidates: list[Candidate],
     left_out: dict[str, str],
 ) -> None:
-    """Add the candidates of every architecture to `candidates`, and why others are not among them to `left_out`."""
+    """Add the candidates of every architecture to `candidates`, and why others are not among them to `left_out`.
+
+    There is one candidate for each of `laws`, those of pulls, if it meets `goal` by formula. `tell` gets the share that
+    is done.
+    """
     everyone = architectures(needs)
     for at, (name, shapes) in enumerate(everyone.items()):
         tell(at / len(everyone), f"{name}, by formula")
@@ -205,7 +213,7 @@ def _add_candidates(
 
 
 def _family(pulls: Law) -> str:
-    """Return the name of a law without its arguments."""
+    """Return the name of a law without its arguments, such as exponential."""
     return str(at_rate(pulls, 1.0)).partition("(")[0]
 
 

@@ -34,7 +34,10 @@ LEAST_SHARE = 2e-4  # of all messages: pulls that take less are needless
 @final
 @dataclass(frozen=True)
 class BestRates:
-    """A shape at the rates of the fewest messages, none above its limit."""
+    """A shape at its rates of the fewest messages, none above its limit.
+
+    `rates` and `limits` have one entry for each of the shape's pulls.
+    """
 
     shape: Shape
     rates: Amounts
@@ -47,13 +50,13 @@ class BestRates:
 
     @property
     def ray(self) -> Amounts:
-        """The amounts from which a search for other laws or shapes may begin."""
+        """The rates from which a search for other laws or shapes may begin, infinite where they are at their limits."""
         return ray_through(self.rates, self.limits)
 
     def rules_out(self, shape: Shape, limits: Amounts) -> bool:
         """Whether another shape, with these limits of its rates, is no better than this one.
 
-        It is not if it costs at least as much, and has no higher limit for any rate that is at its limit here.
+        It cannot be if it costs at least as much, and has no higher limit for any rate that is at its limit here.
         """
         if not all(map(operator.le, self.shape.messages, shape.messages)):
             return False
@@ -63,7 +66,10 @@ class BestRates:
 
 @final
 class RateSearch:
-    """The search for the rates of one architecture, with pulls of one law."""
+    """The search for the rates of the fewest messages of one architecture, with pulls of one law, that meet a target.
+
+    `shapes` yields the architecture's shapes, those of fewer nodes first.
+    """
 
     def __init__(self, needs: Needs, target: Threshold, pulls: Law, shapes: Callable[[], Iterator[Shape]]) -> None:
         self._needs, self._target, self._pulls, self._shapes = needs, target, pulls, shapes
@@ -71,10 +77,11 @@ class RateSearch:
         self._missed = list[Amounts]()  # rates that do not meet the target, none of them below another
 
     def best(self, ray: Amounts | None) -> BestRates:
-        """Return the cheapest shape within the limit, or else within the least limit that any shape can keep to.
+        """Return the cheapest shape within the limit on answers, with its rates.
 
-        The search begins on a `ray`, such as that of another law, or with a coarse look at all rates. Raises FieldError
-        if any rates meet the target, or none do.
+        If none meets the target within it, the limit is the least that any shape can keep to. The search begins on
+        `ray`, the rates of another law's search, or with a coarse look at all rates if it is None. Raises FieldError if
+        any rates meet the target, or none do.
         """
         try:
             self._look_below()
@@ -87,7 +94,10 @@ class RateSearch:
         return best
 
     def build(self, best: BestRates) -> tuple[CandidateNetwork, float]:
-        """Return the network at these rates, and what is predicted of it; raise FieldError if pulls are needless."""
+        """Return the network at these rates, and the predicted value of the target's metric.
+
+        Raises FieldError if hardly any messages are those of one of its pulls, which are then needless.
+        """
         for pulls, rate in zip(best.shape.pulls, best.rates, strict=True):
             if pulls.messages * rate < LEAST_SHARE * best.messages:
                 raise FieldError("target", f"it takes fewer messages without {pulls.name}", "another architecture")
@@ -97,7 +107,10 @@ class RateSearch:
         return built, self._predict(built.data, built.group)
 
     def _look_below(self) -> None:
-        """Find for each kind a rate below which no rates of the others help, which spares a look at most shapes."""
+        """Find for each of the pulls a rate below which no rates of the others help, and store it as one that misses.
+
+        This spares a look at most shapes, and is left out where there is only one shape, or no limit.
+        """
         shape, *more = islice(self._shapes(), 2)
         if not more or self._needs.limit == math.inf:
             return
@@ -108,7 +121,10 @@ class RateSearch:
             self._missed.append(_multiply(rate * (1 - 2 * AMOUNT_PRECISION), others))
 
     def _best_within(self, limit: float, ray: Amounts | None) -> BestRates | None:
-        """Return the cheapest shape in which no node answers more than `limit`; None if none meets the target."""
+        """Return the cheapest shape in which no node answers more than `limit`, with its rates; None if none will do.
+
+        The search begins on `ray`, as rates in proportion, or with a coarse look at all rates if it is None.
+        """
         bests, in_vain = list[BestRates](), 0
         for shape in self._shapes():
             require_time()
@@ -125,7 +141,11 @@ class RateSearch:
         return bests[0] if bests else None
 
     def _rates(self, shape: Shape, limits: Amounts, ray: Amounts | None) -> Amounts:
-        """Return the cheapest rates of a shape, rounded to DIGITS; up, if the target would not be met otherwise."""
+        """Return the cheapest rates of a shape, none above `limits`, rounded to DIGITS.
+
+        They are rounded up if the target would not be met otherwise. The search begins on `ray`, as rates in
+        proportion, or with a coarse look at all rates if it is None. Raises FieldError if any rates meet the target.
+        """
 
         def margin(rates: Amounts) -> float:
             return self._margin(shape, rates)
@@ -145,7 +165,7 @@ class RateSearch:
         return rounded
 
     def _least_limit(self) -> float:
-        """Return what the busiest node has to answer at least, in the shape in which that is least."""
+        """Return how many requests per unit of time the busiest node has to answer at least, whatever the shape."""
         best, in_vain = math.inf, 0
         # With Poisson pulls the loss is as 1 / rate, so the first of these shapes is about the best.
         for shape in sorted(self._shapes(), key=lambda shape: sum(pulls.busiest for pulls in shape.pulls)):
@@ -163,7 +183,10 @@ class RateSearch:
         return max(best, *shape.served.values())
 
     def _meets(self, shape: Shape, rates: Amounts) -> bool:
-        """Whether rates meet the target. None do that are below others that missed it, so these are not tried."""
+        """Whether a shape meets the target at these rates.
+
+        Rates that miss it are stored, and any that are nowhere above them miss it too, without a prediction.
+        """
         if min(rates) <= 0 or any(all(map(operator.le, rates, higher)) for higher in self._missed):
             return False
         if self._margin(shape, rates) >= 0:
@@ -172,14 +195,20 @@ class RateSearch:
         return False
 
     def _margin(self, shape: Shape, rates: Amounts) -> float:
-        """Return how far a shape is on the right side of the target at these rates; each rates are tried once."""
+        """Return by how much the prediction at these rates is on the right side of the target; below 0 if it is not.
+
+        It is computed once for the same rates.
+        """
         if rates not in self._values:
             laws = [str(at_rate(self._pulls, rate)) for rate in rates]
             self._values[rates] = self._predict(self._needs.source | shape.thin(laws), shape.group)
         return self._target.margin(self._values[rates])
 
     def _predict(self, data: Mapping[str, Any], group: str) -> float:
-        """Return what the formula says of the group that the target is about."""
+        """Return the target's metric by formula for `group` of the network with these fields.
+
+        Raises FieldError if there is no such row, or no formula.
+        """
         metric = self._target.metric
         rows = predict(Network.from_data(data), (metric,) if is_metric_on_request(metric) else ()).about(metric, group)
         if not rows:
@@ -190,7 +219,7 @@ class RateSearch:
         return rows[0].predicted
 
     def _undecided_error(self, which: str) -> FieldError:
-        """Return the error that says that the rates do not decide whether the target is met."""
+        """Return the error that says that the target is `which`, "met" or "not met", whatever the rates."""
         wrong = f"{self._target.text!r} is {which} by any rate of downloads"
         return FieldError("target", wrong, "one that a rate of downloads decides")
 

@@ -39,9 +39,10 @@ MOST_TURNS = 12
 
 
 def least_amount(margin: Callable[[float], float], start: float = 1.0, step: float = FIRST_STEP) -> float:
-    """Return the least positive amount at which `margin` is met; 0 if it is met by any.
+    """Return the least positive amount at which `margin` is 0 or more; 0 if it is so at any.
 
-    The search begins at `start`, with steps of the logarithm. Raises UnreachableError if no amount meets the margin.
+    The search begins at `start`, and `step` is its first step of the amount's logarithm. Raises UnreachableError if no
+    amount will do.
     """
 
     def by_logarithm(y: float) -> float:
@@ -93,7 +94,11 @@ def find_peak(
 
 
 def _inside(below: float, at: float, above: float, seen: dict[float, float], fine: float) -> float:
-    """Return where to look next between points that enclose a peak: at the peak of a parabola, or in the wider part."""
+    """Return the point to try next between `below` and `above`, which enclose a peak near `at`, the best point so far.
+
+    It is the peak of a parabola, or lies in the wider part if that is closer than `fine` / 2 to another point. `seen`
+    has the values by point.
+    """
     x = _vertex(below, at, above, seen)
     if abs(x - at) > fine / 2 and below + fine / 2 < x < above - fine / 2:
         return x
@@ -102,7 +107,10 @@ def _inside(below: float, at: float, above: float, seen: dict[float, float], fin
 
 
 def _vertex(below: float, at: float, above: float, seen: dict[float, float]) -> float:
-    """Return the peak of the parabola through three points, or the middle one if there are but two or it has none."""
+    """Return the peak of the parabola through three points, whose values are in `seen`.
+
+    It is the middle point, `at`, if two of them are the same or the parabola has no peak.
+    """
     if not below < at < above:
         return at
     left, right = (seen[at] - seen[below]) / (at - below), (seen[above] - seen[at]) / (above - at)
@@ -115,11 +123,11 @@ def _vertex(below: float, at: float, above: float, seen: dict[float, float]) -> 
 def cheapest_amounts(
     margin: Margin, costs: Sequence[float], limits: Sequence[float], ray: Amounts, coarse: bool
 ) -> Amounts:
-    """Return the amounts of least cost that meet `margin`, none above its limit: (2).
+    """Return the amounts of least total cost at which `margin` is 0 or more, none above its limit.
 
-    The search begins on a `ray`: amounts in proportion, of which infinite ones begin at their limits. With `coarse` it
-    looks at all exchanges from end to end first. Returns zeros if any amounts meet the margin, and raises
-    UnreachableError if none do.
+    `costs` are per unit of each amount. The search begins on `ray`: amounts in proportion, of which infinite ones begin
+    at their limits. With `coarse` it looks at all exchanges of two amounts from end to end first. Returns zeros if any
+    amounts will do, and raises UnreachableError if none do.
     """
     best, cost = (math.inf,) * len(costs), math.inf
     step = FIRST_STEP
@@ -140,13 +148,20 @@ def cheapest_amounts(
 
 
 def ray_through(amounts: Amounts, limits: Sequence[float]) -> Amounts:
-    """Return the ray through `amounts` on which those at their limits stay there."""
+    """Return `amounts` with infinity in the place of those at their limits, which are to stay there on a ray.
+
+    If all of them are at their limits, they are returned as they are.
+    """
     ray = tuple(math.inf if x >= c else x for x, c in zip(amounts, limits, strict=True))
     return ray if min(ray) < math.inf else amounts
 
 
 def _shortest(margin: Margin, ray: Amounts, limits: Sequence[float], step: float) -> Amounts:
-    """Return the least multiple of a ray that meets the margin, with amounts cut off at their limits."""
+    """Return the least multiple of `ray` at which `margin` is 0 or more, with amounts cut off at their limits.
+
+    Infinite amounts of the ray are at their limits, and fall only if these are more than enough. `step` is the first
+    step of the multiple's logarithm. Returns zeros if any multiple will do.
+    """
 
     def cut(times: float) -> Amounts:
         return tuple(c if x == math.inf else min(times * x, c) for x, c in zip(ray, limits, strict=True))
@@ -161,9 +176,10 @@ def _shortest(margin: Margin, ray: Amounts, limits: Sequence[float], step: float
 def _exchange(
     margin: Margin, costs: Sequence[float], limits: Sequence[float], amounts: Amounts, i: int, j: int, coarse: bool
 ) -> Amounts:
-    """Return the amounts with the i-th exchanged for the j-th, or the other way round, so that the margin is greatest.
+    """Return `amounts` with the i-th exchanged for the j-th, or the other way round, so that the margin is greatest.
 
-    The cost stays the same; with `coarse` it looks at all exchanges first.
+    The total cost stays the same, but for amounts cut off at their limits. With `coarse` it looks at all exchanges
+    first.
     """
     spent = costs[i] * amounts[i] + costs[j] * amounts[j]
 
@@ -175,7 +191,10 @@ def _exchange(
         return tuple(result)
 
     def ratio(most: float) -> float:
-        """Return the logarithm of the ratio of both costs where one amount is at its limit, and costs `most`."""
+        """Return the logarithm of the ratio of both costs if `most` is spent on one amount and the rest on the other.
+
+        It is infinite if there is no rest.
+        """
         return math.log(most / (spent - most)) if most < spent else math.inf
 
     current = start = math.log(costs[i] * amounts[i] / (costs[j] * amounts[j]))

@@ -58,7 +58,8 @@ Margin = Callable[[Number], float]  # by a value of the field, how far the worst
 class Sized(TabularResult):
     """The value of a field at which a network meets the target, with the network emulated there and next to it.
 
-    `how` says how the value was found, and `extreme` whether it is the smallest or the largest that meets the `target`.
+    `key` is the dotted name of the field, `how` says how the value was found, `extreme` whether it is the smallest or
+    the largest that meets the `target`, and `near` has the results of the values next to it.
     """
 
     key: str
@@ -79,7 +80,7 @@ class Sized(TabularResult):
 
     @cached_property
     def around(self) -> list[dict[str, Any]]:
-        """Rows of the answer between its neighbours: whether the target is met, and the group that is worst off."""
+        """The rows of the answer and its neighbours: whether each meets the target, and its group that is worst off."""
         rows = []
         for value, result in sorted({**self.near, self.value: self.result}.items()):
             if not result.rows:  # there was no time left for it
@@ -89,9 +90,10 @@ class Sized(TabularResult):
         return rows
 
     def _margin(self, row: Row) -> float:
-        """Return how far a row is on the right side of the target, predicted or measured, as the value was found.
+        """Return by how much a row is on the right side of the target; below 0 on the wrong side.
 
-        A value found by formula is at the edge, and chance decides on which side of it that is measured.
+        A value found by formula is judged by the row's prediction first: it is at the edge, and chance decides on which
+        side of it that is measured. A value found by emulation is judged by the measurement first.
         """
         sides = (row.predicted, row.measured) if self.how == BY_FORMULA else (row.measured, row.predicted)
         return _margin(sides, self.target)
@@ -123,11 +125,12 @@ def size(
 ) -> Sized:
     """Find the value of the field `vary` at which every group just meets a target: the smallest, or the largest.
 
-    A target is a freshness, or a demand on any metric, of all groups or of one: `lag <= 3`, `level 2: currency(2) >=
-    0.95`. Of many sources it is about their mean, unless the group is one of them. The largest value is sought if
-    larger ones are worse. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C does: with the value if that
-    is found and emulated, and otherwise with OutOfTime (or KeyboardInterrupt), which says what was seen by then.
-    Without a budget, nothing is begun that would take a night.
+    Without `vary` it is the budget, the rate of polls or that of downloads, whichever the network has first, or the
+    bandwidth for a metric of load. A target is a freshness, or a demand on any metric, of all groups or of one: `lag <=
+    3`, `level 2: currency(2) >= 0.95`. Of many sources it is about their mean, unless the group is one of them. The
+    largest value is sought if larger ones are worse. A `budget` in seconds, or such as 10m, ends the search as Ctrl-C
+    does: with the value if that is found and emulated, and otherwise with OutOfTime (or KeyboardInterrupt), which says
+    what was seen by then. Without a budget, nothing is begun that would take a night.
 
     >>> result = rn.size("single", "freshness >= 0.9", precision=0.01)
     >>> result.key, round(result.value, 3), result.extreme
@@ -170,7 +173,10 @@ def size(
 
 
 def predicted_size(network: Given, target: float | str) -> tuple[str, Number | None]:
-    """Return the field that `size` varies if nobody says which, and its value by formula; None without a formula."""
+    """Return the field that is varied where nobody says which, and its value that just meets the target by formula.
+
+    The value is None if there is no formula. Raises FieldError if any value meets the target, or none does.
+    """
     network = network_of(network)
     goal = _parse_target(target, network)
     key, start = _field(network.data(), None, goal.metric)
@@ -188,12 +194,12 @@ def _parse_target(target: float | str, network: Network) -> Threshold:
 
 
 def _with_value(network: Network, key: str, value: Number) -> Network:
-    """Return the network with this value of the field."""
+    """Return the network with `value` in the field `key`, such as downloads.rate; raise InputError if it is wrong."""
     return network_of(network, [f"{key}={value!r}"])
 
 
 def _value_check(network: Network, key: str) -> Callable[[Number], bool]:
-    """Return a function that says whether a network may have a value in this field."""
+    """Return a function that says whether the network may have a value in the field `key`, such as downloads.rate."""
 
     def is_allowed(value: Number) -> bool:
         try:
@@ -206,7 +212,7 @@ def _value_check(network: Network, key: str) -> Callable[[Number], bool]:
 
 
 def _neighbours(value: Number) -> tuple[Number, Number]:
-    """Return the values next to a value, below and above it."""
+    """Return the values below and above a value: one off from a whole number, a tenth off from any other."""
     return (
         (value - 1, value + 1)
         if isinstance(value, int)
@@ -218,7 +224,7 @@ def _neighbours(value: Number) -> tuple[Number, Number]:
 
 
 def _target_rows(result: Result, goal: Threshold) -> list[Row]:
-    """Return the rows that the target is about; raise FieldError if there are none."""
+    """Return the rows of a result that the target `goal` is about; raise FieldError if there are none."""
     rows = result.about(goal.metric, goal.group)
     if not rows:
         names = ", ".join(f"'{row.group}: {row.metric}'" for row in result.rows)
@@ -227,18 +233,24 @@ def _target_rows(result: Result, goal: Threshold) -> list[Row]:
 
 
 def _margin(values: Iterable[float | None], goal: Threshold) -> float:
-    """Return how far the first value that exists is on the right side of the target; minus infinity if none exists."""
+    """Return by how much the first value that is not None is on the right side of the target; below 0 if it is not.
+
+    It is minus infinity if all are None.
+    """
     value = next((value for value in values if value is not None), None)
     return -math.inf if value is None else goal.margin(value)
 
 
 def _worst_margin(result: Result, goal: Threshold) -> float:
-    """Return how far the group that is worst off is on the right side of the target, as measured."""
+    """Return by how much the measured group that is worst off is on the right side of the target; below 0 if not."""
     return min(_margin((row.measured,), goal) for row in _target_rows(result, goal))
 
 
 def _predict_worst(network: Network, key: str, value: Number, goal: Threshold) -> float | None:
-    """Return what is predicted of the group that is worst off; None if there is no formula for one of the groups."""
+    """Return the prediction for the group that is worst off, with `value` in the field `key`.
+
+    It is None if there is no formula for one of the groups that the target `goal` is about.
+    """
     measure = (goal.metric,) if is_metric_on_request(goal.metric) else ()
     predictions = [row.predicted for row in _target_rows(predict(_with_value(network, key, value), measure), goal)]
     require_time()  # a missing prediction may only have run out of time
@@ -250,7 +262,10 @@ def _predict_worst(network: Network, key: str, value: Number, goal: Threshold) -
 
 
 def _size_by_formula(network: Network, key: str, start: Number, goal: Threshold) -> tuple[Number, str] | None:
-    """Find by formula the value at the edge, and its extreme; None if there is no formula at the `start`."""
+    """Find by formula the value of the field `key` at which `goal` is just met; None if there is no formula at `start`.
+
+    Returns it, and whether it is the smallest or the largest. The search begins at `start`.
+    """
     if _predict_worst(network, key, start, goal) is None:
         return None
 
@@ -263,7 +278,11 @@ def _size_by_formula(network: Network, key: str, start: Number, goal: Threshold)
 def _size_by_emulation(
     network: Network, key: str, start: Number, goal: Threshold, settings: Settings, tell: Progress, **how: Any
 ) -> tuple[Number, str]:
-    """Find by emulation the value at the edge, and its extreme; `how` has workers and address."""
+    """Find by emulation the value of the field `key` at which `goal` is just met.
+
+    Returns it, and whether it is the smallest or the largest. The search begins at `start`, `tell` gets its progress,
+    and `how` has workers and address.
+    """
     runs = count(1)
 
     def margin(value: Number) -> float:
@@ -285,9 +304,10 @@ def _size_by_emulation(
 def _find_edge(
     key: str, start: Number, goal: Threshold, margin: Margin, allowed: Callable[[Number], bool], close: float
 ) -> tuple[Number, str]:
-    """Return the value at the edge of those that meet the target, and whether it is their smallest or largest.
+    """Return the value of the field `key` at which `goal` is just met, and whether it is the smallest or the largest.
 
-    `close` is the relative width at which the search ends.
+    The search begins at `start`. `margin` is by how much a value meets the goal, `allowed` whether the field may have
+    it, and `close` the relative width at which the search ends. Raises FieldError if all values meet it, or none do.
     """
     seen = dict[Number, float]()
 
@@ -310,7 +330,7 @@ def _find_edge(
 
 @contextmanager
 def _explain_interrupts(words: Callable[[], str]) -> Iterator[None]:
-    """Add words to an interrupt, or to the end of a budget, that comes while the body runs."""
+    """Add the text that `words` returns to an interrupt, or to the end of a budget, that comes while the body runs."""
     try:
         yield
     except KeyboardInterrupt as why:
@@ -318,7 +338,10 @@ def _explain_interrupts(words: Callable[[], str]) -> Iterator[None]:
 
 
 def _improves(start: Number, margin: Margin, allowed: Callable[[Number], bool]) -> bool:
-    """Whether more of the field is better, or at least not worse."""
+    """Whether the margin by which the target is met grows with the field at `start`, or at least does not fall.
+
+    It is judged by a step to a value that is `allowed`, up or else down, and true if there is none.
+    """
     up, down = _step(start, STEP_FACTOR), _step(start, 1 / STEP_FACTOR)
     if allowed(up):
         return margin(up) >= margin(start)
@@ -333,9 +356,10 @@ def _step(value: Number, factor: float) -> Number:
 def _bracket(
     key: str, start: Number, goal: Threshold, margin: Margin, allowed: Callable[[Number], bool], better: float
 ) -> tuple[Number, Number]:
-    """Return a value that meets the target, and one that does not, by steps of the factor `better`, or back.
+    """Return a value of the field `key` that meets the target and one that does not, by steps from `start`.
 
-    Raises FieldError if there is none of either.
+    A step is the factor `better`, or its inverse if `start` meets the target. `margin` is by how much a value meets it,
+    and `allowed` whether the field may have it. Raises FieldError if all values tried meet it, or none do.
     """
     met = margin(start) >= 0
     factor = 1 / better if met else better
@@ -361,7 +385,7 @@ def _bracket(
 
 
 def _stuck(margins: list[float]) -> bool:
-    """Whether steps bring less and less, and the last one hardly any of what is missing."""
+    """Whether steps bring less and less, and the last one hardly any of what is missing; `margins` has one per step."""
     if len(margins) < 3 or not math.isfinite(margins[-3]):
         return False
     before, last = margins[-2] - margins[-3], margins[-1] - margins[-2]
@@ -372,7 +396,11 @@ def _stuck(margins: list[float]) -> bool:
 
 
 def _field(data: Any, vary: str | None, metric: str) -> tuple[str, Number]:
-    """Return the field to vary, which depends on the metric of the target if `vary` is None, and its value now."""
+    """Return the dotted name of the field to vary, and its value now.
+
+    That is the field `vary`, or if it is None the first that the network with this data has of those usual for the
+    metric of the target. Raises FieldError if there is no such number.
+    """
     for key in LOAD_FIELDS.get(metric, USUAL_FIELDS) if vary is None else (vary,):
         if (value := _number_at(data, key)) is not None:
             return key, value

@@ -59,7 +59,10 @@ BOUNDS = "the least and the most, such as [2, 3000]"
 
 
 def _bounds(value: object) -> dict[str, tuple[int, int]]:
-    """Return the bounds of `replicas` and `peers`, as pairs by their names, from the mapping that a user gives."""
+    """Return the bounds of `replicas` and `peers`, as pairs by their names, from the mapping that a user gives.
+
+    Raises FieldError if it is no mapping, and FieldsError if bounds in it are wrong.
+    """
     if not isinstance(value, Mapping):
         raise FieldError("", f"{short_repr(value)} is not a mapping", f"replicas or peers: {BOUNDS}")
     bounds_by_name, checks = {}, {"replicas": whole(2), "peers": whole(1)}
@@ -124,7 +127,7 @@ class Optimise(Part):
 
     @model_validator(mode="after")
     def _check_system(self) -> Optimise:
-        """Check that the fields are those of this kind of system."""
+        """Return this system if its fields are those of its kind; raise FieldError if not."""
         for system, names in FIELDS_OF_SYSTEM.items():
             for name in names:
                 if system != self.system and getattr(self, name) not in (None, {}):
@@ -136,7 +139,7 @@ class Optimise(Part):
         return self
 
     def _check_cluster(self) -> None:
-        """Check that replicas and peers of a cluster are given or sought, and that peers can be fewer than replicas."""
+        """Raise FieldError unless polls are given, and replicas and peers given or sought, and peers below replicas."""
         if self.polls is None:
             raise FieldError("polls", "missing", FAMILY)
         for name in ("replicas", "peers"):
@@ -154,14 +157,18 @@ class Optimise(Part):
         return self.model_copy(update={"system": "independent", "ask": None})
 
     def service(self, rate: float, size: Size = NO_CLUSTER) -> float:
-        """Return R of (1), the queries per unit of time that all replicas together can answer at the rate r."""
+        """Return the queries per unit of time that all replicas can answer at `rate`, the slowest that will do.
+
+        The rate is that of the polls of each replica of a cluster, and of the downloads of all replicas asked
+        otherwise. `size` has the replicas and peers of a cluster.
+        """
         if self.system == "cooperative":
             replicas, peers = size
             return service_rate(self.bandwidth, replicas, self.bandwidth / replicas, rate, peers)
         return self.bandwidth**2 / rate - self.bandwidth / (self.ask or 1)
 
     def amounts(self, size: Size = NO_CLUSTER) -> Amounts:
-        """Return the metrics of a system of this size that follow from its rate r, as functions of r by name."""
+        """Return the metrics of a system of this size that follow from its rate, as functions of the rate, by name."""
         amounts: Amounts = {"service_rate": lambda rate: self.service(rate, size)}
         if self.system == "cooperative":
             return amounts | {"polls": lambda rate: rate}
@@ -169,7 +176,11 @@ class Optimise(Part):
         return amounts | {"replicas": lambda rate: ask * self.bandwidth / rate, "downloads": lambda rate: rate / ask}
 
     def network(self, rate: float, size: Size) -> Network:
-        """Return a network that has the freshness of this system at the rate r, in a size."""
+        """Return a network that has the freshness of this system at `rate`.
+
+        The rate is that of the polls of each replica of a cluster, whose replicas and peers are `size`; otherwise it is
+        that of the downloads of all replicas asked, and the size makes no difference.
+        """
         fields: dict[str, Any]
         if self.system == "cooperative":
             assert self.polls is not None

@@ -16,7 +16,7 @@ from replnet.run import INTERRUPTED, Emulated, Progress, Settings
 def verify(
     networks: Sequence[tuple[str, Network]], settings: Settings, tell: Progress, **how: Any
 ) -> tuple[list[Emulated], str]:
-    """Emulate named networks; return what came of them, and why there is less of it if it was interrupted.
+    """Emulate named networks; return the results in their order, and why there are fewer if it was interrupted, or "".
 
     Verdicts are those of all rows together; a network of which a row differs is run again four times longer. `tell`
     gets the share that is done, and `how` has workers and address.
@@ -44,12 +44,15 @@ def verify(
 
 
 def _judge_together(results: Iterable[Emulated], settings: Settings) -> list[Emulated]:
-    """Return the results with the verdicts that all their rows have together."""
+    """Return the results with the verdicts that all their rows have together, at the resolution of the settings."""
     results = list(results)
     rows = iter(judge_rows([row for result in results for row in result.rows], settings.resolution))
     return [replace(result, rows=tuple(next(rows) for _ in result.rows)) for result in results]
 
 
 def progress_of_part(tell: Progress, done: int, parts: int, name: str) -> Progress:
-    """Return a function that tells the progress of one of several parts as a share of all."""
+    """Return a function that tells the progress of one part as a share of all.
+
+    The part has the name `name`, and `done` of all `parts` come before it.
+    """
     return lambda share, words: tell((done + share) / parts, f"{name} ({done + 1} of {parts}): {words}")

@@ -64,28 +64,35 @@ from replnet.text import FieldError, FieldsError, positive
 
 
 def random_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
-    """Return the weighted freshness at Poisson refreshes of these rates, eq. 5."""
+    """Return the mean freshness of pages, weighted by utility, if each is refreshed at exponential intervals (eq. 5).
+
+    `rates` are refreshes per unit of time, one number per page. Raises FieldError if these are not such numbers.
+    """
     return pages.mean(np.asarray(PURELY_RANDOM.freshness(pages.changes, numbers("rates", rates, pages.size))))
 
 
 def fixed_freshness(pages: Pages, rates: npt.ArrayLike) -> float:
-    """Return the weighted freshness if every page is refreshed at fixed intervals, eq. 6."""
+    """Return the mean freshness of pages, weighted by utility, if each is refreshed at fixed intervals (eq. 6).
+
+    `rates` are refreshes per unit of time, one number per page. Raises FieldError if these are not such numbers.
+    """
     return pages.mean(np.asarray(FIXED.freshness(pages.changes, numbers("rates", rates, pages.size))))
 
 
 def slotted_freshness(pages: Pages, shares: npt.ArrayLike) -> float:
-    """Return the weighted freshness if one page a slot is drawn with these shares, eq. 3.
+    """Return the mean freshness of pages, weighted by utility, if one page a slot is drawn with these shares (eq. 3).
 
-    Changes are probabilities of a change in a slot.
+    `shares` has one number per page. The changes of the pages are probabilities of a change in a slot.
     """
     p, d = numbers("rates", shares, pages.size), pages.changes
     return pages.mean(np.divide(p, p + d - p * d, out=np.ones_like(d), where=d > 0))
 
 
 def order_freshness(pages: Pages, order: npt.ArrayLike, slot: float) -> float:
-    """Return the weighted freshness if the pages in `order` are refreshed one per `slot`, round and round, (6).
+    """Return the exact mean freshness, weighted by utility, of pages that are refreshed one per slot, round and round.
 
-    Exact.
+    `order` has the page of each slot of a round, numbered from 0, and `slot` is the length of a slot. A page that is
+    not in it is fresh only if it never changes. Raises FieldError for an order or a slot that makes no sense.
     """
     turns, slot = np.asarray(order), positive("slot", slot)
     if turns.ndim != 1 or turns.dtype.kind not in "iu" or turns.size == 0:
@@ -133,7 +140,10 @@ Changes = Annotated[tuple[NotNegative, ...], "how often they change, or in a slo
 
 
 def _pages(sources: int | None, rates: PerSource, weights: PerSource, **_: object) -> Pages:
-    """Return the pages that these arguments of a formula describe; raises FieldsError if they do not fit."""
+    """Return the pages that these arguments of a formula describe; raise FieldsError if they do not fit together.
+
+    `sources` is their number, or None if a list tells it; other arguments make no difference.
+    """
     sizes = {
         name: len(entries) for name, entries in (("rates", rates), ("weights", weights)) if isinstance(entries, tuple)
     }
@@ -165,7 +175,10 @@ def crawl_policies(*, sources: Number = None, rates: Rates, weights: Weights, bu
 
 
 def _chances(sources: int | None, rates: PerSource, weights: PerSource) -> Pages:
-    """Return the pages that these arguments describe, with changes that are probabilities in a slot."""
+    """Return the pages that these arguments of a formula describe, with changes that are probabilities in a slot.
+
+    Raises FieldError for a probability above 1, and FieldsError if the arguments do not fit together.
+    """
     pages = _pages(sources, rates, weights)
     if float(pages.changes.max()) > 1:
         wrong = f"{pages.changes.max():g} is above 1"
@@ -191,7 +204,10 @@ def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Va
 
 
 def _carousel_freshness(pages: Pages, rates: Floats) -> float:
-    """Return the weighted freshness at these rates in a carousel of one page at a time."""
+    """Return the mean freshness, weighted by utility, of pages in a carousel that refreshes one of them at a time.
+
+    Each comes at its rate of `rates`, but not at fixed intervals. It is 0 if all rates are.
+    """
     from replnet.processes import long_round
 
     return order_freshness(pages, long_round(rates), 1 / float(rates.sum())) if rates.any() else pages.mean(rates)

@@ -50,7 +50,10 @@ Extremes = tuple[float, float]
 
 
 def age_lead(larger: Law, smaller: Law) -> Extremes:
-    """Return the lowest and the highest lead J(x) = P(A_Y > x) - P(A_X > x) of (1), X being the larger law."""
+    """Return the lowest and the highest lead P(A_Y > x) - P(A_X > x) over all x, of the ages of two laws of intervals.
+
+    X is `larger` and Y is `smaller`. Raises FieldError if their means differ.
+    """
     _require_same_mean(larger, smaller)
     mean = larger.mean
     # By the excesses, which keep their digits where both ages are rare.
@@ -58,7 +61,7 @@ def age_lead(larger: Law, smaller: Law) -> Extremes:
 
 
 def lag_lead(downloads: tuple[Law, Law], updates: tuple[Law, Law]) -> Extremes:
-    """Return the lowest and the highest lead L of (2): by how much lags beyond t are rarer in the first case.
+    """Return the lowest and the highest lead over all t: by how much lags beyond t are rarer in the first of two cases.
 
     `downloads` and `updates` have the laws of the first and the second case.
     """
@@ -74,14 +77,17 @@ def lag_lead(downloads: tuple[Law, Law], updates: tuple[Law, Law]) -> Extremes:
 
 
 def _scales(*laws: Law) -> Floats:
-    """Return the points where the laws jump and bend, and points of all their sizes, from 0 on."""
+    """Return rising points from 0 on: where the laws jump and bend, and points between of all their sizes."""
     marks = np.concatenate([np.append(jumps(law), soft_marks(law)) for law in laws])
     marks = marks[marks > 0]
     return np.unique(np.concatenate([[0.0], marks, np.geomspace(marks.min() / 100, marks.max() * 2, POINTS)]))
 
 
 def _extremes(f: Callable[[Array], Array], points: Floats) -> Extremes:
-    """Return the lowest and the highest value of a continuous function, searched between the best points repeatedly."""
+    """Return the lowest and the highest value of a continuous function f of an array.
+
+    They are searched at `points` and then again and again around the best of them.
+    """
 
     def highest(f: Callable[[Array], Array]) -> float:
         x, best = points, -math.inf

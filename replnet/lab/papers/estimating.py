@@ -64,13 +64,19 @@ RAREST = 1e-30  # kinds of elements that are a smaller share of all make no diff
 
 
 def _per_log(x: Floats, n: int) -> Floats:
-    """Return X / (n log(1 - X / n)), with its limits -1 at 0 and 0 at n."""
+    """Return x / (n log(1 - x / n)) for each of the numbers x of visits that saw a change, of n visits.
+
+    At 0 it is its limit -1, and at n its limit 0.
+    """
     share = np.clip(x / n, 0.5 / n, 1 - 0.5 / n)
     return np.where(x == 0, -1.0, np.where(x == n, 0.0, share / np.log1p(-share)))
 
 
 def visit_chances(ratio: Floats, visits: int) -> Floats:
-    """Return the chances that 0 to n visits see a change, a row for each ratio r."""
+    """Return the chances that 0, 1, ... or all of `visits` see a change, along the last axis of an array.
+
+    Its other axes are those of `ratio`, the mean changes between two visits.
+    """
     r, k = np.asarray(ratio, dtype=float)[..., None], np.arange(visits + 1)
     with np.errstate(divide="ignore"):
         changed = np.log(-np.expm1(-r))
@@ -78,22 +84,26 @@ def visit_chances(ratio: Floats, visits: int) -> Floats:
 
 
 def _log_choices(n: int) -> Floats:
-    """Return log C(n, k) for k = 0 ... n."""
+    """Return log C(n, k) for k = 0 ... n, as an array."""
     log_factorial = special().gammaln(np.arange(n + 1) + 1.0)
     return np.asarray(log_factorial[-1] - log_factorial - log_factorial[::-1])
 
 
 def count_estimate_moments(name: str, ratio: float, visits: int) -> tuple[float, float]:
-    """Return the mean and the standard error of the estimate (1), (2) or (3) of this name."""
+    """Return the mean and the standard error of an estimate of the change rate by how many of `visits` saw a change.
+
+    `name` is one of BY_COUNT, and `ratio` the mean number of changes between two visits, which is what is estimated.
+    """
     chances, estimates = visit_chances(np.array(ratio), visits), BY_COUNT[name](np.arange(visits + 1.0), visits)
     mean = float(chances @ estimates)
     return mean, math.sqrt(float(chances @ (estimates - mean) ** 2))
 
 
 def time_estimate_moments(name: str, ratio: float, visits: int) -> tuple[float, float]:
-    """Return the mean and the standard error of the estimate (4) or (5) of this name, by (6).
+    """Return the mean and the standard error of an estimate of the change rate by the times of last modification.
 
-    They are infinite where T may be too small.
+    `name` is one of LAST_MODIFIED, and `ratio` the mean number of changes between two visits, which is what is
+    estimated. They are infinite where the summed time since the last changes may be too small.
     """
     coefficients = LAST_MODIFIED[name](np.arange(visits + 1.0), visits)
     # If every visit saw a change T is the sum of n times, near 0 with density in proportion to T^(n - 1).
@@ -105,7 +115,11 @@ def time_estimate_moments(name: str, ratio: float, visits: int) -> tuple[float, 
 
 
 def _moment(coefficients: Floats, power: int, r: float, n: int) -> float:
-    """Return E[(c / T)^power] by (6)."""
+    """Return the mean of (c(X) / T)^power, by an integral of the transform of T, over n visits.
+
+    X is the number of visits that saw a change, `coefficients` are c(0) to c(n), and T is the sum over visits of the
+    time since the last change, at most 1 each. `r` is the mean number of changes between two visits.
+    """
     k, total = np.arange(n + 1), 0.0
     choices = _log_choices(n)[:, None]
     for log_s in np.array_split(LOG_S, 1 + LOG_S.size * (n + 1) // LARGEST_TABLE):

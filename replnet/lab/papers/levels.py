@@ -34,7 +34,7 @@ TERMS = 60  # terms of (1), which fall like 2^-j
 
 
 def _require_lasting_freshness(growth: float, target: float | None = None, **_: object) -> None:
-    """Raise FieldError if a freshness is to be kept at any depth with a growth that leaves none."""
+    """Raise FieldError if there is a `target` to keep at any depth, and a `growth` of 1 or less leaves no freshness."""
     if target is not None and growth <= 1:
         raise FieldError("growth", f"{growth:g} leaves no freshness at great depth", "a number above 1, or no target")
 
@@ -86,7 +86,10 @@ def level_rates(
 
 
 def _log_limit(growth: float) -> float:
-    """Return the logarithm of the product of (1) over all depths, with s = 1."""
+    """Return the logarithm of the product of 1 - (i + 1)^-growth over all levels i = 1, 2, ...
+
+    It is minus infinity if the growth is 1 or less.
+    """
     if growth <= 1:
         return -math.inf
     terms = np.arange(1, TERMS)

@@ -35,7 +35,10 @@ GROWING = Basis("exact", "Staleness eq. 5, 6, 26", "intervals independent of one
 
 
 def _require_long_intervals(intervals: int, growth: float, factor: float = 1.0, **_: object) -> None:
-    """Raise FieldError if long intervals would be shorter than 1, or too long for floats."""
+    """Raise FieldError if the long intervals of a formula would be shorter than 1, or too long for floats.
+
+    The i-th is factor i^growth long if it is long, and `intervals` is the last i.
+    """
     if factor < 1:
         raise FieldError("factor", f"{factor:g} makes rare intervals shorter", "1 or more")
     if math.log(factor) + growth * math.log(intervals) > LONGEST:

@@ -90,7 +90,10 @@ def cascade_freshness(updates: Updates, downloads: Levels) -> Prediction:
 
 
 def _cascade(downloads: Sequence[Law]) -> InformationAge:
-    """Return the age of the copy at the last level of a cascade with these downloads, level by level."""
+    """Return the information age of the copy at the last level of a cascade.
+
+    `downloads` has the law of each level, from the source on.
+    """
     copy: InformationAge = direct(downloads[0])
     for law in downloads[1:]:
         copy = pull(copy, law)
@@ -124,17 +127,23 @@ def constant_saving(target: Wanted, updates: Updates, downloads: DownloadFamily)
 
 
 def on_residual_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return P(R_V > y), the chance that a copy found fresh stays so for more than y (eq. 16). Exact for cascades."""
+    """Return P(R_V > y), the chance that a copy found fresh at a random time stays so for more than y (eq. 16).
+
+    It is exact for cascades.
+    """
     return residual(copy, updates, y) / residual(copy, updates, 0.0)
 
 
 def on_duration_tail(copy: InformationAge, updates: Law, y: float) -> float:
-    """Return P(V > y), the chance that a copy stays fresh for more than y once it is (eq. 19). Exact for cascades."""
+    """Return P(V > y), the chance that a copy that becomes fresh stays so for more than y (eq. 19).
+
+    It is exact for cascades.
+    """
     return update_density(copy, updates, y) / update_density(copy, updates, 0.0)
 
 
 def mean_on_duration(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict E[V] of eq. 19: how long a copy stays fresh once it is. Exact for cascades."""
+    """Predict E[V], how long a copy that becomes fresh stays so on average (eq. 19). It is exact for cascades."""
     fresh = copy.freshness(updates)
     value = fresh.value / update_density(copy, updates, 0.0)
     return Prediction(value, fresh.kind, "P2P eq. 19; " + fresh.source, fresh.assumes, value * copy.basis.accuracy)
@@ -157,7 +166,10 @@ def fresh_spells(updates: Updates, downloads: Levels, time: NotNegative = 0.0) -
 
 
 class Size(NamedTuple):
-    """A system that meets its target: number and rates of its replicas, and the queries that all of them serve."""
+    """A system that meets its target: number and rates of its replicas, and the queries that all of them serve.
+
+    Rates and queries are per unit of time.
+    """
 
     replicas: float
     downloads: float  # rate of each replica
@@ -180,9 +192,9 @@ def service_rate(
 
 
 def download_rate(target: float, updates: Law, downloads: Family) -> float:
-    """Return q^-1(target), the slowest downloads that meet the target in a single hop (eq. 31). Exact.
+    """Return the slowest rate of downloads at which a copy of the source has the freshness `target` (eq. 31). Exact.
 
-    `downloads` gives the law at a rate.
+    `downloads` gives the law at a rate. Raises UnreachableError if no rate will do.
     """
     return rate_for(
         target, lambda rate: direct(downloads(rate)).freshness(updates).value, start=updates.rate, what="download rate"
@@ -199,10 +211,11 @@ def poll_rate(
     *,
     start: float | None = None,
 ) -> float:
-    """Return q_2^-1(target), the slowest polls that meet the target in a cluster (P2P VI-D); 0 if none are needed.
+    """Return the slowest rate of polls at which a cluster has the freshness `target` (VI-D); 0 if none are needed.
 
-    As exact as the cluster's formula is. Raises UnreachableError if not even infinitely fast polls meet it (Theorem 6).
-    The search begins at `start`.
+    `polls` gives the law at a rate, and each poll asks so many `peers`. The search begins at `start`, or at the rate of
+    updates. As exact as the cluster's formula is. Raises UnreachableError if not even infinitely fast polls meet the
+    target (Theorem 6).
     """
     if direct(downloads).freshness(updates).value >= target:
         return 0.0
@@ -230,9 +243,10 @@ def non_cooperative(bandwidth: Bound, target: Wanted, updates: Updates, download
 
 
 def redundant(bandwidth: float, target: float, updates: Law, downloads: str, ask: int, *, poisson: bool = True) -> Size:
-    """Return the best system whose clients ask `ask` replicas, by (3).
+    """Return the best system whose clients ask `ask` replicas and keep the freshest answer (eq. 34).
 
-    Superpositions of downloads count as Poisson if `poisson` (eq. 35, a limit of many replicas); else it is exact.
+    `downloads` names the law, without a rate. Superpositions of downloads count as Poisson if `poisson` (eq. 35, a
+    limit of many replicas); else it is exact. Raises UnreachableError if the freshness `target` cannot be met.
     """
     family = partial(at_rate, downloads)
 
@@ -257,9 +271,11 @@ def cooperative(
     *,
     start: float | None = None,
 ) -> Size:
-    """Return the system of `replicas` that meets the target with the slowest polls (P2P VI-D).
+    """Return the system of `replicas` that meets the freshness `target` with the slowest polls (P2P VI-D).
 
-    Its service rate is negative if polls alone exceed the bandwidth. The search begins at poll rate `start`.
+    `downloads` and `polls` give the law at a rate, and each poll asks so many `peers`. The source's bandwidth is spent
+    on downloads. The service rate is negative if polls alone exceed the bandwidth. The search begins at poll rate
+    `start`, or at the rate of updates. Raises UnreachableError if no polls meet the target.
     """
     rate = bandwidth / replicas
     nu = poll_rate(target, replicas, updates, downloads(rate), polls, peers, start=start)
@@ -267,7 +283,7 @@ def cooperative(
 
 
 def peak(value: Callable[[int], float], start: int) -> int:
-    """Return the whole number from `start` on at which a function that rises and then falls is largest."""
+    """Return the whole number from `start` on at which `value`, which rises and then falls, is largest."""
     below, best = start, start
     above = max(start + 1, math.ceil(start * STEP))
     while value(above) > value(best):

@@ -77,24 +77,28 @@ Lag = Annotated[NotNegative, "a time"]
 
 
 def any_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that at least one of independent sources is fresh, from their staleness; (1)."""
+    """Predict the chance that at least one of independent sources is fresh, from the staleness of each."""
     return _combine(1 - math.prod(part.value for part in stale), stale, SOURCES)
 
 
 def all_fresh(stale: Sequence[Prediction]) -> Prediction:
-    """Predict the chance that all of independent sources are fresh, from their staleness; (1)."""
+    """Predict the chance that all of independent sources are fresh, from the staleness of each."""
     return _combine(math.prod(1 - part.value for part in stale), stale, SOURCES)
 
 
 def in_turns(rate: float) -> InformationAge:
-    """Return the age (2) of the freshest of replicas that share a budget centrally, whatever their number."""
+    """Return the information age of the freshest of replicas that download in turns, at constant intervals.
+
+    `rate` is that of all replicas together, and their number makes no difference.
+    """
     return direct(Constant(rate=rate))
 
 
 def independently(family: Family, rate: float, replicas: int | Literal["many"]) -> InformationAge:
-    """Return the age (3) of the freshest of replicas that share a budget without coordination.
+    """Return the information age of the freshest of replicas that share a budget without coordination.
 
-    `family` gives the law of downloads at a rate; for many replicas it is the Poisson limit.
+    `family` gives the law of downloads at a rate, and `rate` is that of all replicas together; for "many" replicas the
+    downloads are Poisson, which is the limit.
     """
     if replicas == "many":
         return direct(Exponential(rate=rate))
@@ -102,7 +106,10 @@ def independently(family: Family, rate: float, replicas: int | Literal["many"]) 
 
 
 def penalty_of(kind: Kind, copy: InformationAge, updates: Law, by: Weight | str) -> Prediction:
-    """Predict the source penalty, eq. 42, or the update penalty, eq. 50."""
+    """Predict the source penalty (eq. 42) or the update penalty (eq. 50) of a copy, as `kind` says.
+
+    `by` is the weight of the time since a missed update. Raises FieldError for any other kind.
+    """
     if kind not in ("source", "update"):
         raise FieldError("penalty", f"{kind!r} is not known", "source or update")
     return (penalties.source_penalty if kind == "source" else penalties.update_penalty)(copy, updates, by)
@@ -131,7 +138,7 @@ def extra_bandwidth(
         raise FieldError("weight", f"{weight} costs nothing at {rate:g} downloads in turns", "a weight that grows")
 
     def enough(log_rate: float) -> float:
-        """Return by how much a total rate is more than enough, negative if it is too low."""
+        """Return by how much a total rate, given by its logarithm, is more than enough; negative if it is too low."""
         left = penalty_of(penalty, independently(family, math.exp(log_rate), replicas), updates, weight).value
         return 1 + ROOT_TOLERANCE - left / target.value
 
@@ -177,7 +184,10 @@ def query(updates: LawList, downloads: tuple[LawList, ...], ask: Count = 1) -> P
 
 
 def _combine(value: float, parts: Sequence[Prediction], basis: Basis) -> Prediction:
-    """Return the prediction of a value that depends on `parts`; its error is at most the sum of theirs."""
+    """Return the prediction of a value that follows from `parts` by the formula `basis`.
+
+    It rests on the bases of all of them, and its error is at most the sum of theirs.
+    """
     whole = joint_basis([*(Basis(part.kind, part.source, part.assumes) for part in parts), basis])
     return Prediction(value, whole.kind, whole.source, whole.assumes, sum(part.accuracy for part in parts))
 
@@ -205,7 +215,11 @@ def budget_for(missing: Positive, mean_root_rate: Positive, sources: Positive) -
 def cost(
     rates: Sequence[float], updates: Sequence[Law], queries: Sequence[float], by: Weight | str, kind: Kind = "update"
 ) -> float:
-    """Return the sum over sources of query share times penalty, as in eq. 66, at these download rates."""
+    """Return the sum over sources of share of queries times penalty (as in eq. 66), under constant downloads.
+
+    There is a download rate, a law of updates and a share of queries for each source; sources without queries cost
+    nothing. `by` is the weight of the time since a missed update, and `kind` says which penalty it is.
+    """
     w, shares = weight(by), shares_of_queries(queries, len(updates))
     return math.fsum(
         share * least_cost(law, w, kind, rate)

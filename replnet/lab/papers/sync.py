@@ -77,7 +77,7 @@ Weights = Floats | None
 
 
 class Pair(NamedTuple):
-    """Freshness, and age in units of time, of some elements."""
+    """The freshness, and the age in units of time, of some elements on average."""
 
     freshness: float
     age: float
@@ -87,16 +87,21 @@ class Pair(NamedTuple):
 
 
 def uniform_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
-    """Return mean freshness and age (1) of elements that are all synchronised at `frequency`. Poisson changes."""
+    """Return the mean freshness and age of elements that are all synchronised at `frequency` (Sync App. C).
+
+    Changes are Poisson, and `rates` is the law of their rates over elements. Raises FieldError if the rates have an
+    infinite mean or the frequency is not above 0.
+    """
     _require_finite(rates, frequency)
     stale = _mean(lambda rate: 1 - np.asarray(order.freshness_at(rate / frequency)), rates)
     return Pair(1 - stale, _mean(lambda rate: order.age_at(rate / frequency), rates) / frequency)
 
 
 def proportional_average(rates: Law, frequency: float, order: Order = FIXED) -> Pair:
-    """Return mean freshness and age (2) of elements synchronised in proportion to their change rates.
+    """Return the mean freshness and age of elements synchronised in proportion to their change rates (Sync App. C).
 
-    `frequency` is their mean frequency.
+    `rates` is the law of these rates over elements, and `frequency` the mean frequency. The age is infinite if rates
+    near zero are common. Raises FieldError if the rates have an infinite mean or the frequency is not above 0.
     """
     _require_finite(rates, frequency)
     ratio = rates.mean / frequency
@@ -105,7 +110,10 @@ def proportional_average(rates: Law, frequency: float, order: Order = FIXED) -> 
 
 
 def mean_interval(rates: Law) -> float:
-    """Return E[1 / L], the mean interval between changes over elements; infinite if rates near zero are common."""
+    """Return the mean over elements of 1 / rate, the interval between changes; infinite if rates near zero are common.
+
+    `rates` is the law of the change rates.
+    """
     # It diverges where P(L <= x) ~ x^a near zero with a at most 1, up to rounding.
     tiny = rates.mean * 2.0**NEAR_ZERO
     near, nearer = float(rates.cdf(2 * tiny)), float(rates.cdf(tiny))
@@ -123,7 +131,7 @@ def mean_interval(rates: Law) -> float:
 
 
 def _mean(value: Callable[[Array], Array], rates: Law) -> float:
-    """Return E[value(L)] of an increasing `value`, as an integral over the share of larger rates."""
+    """Return the mean of value(L) for a rate L of the law `rates`; `value` is an increasing function of an array."""
     bends = [float(rates.tail(b)) for b in rates.breaks]
     integral = TailIntegral(lambda share: value(rates.isf(share)), around=0.5, bends=bends, end=1.0)
     return float(integral.before(1.0))
@@ -137,22 +145,29 @@ def _require_finite(rates: Law, frequency: float) -> None:
 
 
 def gamma_uniform_freshness(ratio: Array, spread: Array) -> Array:
-    """Return the freshness (3) of Table 3 for equal frequencies.
+    """Return the mean freshness of elements with gamma-distributed change rates under equal frequencies (Sync Table 3).
 
-    `ratio` is mean rate over frequency, and `spread` the standard deviation of rates over their mean, delta.
+    `ratio` is mean rate over frequency, and `spread` the standard deviation of the rates over their mean. The order is
+    fixed, and the result has the shape of both together.
     """
     return 1 + np.expm1(_log_transform(ratio, spread)) @ _WEIGHTS
 
 
 def gamma_uniform_age(ratio: Array, spread: Array) -> Array:
-    """Return the age (3) of Table 3 for equal frequencies f, in units of 1 / f."""
+    """Return the mean age of elements with gamma-distributed change rates under equal frequencies (Sync Table 3).
+
+    The unit is the interval of synchronisation. `ratio` is mean rate over frequency, and `spread` the standard
+    deviation of the rates over their mean. The order is fixed, and the result has the shape of both together.
+    """
     return (-np.expm1(_log_transform(ratio, spread)) * (1 - _U)) @ _WEIGHTS
 
 
 def gamma_proportional_age(ratio: Array, spread: Array) -> Array:
-    """Return the age of Table 3 for proportional frequencies, a(r) / (1 - delta^2), in units of 1 / f.
+    """Return the mean age of elements with gamma-distributed change rates under proportional frequencies (Table 3).
 
-    It is infinite from delta = 1 on.
+    The unit is the mean interval of synchronisation. `ratio` is mean rate over frequency, and `spread` the standard
+    deviation of the rates over their mean, from 1 on of which the age is infinite. The order is fixed, and the result
+    has the shape of both together.
     """
     r, s = _gamma(ratio, spread)
     finite = s < 1
@@ -161,13 +176,17 @@ def gamma_proportional_age(ratio: Array, spread: Array) -> Array:
 
 
 def _log_transform(ratio: Array, spread: Array) -> Floats:
-    """Return log g of (3) at the points of integration."""
+    """Return the logarithm of E[exp(-L u / f)], for gamma rates L and a frequency f, at the points u of integration.
+
+    These are on the last axis; the other axes are those of `ratio`, E[L] / f, and of `spread`, the standard deviation
+    of L over its mean.
+    """
     r, s = (argument[..., None] for argument in _gamma(ratio, spread))
     return np.asarray(np.where(s > 0, -np.log1p(r * s * _U) / np.where(s > 0, s, 1.0), -r * _U))
 
 
 def _gamma(ratio: Array, spread: Array) -> tuple[Floats, Floats]:
-    """Return r and s of (3) as arrays of one shape; raises FieldError for numbers below 0."""
+    """Return the ratio and the square of the spread as arrays of one shape; raise FieldError for numbers below 0."""
     r, delta = np.broadcast_arrays(np.asarray(ratio, dtype=float), np.asarray(spread, dtype=float))
     if not ((r >= 0) & (delta >= 0) & np.isfinite(r) & np.isfinite(delta)).all():
         raise FieldError("ratio, spread", "a number below 0, or none", "a ratio and a spread from 0 on")
@@ -181,32 +200,46 @@ def _gamma(ratio: Array, spread: Array) -> tuple[Floats, Floats]:
 
 
 def freshness(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
-    """Return the share of the elements that are up to date, averaged over time (Thm 1)."""
+    """Return the share of the elements that are up to date, averaged over time (Thm 1).
+
+    Elements change at `rates` and are synchronised at `frequencies`, in this order of synchronisation. `weights` are
+    how many there are of each, equally many if None.
+    """
     return float(np.average(order.freshness(rates, frequencies), weights=weights))
 
 
 def age(rates: Floats, frequencies: Floats, order: Order = FIXED, weights: Weights = None) -> float:
-    """Return the mean age over elements and time (Thm 1); infinite if one that changes is never synchronised."""
+    """Return the mean age over elements and time (Thm 1); infinite if one that changes is never synchronised.
+
+    Elements change at `rates` and are synchronised at `frequencies`, in this order of synchronisation. `weights` are
+    how many there are of each, equally many if None.
+    """
     return float(np.average(order.age(rates, frequencies), weights=weights))
 
 
 def proportional(rates: Floats, frequency: float, weights: Weights = None) -> Floats:
-    """Return frequencies in proportion to the change rates; if nothing changes, equal ones."""
+    """Return frequencies in proportion to the change rates, `frequency` on average; if nothing changes, equal ones.
+
+    `weights` are how many elements there are of each rate, equally many if None.
+    """
     mean = float(np.average(rates, weights=weights))
     return rates * (frequency / mean) if mean > 0 else np.full(rates.shape, frequency)
 
 
 def at_gain(rates: npt.ArrayLike, gain: float, order: Order = FIXED, goal: Goal = "freshness") -> Floats:
-    """Return the frequencies at which one more synchronisation gains `gain`, mu, for rates above zero.
+    """Return the frequencies at which one more synchronisation per unit of time gains `gain` of the goal (eq. 16).
 
-    These are the graphs of Fig. 10, 17, 18 (eq. 16).
+    There is one for each of `rates`, change rates above zero. These are the graphs of Fig. 10, 17, 18.
     """
     rates = np.asarray(rates, dtype=float)
     return at_price(order, goal, np.ones(rates.shape), rates, gain)
 
 
 def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal = "freshness") -> float:
-    """Return the gain mu from one more synchronisation, which is the same for all elements of a best allocation."""
+    """Return the gain of the goal from one more synchronisation, the same for all elements of a best allocation.
+
+    It is that of the element that changes most slowly, of those that change at all.
+    """
     # The slowest that changes is the last to be given up.
     at = int(np.argmin(np.where(rates > 0, rates, np.inf)))
     rate, ratio = float(rates[at]), float(rates[at] / frequencies[at])
@@ -214,9 +247,9 @@ def gain_of(rates: Floats, frequencies: Floats, order: Order = FIXED, goal: Goal
 
 
 def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
-    """Return the change rate and frequency with the highest frequency among those with dF/df = `gain`.
+    """Return the change rate of the elements that get the highest frequency, and that frequency.
 
-    It is where K(r) / r is largest.
+    All elements gain as much freshness from one more synchronisation per unit of time: `gain`.
     """
     falling = fit(lambda r: -order.freshness_gain(r) / r, np.linspace(0.5, 20.0, 40), tolerance=1e-13).derivative()
     low, high = crossing(lambda r: float(falling(r)), *((r, float(falling(r))) for r in (0.5, 19.0)))
@@ -229,10 +262,11 @@ def gain_peak(gain: float, order: Order = FIXED) -> tuple[float, float]:
 
 
 def fresh_at(time: Array, changes: float, often: float, window: float, share: float = 1.0) -> Floats:
-    """Return the freshness (5) of elements at a time of the day, which lasts from 0 to 1.
+    """Return the freshness, at times of the day from 0 to 1, of elements that are synchronised by a window of it.
 
-    `often` is how often each is synchronised in a day, `window` the first part of the day, and `share` that of the
-    synchronisations in it.
+    `changes` is how often each changes in a day and `often` how often it is synchronised. `window` is the length of the
+    window, with which the day begins, and `share` the share of synchronisations that fall into it, the others into the
+    rest. The result has the shape of `time`.
     """
     days, rest = divmod(1 / often, 1.0)
     earlier = -math.expm1(-changes * days) / -math.expm1(-changes)
@@ -241,7 +275,12 @@ def fresh_at(time: Array, changes: float, often: float, window: float, share: fl
 
 
 def _fresh_since(time: Floats, end: float, changes: float, window: float, share: float) -> Floats:
-    """Return the integral of (5) up to v = `end`, at most a day."""
+    """Return the integral, over v from 0 to `end`, of the chance that an element is fresh that was synchronised v ago.
+
+    These v are times on a clock on which the share `share` of the day passes in the window, of length `window`, with
+    which the day begins; `end` is at most a day. `time` is that of the day, from 0 to 1, and `changes` is how often an
+    element changes in a day. The result has the shape of `time`.
+    """
     u = np.interp(time, (0.0, window, 1.0), (0.0, share, 1.0))
     bends = [np.zeros_like(u), u - share, u, u - share + 1, np.ones_like(u)]
     edges = np.sort(np.clip(bends, 0.0, end), axis=0)
@@ -254,7 +293,11 @@ def _fresh_since(time: Floats, end: float, changes: float, window: float, share:
 
 
 def _integrals_of_the_day(changes: float, often: float, window: float, share: float) -> tuple[float, float]:
-    """Return the integrals of (5) over the window and over the rest of the day, cut where it bends."""
+    """Return the integrals of the freshness of elements over the window of the day, and over the rest of the day.
+
+    `changes` is how often each changes in a day and `often` how often it is synchronised. `window` is the length of the
+    window, with which the day begins, and `share` that of the synchronisations in it.
+    """
     bends = (np.array([0.0, share]) + 1 / often) % 1.0
     edges = np.unique(np.append(np.interp(bends, (0.0, share, 1.0), (0.0, window, 1.0)), (0.0, window, 1.0)))
     integrals = [0.0, 0.0]
@@ -268,14 +311,19 @@ def _integrals_of_the_day(changes: float, often: float, window: float, share: fl
 
 
 def benefit(parts: Sequence[int], synchronisations: Sequence[int]) -> Fraction:
-    """Return the summed benefit (4) of elements, by their parts of the day and numbers of synchronisations."""
+    """Return the summed benefit of elements from their synchronisations in a day, as in Table 4.
+
+    There are two numbers by element: of equal parts of the day, in each of which it changes once, and of
+    synchronisations.
+    """
     return sum((_benefit(n, k) for n, k in zip(parts, synchronisations, strict=True)), Fraction(0))
 
 
 def best_division(parts: Sequence[int], budget: int) -> tuple[int, ...]:
-    """Return how to divide a budget among elements for the largest benefit.
+    """Return how many synchronisations of a budget each element gets for the largest summed benefit, as in Table 4.
 
-    As (4) is concave in every number, one synchronisation after the other may be given to the element that gains most.
+    `parts` are the numbers of equal parts of the day in each of which an element changes once. As the benefit is
+    concave in every number, one synchronisation after the other may be given to the element that gains most.
     """
     result = [0] * len(parts)
     for _ in range(budget):
@@ -285,7 +333,10 @@ def best_division(parts: Sequence[int], budget: int) -> tuple[int, ...]:
 
 
 def _benefit(parts: int, synchronisations: int) -> Fraction:
-    """Return the benefit (4) of one element."""
+    """Return the benefit of one element from its synchronisations, as a share of the day, as in Table 4.
+
+    It changes once in each of so many equal parts of the day, and synchronisations are shared among these evenly.
+    """
     each, more = divmod(synchronisations, parts)
     gains = [Fraction(m, 2 * (m + 1)) for m in (each, each + 1)]
     return ((parts - more) * gains[0] + more * gains[1]) / parts
@@ -297,8 +348,8 @@ Ranges = tuple[tuple[float, float], tuple[float, float]]  # of freshness and of 
 def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
     """Return freshness, and age in days, of pages that are synchronised once a month on average, in fixed order.
 
-    They change daily, weekly, monthly, every four months and yearly; `heights` are their shares (Fig. 12). The policy
-    `optimal` is the best for each of the two.
+    They change daily, weekly, monthly, every four months and yearly; `heights` are their shares (Fig. 12). The `policy`
+    is uniform, proportional or optimal, the best for each of the two. A month has so many days.
     """
     intervals, shares = np.array([DAY, WEEK, month, 4 * month, YEAR]), np.array(heights)
     rates, weights, frequency = 1 / intervals[shares > 0], shares[shares > 0], 1 / month
@@ -313,9 +364,11 @@ def table_6(heights: Sequence[float], policy: str, month: float = 30.0) -> Pair:
 def table_6_fits(
     daily: float, weekly: float, accepts: Mapping[str, Ranges], *, step: float = 0.01, month: float = 30.0
 ) -> list[tuple[float, ...]]:
-    """Return all heights, the last three of them on a grid, whose values of Table 6 lie in the accepted ranges.
+    """Return all heights, shares of pages, whose freshness and ages in Table 6 lie in the accepted ranges.
 
-    `accepts` has the ranges by policy. Policies are tried in its order: cheap ones first rule most heights out.
+    Each is a tuple of the shares of pages that change daily, weekly, monthly, every four months and yearly: the first
+    two as given, the others on a grid of `step`. A month has so many days. `accepts` has the ranges by policy. Policies
+    are tried in its order: cheap ones first rule most heights out.
     """
     count = round((1 - daily - weekly) / step)
     counts = [(i, j, count - i - j) for i in range(count + 1) for j in range(count + 1 - i)]
@@ -328,7 +381,7 @@ def table_6_fits(
 
 
 def _within(values: Pair, ranges: Ranges) -> bool:
-    """Whether freshness and age lie in their ranges."""
+    """Whether freshness and age lie in their ranges, ends included."""
     return all(low <= value <= high for value, (low, high) in zip(values, ranges, strict=True))
 
 
@@ -350,7 +403,7 @@ Frequency = Annotated[Positive, "synchronisations per element and unit of time, 
 
 
 def _pair(group: str, values: Iterable[Array]) -> Values:
-    """Return freshness and age as values of a formula."""
+    """Return freshness and age, in this order in `values`, as values of a formula in a group."""
     return ((group, metric, float(value)) for metric, value in zip(PAIR, values, strict=True))
 
 
@@ -408,7 +461,10 @@ def change_rates(rates: LawField, frequency: Frequency, order: OrderName = "fixe
 
 
 def _require_room_outside(*, window: float, share: float, **_: object) -> None:
-    """Raise FieldError if synchronisations are to fall outside of a window that is the whole day."""
+    """Raise FieldError if synchronisations are to fall outside of a window that is the whole day.
+
+    `window` and the `share` of synchronisations in it are both from 0 to 1.
+    """
     if window == 1 and share < 1:
         raise FieldError("share", f"{share:g} in all of the day", "1, or a window below 1")
 
@@ -436,7 +492,7 @@ def window_of_the_day(
 
 
 def _whole_numbers(value: object) -> tuple[int, ...]:
-    """Return a list of whole numbers, given as one or as text such as 9 + 1; raises FieldError."""
+    """Return whole numbers, given as a list or as text such as 9 + 1, as a tuple; raise FieldError for others."""
     parts = value.split("+") if isinstance(value, str) else value
     try:
         result = tuple(int(part) for part in parts) if isinstance(parts, list | tuple) else None

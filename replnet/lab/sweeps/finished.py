@@ -38,7 +38,9 @@ def open(folder: str | File) -> Sweep:
 
 
 def compare(first: str | File | Sweep, second: str | File | Sweep) -> Any:
-    """Return the difference of two runs, cell by cell, as a DataFrame; `attrs["verdict"]` is over all of it.
+    """Return the differences of two runs, first minus second, as a DataFrame; `attrs["verdict"]` is over all of them.
+
+    There is a row for each cell, group and metric that both have measured. Raises ValueError if there are none.
 
     >>> for seed in (1, 2):
     ...     _ = rn.sweep("p2p/fig3", f"runs/{seed}", quick=True, overrides=[f"run.seed={seed}"], workers=0)
@@ -60,7 +62,11 @@ FAILURES = "failures.json"  # in a run directory: cells that failed the last tim
 @final
 @dataclass(frozen=True, eq=False)
 class Sweep(TabularResult):
-    """A sweep: an experiment and the records of its finished cells."""
+    """A sweep: an experiment and the records of its finished cells, by their keys.
+
+    `failures` says by key why other cells failed, `folder` is the run directory, if there is one, and `about` has what
+    that says of the run's commit, machine and provenance.
+    """
 
     experiment: Experiment
     records: Mapping[str, Any] = field(repr=False)
@@ -72,7 +78,10 @@ class Sweep(TabularResult):
 
     @classmethod
     def read(cls, folder: str | File) -> Sweep:
-        """Return the sweep of a run directory, finished or not; nothing is changed there."""
+        """Return the sweep of a run directory, finished or not; nothing is changed there.
+
+        Raises RefusedError if no sweep or run wrote it.
+        """
         folder, contents = File(folder), read_contents(folder)
         if "experiment" not in contents.about:
             raise RefusedError(f"{folder}: not the run of an experiment (give a directory that a sweep wrote)")
@@ -116,7 +125,7 @@ class Sweep(TabularResult):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The rows of the finished table: those of finished cells, of the metrics and groups that the experiment keeps.
+        """The rows of the table: those of finished cells, of the metrics and groups that the experiment keeps.
 
         Nothing else is judged, shown or claimed.
         """
@@ -129,12 +138,12 @@ class Sweep(TabularResult):
         return self._judge(self.records)
 
     def _judge(self, records: Mapping[str, Any]) -> list[Line]:
-        """Return the rows of these records, judged together."""
+        """Return the rows of these records, which are by keys of cells, judged together, and one per failed cell."""
         return judged_lines(self.cells, records, self.experiment.measure, self.experiment.groups, self.failures)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The lines as plain data."""
+        """The rows of the table as plain data."""
         return [line.data() for line in self.lines]
 
     @cached_property
@@ -160,7 +169,7 @@ class Sweep(TabularResult):
 
     @cached_property
     def expectations(self) -> tuple[statements.Expectation, ...]:
-        """The outcome of values that no paper prints but that were expected, by their reasons."""
+        """The reasons to expect values that no paper prints, each with how many of its values agree."""
         return statements.expectations(self.lines)
 
     @property
@@ -203,13 +212,13 @@ class Sweep(TabularResult):
     def draws(self) -> dict[tuple[str, str], tuple[Any, Any]]:
         """The measured amounts, and the wholes of which they are shares, of every replication, by group and metric.
 
-        Only a run in a directory has them.
+        Only a run in a directory that `emulate` made has them; it is empty for others.
         """
         return draws_of(self.paths)
 
     @cached_property
     def samples(self) -> Any:
-        """The measurements of every replication of a run in a directory, as a DataFrame."""
+        """The measurements of every replication of a run that `emulate` kept in a directory, as a DataFrame."""
         return samples_frame(self.draws)
 
     @property
@@ -218,9 +227,9 @@ class Sweep(TabularResult):
         return digest(canonical_json(self.rows))
 
     def plot(self, metric: str | None = None) -> Any:
-        """Return a matplotlib Figure of one metric, the first if none is named."""
+        """Return a matplotlib Figure of one metric; if none is named, of what the experiment draws."""
         return replnet.show.plot(self, metric)
 
     def _repr_html_(self) -> str:
-        """Return the sweep as notebooks show it."""
+        """Return the sweep as HTML, as notebooks show it."""
         return str(replnet.show.notebook(self))

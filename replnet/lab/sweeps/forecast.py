@@ -21,7 +21,11 @@ SAMPLE = 5  # cells that are looked at, the smallest and the largest among them
 @final
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate of what a sweep will take: `seconds` are of one CPU, `memory` is in bytes for each worker."""
+    """An estimate of what a sweep will take: `seconds` are of one CPU, `memory` is in bytes for each worker.
+
+    `cells` counts all of them, `finished` those that are done, `sampled` those that were looked at, and `events` those
+    of the rest.
+    """
 
     cells: int
     finished: int
@@ -33,7 +37,10 @@ class Forecast:
 
 
 def forecast(cells: Sequence[Cell], finished: Container[str], progress: Progress | None = None) -> Forecast:
-    """Estimate what the cells that are not finished will take; a few of them are emulated briefly."""
+    """Estimate what the cells whose keys are not in `finished` will take; a few of them are emulated briefly.
+
+    A cell that fails counts for nothing, and the last such is named in `failed`.
+    """
     left = sorted((cell for cell in cells if cell.key not in finished), key=cost)
     # Cells that differ in their rates alone have one cost: the order of the axes then says which lie between which.
     sizes = np.array([(1 + cost(cell)) * (1 + 1e-9 * i) for i, cell in enumerate(left)])
@@ -54,7 +61,7 @@ def forecast(cells: Sequence[Cell], finished: Container[str], progress: Progress
 
 
 def _look(cell: Cell) -> tuple[float, float]:
-    """Return events and seconds of a cell, from a glance at it, or from all of it if it is short."""
+    """Return how many events and seconds a cell takes, by an estimate, or by running all of it if it is short."""
     about = cell.subject.glance(cell.settings)
     if about[1] > SHORT_RUN:
         return about

@@ -39,7 +39,10 @@ Stated = tuple[Any, str]  # a StatedValue or None, and how a row compares with i
 @final
 @dataclass(frozen=True)
 class Line:
-    """A row of the table, with the cell that it is from, and what is printed and expected beside it."""
+    """A row of the table, with the cell that it is from, and what is printed and expected beside it.
+
+    Both are pairs of a stated value, or None, and a word on how the row compares with it, which may be empty.
+    """
 
     cell: Cell
     row: Row
@@ -51,11 +54,11 @@ class Line:
         return self.row.group if name == GROUP else self.cell.values[name]
 
     def is_about(self, at: Mapping[str, Any]) -> bool:
-        """Whether the row is in the cells, and the group, with these values."""
+        """Whether the row has these values of axes, `at`, of which `group` is the row's own group."""
         return all(same_value(self.at(name), value) for name, value in at.items())
 
     def data(self) -> dict[str, Any]:
-        """Return the row as plain data, by the columns of the table."""
+        """Return the row as plain data by the columns of the table: the axes, the row itself, and stated values."""
         data = {**self.cell.values, **self.row.data()}
         for name, (stated, word) in (("printed", self.printed), ("expected", self.expected)):
             data |= {name: stated.value if stated else None, f"{name}_verdict": word}
@@ -69,9 +72,10 @@ def judged_lines(
     groups: Sequence[str] = (),
     failures: Mapping[str, str] | None = None,
 ) -> list[Line]:
-    """Return the rows of the cells that are finished, of these metrics and groups or of all, judged together.
+    """Return the rows of the cells that have records, of these metrics and groups, judged together.
 
-    They are in the order of the cells, with a row for each cell that failed.
+    `records` and `failures` are by the keys of cells; no metrics or no groups stand for all. Rows are in the order of
+    the cells, and a cell that failed has one row more, which says why.
     """
     rows_of_cells: list[tuple[Cell, Row]] = []
     for cell in cells:
@@ -92,15 +96,17 @@ def judged_lines(
 def with_stated_values(
     rows: Sequence[Line], printed: Sequence[StatedValue], expected: Sequence[StatedValue]
 ) -> list[Line]:
-    """Return these rows with the values that are printed and expected beside them, and how they compare."""
+    """Return these rows with the values that are printed and expected beside them, and a word on how they compare."""
     stated = zip(rows, _compare_with_values(rows, printed), _compare_with_values(rows, expected), strict=True)
     return [Line(line.cell, line.row, printed_value, expected_value) for line, printed_value, expected_value in stated]
 
 
 def _compare_with_values(rows: Sequence[Line], values: Sequence[StatedValue]) -> list[Stated]:
-    """Return for each row the most particular of the values stated for it, and how they compare.
+    """Return for each row a pair: the one of `values` that is stated for it, and a word on how they compare.
 
-    That is `agree`, `contradicts`, or `unresolved` where only a narrower interval could tell.
+    Of several values that fit a row's cell, group and metric, the one that names most axes counts; it is None if none
+    fits. The word is `agree`, `contradicts`, or `unresolved` where only a narrower interval could tell, and empty where
+    there is nothing to compare.
     """
     stated: list[Stated] = []
     measured: dict[int, Comparison] = {}
@@ -126,7 +132,10 @@ def _compare_with_values(rows: Sequence[Line], values: Sequence[StatedValue]) ->
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Any:
-    """Return the rows as a DataFrame, with the columns of the axes first; what does not exist is NaN or empty."""
+    """Return the rows, given as plain data, as a DataFrame with the columns of the axes first.
+
+    What a row does not have is NaN or empty.
+    """
     import pandas as pd
 
     columns = list(dict.fromkeys([*(axis.name for axis in axes), *(COLUMNS if not rows else rows[0])]))
@@ -148,10 +157,11 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> An
 
 
 def compare_sweeps(first: Any, second: Any) -> tuple[list[str], list[dict[str, Any]], str]:
-    """Compare two sweeps: return the axes that both have, a row per cell that both have, and the verdict over all.
+    """Compare two sweeps: return the axes that both have, the rows of what both have measured, and the worst verdict.
 
-    Rows are matched by the values of these axes, group and metric, and their replications one by one where both have
-    the same seed: these share their random numbers, which makes the interval narrower.
+    A row has the difference, first minus second, with its interval and verdict. Rows are matched by the values of these
+    axes, group and metric, and their replications one by one where both have the same seed: these share their random
+    numbers, which makes the interval narrower. Raises ValueError if the sweeps have no row in common.
     """
     names = {axis.name for axis in second.experiment.axes}
     axes = [axis.name for axis in first.experiment.axes if axis.name in names]
@@ -176,7 +186,10 @@ def compare_sweeps(first: Any, second: Any) -> tuple[list[str], list[dict[str, A
 
 
 def _measured_rows(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Line]:
-    """Return the measured rows by values of these axes, group and metric; raise ValueError if two are at one place."""
+    """Return the measured rows of a sweep by the values of these axes, the group and the metric.
+
+    Raises ValueError if two rows are at one place, as another axis varies.
+    """
     rows = dict[tuple[Any, ...], Line]()
     for line in sweep.lines:
         if line.row.measured is None:
@@ -192,7 +205,10 @@ def _measured_rows(sweep: Any, axes: Sequence[str]) -> dict[tuple[Any, ...], Lin
 
 
 def _compare_rows(a: Line, b: Line) -> Comparison:
-    """Return the difference of two rows, to be compared with 0."""
+    """Return the measured difference of two rows, a minus b, to be compared with 0.
+
+    Where both have the same seed, replications share their random numbers, and the error is that of paired values.
+    """
     ours, theirs, compared = a.row.estimate, b.row.estimate, a.row.comparison
     assert ours is not None
     assert theirs is not None

@@ -35,7 +35,10 @@ Case = Sequence[Sequence[Pair]]  # the ways in which a case may hold, each with 
 @final
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim and whether it holds, measured and predicted; None where that could not be told."""
+    """A claim and whether it holds, measured and predicted; None where that could not be told.
+
+    `detail` says in words what breaks it, or is too close to tell.
+    """
 
     text: str
     measured: bool | None
@@ -62,7 +65,10 @@ class CheckedClaim:
 @final
 @dataclass(frozen=True)
 class ShownErratum:
-    """A mistake of a paper, in words, with the cells and claims that show it; a single cell if it has no name."""
+    """A mistake of a paper, in words, with sentences on the cells and claims that show it.
+
+    It may have no name: then a single cell shows it, and `text` is the sentence on that cell.
+    """
 
     name: str
     kind: str
@@ -78,7 +84,10 @@ class ShownErratum:
 @final
 @dataclass(frozen=True)
 class Expectation:
-    """A reason to expect values: how many agree, and the others in words but for those that show an erratum."""
+    """A reason to expect values: how many there are in all, how many of them agree, and sentences on the others.
+
+    There are no sentences on those that show an erratum.
+    """
 
     reason: str
     agree: int
@@ -90,13 +99,16 @@ class Expectation:
 
 
 def how_many_hold(claims: Sequence[CheckedClaim]) -> str:
-    """Return "2 of 3" of those that were tested, or "none tested"; nothing where there are no claims."""
+    """Return a text on how many of the tested claims hold, such as "2 of 3", or "none tested"; empty without claims."""
     tested = [claim for claim in claims if claim.tested]
     return f"{sum(claim.holds for claim in tested)} of {len(tested)}" if tested else "none tested" if claims else ""
 
 
 def claims_in_words(claims: Sequence[CheckedClaim]) -> str:
-    """Say how many claims hold, how many of the others are known as errata, and how many were not tested."""
+    """Return a text: how many claims hold, how many others are known as errata, and how many were not tested.
+
+    It is empty if there are no claims.
+    """
     tested = [claim for claim in claims if claim.tested]
     left = len(claims) - len(tested)
     wrong = sum(claim.fails and bool(claim.erratum) for claim in tested)
@@ -110,7 +122,10 @@ def claims_in_words(claims: Sequence[CheckedClaim]) -> str:
 def check_claim(
     claim: Claim, lines: Iterable[Line], axes: Sequence[Axis], zips: Sequence[Sequence[str]]
 ) -> CheckedClaim:
-    """Check one claim on the rows that exist."""
+    """Check one claim on those of the rows, `lines`, that it is about.
+
+    `axes` are those of the experiment, and `zips` lists of the names of those that move together.
+    """
     relevant = [line for line in lines if line.row.metric == claim.about and line.is_about(claim.where)]
     names = [GROUP, *(axis.name for axis in axes)]
     cases = list(_cases(claim, relevant, names, zips))
@@ -120,7 +135,11 @@ def check_claim(
 
 
 def _cases(claim: Claim, lines: Sequence[Line], names: Sequence[str], zips: Sequence[Sequence[str]]) -> Iterator[Case]:
-    """Yield the cases of a claim, each as the ways in which it may hold; `names` are those of all axes and `group`."""
+    """Yield the cases of a claim, each as the ways in which it may hold: lists of pairs that all have to hold.
+
+    The first of a pair, a row or a limit, is to be at least the second. `names` are those of all axes and `group`, and
+    `zips` are lists of the names of axes that move together.
+    """
     if claim.form == "lies":
         for line in lines:
             if claim.from_ is not None:
@@ -141,7 +160,11 @@ def _cases(claim: Claim, lines: Sequence[Line], names: Sequence[str], zips: Sequ
 
 
 def _along(curve: Sequence[Line], claim: Claim) -> Iterator[Case]:
-    """Yield the cases of a claim along a curve: that it rises, falls, or is largest at one of the allowed places."""
+    """Yield the cases of a claim along a curve: that it rises, falls, or is largest at one of the allowed places.
+
+    A case is a list of the ways in which it may hold, and a way a list of pairs, of which the first is to be at least
+    the second.
+    """
     if claim.form == "argmax":
         allowed = [
             line for line in curve if any(same_value(line.at(str(claim.over)), value) for value in claim.is_ or ())
@@ -157,7 +180,11 @@ def _along(curve: Sequence[Line], claim: Claim) -> Iterator[Case]:
 def _curves(
     over: str, lines: Iterable[Line], names: Sequence[str], zips: Sequence[Sequence[str]]
 ) -> Iterator[list[Line]]:
-    """Yield the rows along one axis, for equal values of all others; in order if the axis has numbers."""
+    """Yield the rows along the axis `over`, a list for each combination of values of the others.
+
+    They are in the order of its numbers, or in that of the table if it has texts. `names` are those of all axes and
+    `group`, and axes that one of `zips` names together with `over` move with it.
+    """
     moving = {over}.union(*(names for names in zips if over in names))
     curves: dict[Any, list[Line]] = {}
     for line in lines:
@@ -169,14 +196,14 @@ def _curves(
 
 
 def _others(line: Line, moving: Iterable[str], names: Sequence[str]) -> tuple[Any, ...]:
-    """Return the values of a row on the axes that do not move."""
+    """Return the values of a row on those axes in `names` that are not in `moving`."""
     return tuple(line.at(name) for name in names if name not in moving)
 
 
 def _judge(cases: Sequence[Case], side: str) -> tuple[bool | None, str]:
-    """Return whether all cases hold, and a note; None if none could be told.
+    """Return whether all cases hold, and a note on those that do not, or that are too close to tell.
 
-    `side` is measured or predicted.
+    It is None if no case could be told. `side` is measured or predicted.
     """
     errors = _errors_by_chance(sum(len(way) for case in cases for way in case)) if side == "measured" else 0.0
     broken, held, close = [], 0, 0
@@ -199,23 +226,30 @@ def _judge(cases: Sequence[Case], side: str) -> tuple[bool | None, str]:
 
 
 def _errors_by_chance(count: int) -> float:
-    """Return how many standard errors so many differences may show by chance."""
+    """Return how many standard errors the largest of `count` differences may show by chance.
+
+    More have a probability of FAMILY / 2.
+    """
     from scipy.special import ndtri
 
     return -float(ndtri(FAMILY / 2 / max(count, 1)))
 
 
 def _lead(pair: Pair, side: str, errors: float) -> tuple[float, float]:
-    """Return how far the first of a pair is above the second, and how far below it may seem to be.
+    """Return how far the first of a pair is above the second, and how far below it may seem to be by mere chance.
 
-    `errors` is the number of standard errors that chance may make of it.
+    `side` is measured or predicted, and `errors` the number of standard errors that chance may make of it. Of
+    predictions it is their accuracy.
     """
     (a, doubt), (b, other) = (_number(term, side) for term in pair)
     return a - b, (errors * math.hypot(doubt, other) if side == "measured" else doubt + other) + ROUNDING
 
 
 def _number(term: Term, side: str) -> tuple[float, float]:
-    """Return a value of a row, or a limit, and its standard error or accuracy."""
+    """Return a row's value and its standard error if `side` is measured, or its accuracy if it is predicted.
+
+    A limit is its own value, without error. The value is NaN if the row has none.
+    """
     if isinstance(term, float):
         return term, 0.0
     if side == "predicted":
@@ -225,14 +259,14 @@ def _number(term: Term, side: str) -> tuple[float, float]:
 
 
 def _broken_statement(case: Case, side: str) -> str:
-    """Return in words the pair of a case that is farthest from what is claimed."""
+    """Return in words that pair of a case, measured or predicted by `side`, which is farthest from what is claimed."""
     leads = [(pair, _number(pair[0], side)[0] - _number(pair[1], side)[0]) for way in case for pair in way]
     pair, _ = min(leads, key=lambda lead: lead[1])
     return " above ".join(_words(term, side) for term in pair)
 
 
 def _words(term: Term, side: str) -> str:
-    """Return a term of a pair in words: its cell and its value."""
+    """Return one of a pair in words: a limit, or the cell of a row with its value, measured or predicted by `side`."""
     value = f"{_number(term, side)[0]:.5g}"
     return value if isinstance(term, float) else f"{term.cell.words or term.row.group} ({value})"
 
@@ -248,7 +282,10 @@ def contradictions(lines: Iterable[Line]) -> list[str]:
 def shown_errata(
     errata: Mapping[str, Erratum], lines: Sequence[Line], claims: Iterable[CheckedClaim]
 ) -> tuple[ShownErratum, ...]:
-    """Return the mistakes of the paper that a table shows, those with a name first and in the order of the file."""
+    """Return the mistakes of the paper that a table shows: those with a name, in the order of the file, then others.
+
+    They show in stated values that rows contradict, and in claims that fail.
+    """
     cells: dict[str, list[str]] = {name: [] for name in errata}
     unnamed = []
     for name in ("printed", "expected"):
@@ -270,7 +307,10 @@ def shown_errata(
 
 
 def expectations(lines: Iterable[Line]) -> tuple[Expectation, ...]:
-    """Return what came of the values that were expected, reason by reason."""
+    """Return for each reason to expect values how many of them agree, and sentences on those that do not.
+
+    There are no sentences on values that show an erratum.
+    """
     by_reason: dict[str, list[Line]] = {}
     for line in lines:
         if line.expected[1]:
@@ -284,12 +324,18 @@ def expectations(lines: Iterable[Line]) -> tuple[Expectation, ...]:
 
 
 def _contradicts(line: Line, name: str) -> bool:
-    """Whether a row contradicts the printed or expected value beside it, and its own verdict is not that it differs."""
+    """Whether a row contradicts the value beside it, and its own verdict is not that it differs from its prediction.
+
+    `name` is printed or expected, the kind of value.
+    """
     return bool(getattr(line, name)[1] == CONTRADICTS and line.row.verdict != "differ")
 
 
 def _kind(line: Line, stated: StatedValue) -> str:
-    """Return the kind of a mistake to which the file gives no name."""
+    """Return the kind of the mistake that the value stated for a row shows: simulation, equations or rounding.
+
+    It is for mistakes to which the file gives no name.
+    """
     if line.row.predicted is None:
         return "simulation"
     beyond = abs(line.row.predicted - stated.value) - 2 * stated.within
@@ -297,7 +343,7 @@ def _kind(line: Line, stated: StatedValue) -> str:
 
 
 def _sentence(line: Line, stated: Any) -> str:
-    """Return a sentence on a cell: the value that is stated for it, and what was predicted and measured."""
+    """Return a sentence on a row of the table: the value that is stated for it, and what was predicted and measured."""
     row, values = line.row, []
     if row.predicted is not None:
         values.append(f"{row.predicted:.5g} predicted")

@@ -63,7 +63,10 @@ CellResult = Mapping[str, Any] | worker_jobs.Failure
 @final
 @dataclass(frozen=True)
 class SweepGlimpse:
-    """The progress of a sweep: how far it is, and what came in last."""
+    """The progress of a sweep: how many of its `cells` are `done`, and the cell that came in last, if any.
+
+    Of that cell there is the `record`, or a text that says why it failed.
+    """
 
     done: int
     cells: int
@@ -81,7 +84,7 @@ class SweepGlimpse:
 
     @property
     def left(self) -> float:
-        """The seconds that the rest will take, if it is like what was done."""
+        """The seconds that the rest will take if it is like what was done; NaN before anything is done."""
         return (self.cells - self.done) / self.rate if self.rate else math.nan
 
 
@@ -89,7 +92,7 @@ SweepProgress = Callable[[SweepGlimpse], None]
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
-    """Run a cell and return its record."""
+    """Run a cell, longer if it says so, and return its record: rows, events and why it is incomplete."""
     rows, events, incomplete = cell.subject.run(cell.settings, cell.longer)
     return run_record(rows, events, incomplete)
 
@@ -109,7 +112,7 @@ def _run_job(cell_and_budget: tuple[Cell, float | None]) -> dict[str, Any] | Unr
 
 
 def cost(cell: Cell) -> float:
-    """Return roughly what a cell costs beside other cells."""
+    """Return roughly what a cell costs in proportion to other cells."""
     return cell.subject.cost(cell.settings)
 
 
@@ -154,7 +157,10 @@ def sweep(
 
 
 def _experiment(source: ExperimentSource, overrides: Iterable[str], zips: Iterable[str]) -> Experiment:
-    """Return the experiment that a user names, or gives as an object or as plain data; overrides need a file."""
+    """Return the experiment that a user names, or gives as an object or as plain data.
+
+    Raises ValueError if there are overrides or zips and no file or name that they apply to.
+    """
     if isinstance(source, str | Path):
         return load_experiment(source, overrides, zips)
     if list(overrides) or list(zips):
@@ -166,7 +172,7 @@ def _experiment(source: ExperimentSource, overrides: Iterable[str], zips: Iterab
 
 
 def _header(experiment: Experiment) -> dict[str, Any]:
-    """Return all that records depend on beside the values of their axes."""
+    """Return the header of the run directory: all that records depend on beside the values of their axes."""
     parts = {name: experiment.data.get(name) for name in ("values", *SUBJECTS, "set")}
     named = {name: part for name, part in parts.items() if part}
     return {"replnet": __version__, **named, "run": experiment.settings.of_cell()}
@@ -193,7 +199,7 @@ def earlier_run(folder: Path, experiment: Experiment) -> Contents | None:
 
 
 def _as_read_again(data: Any) -> Any:
-    """Return data as they will be read from a file."""
+    """Return plain data as they will be read from a JSON file, in which tuples are lists."""
     return json.loads(canonical_json(data))
 
 
@@ -203,7 +209,11 @@ def _as_read_again(data: Any) -> Any:
 @final
 @dataclass
 class _SweepRun:
-    """A run of all cells of an experiment, in two rounds, into a folder or into memory."""
+    """A run of all cells of an experiment, in two rounds, into a folder, or into memory if that is None.
+
+    `about` is stored beside the records, `progress` is called after every cell, and cells run the largest by `order`
+    first on so many `workers` of the cluster at `address`. `finished` are records and `failures` reasons by key.
+    """
 
     experiment: Experiment
     folder: Path | None
@@ -229,7 +239,11 @@ class _SweepRun:
         return replace(self._sweep(), stopped=stopped, about=self.about)
 
     def _run_rounds(self, cells: Mapping[str, Cell], earlier: Container[str]) -> None:
-        """Run all cells, and then those that differ four times longer; write the table."""
+        """Run all `cells`, given by key, and then those that differ four times longer; then write the table.
+
+        The table is not written if any have failed. `earlier` has the keys of cells that an earlier run has finished,
+        longer ones among them.
+        """
         keys = [*cells, *(key for key in map(key_of_longer, cells) if key in earlier)]
         with self._open_store(keys) as store:
             self._run_round(cells.values(), store)
@@ -244,18 +258,21 @@ class _SweepRun:
                 store.complete(finished.table, finished.provenance)
 
     def _open_store(self, keys: Sequence[str]) -> AbstractContextManager[Store | None]:
-        """Open the run directory for cells with these keys; None if there is no folder."""
+        """Return a context with the store of the run directory for cells of these keys; None in it without a folder."""
         if self.folder is None:
             return nullcontext()
         about = {"experiment": self.experiment.data, "commit": commit(), **self.about}
         return Store.open_to_write(self.folder, _header(self.experiment), keys, about)
 
     def _sweep(self) -> Sweep:
-        """Return the sweep as it stands."""
+        """Return the sweep with the records and failures that there are by now."""
         return Sweep(self.experiment, dict(self.finished), dict(self.failures), folder=self.folder)
 
     def _run_round(self, cells: Collection[Cell], store: Store | None) -> None:
-        """Run those of the cells that are not finished, and keep their records, in the store if there is one."""
+        """Run those of the cells that are not finished, and keep their records, in the store if there is one.
+
+        Failures are kept by key, and progress is reported before the first cell and after each.
+        """
         in_memory: dict[str, Any] = {} if store else dict(self.finished)
         self.finished = store.finished if store else in_memory
         keep = store.append if store else in_memory.__setitem__
@@ -275,12 +292,12 @@ class _SweepRun:
                 self._report(replace(now, record=result))
 
     def _report(self, now: SweepGlimpse) -> None:
-        """Report progress to the caller."""
+        """Report progress to the caller, unless there are no cells."""
         if self.progress and now.cells:
             self.progress(now)
 
     def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
-        """Yield the cells with their results as they are done, the largest first.
+        """Yield the cells with their records, or failures, as they are done, the largest first.
 
         If nobody said how many workers, this process does the first seconds alone.
         """
@@ -296,7 +313,10 @@ class _SweepRun:
             yield from self._run_jobs(list(missing.values()), self.workers)
 
     def _run_jobs(self, cells: Sequence[Cell], workers: int | None) -> Iterator[tuple[Cell, CellResult]]:
-        """Yield the cells with their results as so many workers do them; raise an error that ends the sweep."""
+        """Yield the cells with their records, or failures, as so many workers do them; 0 is this process.
+
+        Raises an error that ends the sweep: UnreasonableError or OutOfTime.
+        """
         warm = [] if workers == 0 else [(cell, None) for cell in _warm_up_cells(cells)]
         jobs, costs = [(cell, seconds_left()) for cell in cells], [self.order(cell) for cell in cells]
         with closing(worker_jobs.run(_run_job, jobs, costs, workers, self.address, warm)) as results:
@@ -307,7 +327,7 @@ class _SweepRun:
 
 
 def _warm_up_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """Return a short cell for each kind of subject, to compile what cells need."""
+    """Return one of the cells, made very short, for each kind of subject and engine, to compile what they need."""
     samples: dict[Any, Cell] = {}
     for cell in cells[:MOST_CELLS_SCANNED]:
         kind = (cell.settings.estimator, cell.settings.engine, *cell.subject.kernels)
