@@ -223,7 +223,7 @@ class AggregateShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the number of replicas in each level: one number, that of `fields`, as an aggregate has one level."""
+        """Return (replicas,), the number of replicas in each level, from `fields`: an aggregate has one level."""
         return (fields["replicas"],)
 
 

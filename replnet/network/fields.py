@@ -142,10 +142,10 @@ def _counted_in(law: Law, unit: str | None) -> Law:
 
 
 def _plain(value: Any, unit: str | None, name: str = "") -> Any:
-    """Return a law, its text or its mapping with all times and rates in it as plain numbers in `unit`.
+    """Return a law as it is, and the text or mapping of one with all times and rates as plain numbers in `unit`.
 
-    Values inside of lists too. `unit` is that of the network or None, and `name` the argument of the law that `value`
-    is for, if any.
+    Lists are gone through item by item. `unit` is that of the network or None, and `name` the argument of the law that
+    `value` is for, if any.
     """
     if isinstance(value, str):
         value = in_unit(value, unit, name)

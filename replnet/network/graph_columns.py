@@ -469,7 +469,8 @@ def _groups(graph: _SpecifiedGraph) -> tuple[Ints, list[str]]:
     """Return the index of the group of each node, and the list of the names of groups that these are indices of.
 
     The group of a node is its field `group`, if given. Else that of a replica is its level, the least number of
-    downloads from a source; `by polls` if data reaches it by polls alone; or `unreached`.
+    downloads from a source; `by polls` if data reaches it by polls alone; or `unreached`. Others are in `source` or
+    `clients`.
     """
     groups = ["source", "unreached", "clients", "by polls"]
     group = graph.role.astype(np.int64)

@@ -346,8 +346,8 @@ class _LinkColumns:
 def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:
     """Return a name for each node id: the text of the node's `attribute`, where it can be a name.
 
-    It is left out if it is missing or blank, shared by several nodes, or the id of another node. Raise InputError, in
-    which `name` is the file, if no node has the attribute.
+    A node is left out if it lacks the attribute, or if the text is blank, that of several nodes, or the id of another.
+    Raise InputError, in which `name` is the file, if no node has the attribute.
     """
     texts = {key: " ".join(str(about[attribute]).split()) for key, about in nodes if about.get(attribute) is not None}
     if not texts:
@@ -420,7 +420,11 @@ def _misspelling_hint(key: str, keys: frozenset[str]) -> str:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Switch the garbage collector off: it would search millions of new nodes and links again and again, in vain."""
+    """Switch the garbage collector off within a `with` block or a decorated function, and on again after it if it was
+    on.
+
+    It would search millions of new nodes and links again and again, in vain.
+    """
     was = gc.isenabled()
     gc.disable()
     try:

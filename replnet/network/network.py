@@ -185,6 +185,8 @@ class Network:
 def draw(network: Given, path: str | Path) -> None:
     """Write a picture of the network to a PNG, SVG or PDF file, by its ending.
 
+    The network is a Network, the name of one that comes with replnet, a file, or a NetworkX graph.
+
     >>> rn.network.draw("cascade", "tree.svg")
     """
     network_of(network).draw(path)
@@ -212,6 +214,8 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     """Return the network of a YAML file or of a name that ships with replnet, with `key=value` overrides applied.
+
+    Raise InputError with all that is wrong.
 
     >>> rn.load("cascade", ["depth=2"]).size
     13

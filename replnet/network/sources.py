@@ -215,7 +215,8 @@ class ManySources:
 
 
 def add_aggregate(topology: Topology, aggregate: ManySources, limit: dict[str, Any], prefix: str = "replica ") -> Ints:
-    """Add the sources, replicas, clients, links and processes of an aggregate to a topology.
+    """Add the sources, replicas, clients, links and processes of an aggregate to a topology; a client may be only a
+    view.
 
     Return the numbers of the replicas. `limit` holds the attribute `bandwidth` of sources and replicas, or nothing, and
     `prefix` starts the names of replicas.

@@ -470,7 +470,9 @@ def _mean(system: ManySources, values: Floats, basis: Basis) -> Prediction:
 
 
 def _metric(system: ManySources, copies: CopyAges, metric: Metric) -> Prediction:
-    """Predict the mean over sources of a metric other than freshness."""
+    """Predict the mean over sources of a metric of these copies, other than freshness; without a value if there is no
+    formula.
+    """
     basis, question = joint_basis([copies.basis, metric.basis]), metric.question
     try:
         if question.over == "copies":
@@ -536,7 +538,7 @@ def _any_and_all_fresh(
 def _choices_of_turns(system: ManySources, m: int, j: int) -> list[Floats]:
     """Return, for the choices of `j` among `m` replicas that take turns, arrays of the freshness of each source's copy.
 
-    Choices that differ by a rotation are as fresh, so the first replica is in each of those tried.
+    Choices that differ by a rotation are equally fresh, so the first replica is in each of those tried.
     """
     result = []
     for others in combinations(range(1, m), j - 1):

@@ -254,8 +254,8 @@ class SourceAges:
     def _age_by_downloads(self, node: int, own_age: Law | InformationAge) -> InformationAge:
         """Return the age of a node's copy that came from its upstreams; raise NoFormulaError if there is no formula.
 
-        `own_age` is the law of the age of its own downloads, or the age of its cluster's copies relative to the
-        upstream.
+        `own_age` is the law of the intervals between its own downloads, or the age of its cluster's copies relative to
+        the upstream.
         """
         downloads = self._downloads(node)
         assert downloads
