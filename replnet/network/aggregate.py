@@ -45,7 +45,11 @@ ALLOCATE = (
 
 
 def penalty_of(policy: str) -> tuple[str, str] | None:
-    """Return the penalty that a policy minimises and the text of its weight; None for policies without a penalty."""
+    """Return the penalty that a policy of allocation minimises, "source" or "update", and the text of its weight.
+
+    For update_penalty(x) that is ("update", "x"). None if the policy is of another name; raise FieldError without a
+    weight.
+    """
     name = policy.partition("(")[0].strip()
     if name not in PENALTIES:
         return None
@@ -53,7 +57,11 @@ def penalty_of(policy: str) -> tuple[str, str] | None:
 
 
 def _allocation(value: object) -> str | tuple[float, ...]:
-    """Return an allocation as it is, checked: the name of a policy, or a list of rates."""
+    """Return an allocation of downloads, checked: the name of a policy, or a list of rates, as a tuple of floats.
+
+    Raise FieldError if no policy has that name, or if the list is empty, FieldsError if it has other entries than
+    numbers of 0 or more.
+    """
     if not isinstance(value, str):
         return numbers(value, f"a list of rates, or {', '.join(POLICIES)}")
     if value not in POLICIES and penalty_of(value) is None:
@@ -78,7 +86,7 @@ Allocate = Annotated[
 
 
 class AggregateShape(Part):
-    """Abstract: many sources, and one or several replicas that keep copies of all of them."""
+    """Abstract: the fields of many sources, and of one or several replicas that keep copies of all of them."""
 
     kind: Literal["aggregate"] = Field(description="aggregate: copies of many sources, within a budget of downloads")
     sources: SourceCount | None = Field(
@@ -123,14 +131,17 @@ class AggregateShape(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> AggregateShape:
-        """Raise FieldsError with all that is wrong with these fields together."""
+        """Return this model; raise FieldsError with all that is wrong with its fields together."""
         faults = [*size_errors(self.sources, self._lists()), *self._speeds(), *self._shares(), *self._solvable()]
         if faults:
             raise FieldsError(((field,), wrong, right) for field, wrong, right in faults)
         return self
 
     def _lists(self) -> dict[str, int]:
-        """Return the lengths of the fields that are lists with an entry per source."""
+        """Return the length of every field that is a list with an entry per source, by the name of the field.
+
+        A single law of updates is that of all sources, and no such list.
+        """
         fields = {"updates": self.updates, "rates": self.rates, "weights": self.weights, "allocate": self.allocate}
         lists = {name: len(value) for name, value in fields.items() if isinstance(value, tuple)}
         if lists["updates"] == 1:  # one law for all
@@ -153,7 +164,10 @@ class AggregateShape(Part):
             yield "budget", wrong, "their sum, or left out"
 
     def _shares(self) -> Iterator[tuple[str, str, str]]:
-        """Yield what is wrong with the way in which replicas share downloads."""
+        """Yield what is wrong with `ask` and with replicas that share an order of downloads.
+
+        Each is (field, what is wrong, what would be right).
+        """
         if self.ask > self.replicas:
             yield "ask", f"{self.ask} is more than replicas = {self.replicas}", f"1 to {self.replicas}"
         if self.order != "independent":
@@ -163,7 +177,11 @@ class AggregateShape(Part):
                 yield "replicas", f"{self.replicas} cannot share a {self.order} order", "1, or order: independent"
 
     def _solvable(self) -> Iterator[tuple[str, str, str]]:
-        """Yield an error if the best rates are not known: at intervals that are not constant, only some are."""
+        """Yield an error if the best rates for the allocation are not known.
+
+        It is (field, what is wrong, what would be right). At intervals that are not constant, the rates are known for
+        some laws, orders and weights only.
+        """
         if self.allocate not in OPTIMAL or self.constant:
             return
         between = self.downloads if self.order == "independent" else self.order
@@ -205,13 +223,13 @@ class AggregateShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the number of replicas in each level: an aggregate has one level."""
+        """Return (replicas,), the number of replicas in each level, from `fields`: an aggregate has one level."""
         return (fields["replicas"],)
 
 
 @final
 class Aggregate(AggregateShape, Whole):
-    """A network of many sources, and of one or several replicas that keep copies of all of them."""
+    """A network of many sources, of replicas that keep copies of all of them, and perhaps of a client."""
 
     queries: LawField | None = Field(
         None, description=f"{QUERIES_HELP}, which asks at those times; left out, it may ask at any time"
@@ -219,6 +237,9 @@ class Aggregate(AggregateShape, Whole):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, dump: Callable[[Aggregate], dict[str, Any]]) -> dict[str, Any]:
-        """Return all fields but some that have their defaults, so that old records of an aggregate keep their keys."""
+        """Return all fields by name, as `dump` does, without some that are not given.
+
+        Delay, queue, charge, faults and start are left out then, so that old records of an aggregate keep their keys.
+        """
         usual = {name for name in ("delay", "queue", "charge", "faults", "start") if name not in self.model_fields_set}
         return {name: value for name, value in dump(self).items() if name not in usual}

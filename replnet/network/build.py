@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 
 def build(spec: Spec) -> Topology:
-    """Return the topology of a specification."""
+    """Return the topology of a specification.
+
+    Raise FieldError if it does not fit into the memory of this machine, or if its allocation of downloads has no
+    solution.
+    """
     about = {"kind": spec.kind, "name": spec.name or spec.kind, "delay": spec.delay}
     topology = Topology({**about, "queue": spec.queue, "charge": spec.charge, "faults": spec.faults, **_start(spec)})
     if isinstance(spec, Graph):
@@ -49,17 +53,20 @@ def build(spec: Spec) -> Topology:
 
 
 def _start(spec: Any) -> dict[str, str]:
-    """Return the attribute `start` of a network, if it is given."""
+    """Return the field `start` of a specification as {"start": ...}, empty if it is not given."""
     return {} if spec.start is None else {"start": spec.start}
 
 
 def _bandwidth(spec: Any) -> dict[str, Any]:
-    """Return the attribute `bandwidth` of nodes, if it is given."""
+    """Return the bandwidth that a network or tier gives its nodes, as {"bandwidth": ...}, empty if it gives none."""
     return {} if spec.bandwidth is None else {"bandwidth": spec.bandwidth}
 
 
 def _add_redundant(topology: Topology, spec: Redundant, source: Ints) -> None:
-    """Add the replicas and the clients of a redundant network below `source`."""
+    """Add the replicas of a redundant network, which download from the node in `source`, and its clients to a topology.
+
+    Raise FieldError if they do not fit into memory.
+    """
     require_room(spec.replicas + spec.clients)
     replicas = topology.add(
         Numbered("replica ", spec.replicas), "replica", "level 1", downloads=spec.downloads, **_bandwidth(spec)
@@ -70,7 +77,10 @@ def _add_redundant(topology: Topology, spec: Redundant, source: Ints) -> None:
 
 
 def _add_clients(topology: Topology, clients: Clients | TierClients | None, levels: list[Ints], word: str) -> None:
-    """Add clients that ask the nodes of one of `levels`; `word` ("level" or "tier") names their pool."""
+    """Add clients to a topology, which ask the nodes of one of `levels`, and a pool of these nodes; nothing for None.
+
+    `word` ("level" or "tier") and the number of the level name the pool.
+    """
     if clients is None:
         return
     level = clients.level if isinstance(clients, Clients) else clients.tier
@@ -91,9 +101,11 @@ def _shape(
     tier: str = "",
     pool: str = "cluster",
 ) -> Iterator[Ints]:
-    """Add the replicas of one single, cascade or cooperative below `above`; yield the numbers of each level.
+    """Add the replicas of one single, cascade or cooperative, and links to them from the nodes `above`, to a topology.
 
-    `prefix` starts every name, `tier` is the group, and all nodes get the attributes `common`.
+    Yield the numbers of the replicas in each level, from the top. `common` are attributes of all of them, `prefix`
+    starts every name, `tier` is the group ("": that of a network by itself), and `pool` the name of a cluster's pool.
+    Raise FieldError if they do not fit into memory.
     """
     if shape.kind == "cascade":
         yield from _tree(topology, shape, above, common, prefix, tier)
@@ -115,14 +127,18 @@ def _shape(
 
 
 def upstreams_in_turn(above: Ints, count: int) -> Ints:
-    """Return an upstream for each of `count` nodes: those of `above` in turn."""
+    """Return an upstream for each of `count` nodes: the nodes `above` in turn, again from the first after the last."""
     return above[np.arange(count, dtype=INDEX) % above.size]
 
 
 def _tree(
     topology: Topology, shape: Any, above: Ints, common: dict[str, Any], prefix: str, tier: str
 ) -> Iterator[Ints]:
-    """Add a cascade; yield the numbers of each level. Replica 1.2 is the second below replica 1."""
+    """Add a cascade, whose top downloads from the nodes `above`, to a topology; yield the numbers of nodes by level.
+
+    Replica 1.2 is the second below replica 1; `prefix` starts every name, `common` are attributes of all nodes, and
+    `tier` begins the names of groups ("" for none). Raise FieldError if the nodes do not fit into memory.
+    """
     parents, size = upstreams_in_turn(above, shape.branching), shape.branching
     for level in range(1, shape.depth + 1):
         require_room(size)
@@ -137,7 +153,7 @@ def _tree(
 
 
 def _tiers(topology: Topology, spec: Compose) -> list[list[Ints]]:
-    """Add the replicas of all tiers; return their numbers by tier and level."""
+    """Add the source and the replicas of all tiers to a topology; return the replicas' numbers by tier and level."""
     tiers: list[list[Ints]] = []
     above: Ints = np.empty(0, INDEX)
     if spec.updates is not None:
@@ -180,7 +196,7 @@ def machine_memory() -> int:
 
 
 def require_room(nodes: int, each: int = TOPOLOGY_BYTES) -> None:
-    """Raise FieldError if so many nodes, at `each` bytes, do not fit into the memory of this machine."""
+    """Raise FieldError if `nodes` nodes of `each` bytes do not fit into the memory of this machine."""
     needed, available = nodes * each, machine_memory()
     if needed > available:
         wrong = (
@@ -190,7 +206,10 @@ def require_room(nodes: int, each: int = TOPOLOGY_BYTES) -> None:
 
 
 def replication_bytes(network: Network, length: float | None = None) -> int:
-    """Return the bytes per node that a replication of `length` units of time takes; of a short one if None."""
+    """Return about how many bytes per node (or source of an aggregate) a replication of `length` units of time takes.
+
+    None stands for a short one.
+    """
     if network.kind == "aggregate":
         return AGGREGATE_BYTES
     if network.size < LARGE_NETWORK:
@@ -205,7 +224,10 @@ def replication_bytes(network: Network, length: float | None = None) -> int:
 
 
 def resources_note(network: Network, length: float | None = None) -> str:
-    """Return a note on the memory and time that emulating a large network for `length` takes; "" for small ones."""
+    """Return a note on the memory and time that it takes to emulate a large network for `length` units of time.
+
+    It is "" for small networks; None stands for a dozen events of each node.
+    """
     n = network.size
     if n < LARGE_NETWORK:
         return ""

@@ -33,7 +33,10 @@ FORMS = "crash: a node or group, cut: [one side, the other], or lose: a share of
 
 
 def _parse_names(value: object) -> tuple[str, ...]:
-    """Return the names of the nodes that a fault concerns, from one name or a list."""
+    """Return the names of the nodes that a fault concerns, from one name or a list of names, as texts.
+
+    Raise FieldError if the list is empty or an entry is not a name.
+    """
     names = value if isinstance(value, (list, tuple)) else [value]
     if not names:
         raise FieldError("", "names nobody", "a node, a group, replicas, or a list of these")
@@ -41,7 +44,7 @@ def _parse_names(value: object) -> tuple[str, ...]:
 
 
 def _parse_sides(value: object) -> Any:
-    """Return the two sides that a user gave; raise FieldError if there are not two."""
+    """Return the two sides that a user gave as a tuple, not yet parsed; raise FieldError unless it is a list of two."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise FieldError(
             "", f"{short_repr(value)} is not two sides", "[one side, the other], each a node, a group or a list"
@@ -50,21 +53,21 @@ def _parse_sides(value: object) -> Any:
 
 
 def _parse_share(value: object) -> float:
-    """Return a share of messages; raise FieldError unless it is a number between 0 and 1."""
+    """Return a share of messages as a float; raise FieldError unless it is a number above 0 and below 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise FieldError("", f"{short_repr(value)} is not a share of messages", "a number above 0 and below 1")
     return float(value)
 
 
 def _list_names(names: tuple[str, ...]) -> str:
-    """Return the first few names as text, and the number of the others."""
+    """Return names as text for a message: the first few, separated by commas, and the number of the others."""
     return ", ".join(names[:MOST_NAMES_LISTED]) + (
         f" and {len(names) - MOST_NAMES_LISTED} more" if len(names) > MOST_NAMES_LISTED else ""
     )
 
 
 def _name_or_list(names: tuple[str, ...]) -> str | list[str]:
-    """Return names as users write them: one name alone, or a list."""
+    """Return names as users write them: a single name as a text, several as a list."""
     return names[0] if len(names) == 1 else list(names)
 
 
@@ -95,7 +98,9 @@ class Fault(Part):
 
     @model_validator(mode="after")
     def _check_fields(self) -> Fault:
-        """Raise an error unless there is exactly one kind of fault, with the times and options that fit it."""
+        """Return this fault; raise an error unless it is exactly one of crash, cut and lose, with times and options
+        that fit it.
+        """
         kinds = [name for name in ("crash", "cut", "lose") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise FieldError("", f"says {' and '.join(kinds) or 'neither crash nor cut nor lose'}", FORMS)
@@ -120,21 +125,27 @@ class Fault(Part):
         return f"{self.lose:.3g} of all messages{between} get lost"
 
     def names_used(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the names of nodes in this fault, with the field that they stand in."""
+        """Yield pairs (field, names): the field `crash`, or `cut` or `between` for each of its two sides, with the
+        names in it.
+        """
         if self.crash is not None:
             yield "crash", self.crash
         for key in ("cut", "between"):
             yield from ((key, side) for side in getattr(self, key) or ())
 
     def _refuse(self, names: set[str], why: str) -> None:
-        """Raise FieldsError if any of the fields `names` is given, which must not be for the reason `why`."""
+        """Raise FieldsError, with the reason `why`, for every field in `names`, which do not fit this fault; else do
+        nothing.
+        """
         if names:
             raise FieldsError([((name,), f"does not fit here: {why}", "leave it out") for name in sorted(names)])
 
 
 def nodes_named(names: tuple[str, ...], topology: Topology) -> list[int]:
-    """Return the numbers of the nodes that these names stand for: a name is that of a node, else of a group, else of a
-    role.
+    """Return the numbers of the nodes that these names stand for, each node once.
+
+    A name is that of a node, else of a group, else of a role (sources, replicas, clients). Raise FieldError if it is
+    none.
     """
     numbers: dict[int, None] = {}
     for name in names:
@@ -153,21 +164,24 @@ def nodes_named(names: tuple[str, ...], topology: Topology) -> list[int]:
 @final
 @dataclass(frozen=True)
 class Crash:
-    """Nodes that crash, each by itself."""
+    """A fault by which nodes, given by number, crash, each by itself."""
 
     fault: Fault
     nodes: tuple[int, ...]
 
     @property
     def empties(self) -> bool:
-        """Whether the nodes come back without their copies."""
+        """Whether the nodes come back without the copies that they had before the crash."""
         return self.fault.copy_ != "kept"
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class LinkFault:
-    """A fault of messages between two sides, in both directions: all are lost for some time, or a share for ever."""
+    """A fault of messages between two sides, in both directions: all are lost for some time, or a share for ever.
+
+    `side` says on which side every node is.
+    """
 
     fault: Fault
     side: npt.NDArray[np.uint8]  # by node: ONE, OTHER, both bits or neither
@@ -176,7 +190,7 @@ class LinkFault:
 @final
 @dataclass(frozen=True, eq=False)
 class Faults:
-    """The faults of a network, with nodes by number."""
+    """The crashes, cuts and losses of a network, whose nodes are given by number; false if there are none."""
 
     crashes: tuple[Crash, ...] = ()
     cuts: tuple[LinkFault, ...] = ()
@@ -186,7 +200,10 @@ class Faults:
         return bool(self.crashes or self.cuts or self.losses)
 
     def arrival_probability(self, a: int, b: int) -> float:
-        """Return the probability that a message between nodes `a` and `b` does not get lost; cuts do not count."""
+        """Return the probability that a message between the nodes with numbers `a` and `b` is not lost by chance.
+
+        Losses alone count; cuts, which stop all messages for some time, do not.
+        """
         probability = 1.0
         for loss in self.losses:
             if on_opposite_sides(int(loss.side[a]), int(loss.side[b])):
@@ -195,12 +212,15 @@ class Faults:
 
     @property
     def empties(self) -> bool:
-        """Whether some crash leaves replicas without a copy."""
+        """Whether some crash makes replicas come back without their copies."""
         return any(crash.empties for crash in self.crashes)
 
 
 def faults(topology: Topology) -> Faults:
-    """Return the faults of a network, with nodes by number."""
+    """Return the crashes, cuts and losses that the topology's network specifies, with their nodes as numbers.
+
+    Raise FieldError if a fault names a node or a group that does not exist.
+    """
     crashes, cuts, losses = list[Crash](), list[LinkFault](), list[LinkFault]()
     for fault in topology.about.get("faults", ()):
         if fault.crash is not None:
@@ -214,5 +234,5 @@ def faults(topology: Topology) -> Faults:
 
 
 def on_opposite_sides(a: int, b: int) -> bool:
-    """Whether two nodes, of which `a` and `b` are the side bits, are on opposite sides of a fault."""
+    """Whether two nodes are on opposite sides of a fault; `a` and `b` are their sides: ONE, OTHER, both bits or 0."""
     return bool((a & ONE and b & OTHER) or (a & OTHER and b & ONE))

@@ -38,13 +38,17 @@ FAMILY = "a law without its rate, such as exponential or pareto(alpha=3)"
 
 
 class Part(BaseModel):
-    """A piece of a specification, or the arguments of a formula; abstract."""
+    """Abstract: a piece of a specification, or the arguments of a formula, unchangeable and without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
 
 
 def whole(low: int = 1, high: int = MOST_REPLICAS) -> Callable[[object], int]:
-    """Return a check for whole numbers from low to high."""
+    """Return a function that checks a value and returns it as an int.
+
+    It raises FieldError unless the value is a whole number from `low` to `high`; 1e3 is one, booleans and texts are
+    not.
+    """
     right = f"a whole number from {low:,} to {high:,}"
 
     def check(value: object) -> int:
@@ -59,7 +63,10 @@ def whole(low: int = 1, high: int = MOST_REPLICAS) -> Callable[[object], int]:
 
 
 def positive(value: object) -> float:
-    """Return a value as a finite float above 0; raise FieldError for others."""
+    """Return a value as a finite float above 0; raise FieldError for others.
+
+    Numbers too small or too large for formulas to square them are refused as well.
+    """
     number = _float(value, "a number above 0")
     if not 0 < number < math.inf:
         raise FieldError("", f"{short_repr(value)} is not a finite number above 0", "a number above 0")
@@ -67,7 +74,7 @@ def positive(value: object) -> float:
 
 
 def _in_range(number: float) -> float:
-    """Return a number above 0 if formulas can square it; raise FieldError for others."""
+    """Return a number above 0 unchanged; raise FieldError if it is too small or too large for formulas to square it."""
     if not SMALLEST_NUMBER <= number <= LARGEST_NUMBER:
         right = f"a number from {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}"
         raise FieldError("", f"{number!r} is out of range", right)
@@ -75,7 +82,10 @@ def _in_range(number: float) -> float:
 
 
 def _float(value: object, right: str) -> float:
-    """Return a number as a float, infinite if it has more digits than floats; raise FieldError for other values."""
+    """Return a number as a float, infinite if it is too large for one; raise FieldError for values that are no numbers.
+
+    `right` is what the error says would be right.
+    """
     number = _number(value, right)
     try:
         return float(number)
@@ -84,14 +94,21 @@ def _float(value: object, right: str) -> float:
 
 
 def _number(value: object, right: str) -> Any:
-    """Return a value that is a number as it is; raise FieldError, with what would be `right`, for others."""
+    """Return a value that is a number unchanged; raise FieldError for all others, booleans among them.
+
+    `right` is what the error says would be right.
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise FieldError("", f"{short_repr(value)} is not a number", right)
     return value
 
 
 def interval_law(value: object, info: ValidationInfo) -> Law:
-    """Return a law with a finite mean, from its text, its mapping or ready made."""
+    """Return the law that a value describes, a text, a mapping or a Law, with its times in the unit of the network.
+
+    `info.context` has that unit, the folder of files that laws name, and laws read before. Raise FieldError for
+    anything else, and for a law without a finite mean.
+    """
     if not describes_law(value):
         raise FieldError("", f"{short_repr(value)} is not a law", EXAMPLE)
     context: dict[str, Any] = info.context or {}
@@ -111,7 +128,11 @@ def interval_law(value: object, info: ValidationInfo) -> Law:
 
 
 def _counted_in(law: Law, unit: str | None) -> Law:
-    """Return a law in the network's unit if it has a unit, as a record of dates has; plain numbers stay as they are."""
+    """Return a law with its times in `unit`, that of the network, if it has a unit of its own.
+
+    A record of dates has one; a law without a unit is returned as it is. Raise FieldError if the law has a unit and the
+    network none (None).
+    """
     if law.unit is None:
         return law
     if unit is None:
@@ -121,7 +142,11 @@ def _counted_in(law: Law, unit: str | None) -> Law:
 
 
 def _plain(value: Any, unit: str | None, name: str = "") -> Any:
-    """Return a law, its text or its mapping without units; `name` is the argument that `value` is for."""
+    """Return a law as it is, and the text or mapping of one with all times and rates as plain numbers in `unit`.
+
+    Lists are gone through item by item. `unit` is that of the network or None, and `name` the argument of the law that
+    `value` is for, if any.
+    """
     if isinstance(value, str):
         value = in_unit(value, unit, name)
         return without_units(value, unit) if isinstance(value, str) else value
@@ -131,12 +156,19 @@ def _plain(value: Any, unit: str | None, name: str = "") -> Any:
 
 
 def plain_law(value: object, info: ValidationInfo) -> Law:
-    """Return a law of independent intervals, each drawn by itself."""
+    """Return the law of independent intervals that a value describes: a text, a mapping or a Law.
+
+    Raise FieldError for other values and for intervals that depend on one another. `info.context` has the unit of the
+    network and the folder of files that laws name.
+    """
     return independent_law("", interval_law(value, info))
 
 
 def time_or_law(value: object, info: ValidationInfo) -> float | Law:
-    """Return a delay: a time of 0 or more, or the law of one."""
+    """Return a delay: a finite time of 0 or more as a float, or the law of one; raise FieldError for other values.
+
+    A text may have a unit, such as 5ms; `info.context` has the unit of the network, in which the result counts.
+    """
     value = in_unit(value, _unit(info), "mean")
     if describes_law(value):
         return plain_law(value, info)
@@ -144,22 +176,31 @@ def time_or_law(value: object, info: ValidationInfo) -> float | Law:
 
 
 def _unit(info: ValidationInfo) -> str | None:
-    """Return the unit in which the network counts time, or None."""
+    """Return the unit in which the network that is being validated counts time, or None if it has none."""
     return (info.context or {}).get("unit")
 
 
 def rate_of(value: object, info: ValidationInfo) -> float:
-    """Return a rate above 0, from a number or a text such as 3/h."""
+    """Return a rate above 0 as a float, from a number or a text such as 3/h; raise FieldError for other values.
+
+    It is per unit of time of the network, which `info.context` has.
+    """
     return positive(in_unit(value, _unit(info), "rate"))
 
 
 def rate_or_zero(value: object, info: ValidationInfo) -> float:
-    """Return a rate of 0 or more, from a number or a text such as 3/h."""
+    """Return a rate of 0 or more as a float, from a number or a text such as 3/h; raise FieldError for other values.
+
+    It is per unit of time of the network, which `info.context` has.
+    """
     return amount(in_unit(value, _unit(info), "rate"))
 
 
 def time_of(value: object, info: ValidationInfo, right: str = "0 or a time") -> float:
-    """Return a time of 0 or more, from a number or a text such as 5min."""
+    """Return a finite time of 0 or more as a float, from a number or a text such as 5min; raise FieldError for others.
+
+    It is in the unit of the network, which `info.context` has; `right` is what the error says would be right.
+    """
     number = _float(in_unit(value, _unit(info), "mean"), right)
     if not 0 <= number < math.inf:
         raise FieldError("", f"{short_repr(value)} is not a finite time of 0 or more", right)
@@ -167,7 +208,10 @@ def time_of(value: object, info: ValidationInfo, right: str = "0 or a time") -> 
 
 
 def amount(value: object, right: str = "0, or a number above 0") -> float:
-    """Return a number of 0 or more as a float; raise FieldError for other values."""
+    """Return a finite number of 0 or more as a float; raise FieldError for others, with `right` as what would be right.
+
+    Numbers above 0 that are too small or too large for formulas to square them are refused as well.
+    """
     number = _float(value, right)
     if not 0 <= number < math.inf:
         raise FieldError("", f"{short_repr(value)} is not a finite number of 0 or more", right)
@@ -175,7 +219,10 @@ def amount(value: object, right: str = "0, or a number above 0") -> float:
 
 
 def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...]:
-    """Return a list of numbers of 0 or more as a tuple."""
+    """Return a list, tuple or array of numbers of 0 or more as a tuple of floats.
+
+    Raise FieldError if it is empty or no list (`right` is what would be right), FieldsError with every wrong entry.
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, (list, tuple)) or not value:
         raise FieldError("", f"{short_repr(value)} is not a list of numbers", right)
@@ -191,14 +238,21 @@ def numbers(value: object, right: str = "a list of numbers") -> tuple[float, ...
 
 
 def numbers_or_law(value: object, info: ValidationInfo) -> tuple[float, ...] | Law:
-    """Return a list of numbers, or the law whose quantiles they are."""
+    """Return a list of numbers of 0 or more as a tuple of floats, or the law, described by a text, a mapping or a Law,
+    whose quantiles the numbers are; raise FieldError for other values.
+
+    `info.context` has the unit of the network and the folder of files that laws name.
+    """
     if describes_law(value):
         return plain_law(value, info)
     return numbers(value, "a list of numbers, or a law such as gamma(shape=2, mean=1)")
 
 
 def shape_of(value: object, info: ValidationInfo) -> Law:
-    """Return a law of which only the shape counts, so that its rate may be left out."""
+    """Return a law of which only the shape will count: where its text leaves out the rate, it gets rate 1.
+
+    Raise FieldError if the value is no law of independent intervals; `info.context` has the unit of the network.
+    """
     call = call_of(value) if isinstance(value, str) else None
     if call is not None and not SPEED & call.named_arguments:
         try:
@@ -210,7 +264,10 @@ def shape_of(value: object, info: ValidationInfo) -> Law:
 
 
 def _family(value: object) -> str:
-    """Return the text of a family without its rate, checked; raise FieldError if it has one or is no family."""
+    """Return the text of a family of laws, such as pareto(alpha=3), unchanged.
+
+    Raise FieldError if it is no family, or if it gives the rate (or what stands for it), which will be computed.
+    """
     if not isinstance(value, str):
         raise FieldError("", f"{short_repr(value)} is not a family", FAMILY)
     call = call_of(value)
@@ -224,7 +281,10 @@ def _family(value: object) -> str:
 
 
 def between(low: float, high: float, right: str) -> Callable[[object], float]:
-    """Return a check for numbers from low to high."""
+    """Return a function that checks a value and returns it as a float.
+
+    It raises FieldError, with `right` as what would be right, unless the value is a number from `low` to `high`.
+    """
 
     def check(value: object) -> float:
         number = _float(value, right)
@@ -236,31 +296,37 @@ def between(low: float, high: float, right: str) -> Callable[[object], float]:
 
 
 def share(value: object) -> float:
-    """Return a freshness to reach as a float, above 0 and below 1."""
+    """Return a freshness that is to be reached as a float; raise FieldError unless it is a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise FieldError("", f"{short_repr(value)} is not a freshness to reach", "a number above 0 and below 1")
     return _in_range(float(value))
 
 
 def count_or(word: str) -> Callable[[object], str | int]:
-    """Return a check for whole numbers from 1, or one word."""
+    """Return a function that returns the text `word` as it is, and any whole number from 1 on as an int.
+
+    It raises FieldError for all other values.
+    """
     return lambda value: word if value == word else whole()(value)
 
 
 def text(value: object) -> str:
-    """Return a name as text; nodes that are numbers in a file are named by the number's text."""
+    """Return a name as text; a number, as nodes in a file may have, becomes its text.
+
+    Raise FieldError for a blank text and for values that are neither texts nor numbers.
+    """
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
         raise FieldError("", f"{short_repr(value)} is not a name", "a text")
     return str(value)
 
 
 def _as_list(value: object) -> Any:
-    """Return a list as it is, and any other value in a list of one."""
+    """Return a list or a tuple as it is, and any other value in a list of one."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 def _require_members(value: object) -> object:
-    """Return a value as it is; raise FieldError for an empty list."""
+    """Return a value as it is; raise FieldError if it is an empty list or tuple."""
     if isinstance(value, (list, tuple)) and not value:
         raise FieldError("", "is empty", "one law or more")
     return value
@@ -272,7 +338,10 @@ def _laws_text(laws: tuple[Law, ...]) -> str | list[str]:
 
 
 def _by_name(value: object) -> Any:
-    """Return the fields of nodes by name; a name without attributes has no fields."""
+    """Return the fields of nodes by name, with names as texts; a name with nothing (None) gets an empty dictionary.
+
+    Raise FieldError if the value is no mapping.
+    """
     if not isinstance(value, Mapping):
         raise FieldError("", f"{short_repr(value)} is not a mapping", "names of nodes, each with its fields")
     return {str(name): {} if fields is None else fields for name, fields in value.items()}
@@ -341,14 +410,21 @@ PerSource = Law | Sequence[float] | Floats
 
 
 def values_per_source(values: PerSource, count: int) -> Floats:
-    """Return one value per source: the list itself, or the quantiles (i - 1/2) / count of a law, for i from 1."""
+    """Return an array of `count` values, one per source, from a list of as many or from a law.
+
+    Source i, counted from 1, gets the quantile (i - 1/2) / count of a law.
+    """
     if isinstance(values, Law):
         return np.asarray(values.quantile((np.arange(count) + 0.5) / count), dtype=float)
     return np.array(values, dtype=float)
 
 
 def source_weights(values: PerSource, count: int) -> Floats:
-    """Return the weights of sources, which add up to 1; quantiles come in a fixed shuffled order."""
+    """Return an array of the weights of `count` sources, scaled to add up to 1.
+
+    `values` is a list of one per source, or a law whose quantiles are dealt to the sources in a shuffled order that is
+    always the same. Raise FieldError if they add up to 0 or infinity.
+    """
     weights = values_per_source(values, count)
     if isinstance(values, Law):
         # The order is the same in every run, as it belongs to the network.
@@ -360,9 +436,10 @@ def source_weights(values: PerSource, count: int) -> Floats:
 
 
 def size_errors(count: int | None, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
-    """Yield field, fault and remedy for every list whose size does not fit the number of sources.
+    """Yield (field, what is wrong, what would be right) for every list whose size does not fit the number of sources.
 
-    `count` is that number, if given, and `sizes` the sizes of lists by field.
+    `count` is that number, or None if it is left out, so that the first list says it; `sizes` are the sizes of the
+    lists by field. If both are missing, that is the error.
     """
     if count is None and not sizes:
         yield "sources", "missing", "how many there are, or lists of rates, weights or updates"

@@ -42,7 +42,7 @@ ANY_UPSTREAM = -2
 
 
 class DirectedLinks(NamedTuple):
-    """Links from node to node in columns, each in one direction and once."""
+    """Links from node to node in columns, each in one direction and once; `kind` is DOWNLOAD, PEER or QUERY."""
 
     upstream: Ints
     downstream: Ints
@@ -50,11 +50,11 @@ class DirectedLinks(NamedTuple):
     delay: Ints  # an index into a list of delays
 
     def of(self, kind: int) -> DirectedLinks:
-        """Return the links of one kind."""
+        """Return the links of one kind: DOWNLOAD, PEER or QUERY."""
         return self.where(self.kind == kind)
 
     def where(self, which: Any) -> DirectedLinks:
-        """Return the links that an index or a mask selects."""
+        """Return the links that `which` selects: a mask, a slice, or an array of positions."""
         return DirectedLinks(*(column[which] for column in self))
 
 
@@ -116,12 +116,12 @@ class _SpecifiedGraph:
         self.above[first.downstream] = first.upstream
 
     def node(self, i: int) -> NodeFields:
-        """Return the fields of a node."""
+        """Return the fields that the specification gives the node with number `i`."""
         return self.spec.nodes[self.names[i]]
 
 
 def graph_columns(spec: Graph) -> GraphColumns:
-    """Return the nodes and links of a specification; raise FieldsError where they do not fit together."""
+    """Return the nodes and links of a graph specification in columns; raise FieldsError with all that is wrong."""
     graph = _SpecifiedGraph(spec)
     order = np.argsort(graph.role, kind="stable")
     about, abouts, defaults_used = _all_attributes(graph, order)
@@ -152,14 +152,17 @@ def graph_columns(spec: Graph) -> GraphColumns:
 
 
 def _by_value(values: Ints) -> list[tuple[int, Ints]]:
-    """Return every different value with the indices at which it stands, in the order of their first ones."""
+    """Return pairs of a value and the array of indices at which it stands, for every different value.
+
+    They are in the order in which the values first occur.
+    """
     different, first, which = np.unique(values, return_index=True, return_inverse=True)
     places = np.split(np.argsort(which, kind="stable").astype(INDEX), np.cumsum(np.bincount(which))[:-1])
     return [(int(different[at]), places[at]) for at in np.argsort(first).tolist()]
 
 
 def _roles(graph: _SpecifiedGraph) -> Ints:
-    """Return the role of every node: what its fields say or imply, else what its links imply."""
+    """Return the role of every node, an index into ROLES: what its fields say or imply, else what its links imply."""
     links, (source, target) = graph.links, graph.ends
     implied = [node.implied_role for node in graph.spec.nodes.values()]
     two_way, queries = (
@@ -177,17 +180,20 @@ def _roles(graph: _SpecifiedGraph) -> Ints:
 
 
 def _is_two_way(sort: Mapping[str, Any]) -> bool:
-    """Whether links of this sort go in both directions."""
+    """Whether links with the attributes `sort` go in both directions."""
     return bool(sort.get("both"))
 
 
 def _is_query(sort: Mapping[str, Any]) -> bool:
-    """Whether links of this sort are queries."""
+    """Whether links with the attributes `sort` are queries."""
     return sort.get("kind") == "query"
 
 
 def _pools(graph: _SpecifiedGraph) -> dict[str, Ints]:
-    """Return the members of every pool: those that the specification lists, else the replicas that name the pool."""
+    """Return the members of every pool as numbers of nodes: those listed, else the replicas that name the pool.
+
+    A listed member that is no replica is added to `graph.problems`.
+    """
     specified = graph.spec.pools or {}
     pools = {name: [graph.number[member] for member in members] for name, members in specified.items()}
     for i, node in enumerate(graph.spec.nodes.values()):
@@ -204,9 +210,10 @@ def _pools(graph: _SpecifiedGraph) -> dict[str, Ints]:
 
 
 def _links_between_nodes(graph: _SpecifiedGraph) -> tuple[Ints, Ints, Ints, Flags]:
-    """Replace `*` by all replicas and links in both directions by two; return columns of the results.
+    """Return all links from node to node in columns, with `*` replaced by all replicas and two-way links by two.
 
-    These are the upstream, the downstream, the number of the link, and whether that goes in both directions.
+    The columns are the upstream, the downstream, the index of the link in the specification, and whether that link goes
+    in both directions. Links of a node to itself, which `*` gives rise to, are left out.
     """
     (source, target), links = graph.ends, graph.links
     replicas = np.flatnonzero(graph.role == REPLICA)
@@ -222,9 +229,9 @@ def _links_between_nodes(graph: _SpecifiedGraph) -> tuple[Ints, Ints, Ints, Flag
 
 
 def _edges(graph: _SpecifiedGraph) -> DirectedLinks:
-    """Return all links from node to node, and note what is wrong with them.
+    """Return all links from node to node; add what is wrong with them to `graph.problems`.
 
-    A link in both directions may repeat another; it then counts once.
+    Their delays are added to `graph.delays`. A link in both directions may repeat another; it then counts once.
     """
     upstream, downstream, link, two_way = _links_between_nodes(graph)
     sorts, sort, above, below = graph.links.sorts, graph.links.sort[link], graph.role[upstream], graph.role[downstream]
@@ -254,7 +261,10 @@ def _edges(graph: _SpecifiedGraph) -> DirectedLinks:
 
 
 def _link_problem(graph: _SpecifiedGraph, edges: DirectedLinks, link: int, at: int, earlier: int) -> FieldProblem:
-    """Return what is wrong with edge `at`: that it repeats the edge `earlier`, or (if that is itself) its kind."""
+    """Return the problem of the edge `edges[at]`, from the link with index `link` in the specification.
+
+    It is that it repeats the edge `earlier`; or, if `earlier` is `at` itself, that its kind does not fit its ends.
+    """
     a, b = edges.upstream[at], edges.downstream[at]
     words = f"{graph.names[a]} -> {graph.names[b]}"
     if earlier != at:
@@ -264,7 +274,7 @@ def _link_problem(graph: _SpecifiedGraph, edges: DirectedLinks, link: int, at: i
 
 
 def _misfit(kind: str, above: str, below: str) -> tuple[str, str]:
-    """Return what is wrong with a link of this kind between these roles, and what would be right."""
+    """Return why no link of this kind can go from a node of role `above` to one of role `below`, and what would do."""
     if above == "client":
         return "a client has no data", "a link from a source or a replica"
     if below == "source":
@@ -275,9 +285,10 @@ def _misfit(kind: str, above: str, below: str) -> tuple[str, str]:
 
 
 def _all_attributes(graph: _SpecifiedGraph, order: Ints) -> tuple[Ints, list[dict[str, Any]], set[str]]:
-    """Work out the attributes of all nodes, each different set of them once.
+    """Work out the attributes of all nodes, in this order of their numbers, each different set of attributes once.
 
-    Return the number of its set for every node, the sets, and the names of the defaults that some node takes.
+    Return for every node the index of its set, the sets, and the names of the defaults (laws) that some node takes.
+    What is wrong is added to `graph.problems`.
     """
     inside = np.zeros(len(graph.names), np.bool_)
     inside[[i for i, pool in graph.pooled.items() if i in graph.members[pool]]] = True
@@ -300,7 +311,10 @@ def _all_attributes(graph: _SpecifiedGraph, order: Ints) -> tuple[Ints, list[dic
 
 
 def _attributes(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes of a node by name, from its fields and the defaults; note what is wrong with them."""
+    """Yield the attributes of node `i` as pairs (name, value), from its fields and the defaults of the network.
+
+    What is wrong with them is added to `graph.problems`.
+    """
     role, name = ROLES[graph.role[i]], graph.names[i]
     yield "role", role
     right = f"one of {', '.join(sorted(FIELDS_BY_ROLE[role]))}"
@@ -320,7 +334,10 @@ def _attributes(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tu
 
 
 def _law(graph: _SpecifiedGraph, i: int, node: NodeFields, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield the law of a process of a node: its own, or the default; note if there is none."""
+    """Yield the pair (`key`, law) for a process of node `i`, such as its downloads: its own law, or the default.
+
+    If there is neither, the law is None, and that is added to `graph.problems`.
+    """
     law = getattr(node, key) or getattr(graph.spec, key)
     if law is None:
         name, right = graph.names[i], f"{key}: a law, here or as a default of the network"
@@ -329,7 +346,10 @@ def _law(graph: _SpecifiedGraph, i: int, node: NodeFields, key: str) -> Iterator
 
 
 def _client(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes that only a client has."""
+    """Yield the attributes that only a client has, as pairs (name, value): queries, ask, and pool if it has one.
+
+    What is wrong with them is added to `graph.problems`.
+    """
     yield from _law(graph, i, node, "queries")
     others = _candidates(graph, i, node, QUERY)
     ask = node.ask or min(graph.spec.ask, max(1, others))
@@ -341,7 +361,10 @@ def _client(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[
 
 
 def _downloads(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[str, Any]]:
-    """Yield the law of downloads of a replica, and the number of upstreams that it asks."""
+    """Yield the law of downloads of replica `i`, if it has any, and `ask`, the number of upstreams asked, if given.
+
+    They are pairs (name, value); what is wrong with them is added to `graph.problems`.
+    """
     upstreams = int(graph.into[DOWNLOAD][i])
     if node.downloads is not None or upstreams:
         yield from _law(graph, i, node, "downloads")
@@ -352,7 +375,10 @@ def _downloads(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tup
 
 
 def _polls(graph: _SpecifiedGraph, i: int, node: NodeFields) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes of the polls of a replica, if it polls."""
+    """Yield the attributes of the polls of replica `i` as pairs (name, value); nothing if it does not poll.
+
+    What is wrong with them is added to `graph.problems`.
+    """
     name, others = graph.names[i], _candidates(graph, i, node, PEER)
     law = node.polls or (graph.spec.polls if others else None)
     if law is None:
@@ -379,7 +405,10 @@ def _two_way(graph: _SpecifiedGraph, node: NodeFields) -> bool:
 
 
 def _require_contacts(graph: _SpecifiedGraph, i: int, pool: str | None) -> None:
-    """Note a problem if a node that polls recent contacts has no single upstream to list them, or no pool."""
+    """Add to `graph.problems` if node `i`, which polls recent contacts in `pool`, cannot learn of them.
+
+    It needs exactly one upstream to list them, and to be a member of a pool (None: it has none).
+    """
     name = graph.names[i]
     if graph.into[DOWNLOAD][i] != 1:
         wrong = f"recent, but {name} does not have exactly one upstream, which lists its recent contacts"
@@ -393,7 +422,10 @@ def _require_contacts(graph: _SpecifiedGraph, i: int, pool: str | None) -> None:
 
 
 def _require_one_list(graph: _SpecifiedGraph, about: Ints, abouts: list[dict[str, Any]]) -> None:
-    """Note a problem for each node that may be a recent contact but has several upstreams or several such pools."""
+    """Add to `graph.problems` each node that may be a recent contact but has several upstreams or several such pools.
+
+    `abouts` are the different sets of attributes, and `about` the index of its set for every node.
+    """
     polled = {attributes.get("pool") for attributes in abouts if attributes.get("select") == "recent"}
     listed: dict[int, str] = {}
     for pool, i in ((pool, i) for pool, members in graph.pools.items() if pool in polled for i in members.tolist()):
@@ -412,7 +444,10 @@ CANDIDATE_FORMS = {"peer": "a link such as a -- b, or a pool", "query": "a link 
 
 
 def _candidates(graph: _SpecifiedGraph, i: int, node: NodeFields, kind: int) -> int:
-    """Return how many nodes a node may poll or query: the other members of its pool, or the upstreams of its links."""
+    """Return the number of nodes that node `i` may ask: the other members of its pool, or the upstreams of its links.
+
+    `kind` is that of the links: PEER for polls, QUERY for queries.
+    """
     if node.pool is None:
         return int(graph.into[kind][i])
     members = graph.members[node.pool]
@@ -420,7 +455,10 @@ def _candidates(graph: _SpecifiedGraph, i: int, node: NodeFields, kind: int) -> 
 
 
 def _too_many(graph: _SpecifiedGraph, i: int, key: str, wanted: int, available: int, candidates: str) -> None:
-    """Note that field `key` asks for more nodes than the `available` ones, which `candidates` describes."""
+    """Add to `graph.problems` that field `key` of node `i` asks for `wanted` nodes, of which only `available` exist.
+
+    `candidates` describes these in words.
+    """
     right = f"1 to {available}" if available else "at least one of them"
     graph.problems.append(
         (("nodes", graph.names[i], key), f"{wanted} is more than the {available} {candidates}", right)
@@ -428,10 +466,11 @@ def _too_many(graph: _SpecifiedGraph, i: int, key: str, wanted: int, available: 
 
 
 def _groups(graph: _SpecifiedGraph) -> tuple[Ints, list[str]]:
-    """Return the index of the group of each node, and the names of groups.
+    """Return the index of the group of each node, and the list of the names of groups that these are indices of.
 
-    The group of a replica is the field `group`; else its level, which is the least number of downloads from a source;
-    else `by polls` if data reaches it by polls, or `unreached`.
+    The group of a node is its field `group`, if given. Else that of a replica is its level, the least number of
+    downloads from a source; `by polls` if data reaches it by polls alone; or `unreached`. Others are in `source` or
+    `clients`.
     """
     groups = ["source", "unreached", "clients", "by polls"]
     group = graph.role.astype(np.int64)
@@ -450,7 +489,7 @@ def _groups(graph: _SpecifiedGraph) -> tuple[Ints, list[str]]:
 
 
 def _below(edges: DirectedLinks, size: int) -> list[Any]:
-    """Return the list of nodes at the downstream end of the edges from each node."""
+    """Return for each of `size` nodes the downstream nodes of the edges that begin at it, a list or an empty tuple."""
     downstreams: list[Any] = [()] * size
     for upstream, downstream in zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True):
         if not downstreams[upstream]:
@@ -460,7 +499,10 @@ def _below(edges: DirectedLinks, size: int) -> list[Any]:
 
 
 def _pollers(graph: _SpecifiedGraph, peers: DirectedLinks) -> list[Any]:
-    """Return for each node the nodes that may receive its copies by polls along links."""
+    """Return for each node a list of the nodes that may receive its copies by polls along the links `peers`.
+
+    These are the askers, and with two-way polls the nodes asked as well. The list of none is an empty tuple.
+    """
     two_way = peers.where(np.array([_two_way(graph, node) for node in graph.spec.nodes.values()])[peers.downstream])
     upstream = np.concatenate([peers.upstream, two_way.downstream])
     return _below(
@@ -469,7 +511,10 @@ def _pollers(graph: _SpecifiedGraph, peers: DirectedLinks) -> list[Any]:
 
 
 def _levels(starts: list[int], below: list[Any]) -> dict[int, int]:
-    """Return the nodes that can be reached from `starts` along `below`, each with its least number of steps."""
+    """Return the least number of steps from `starts` to every node that can be reached from them, by node.
+
+    `below[i]` lists the nodes one step from node i.
+    """
     levels, queue = dict.fromkeys(starts, 0), deque(starts)
     while queue:
         i = queue.popleft()
@@ -481,9 +526,10 @@ def _levels(starts: list[int], below: list[Any]) -> dict[int, int]:
 
 
 def _by_polls(graph: _SpecifiedGraph, reached: set[int], below: list[Any], polled: list[Any]) -> list[int]:
-    """Return the replicas that data reaches only by polls; `reached` are the nodes that downloads reach.
+    """Return the replicas that data reaches only by polls; `reached` are the nodes that it reaches by downloads alone.
 
-    `below` and `polled` list for each node those that receive its copies by downloads, and by polls along links.
+    `below` and `polled` list for each node those that receive its copies by downloads, and by polls along links;
+    members of the pools of two-way pollers are added to `polled` here.
     """
     pollers: dict[tuple[str, int], list[int]] = defaultdict(list)
     pools: dict[int, list[tuple[str, int]]] = defaultdict(list)

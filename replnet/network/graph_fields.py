@@ -37,7 +37,7 @@ GROUP = (
 
 
 def _two_numbers(value: object) -> object:
-    """Return a position as it is; raise FieldError unless it is two finite numbers."""
+    """Return a position as it is; raise FieldError unless it is a list or tuple of two finite numbers."""
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [None]
     if any(isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x) for x in pair):
         raise FieldError("", f"{short_repr(value)} is no position", "two numbers, such as [48.9, 2.4]")
@@ -49,7 +49,10 @@ Position = Annotated[tuple[float, float], BeforeValidator(_two_numbers)]
 
 @final
 class NodeFields(Part):
-    """The fields of a node; those left out are inferred from its links or taken from the defaults of the network."""
+    """The fields of a node of a graph specification.
+
+    Those left out are inferred from its links or taken from the defaults of the network.
+    """
 
     role: Literal["source", "replica", "client"] | None = Field(None, description="source, replica or client")
     updates: LawField | None = Field(None, description=UPDATES_HELP)
@@ -70,7 +73,7 @@ class NodeFields(Part):
 
     @property
     def implied_role(self) -> str | None:
-        """The role that is given, or that the laws of the node imply; None if neither."""
+        """The role that is given, or that the laws of the node imply: source, client or replica; None if neither."""
         if self.role is None and self.updates is not None:
             return "source"
         if self.role is None and self.queries is not None:
@@ -81,9 +84,10 @@ class NodeFields(Part):
 
 
 def _check_alike_once(nodes: Mapping[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """Return the nodes with their fields checked, once for all nodes whose fields are equal.
+    """Return the fields of nodes by name, as NodeFields; they are checked once for all nodes whose fields are equal.
 
-    Fields that are wrong are left as they are, for an error that names the node.
+    Fields that are wrong, or that are not all texts, are left as they are, to be checked later with an error that names
+    the node.
     """
     checked: dict[tuple[Any, ...], Any] = {}
     nodes_checked = dict[str, Any]()
@@ -111,7 +115,10 @@ NAMES = (
 
 @final
 class Graph(Whole):
-    """Nodes and links by name, or from a file. Several sources, several upstreams and cycles of pulls are allowed."""
+    """A network of nodes and links by name, or from a file.
+
+    Several sources, several upstreams and cycles of pulls are allowed.
+    """
 
     kind: Literal["graph"] = Field(description="graph: nodes and links by name, or from a file")
     file: str | None = Field(None, description="a GraphML or node-link JSON file, relative to this one")
@@ -136,7 +143,7 @@ class Graph(Whole):
     @field_validator("nodes")
     @classmethod
     def _known_name(cls, nodes: dict[str, NodeFields]) -> dict[str, NodeFields]:
-        """Raise FieldsError if a node has the name that stands for every replica."""
+        """Return the nodes unchanged; raise FieldsError if one is called `*`, which stands for every replica."""
         if EVERY in nodes:
             raise FieldsError([((EVERY,), "stands for every replica", "another name")])
         return nodes
@@ -144,7 +151,10 @@ class Graph(Whole):
     @field_validator("pools")
     @classmethod
     def _check_members(cls, pools: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
-        """Raise FieldsError if a member of a pool is no node."""
+        """Return the pools unchanged; raise FieldsError with each member that is no node.
+
+        `info.context` may have the names of all nodes; without them (None), as with a file, nothing is checked.
+        """
         nodes = (info.context or {}).get("nodes")
         if nodes is not None and pools is not None:
             strangers = [(pool, name) for pool, names in pools.items() for name in names if name not in nodes]
@@ -155,7 +165,10 @@ class Graph(Whole):
 
     @model_validator(mode="after")
     def _check_whole(self) -> Graph:
-        """Raise FieldsError where nodes and links do not fit together; with a file this is checked later."""
+        """Return this model; raise FieldsError where nodes and links do not fit together.
+
+        Where a file is named, which adds to them, that is checked later.
+        """
         if self.file is not None:
             return self
         if file_fields := [key for key in ("edges", "names") if getattr(self, key) is not None]:

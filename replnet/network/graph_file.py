@@ -57,13 +57,16 @@ Nodes = Iterable[tuple[Any, Mapping[str, Any]]]
 @final
 @dataclass(frozen=True, slots=True)
 class EdgeMeaning:
-    """The meaning of the edges of a graph file, and the attribute that names its nodes; None stands for the default."""
+    """The meaning of a graph file: what its edges are (peers or downloads), and which attribute names its nodes.
+
+    None stands for the default: undirected edges are peers, directed ones downloads, and nodes are named by their ids.
+    """
 
     edges: str | None = None
     names: str | None = None
 
     def link(self, directed: bool) -> dict[str, Any]:
-        """Return the attributes of an edge without a kind of its own."""
+        """Return the attributes, as of a link in plain data, of an edge without a kind of its own, directed or not."""
         if self.edges == "peers" or (self.edges is None and not directed):
             return {"kind": "peer", "both": True}
         return {} if directed else {"both": True}
@@ -73,7 +76,10 @@ DEFAULT_MEANING = EdgeMeaning()
 
 
 def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
-    """Return the nodes, links and defaults of a GraphML or JSON file as data of a specification."""
+    """Return the nodes, links and defaults of a GraphML or JSON file as the data of a specification.
+
+    Raise InputError if the file cannot be read as one, or with all that is wrong in it.
+    """
     text = read_text(path, LARGEST_GRAPH)
     if not text.strip():
         raise file_error(str(path), "is empty", "GraphML or node-link JSON")
@@ -81,12 +87,18 @@ def read_graph(path: Path, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, 
 
 
 def from_networkx(graph: Any, name: str | None = None, meaning: EdgeMeaning = DEFAULT_MEANING) -> dict[str, Any]:
-    """Return the data of a NetworkX graph; an undirected edge is a link in both directions. `name` is for messages."""
+    """Return the data of a specification for a NetworkX graph; an undirected edge is a link in both directions.
+
+    `name` is what messages call the graph. Raise InputError with all that is wrong in it.
+    """
     return _graph_data(graph.graph, graph.nodes(data=True), graph.edges(data=True), graph.is_directed(), name, meaning)
 
 
 def _from_graphml(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
-    """Return the data of a GraphML document; raise InputError if it is none. `name` is that of its file."""
+    """Return the data of a specification from the text of a GraphML document; raise InputError if it is none.
+
+    `name` is that of its file, for messages.
+    """
     import networkx as nx
 
     # Entities could expand without bound, and GraphML needs none.
@@ -123,7 +135,7 @@ class _GraphML:
 
     @classmethod
     def of(cls, text: str) -> _GraphML | None:
-        """Return the first graph of a document, None if there is none."""
+        """Return the first graph in the text of a document, None if it has none; raise an error if it is no GraphML."""
         from networkx.readwrite.graphml import GraphMLReader
 
         reader, parser = GraphMLReader(force_multigraph=True), cast("Any", XMLPullParser(("start", "end")))
@@ -150,7 +162,12 @@ class _GraphML:
         return result
 
     def _add(self, reader: Any, element: Any, keys: Any, defaults: Any) -> None:
-        """Add the node or the edge that this element describes; other elements describe neither."""
+        """Add the node or the edge that an XML element describes; raise ValueError for a hyperedge, and ignore all
+        others.
+
+        `reader` is the GraphML reader of NetworkX; `keys` and `defaults` are the attributes that the document declares
+        and their defaults, as it has read them.
+        """
         kind, plain = element.tag.removeprefix(f"{{{NAMESPACE}}}"), not len(element)
         if kind == "edge" and plain and "directed" not in element.attrib:  # as most are
             self._add_edge(str(element.get("source")), str(element.get("target")))
@@ -165,7 +182,7 @@ class _GraphML:
             raise ValueError("it has hyperedges")
 
     def is_directed(self) -> bool:
-        """Whether edges without a direction of their own are directed."""
+        """Whether edges that do not say whether they are directed are."""
         return self.directed
 
     def has_edge(self, source: str, target: str) -> bool:
@@ -173,18 +190,18 @@ class _GraphML:
         return False
 
     def add_node(self, node: str, **about: Any) -> None:
-        """Add a node, or attributes of a node that is there already."""
+        """Add a node with attributes; if the node is there already, add the attributes to it."""
         self.nodes.setdefault(node, {}).update(about)
 
     def add_edges_from(self, edges: Iterable[tuple[str, str, Any, dict[str, Any]]]) -> None:
-        """Add edges, each a tuple (source, target, key, attributes)."""
+        """Add edges, each a tuple (source, target, key, attributes), of which the key is ignored."""
         for source, target, _, about in edges:
             if about:
                 self._about[len(self._ends[0])] = about
             self._add_edge(source, target)
 
     def _add_edge(self, source: str, target: str) -> None:
-        """Add an edge without attributes."""
+        """Add an edge without attributes between two nodes, which need not have been added before."""
         number = self._number
         self._ends[0].append(number.setdefault(source, len(number)))
         self._ends[1].append(number.setdefault(target, len(number)))
@@ -207,7 +224,10 @@ class _GraphML:
 
 
 def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
-    """Return the data of a node-link JSON document; raise InputError if it is none. `name` is that of its file."""
+    """Return the data of a specification from the text of a node-link JSON document; raise InputError if it is none.
+
+    `name` is that of its file, for messages.
+    """
     right = '{"nodes": [{"id": ...}, ...], "links": [{"source": ..., "target": ...}, ...]}'
     try:
         data = json.loads(text)
@@ -235,7 +255,10 @@ def _from_json(text: str, name: str, meaning: EdgeMeaning) -> dict[str, Any]:
 
 
 def _missing(name: str, field: str, items: list[Any], keys: tuple[str, ...]) -> Iterable[Problem]:
-    """Yield a problem for each item of a list that lacks one of these keys."""
+    """Yield a problem for each of these keys that an item of a list lacks, or that holds a list, a mapping or nothing.
+
+    `name` is that of the file, and `field` that of the list in it.
+    """
     for index, item in enumerate(items):
         for key in keys:
             if not isinstance(item, dict) or isinstance(item.get(key), (dict, list, type(None))):
@@ -252,7 +275,9 @@ def _graph_data(
 ) -> dict[str, Any]:
     """Return nodes and links of any format as data of a specification; raise InputError with all that is wrong.
 
-    Unknown attributes are left out, but one that looks like a misspelt field is a problem.
+    `about` are attributes of the whole graph; nodes come as pairs (id, attributes), links as (source, target,
+    attributes), and `directed` says whether links are so; `name` is that of the file, for messages. Unknown attributes
+    are left out, but one that looks like a misspelt field is a problem.
     """
     problems: list[Problem] = []
     nodes_by_name: dict[str, dict[str, Any]] = {}
@@ -300,7 +325,7 @@ class _LinkColumns:
         self._sort = 0
 
     def add(self, source: str, target: str, about: dict[str, Any]) -> None:
-        """Add a link with these attributes."""
+        """Add a link between two nodes, given by name, with the attributes `about` (such as its kind)."""
         number = self._number
         self._columns[0].append(number.setdefault(source, len(number)))
         self._columns[1].append(number.setdefault(target, len(number)))
@@ -310,7 +335,7 @@ class _LinkColumns:
         self._columns[2].append(self._sort)
 
     def links(self) -> Links:
-        """Return all links, repeated ones once."""
+        """Return all links, in the order in which they were added; repeated ones once."""
         source, target, sort = (np.array(column, np.int64) for column in self._columns)
         same = (source * len(self._number) + target) * len(self._about) + sort
         firsts = np.sort(np.unique(same, return_index=True)[1])
@@ -319,7 +344,11 @@ class _LinkColumns:
 
 
 def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, str]:
-    """Map nodes to the text of their `attribute`, for texts that are unique and equal no other node's id."""
+    """Return a name for each node id: the text of the node's `attribute`, where it can be a name.
+
+    A node is left out if it lacks the attribute, or if the text is blank, that of several nodes, or the id of another.
+    Raise InputError, in which `name` is the file, if no node has the attribute.
+    """
     texts = {key: " ".join(str(about[attribute]).split()) for key, about in nodes if about.get(attribute) is not None}
     if not texts:
         right = suggestion(attribute, {str(key): None for _, about in nodes for key in about}, "leave names out")
@@ -330,9 +359,9 @@ def _unique_names(nodes: Nodes, attribute: str, name: str | None) -> dict[Any, s
 
 
 def _position(attributes: Mapping[str, Any]) -> list[float] | None:
-    """Return the position of a node from attributes of drawing programs, NetworkX or maps, y upwards; None without.
+    """Return the position [x, y] of a node, y upwards, from attributes of drawing programs, NetworkX or maps.
 
-    On a map it is that of the Mercator projection.
+    None if it has none. On a map it is that of the Mercator projection, in degrees.
     """
     values = {str(key).lower(): value for key, value in attributes.items()}
     if not values.keys() & POSITION_KEYS:
@@ -351,7 +380,7 @@ def _position(attributes: Mapping[str, Any]) -> list[float] | None:
 
 
 def _pair(values: Any) -> list[float] | None:
-    """Return two finite numbers; None if `values` are anything else."""
+    """Return two finite numbers as a list of floats; None if `values` are anything else."""
     try:
         x, y = (float(value) for value in values)
     except (TypeError, ValueError, OverflowError):
@@ -362,7 +391,11 @@ def _pair(values: Any) -> list[float] | None:
 def _known_attributes(
     attributes: Mapping[str, Any], keys: frozenset[str], field: str, name: str | None, problems: list[Problem]
 ) -> dict[str, Any]:
-    """Return the attributes with these keys; add a problem for each other key that looks misspelt."""
+    """Return the attributes of a node or link that are in `keys` and not None.
+
+    Add to `problems` each other attribute that looks like a misspelt one; `field` is where it stands, in the file
+    `name`.
+    """
     recognised: dict[str, Any] = {}
     for key, value in attributes.items():
         if key in keys:
@@ -387,7 +420,11 @@ def _misspelling_hint(key: str, keys: frozenset[str]) -> str:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Switch the garbage collector off: it would search millions of new nodes and links again and again, in vain."""
+    """Switch the garbage collector off within a `with` block or a decorated function, and on again after it if it was
+    on.
+
+    It would search millions of new nodes and links again and again, in vain.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -399,7 +436,10 @@ def _no_garbage_collection() -> Iterator[None]:
 
 @_no_garbage_collection()
 def specification_with_file(document: Document) -> Spec:
-    """Return the specification of a document with the nodes and links of its graph file written out in it."""
+    """Return the specification of a document, together with the nodes and links of the graph file that it names.
+
+    Raise InputError with all that is wrong in the document or the file.
+    """
     # The fields of the document are checked first, the path of the file among them.
     spec = specification(document.data, document)
     assert isinstance(spec, Graph)
@@ -422,7 +462,11 @@ def specification_with_file(document: Document) -> Spec:
 
 
 def joined_data(graph_data: dict[str, Any], fields: Mapping[str, Any], spec: Graph) -> dict[str, Any]:
-    """Return the data of a graph with the fields of a specification on top; `spec` are these fields, checked."""
+    """Return the data of a graph with the fields of a specification on top; the fields that are about a file become
+    None.
+
+    Nodes in both get the attributes of both; links of the specification come first. `spec` are these fields, checked.
+    """
     nodes = dict(graph_data["nodes"])
     for name, node in (fields.get("nodes") or {}).items():
         nodes[str(name)] = nodes.get(str(name), {}) | dict(node or {})

@@ -41,7 +41,10 @@ class LinkFields(Part):
 
     @model_validator(mode="after")
     def _between_nodes(self, info: ValidationInfo) -> LinkFields:
-        """Raise FieldError unless the link has two different ends that are nodes."""
+        """Return this link; raise FieldError unless its ends are two different nodes, or one is `*` for every replica.
+
+        `info.context` may have the names of all nodes; without them (None) every name is one.
+        """
         nodes = (info.context or {}).get("nodes")
         for end in (self.source, self.target):
             if nodes is not None and end not in nodes and end != EVERY:
@@ -54,7 +57,10 @@ class LinkFields(Part):
 
 
 def _parse_link(value: object) -> object:
-    """Return the fields of a link in the short form (a -> b, a -- b); anything but a text is returned as it is."""
+    """Return the fields of a link in the short form (a -> b, a -- b) by name; anything but a text is returned as it is.
+
+    Raise FieldError for a text of another form.
+    """
     if not isinstance(value, str):
         return value
     parts = [part for part in ARROW.split(value.strip()) if part]
@@ -69,7 +75,8 @@ def _parse_link(value: object) -> object:
 class Links(Sequence[dict[str, Any]]):
     """Links in columns: link i goes from names[source[i]] to names[target[i]] and has the attributes sorts[sort[i]].
 
-    As a sequence, each item is a mapping as in plain data. The attributes are kind, both and delay.
+    As a sequence, each item is a mapping as in plain data: from, to, and the attributes kind, both and delay that it
+    has.
     """
 
     names: Sequence[str]
@@ -80,7 +87,7 @@ class Links(Sequence[dict[str, Any]]):
 
     @classmethod
     def of(cls, links: Iterable[LinkFields]) -> Links:
-        """Return links that have been checked one by one, in columns."""
+        """Return links that have been checked one by one as columns, in the same order."""
         names, sorts = dict[str, int](), dict[Any, int]()
         columns = [
             (
@@ -119,18 +126,18 @@ class Links(Sequence[dict[str, Any]]):
         return Links([*self.names, *other.names], source, target, sort, [*self.sorts, *other.sorts])
 
     def firsts(self) -> list[dict[str, Any]]:
-        """Return the first link of every sort."""
+        """Return the first link of every sort, as mappings in the order of sorts; a sort is a set of attributes."""
         return [self[int(i)] for i in np.unique(self.sort, return_index=True)[1]]
 
     def sound(self, nodes: frozenset[str] | None) -> bool:
-        """Whether every link has two different ends, each in `nodes` (None: any name) or the sign for all replicas."""
+        """Whether every link has two different ends, each in `nodes` (None: any name) or `*` for all replicas."""
         present = np.array([nodes is None or name in nodes or name == EVERY for name in self.names], np.bool_)
         number: dict[str, int] = {}
         same = np.array([number.setdefault(name, len(number)) for name in self.names], np.int32)
         return bool(present.all() and (same[self.source] != same[self.target]).all())
 
     def in_short_forms(self) -> list[str | dict[str, Any]]:
-        """Return links as users write them: a text (a -> b) where that says all, else a mapping."""
+        """Return links as users write them: a text (a -> b, a -- b) where that says all, else a mapping."""
         plain = [not ("->" in name or "--" in name or name != name.strip()) for name in self.names]
         arrows = [_arrow(sort) for sort in self.sorts]
         forms: list[str | dict[str, Any]] = []
@@ -146,18 +153,18 @@ class Links(Sequence[dict[str, Any]]):
 
 
 def _link_attributes(kind: str | None, two_way: bool, delay: Any) -> dict[str, Any]:
-    """Return the attributes of a link by name, without those that are None or False."""
+    """Return the attributes kind, both and delay of a link by name, without those that are None or False."""
     attributes = {"kind": kind, "both": two_way or None, "delay": delay}
     return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _arrow(attributes: Mapping[str, Any]) -> str:
-    """Return the arrow of the short form of a link with these attributes; "" if no short form says them all."""
+    """Return the arrow, "->" or "--", of the short form of a link with these attributes; "" if none says them all."""
     return "->" if not attributes else "--" if attributes == {"kind": "peer", "both": True} else ""
 
 
 def _means(short: str, source: str, target: str) -> bool:
-    """Whether a text is the short form of a link between these two nodes, whose names may have arrows in them."""
+    """Whether the text `short` is read as a link from `source` to `target`; names with arrows in them may spoil it."""
     try:
         parsed = _parse_link(short)
     except FieldError:
@@ -166,10 +173,10 @@ def _means(short: str, source: str, target: str) -> bool:
 
 
 def _in_columns(links: Any, check: Callable[[Any], tuple[LinkFields, ...]], info: ValidationInfo) -> Links:
-    """Return links in columns, checked.
+    """Return links in columns, checked by `check`, which raises a ValidationError with all that is wrong.
 
     A list is checked link by link. Of links that are in columns already, the ends are checked all at once and the
-    attributes only of the first link of every sort.
+    attributes only of the first link of every sort. `info.context` may have the names of all nodes.
     """
     if isinstance(links, Links):
         if links.sound((info.context or {}).get("nodes")):

@@ -63,19 +63,22 @@ class Network:
         return {"spec": self.spec}  # what was derived from it is made again where it is needed
 
     def derive(self, make: Callable[[Network], T]) -> T:
-        """Return what `make` makes of this network, which is made once and kept."""
+        """Return `make(self)`, which is computed at the first call with this function and kept."""
         if make not in self._derived:
             self._derived[make] = make(self)
         return self._derived[make]  # type: ignore[no-any-return]
 
     @cached_property
     def _derived(self) -> dict[Callable[[Network], Any], Any]:
-        """The values that were derived from this network, by what made them."""
+        """The values that `derive` has computed for this network so far, by the function that computed each."""
         return {}
 
     @property
     def graph(self) -> Any:
-        """The network as a networkx.DiGraph; edges point the way the data flows."""
+        """The network as a networkx.DiGraph; edges point the way the data flows.
+
+        FieldError if it does not fit into memory.
+        """
         from replnet.network.build import GRAPH_BYTES, require_room
 
         require_room(self.size, GRAPH_BYTES)
@@ -97,21 +100,21 @@ class Network:
         return self._with_role("client")
 
     def data(self) -> dict[str, Any]:
-        """Return plain data from which `from_data` makes the same network, laws as text."""
+        """Return the specification as plain data, laws as text; `Network.from_data` makes the same network of it."""
         return {"kind": self.kind, **self.spec.model_dump(mode="json", exclude_none=True, by_alias=True)}
 
     @property
     def size(self) -> int:
-        """The number of nodes."""
+        """The number of nodes, sources and clients among them."""
         return self.topology.size
 
     @property
     def unit(self) -> str | None:
-        """The unit of time, if the user named one."""
+        """The unit of time, such as "min"; None if the user named none."""
         return self.spec.unit
 
     def draw(self, path: str | Path) -> None:
-        """Write a picture of the network to a PNG, SVG or PDF file."""
+        """Write a picture of the network to a file, whose ending says the format: PNG, SVG or PDF."""
         replnet.show.draw(self, path)
 
     def describe(self) -> str:
@@ -120,7 +123,11 @@ class Network:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], document: Document | None = None) -> Network:
-        """Return the network of plain data, as `data()` or a section of a file gives it; `document` locates errors."""
+        """Return the network of plain data, as `Network.data` or a section of a file gives it.
+
+        Raise InputError with all that is wrong, with lines of `document`, the file that the data comes from, if one is
+        given.
+        """
         if data.get("kind") == "graph" and data.get("file") is not None:
             return cls(
                 specification_with_file(document or Document("", node_of(data, Mark(None, None)), ()))
@@ -129,8 +136,9 @@ class Network:
 
     @classmethod
     def from_graph(cls, graph: Any, **fields: Any) -> Network:
-        """Return the network of a NetworkX graph with attributes as in `Network.graph`; `fields` are of the whole
-        network.
+        """Return the network of a NetworkX graph, whose nodes and edges have attributes as in `Network.graph`.
+
+        `fields` are fields of the whole network. Raise InputError with all that is wrong.
         """
         spec = specification({**fields, "kind": "graph", "file": "a NetworkX graph"})
         assert isinstance(spec, Graph)
@@ -138,7 +146,11 @@ class Network:
         return cls(specification(joined_data(read, fields, spec))).with_checked_faults()
 
     def with_checked_faults(self, document: Document | None = None) -> Network:
-        """Return the network itself; raise InputError if a fault names no node of it, or crashes clients."""
+        """Return this network; raise InputError if a fault names what is no node, group or role of it.
+
+        Crashes of clients are wrong as well. `document` is the file that the network comes from, if any, so that errors
+        name lines.
+        """
         problems = []
         for at, fault in enumerate(self.spec.faults):
             for key, names in fault.names_used():
@@ -153,7 +165,7 @@ class Network:
         return self
 
     def _with_role(self, role: str) -> list[str]:
-        """Return the names of the nodes with this role, by number."""
+        """Return the names of the nodes with this role (source, replica or client), in the order of their numbers."""
         blocks = [block for block in self.topology.blocks if ROLES[block.role] == role]
         named = ((int(i), name) for block in blocks for i, name in zip(block.nodes, block.names, strict=True))
         return [name for _, name in sorted(named)]
@@ -173,6 +185,8 @@ class Network:
 def draw(network: Given, path: str | Path) -> None:
     """Write a picture of the network to a PNG, SVG or PDF file, by its ending.
 
+    The network is a Network, the name of one that comes with replnet, a file, or a NetworkX graph.
+
     >>> rn.network.draw("cascade", "tree.svg")
     """
     network_of(network).draw(path)
@@ -183,7 +197,11 @@ Given = Any
 
 
 def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
-    """Return the network that a user gave, with `key=value` overrides applied."""
+    """Return the network that a user gave, with `key=value` overrides of its fields applied in turn.
+
+    It is a Network, the name of one that comes with replnet, a file, or a NetworkX graph. Raise InputError with all
+    that is wrong.
+    """
     if isinstance(given, str | Path):
         return load(given, overrides)
     network = given if isinstance(given, Network) else Network.from_graph(given)
@@ -197,6 +215,8 @@ def network_of(given: Given, overrides: Iterable[str] = ()) -> Network:
 def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
     """Return the network of a YAML file or of a name that ships with replnet, with `key=value` overrides applied.
 
+    Raise InputError with all that is wrong.
+
     >>> rn.load("cascade", ["depth=2"]).size
     13
     """
@@ -207,7 +227,10 @@ def load(source: str | Path, overrides: Iterable[str] = ()) -> Network:
 
 
 def file_of(source: str | Path) -> Path:
-    """Return the path of this file, or of the network with this name that comes with replnet."""
+    """Return the path of this file, or of the file of the network with this name that comes with replnet.
+
+    Raise InputError if there is neither.
+    """
     path = Path(source)
     if not path.is_file():
         path = shipped(str(source)) or path
@@ -301,5 +324,5 @@ def compose(**fields: Any) -> Network:
 
 
 def _network(kind: str, fields: dict[str, Any]) -> Network:
-    """Return the network of this kind with these fields."""
+    """Return the network of this kind, such as "single", with these fields; raise InputError with all that is wrong."""
     return Network.from_data({"kind": kind, **fields})

@@ -40,7 +40,7 @@ class Sources:
     weights: Floats
 
     def __getitem__(self, part: slice) -> Sources:
-        """Return a slice of the sources, with their weights unchanged."""
+        """Return the sources in a slice; their weights are unchanged, so that they add up to less than 1."""
         return Sources(self.shapes, self.which[part], self.rates[part], self.weights[part])
 
     @property
@@ -50,11 +50,11 @@ class Sources:
 
     @property
     def poisson(self) -> bool:
-        """Whether all updates are Poisson processes."""
+        """Whether the updates of all sources are Poisson processes, each at its own rate."""
         return all(isinstance(shape, Exponential) for shape in self.shapes)
 
     def members(self) -> list[tuple[Law, Ints]]:
-        """Return every shape with the numbers of the sources that have it."""
+        """Return pairs of a shape of update intervals and the numbers of the sources that have it, for every shape."""
         if len(self.shapes) == 1:
             return [(self.shapes[0], np.arange(self.size))]
         order = np.argsort(self.which, kind="stable")
@@ -63,7 +63,7 @@ class Sources:
 
 
 def sources_of(spec: AggregateShape) -> Sources:
-    """Return the sources that a specification describes."""
+    """Return the sources that a specification of an aggregate describes: shapes and rates of updates, and weights."""
     # Exponential laws have one shape; only their rates differ.
     equally_often = [POISSON if isinstance(law, Exponential) else law for law in spec.updates]
     place = {shape: i for i, shape in enumerate(dict.fromkeys(equally_often))}
@@ -79,7 +79,11 @@ def sources_of(spec: AggregateShape) -> Sources:
 
 
 def frequencies(spec: AggregateShape, sources: Sources) -> Floats:
-    """Return the downloads of every source per unit of time, by all replicas together, as the allocation says."""
+    """Return an array of the downloads of every source per unit of time, by all replicas together.
+
+    They are the list in the field `allocate`, or the solution of the policy that it names; all 0 if the budget is.
+    Raise FieldError if the policy has none.
+    """
     if not isinstance(spec.allocate, str):
         return np.array(spec.allocate)
     assert spec.budget is not None
@@ -98,7 +102,10 @@ def frequencies(spec: AggregateShape, sources: Sources) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class ManySources:
-    """An aggregate with its allocation solved, or a part of it: sources from number `first` on, of `whole` in all."""
+    """An aggregate with its allocation solved, or a part of it.
+
+    Its sources are those from number `first` on, of `whole` in all; `group` names the row of the table for its copies.
+    """
 
     spec: AggregateShape
     sources: Sources
@@ -109,12 +116,17 @@ class ManySources:
 
     @classmethod
     def of(cls, spec: AggregateShape, group: str = "copies") -> ManySources:
-        """Return the aggregate that a specification describes; `group` is the name of the row of its copies."""
+        """Return the whole aggregate that a specification describes, with its allocation solved.
+
+        `group` is the name of the row of the table for its copies. Raise FieldError if the allocation has no solution.
+        """
         columns = sources_of(spec)
         return cls(spec, columns, frequencies(spec, columns), group, 0, columns.size)
 
     def __getitem__(self, part: slice) -> ManySources:
-        """Return a slice of the sources, which keep their numbers and weights."""
+        """Return the part of the aggregate in a slice of its sources, which keep their numbers, frequencies and
+        weights.
+        """
         first = self.first + part.start
         return replace(self, sources=self.sources[part], frequencies=self.frequencies[part], first=first)
 
@@ -125,13 +137,14 @@ class ManySources:
 
     @property
     def rate(self) -> float:
-        """Updates and downloads per unit of time."""
+        """The number of updates and downloads of all sources, together, per unit of time."""
         return float(self.sources.rates.sum() + self.frequencies.sum())
 
     @property
     def views(self) -> list[BestOfView]:
-        """The rows of the table that are no nodes: the copy in one replica, and what a client finds. Nodes are counted
-        from 0.
+        """The rows of the table that are no nodes: the copy in one replica, and the freshest that a client finds.
+
+        The second is there only if there are clients. Nodes in a row are numbers of replicas, counted from 0.
         """
         spec, everyone = self.spec, np.arange(self.spec.replicas)
         has_clients = isinstance(spec, Aggregate) and (spec.replicas > 1 or spec.queries is not None)
@@ -140,17 +153,20 @@ class ManySources:
 
     @property
     def any_and_all(self) -> bool:
-        """Whether to measure if any source is fresh, and if all are."""
+        """Whether to measure if any source is fresh, and if all are; it is for several sources, but not for many."""
         return 1 < self.size <= MOST_ANY_AND_ALL
 
     @property
     def shown_count(self) -> int:
-        """The number of sources that have rows of their own: all or none."""
+        """The number of sources that have rows of their own in the table: all of them, or 0 if there are many."""
         return self.size if self.size <= MOST_SOURCES_SHOWN else 0
 
     @property
     def downloads(self) -> Law:
-        """The shape of the intervals between downloads of a source, if sources are downloaded independently."""
+        """The shape of the intervals between downloads of a source, if sources are downloaded independently.
+
+        It is the law `downloads` of the specification, at any rate, or constant if that is left out.
+        """
         return self.spec.downloads or CONSTANT_SHAPE
 
     @property
@@ -160,7 +176,7 @@ class ManySources:
 
     @property
     def slot(self) -> float:
-        """The mean time between two downloads of any sources."""
+        """The mean time between two successive downloads, of whatever sources; ZeroDivisionError if there are none."""
         return 1 / float(self.frequencies.sum())
 
     @property
@@ -171,7 +187,7 @@ class ManySources:
 
     @cached_property
     def round(self) -> Ints:
-        """The sources in the order in which the carousel downloads them, again and again."""
+        """The numbers of the sources in the order in which a carousel downloads them, one per slot, again and again."""
         from replnet.processes import long_round
 
         return long_round(self.frequencies)
@@ -192,16 +208,18 @@ class ManySources:
         return Round(self.round, self.slot, self.size)
 
     def laws(self) -> Iterator[Law]:
-        """Yield the shapes of the intervals of all renewal processes."""
+        """Yield the shapes of the intervals of updates, and of independent downloads if the order is that."""
         yield from self.sources.shapes
         if self.spec.order == "independent":
             yield self.downloads
 
 
 def add_aggregate(topology: Topology, aggregate: ManySources, limit: dict[str, Any], prefix: str = "replica ") -> Ints:
-    """Add the sources, the replicas and the clients of an aggregate; return the numbers of the replicas.
+    """Add the sources, replicas, clients, links and processes of an aggregate to a topology; a client may be only a
+    view.
 
-    `limit` holds the bandwidth if there is one, and `prefix` starts the names of replicas.
+    Return the numbers of the replicas. `limit` holds the attribute `bandwidth` of sources and replicas, or nothing, and
+    `prefix` starts the names of replicas.
     """
     spec, m, group = aggregate.spec, aggregate.spec.replicas, aggregate.group
     sources = topology.add(Numbered("source ", aggregate.size, aggregate.first), "source", "sources", **limit)
@@ -252,16 +270,19 @@ def add_aggregate(topology: Topology, aggregate: ManySources, limit: dict[str, A
 
 
 def part_of(topology: Topology, sources: slice) -> Topology:
-    """Return the topology of an aggregate restricted to a slice of its sources, whose random streams stay the same."""
+    """Return the topology of an aggregate restricted to a slice of its sources.
+
+    Their names, weights and random streams stay the same; limits of bandwidth are left out.
+    """
     result = Topology(topology.about)
     add_aggregate(result, topology.aggregate[sources], {})
     return result
 
 
 def source_words(count: int, replica: int = 0, first: int = 0) -> Words:
-    """Return the words that name the random streams of `count` sources from number `first` on, in one replica.
+    """Return an array of words (64 bits each) that name the random streams of `count` sources from number `first` on.
 
-    Replica 0 stands for the sources themselves.
+    Replica 0 gives the words of the sources themselves; every other number gives others, for its own downloads of them.
     """
     words = np.arange(first + 1, first + count + 1, dtype=np.uint64)
     for begin in range(0, count, WORDS_AT_ONCE):  # in blocks, so that only the words take much memory

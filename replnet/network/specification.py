@@ -49,19 +49,19 @@ class Clients(Part):
 
 
 class SingleShape(Part):
-    """Abstract: one replica."""
+    """Abstract: the fields of a network or a tier with a single replica, without the source above it."""
 
     kind: Literal["single"] = Field(description="single: one source, one replica")
     downloads: LawField = Field(description=DOWNLOADS_HELP)
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the number of nodes in each level, from the top."""
+        """Return the number of replicas in each level: (1,), one level of one replica, whatever the `fields`."""
         return (1,)
 
 
 class CascadeShape(Part):
-    """Abstract: a tree of replicas."""
+    """Abstract: the fields of a network or a tier whose replicas form a tree, without the source above it."""
 
     kind: Literal["cascade"] = Field(description="cascade: a tree, each replica downloads from the one above")
     depth: Depth = Field(description="the number of levels below the source, such as 4")
@@ -71,7 +71,10 @@ class CascadeShape(Part):
     @field_validator("branching")
     @classmethod
     def _small_enough(cls, branching: int, info: ValidationInfo) -> int:
-        """Return `branching`; raise FieldError if the tree has too many replicas."""
+        """Return `branching`, the replicas below each node; raise FieldError if the tree has too many replicas.
+
+        `info` holds the fields validated so far; a missing depth, which was wrong, counts as 1.
+        """
         depth = info.data.get("depth", 1)
         if branching > 1 and (depth > 24 or tree_size(depth, branching) > MOST_REPLICAS):
             wrong = f"{branching:,} over {depth:,} levels gives more than {MOST_REPLICAS:,} replicas"
@@ -81,7 +84,10 @@ class CascadeShape(Part):
     @field_validator("downloads")
     @classmethod
     def _one_per_level(cls, laws: tuple[Law, ...], info: ValidationInfo) -> tuple[Law, ...]:
-        """Return the laws; raise FieldError unless there is one, or one per level."""
+        """Return the laws of downloads; raise FieldError unless there is one for all levels, or one per level.
+
+        `info` holds the fields validated so far; without a depth, which was wrong, any number of laws is right.
+        """
         depth = info.data.get("depth", len(laws))
         if len(laws) not in (1, depth):
             raise FieldError("", f"has {len(laws)} laws for {depth} levels", "one law, or a list of one per level")
@@ -89,16 +95,18 @@ class CascadeShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the number of nodes in each level, from the top."""
+        """Return the number of replicas in each level, from the top; `fields` has `depth` and `branching` by name."""
         return tuple(fields["branching"] ** level for level in range(1, fields["depth"] + 1))
 
     def law_of(self, level: int) -> Law:
-        """Return the law of downloads of a level, counted from 1."""
+        """Return the law of the intervals between downloads of the replicas in a level, counted from 1 at the top."""
         return self.downloads[level - 1] if len(self.downloads) > 1 else self.downloads[0]
 
 
 class CooperativeShape(Part):
-    """Abstract: a cluster whose replicas poll one another."""
+    """Abstract: the fields of a network or a tier that is a cluster of replicas which poll one another, without its
+    source.
+    """
 
     kind: Literal["cooperative"] = Field(description="cooperative: a cluster of replicas that poll one another")
     replicas: AtLeastTwo = Field(description="m, the number of replicas in the cluster, 2 or more")
@@ -116,7 +124,11 @@ class CooperativeShape(Part):
     @field_validator("peers")
     @classmethod
     def _others(cls, peers: int, info: ValidationInfo) -> int:
-        """Return `peers`; raise FieldError if there are not so many other replicas."""
+        """Return `peers`, how many other replicas a poll asks; raise FieldError if the cluster has no more than `peers`
+        replicas.
+
+        `info` holds the fields validated so far; if `replicas` was wrong and is missing, any number is right.
+        """
         replicas = info.data.get("replicas", MOST_REPLICAS + 1)
         if peers >= replicas:
             right = f"0 to {replicas - 1}"
@@ -125,12 +137,14 @@ class CooperativeShape(Part):
 
     @classmethod
     def sizes(cls, fields: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the number of nodes in each level: a cluster has one level."""
+        """Return the number of replicas in each level, a single number as a cluster has one level; `fields` has
+        `replicas`.
+        """
         return (fields["replicas"],)
 
 
 class Served(Whole):
-    """Abstract: a network with a source and perhaps clients."""
+    """Abstract: the fields of a network with one source and perhaps clients."""
 
     updates: LawField = Field(description=UPDATES_HELP)
     clients: Clients | None = Field(None, description="clients who ask replicas: level, number, ask, queries")
@@ -138,7 +152,12 @@ class Served(Whole):
     @field_validator("clients")
     @classmethod
     def _check_clients_field(cls, clients: Clients | None, info: ValidationInfo) -> Clients | None:
-        """Return `clients`; raise FieldsError if their level does not exist or has too few replicas."""
+        """Return the clients unchanged; raise FieldsError if their level does not exist or has too few replicas for a
+        query.
+
+        `info` holds the fields validated so far; nothing is checked if there are no clients (None), or if a field that
+        says how many replicas there are was wrong.
+        """
         sizes: Any = getattr(cls, "sizes")  # noqa: B009  every subclass has a shape as well
         if clients is not None and {"replicas", "branching"} & set(cls.model_fields) <= set(info.data):
             _check_clients(sizes(info.data), clients.level, clients.ask, "level")
@@ -146,8 +165,11 @@ class Served(Whole):
 
 
 def _check_clients(sizes: tuple[int, ...], level: str | int, ask: int, word: str) -> None:
-    """Raise FieldsError if clients ask a level (`word`: level or tier) that does not exist, or more replicas than it
-    has.
+    """Raise FieldsError if clients ask a level that does not exist, or if `ask`, the replicas per query, are more than
+    it has.
+
+    `sizes` are the numbers of replicas by level, from the top; `level` is a number from 1 or "last"; `word` is what
+    errors call a level: "level" or "tier".
     """
     if isinstance(level, int) and level > len(sizes):
         wrong = f"{level} is below the last {word}, {len(sizes)}"
@@ -187,7 +209,10 @@ class Redundant(Whole):
     @field_validator("ask")
     @classmethod
     def _check_ask(cls, ask: int, info: ValidationInfo) -> int:
-        """Return `ask`; raise FieldError if there are not so many replicas."""
+        """Return `ask`, how many replicas a query asks; raise FieldError if the network has fewer replicas.
+
+        `info` holds the fields validated so far; if `replicas` was wrong and is missing, the largest network counts.
+        """
         replicas = info.data.get("replicas", MOST_REPLICAS)
         if ask > replicas:
             raise FieldError("", f"{ask} is more than replicas = {replicas}", f"1 to {replicas}")
@@ -195,7 +220,7 @@ class Redundant(Whole):
 
 
 class Below(Part):
-    """Abstract: the place of a tier below the one above it."""
+    """Abstract: the fields that say how a tier of a composed network is joined to the one above it."""
 
     under: Literal["each", "spread"] = Field(
         "each",
@@ -207,22 +232,22 @@ class Below(Part):
 
 @final
 class SingleTier(SingleShape, Below):
-    """A single replica as a tier."""
+    """A single replica as a tier of a composed network."""
 
 
 @final
 class CascadeTier(CascadeShape, Below):
-    """A tree as a tier."""
+    """A tree of replicas as a tier of a composed network."""
 
 
 @final
 class CooperativeTier(CooperativeShape, Below):
-    """A cluster as a tier."""
+    """A cluster of replicas that poll one another as a tier of a composed network."""
 
 
 @final
 class AggregateTier(AggregateShape, Below):
-    """Many sources and the replicas that download from them, as the first tier."""
+    """Many sources and the replicas that download from them, as the first tier of a composed network."""
 
 
 Tier = Annotated[SingleTier | CascadeTier | CooperativeTier | AggregateTier, Field(discriminator="kind")]
@@ -253,7 +278,9 @@ class Compose(Whole):
     @field_validator("tiers")
     @classmethod
     def _small_enough(cls, tiers: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the tiers; raise an error if there are none or too many replicas, or an aggregate where none fits."""
+        """Return the tiers unchanged; raise FieldError if there are none or too many replicas in all, FieldsError for
+        an aggregate that is not the first tier or asks several replicas.
+        """
         if not tiers:
             raise FieldError("", "is empty", "one tier or more")
         faults: list[tuple[tuple[int | str, ...], str, str]] = [
@@ -272,7 +299,11 @@ class Compose(Whole):
     @field_validator("clients")
     @classmethod
     def _check_clients_field(cls, clients: TierClients | None, info: ValidationInfo) -> TierClients | None:
-        """Return `clients`; raise FieldsError if their tier does not exist or has too few replicas."""
+        """Return the clients unchanged; raise FieldsError if their tier does not exist or has too few replicas for a
+        query.
+
+        `info` holds the fields validated so far; nothing is checked without clients (None), or if the tiers were wrong.
+        """
         if clients is not None and "tiers" in info.data:
             sizes = tuple(levels[-1] for levels in tier_levels(info.data["tiers"]))
             _check_clients(sizes, clients.tier, clients.ask, "tier")
@@ -280,7 +311,9 @@ class Compose(Whole):
 
     @model_validator(mode="after")
     def _one_kind_of_source(self) -> Compose:
-        """Raise FieldsError unless updates are given, or the first tier is an aggregate, but not both."""
+        """Return this model; raise FieldsError unless updates are given, or the first tier is an aggregate, but not
+        both.
+        """
         has_own_sources = isinstance(self.tiers[0], AggregateTier)
         if has_own_sources and self.updates is not None:
             raise FieldsError([(("updates",), "are given, and the first tier has sources of its own", "left out")])
@@ -290,7 +323,10 @@ class Compose(Whole):
 
 
 def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
-    """Return the number of nodes in each level of every tier, over all copies of the tier."""
+    """Return a tuple for every tier, from the top: the number of nodes in each of its levels, summed over its copies.
+
+    A tier with `under: each` has a copy below every node in the last level of the tier above, others have one.
+    """
     sizes: list[tuple[int, ...]] = []
     for tier in tiers:
         copies = sizes[-1][-1] if sizes and tier.under == "each" else 1
@@ -299,7 +335,10 @@ def tier_levels(tiers: tuple[Any, ...]) -> list[tuple[int, ...]]:
 
 
 def tree_size(depth: int, branching: int) -> int:
-    """Return the number of nodes in a tree, its root not counted."""
+    """Return the number of nodes in a tree of `depth` levels below its root, with `branching` nodes below each node.
+
+    The root is not counted.
+    """
     return sum(branching**level for level in range(1, depth + 1))
 
 
@@ -316,10 +355,15 @@ KINDS: dict[str, type[Spec]] = {
 
 
 def specification(data: Mapping[str, Any], document: Document | None = None) -> Spec:
-    """Return the checked specification that `data` describes; errors are located in `document` if there is one."""
+    """Return the checked specification that `data` describes: plain data as in a network file, whose `kind` says the
+    model.
+
+    Raise InputError with all that is wrong, with lines of `document`, the file that the data comes from, if one is
+    given.
+    """
     return validate_by(KINDS, "kind", data, document)
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a network file."""
+    """Return the JSON Schema of a network file, of whatever kind."""
     return TypeAdapter(Annotated[Spec, Field(discriminator="kind")]).json_schema()

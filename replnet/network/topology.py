@@ -62,7 +62,10 @@ class Numbered(Sequence[str]):
 @final
 @dataclass(frozen=True)
 class Branched(Sequence[str]):
-    """The names of one level of a tree behind `prefix` (1.1, 1.2, ... 2.1, ...), each made when it is asked for."""
+    """The names of the nodes in one level of a tree, each made when it is asked for: `prefix`1.1, `prefix`1.2, ...
+
+    `level` counts from 1 at the top, where names have one number, up to `branching`.
+    """
 
     prefix: str
     branching: int
@@ -87,7 +90,7 @@ class Branched(Sequence[str]):
 @final
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Nodes that have everything but their names and links in common."""
+    """Nodes that have everything but their names and links in common: role, group and attributes."""
 
     nodes: Ints  # in ascending order
     names: Sequence[str]
@@ -97,7 +100,7 @@ class Block:
 
 
 class Link(NamedTuple):
-    """Links of one kind from upstream[i] to downstream[i]; `delay` is None where it is that of the network."""
+    """Links of one kind (download, peer, query) from upstream[i] to downstream[i]; `delay` None is the network's."""
 
     kind: str
     upstream: Ints
@@ -128,9 +131,9 @@ class IndexLists(NamedTuple):
 
 
 class Clocks(NamedTuple):
-    """Sequences of instants, in columns: clock c draws its intervals from laws[law[c]], or has a schedule.
+    """Sequences of instants, in columns: clock c draws its intervals from laws[law[c]] at rate[c], or has a schedule.
 
-    `rate` is instants per unit of time; a clock of rate 0 never rings.
+    `rate` is instants per unit of time; a clock of rate 0 never rings. `laws` are those of the topology.
     """
 
     law: Ints
@@ -141,7 +144,7 @@ class Clocks(NamedTuple):
 
 
 class Processes(NamedTuple):
-    """The processes of nodes in columns: updates first, then all others in the order of nodes."""
+    """The processes of nodes in columns: those of updates first, then all others in the order of nodes."""
 
     node: Ints
     purpose: Ints
@@ -204,13 +207,13 @@ class Topology:
 
     @property
     def fresh_start(self) -> bool:
-        """Whether all replicas have just been brought up to date at time zero."""
+        """Whether all replicas have, at time zero, just been brought up to date."""
         return self.about.get("start") == "fresh"
 
     def add(self, names: Sequence[str], role: str, group: str, nodes: Ints | None = None, **about: Any) -> Ints:
-        """Add nodes that are alike, and return their numbers: `nodes` if given, else the next ones.
+        """Add nodes that are alike as a block, and return their numbers: `nodes` if given, else the next ones.
 
-        `about` holds the attributes that they share.
+        `role` is source, replica or client, and `about` holds the attributes that the nodes share, such as downloads.
         """
         numbers = np.arange(self.size, self.size + len(names), dtype=INDEX) if nodes is None else nodes
         self.blocks.append(Block(numbers, names, ROLES.index(role), group, about))
@@ -218,7 +221,10 @@ class Topology:
         return numbers
 
     def link(self, upstream: Ints, downstream: Ints, kind: str = "download", delay: Any = None) -> None:
-        """Add links from upstream[i] to downstream[i]; without `delay` the delay of the network holds."""
+        """Add links of one kind (download, peer or query) from upstream[i] to downstream[i], numbers of nodes.
+
+        Messages take `delay` on them, a time or a law; without it (None) the delay of the network.
+        """
         self.links.append(Link(kind, np.asarray(upstream, INDEX), np.asarray(downstream, INDEX), delay))
 
     @cached_property
@@ -241,12 +247,12 @@ class Topology:
 
     @cached_property
     def clients(self) -> Flags:
-        """A mask of the nodes that are clients."""
+        """A mask of the nodes that are clients, by number."""
         return np.asarray(self.role == CLIENT)
 
     @cached_property
     def sources(self) -> Ints:
-        """The numbers of the sources."""
+        """The numbers of the nodes that are sources, in ascending order."""
         return np.flatnonzero(self.role == SOURCE)
 
     @cached_property
@@ -257,7 +263,7 @@ class Topology:
 
     @cached_property
     def group(self) -> Ints:
-        """The index into `groups` of every node; -1 for sources."""
+        """The group of every node, an index into `groups`; -1 for sources."""
         place = {group: g for g, group in enumerate(self.groups)}
         groups = (-1 if block.role == SOURCE else place[block.group] for block in self.blocks)
         return np.asarray(self._spread(groups))
@@ -271,7 +277,7 @@ class Topology:
 
     @property
     def delay(self) -> Law | float:
-        """The delay of a message on links without a delay of their own."""
+        """The delay of a message on links without a delay of their own: a time or a law, 0 if none is given."""
         return self.about.get("delay") or 0.0
 
     @cached_property
@@ -286,7 +292,7 @@ class Topology:
         return {pair: link.delay for link, pair in pairs}
 
     def _spread(self, values: Iterable[Any], dtype: Any = INDEX) -> Any:
-        """Return an array over nodes in which all nodes of a block have the value of that block."""
+        """Return an array over nodes in which all nodes of a block have one value; `values` has one for each block."""
         column = np.empty(self.size, dtype)
         for block, value in zip(self.blocks, values, strict=True):
             column[block.nodes] = value
@@ -314,7 +320,10 @@ class Topology:
 
     @cached_property
     def _first_list(self) -> dict[str, int]:
-        """The number of the first list of every kind of link; "" stands for lists of a single node."""
+        """The number of the first of the lists of every kind of link, which has a list for each node.
+
+        Kinds that no process asks along are left out; "" stands for lists of a single node.
+        """
         asking = {
             LINK_KINDS[p] for block in self.blocks for name, p in PURPOSE_OF.items() if p and block.about.get(name)
         }
@@ -334,7 +343,7 @@ class Topology:
 
     @cached_property
     def _columns(self) -> tuple[Processes, Clocks]:
-        """The processes of all nodes, in order, and the clocks that these wake by."""
+        """The processes of all nodes, updates first, then in the order of nodes, and the clocks that they wake by."""
         number = {law: g for g, law in enumerate(self.laws)}
         parts = [columns for block in self.blocks if (columns := self._of_block(block, number)) is not None]
         parts += [self._of_columns(processes, order, number) for order, processes in enumerate(self.process_columns)]
@@ -356,7 +365,7 @@ class Topology:
         return processes, clocks
 
     def _of_block(self, block: Block, number: Mapping[Law, int]) -> tuple[Processes, Clocks] | None:
-        """Return the processes of a block and their clocks, node by node; None if its nodes have no process.
+        """Return the processes of a block, node by node, and their clocks, numbered from 0; None if there are none.
 
         `number` is the index of every law in `laws`.
         """
@@ -382,7 +391,11 @@ class Topology:
         )  # fmt: skip
 
     def _candidates_of(self, block: Block, purpose: int) -> tuple[Ints | int, Ints | int]:
-        """Return the number of the list that the process of each node in a block asks, and how many of its members."""
+        """Return the number of the list that the process of each node in a block asks, and how many of its members.
+
+        Each is a single number if it is the same for all nodes. `purpose` is UPDATES, DOWNLOADS, POLLS or QUERIES;
+        updates ask none, of the empty list.
+        """
         about, candidates = block.about, cast("Ints | int", self.lists.begin.size - 2)
         if purpose == UPDATES:
             return candidates, 0
@@ -397,7 +410,10 @@ class Topology:
         return candidates, sizes if wanted is None else np.minimum(wanted, sizes)
 
     def _of_columns(self, columns: ProcessColumns, order: int, number: Mapping[Law, int]) -> tuple[Processes, Clocks]:
-        """Return processes that are no attribute of a block, entry `order` of `process_columns`, and their clocks."""
+        """Return the processes of `columns`, which are no attribute of a block, and their clocks, numbered from 0.
+
+        `order` is their index in `process_columns`, and `number` the index of every law in `laws`.
+        """
         n, m = columns.node.size, columns.law.size
         clock = np.arange(n, dtype=INDEX) if columns.clock is None else columns.clock.astype(INDEX)
         empty = np.full(n, self.lists.begin.size - 2, INDEX)
@@ -424,7 +440,9 @@ class Topology:
         return self._columns[1]
 
     def node_kinds(self) -> Iterator[tuple[str, str, dict[str, Any], int]]:
-        """Yield the group, role and attributes of nodes that are alike, and the number of these nodes."""
+        """Yield (group, role, attributes, number of nodes) for nodes that are alike, updates of sources among the
+        attributes.
+        """
         changing = dict[int, Law]()
         for columns in self.process_columns:
             # Only updates belong to one node; downloads from each source of an aggregate fit no attribute of a replica.

@@ -30,7 +30,10 @@ INDEPENDENT = Basis("exact", "probability", "messages get lost one by one")
 
 
 def successful(graph: PullGraph, asker: Asker) -> Law:
-    """Return the law of the intervals between the pulls of a process that get a reply. Raises NoFormulaError."""
+    """Return the law of the intervals between the pulls of a process that get a reply; others get lost.
+
+    Raise NoFormulaError if there is none: on a schedule, or where the losses make it unknown.
+    """
     if asker.law is None:
         raise NoFormulaError("copies of copies that are downloaded on a schedule, or in turns")
     if not graph.faults.losses:
@@ -48,7 +51,10 @@ def successful(graph: PullGraph, asker: Asker) -> Law:
 
 
 def both_ways(graph: PullGraph, polls: Asker) -> Exponential:
-    """Return the law of two-way polls, which hand over copies as well as they bring them. Raises NoFormulaError."""
+    """Return the law of the intervals between the polls of a process that also hand over the asker's copies.
+
+    Raise NoFormulaError with delays or faults, and unless the polls ask one random peer at exponential intervals.
+    """
     if graph.faults or graph.topology.delay or graph.topology.delays:
         raise NoFormulaError("polls that go both ways, together with delays or faults")
     if polls.ask > 1 or polls.recent or not isinstance(polls.law, Exponential):
@@ -57,7 +63,7 @@ def both_ways(graph: PullGraph, polls: Asker) -> Exponential:
 
 
 def require_steady(graph: PullGraph, node: int) -> None:
-    """Raise NoFormulaError if a crash strikes this node, or if messages are cut off anywhere."""
+    """Raise NoFormulaError if a crash strikes this node, or if messages are cut off for a time anywhere."""
     if graph.faults.cuts:
         raise NoFormulaError("messages that are cut off for a time")
     if any(node in crash.nodes for crash in graph.faults.crashes):
@@ -80,9 +86,11 @@ def crash_of(graph: PullGraph, node: int) -> Crash | None:
 
 
 def freshness_in_churn(graph: PullGraph, crash: Crash, updates: Law, downloads: Asker) -> InformationAge | Prediction:
-    """Return the age of the copy of a replica that crashes and comes back, while it has one; or its freshness.
+    """Return the age of the copy of a replica that crashes and comes back, while it has one.
 
-    It is the freshness if the copy is kept through a crash, as the law of the age is not known then.
+    If the copy is kept through a crash, return its freshness instead, as the law of the age is not known then.
+    `downloads` are those of the replica. Raise NoFormulaError unless they are from one source and the laws exponential,
+    as needed.
     """
     up, down, law = crash.fault.up, crash.fault.down, successful(graph, downloads)
     has_delays = graph.topology.delay or graph.topology.delays
@@ -98,7 +106,11 @@ def freshness_in_churn(graph: PullGraph, crash: Crash, updates: Law, downloads: 
 
 
 def availability(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
-    """Return availability, or the share of answered queries, by (group, metric), where pulls may fail."""
+    """Return the shares of time with a copy and of answered queries, by (group, "availability" or "answered").
+
+    Groups of clients have the second, others the first, and that only if nodes crash. Where there is no formula, the
+    Prediction says why.
+    """
     result: dict[tuple[str, str], Prediction] = {}
     for g, group in enumerate(graph.topology.groups):
         metric = "answered" if graph.has_clients(g) else "availability"
@@ -123,9 +135,9 @@ def availability(graph: PullGraph) -> dict[tuple[str, str], Prediction]:
 
 
 def availability_of_node(graph: PullGraph, node: int) -> Prediction:
-    """Predict the share of time in which a replica has a copy.
+    """Predict the share of time in which a replica has a copy; raise NoFormulaError if there is no formula.
 
-    A replica that nothing reaches counts as one with a stale copy at all times.
+    A replica that no data reaches counts as one that has a copy at all times, a stale one.
     """
     crash = crash_of(graph, node)
     if crash is None or not graph.reachable_from_any[node]:
@@ -148,7 +160,11 @@ def availability_of_node(graph: PullGraph, node: int) -> Prediction:
 
 
 def _answered_queries(graph: PullGraph, queries: Asker) -> Prediction:
-    """Predict the share of queries with an answer: one of their pulls reaches a replica that may have copies."""
+    """Predict the share of the queries of a client's process that are answered, by one or more replicas.
+
+    A replica answers if pull and reply arrive and if it may ever have a copy. Raise NoFormulaError if there is no
+    formula.
+    """
     if graph.faults.crashes or graph.faults.cuts:
         raise NoFormulaError("queries to nodes that crash or are cut off")
     shares = {graph.faults.arrival_probability(queries.node, other) ** 2 for other in queries.candidates.tolist()}

@@ -37,11 +37,12 @@ UNSTEADY = "lines of nodes that crash, or that are asked by nodes which crash, a
 
 
 class Messages:
-    """The messages that every node is asked to send.
+    """The messages that every node is asked to send, in arrays with an entry per node; none at first.
 
-    Rows of `flow`: their rate, and the arrival and service exponents (2) and (4) of `ages/queueing`. `rough` marks
-    nodes whose messages are not Poisson; `unsteady` those whose messages come at a rate that is not known or changes,
-    where `flow` is the most that may come.
+    Row 0 of `flow` is their rate. Rows 1 and 2 are exponents of large deviations: if that of arrivals is small enough,
+    the node's line never overflows; if that of service is large enough, it is never empty (formulas 2 and 4 in
+    `ages/queueing`). `rough` marks nodes whose messages are not Poisson; `unsteady` those whose messages come at a rate
+    that is not known or changes, where `flow` is the most that may come.
     """
 
     def __init__(self, n: int) -> None:
@@ -49,7 +50,10 @@ class Messages:
         self.rough, self.unsteady = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
 
     def plus(self, others: Messages, where: Flags | None = None) -> Messages:
-        """Return these messages plus `others`, which are added only at the nodes of the mask `where`, if given."""
+        """Return the sum of these messages and `others` as new Messages, at the nodes where the mask `where` is true.
+
+        At other nodes these count alone; without a mask (None) both count everywhere.
+        """
         sums, mask = Messages(self.rough.size), np.ones(self.rough.size, np.bool_) if where is None else where
         sums.flow = self.flow + np.where(mask, others.flow, 0.0)
         sums.rough, sums.unsteady = self.rough | (mask & others.rough), self.unsteady | (mask & others.unsteady)
@@ -57,7 +61,7 @@ class Messages:
 
 
 class AskerKind(NamedTuple):
-    """Processes that ask the same nodes in the same way, so that their rates can be added up."""
+    """A kind of processes: those that ask the same nodes in the same way, so that their rates can be added up."""
 
     candidates: int  # the number of their list of candidates
     group: int  # the group of clients that ask; -1: replicas
@@ -100,7 +104,10 @@ class Capacity:
         self._all = self._exchange.plus(self._by_clients)
 
     def _count(self, asking: list[Asker]) -> None:
-        """Add up all messages by who sends and who receives them: own pulls, asked by replicas, asked by clients."""
+        """Add up the messages that the processes in `asking` cost each node.
+
+        They are kept apart by what they are: a node's own pulls, or messages asked for by replicas or by clients.
+        """
         own_shares: list[tuple[AskerKind, int, Floats]] = []
         for p in asking:
             is_client, is_on_list = p.purpose == QUERIES, p.node in self._members[p.list_number]
@@ -122,7 +129,7 @@ class Capacity:
             self._add_arrivals(key, -flow, np.array([node]))
 
     def _add_own_pulls(self, p: Asker) -> None:
-        """Add the messages that a process of a replica costs the replica itself."""
+        """Add to the counts of a replica what the pulls of its own process `p` cost it."""
         own_messages, law = self._own, p.law
         assert law
         own_messages.flow[:, p.node] += self._flow(p, 1.0, p.ask)
@@ -131,7 +138,11 @@ class Capacity:
         self._squares[p.node] += law.rate * p.ask**2
 
     def _flow(self, p: Asker, share: float, n: int) -> Floats:
-        """Return rate and exponents of the messages by which a `share` of a process's events ask for n each."""
+        """Return an array of the rate, the arrival exponent and the service exponent of the messages of process `p`.
+
+        A `share` of its events asks for `n` messages each. The exponents tell whether a line of messages overflows, or
+        is ever empty.
+        """
         law, theta = p.law, self._theta
         assert law
         return np.array(
@@ -139,7 +150,10 @@ class Capacity:
         )
 
     def _add_arrivals(self, key: AskerKind, flow: Floats, nodes: Ints) -> None:
-        """Add the messages of `flow` to those that reach each of these nodes."""
+        """Add messages asked for by processes of one kind to the counts of each of these nodes, which they ask.
+
+        `flow` is their rate and two exponents before any gets lost on the way.
+        """
         messages = self._by_replicas if key.group < 0 else self._by_clients
         through, is_cut = self._share_arriving(key, nodes)
         arriving = np.outer(flow, through)
@@ -150,7 +164,10 @@ class Capacity:
         messages.unsteady[nodes] |= is_cut | (not key.steady)
 
     def _share_arriving(self, key: AskerKind, nodes: Ints) -> tuple[Floats, Flags]:
-        """Return the share of pulls that reach each of these nodes, and a mask of nodes that are cut off at times."""
+        """Return two arrays over `nodes`: the share of this kind's pulls that arrive, and a mask of nodes cut off.
+
+        A cut counts if it happens at any time; it does not lower the share.
+        """
         through, is_cut = np.ones(nodes.size), np.zeros(nodes.size, np.bool_)
         for asker_side, way in zip(key.sides, self._ways, strict=True):
             sides = way.side[nodes]
@@ -160,7 +177,7 @@ class Capacity:
         return through, is_cut
 
     def _always_asks(self, p: Asker) -> bool:
-        """Whether there are always as many recent contacts as the process polls."""
+        """Whether there are always as many recent contacts as the process `p` polls at a time."""
         upstreams = self._upstreams.get(p.node, [])
         if len(upstreams) != 1 or self._graph.faults.crashes:
             return False
@@ -171,23 +188,23 @@ class Capacity:
 
     @cached_property
     def _upstreams(self) -> dict[int, list[int]]:
-        """The candidates of every node's downloads."""
+        """The candidates of every node's downloads, as lists of numbers of nodes, by number of the node."""
         return {p.node: p.candidates.tolist() for p in self._graph.askers if p.purpose == DOWNLOADS}
 
     def _roomy(self, messages: Messages) -> Flags:
-        """Return a mask of the nodes where nothing is ever turned away, by (3)."""
+        """Return a mask of the nodes where nothing is ever turned away, as these messages hardly ever fill the line."""
         grows = messages.flow[1]
         roomy: Flags = np.isinf(self._limit) | (np.isfinite(grows) & (grows <= self._limit * self._theta))
         return roomy
 
     def _busy(self, messages: Messages) -> Flags:
-        """Return a mask of the nodes that always have something to send, by (4)."""
+        """Return a mask of the nodes that always have something to send, as these messages keep the line filled."""
         busy: Flags = messages.flow[2] >= self._limit * self._theta
         return busy
 
     @property
     def overload(self) -> str:
-        """A sentence that names a node whose exchange with replicas exceeds its bandwidth, or nothing."""
+        """A sentence that names a node whose exchange with replicas exceeds its bandwidth; "" if there is none."""
         overloaded = np.flatnonzero(self._exchange.flow[0] > self._limit * (1 + 1e-12)).tolist()
         if not overloaded:
             return ""
@@ -198,7 +215,10 @@ class Capacity:
 
     @property
     def rejected_by_chance(self) -> float:
-        """About the largest share of an exchange that is turned away by chance; 0 if lines do not overflow."""
+        """An estimate of the largest share of any node's exchange with replicas that is turned away by chance.
+
+        It is 0 if lines do not overflow, and 1 if nothing better is known.
+        """
         over = ~self._roomy(self._exchange)
         if not over.any():
             return 0.0
@@ -210,7 +230,10 @@ class Capacity:
         return float((size * np.where(self._exchange.rough[over], BURST, 1)).max()) / self._queue
 
     def formulas(self) -> dict[tuple[str, str], Prediction]:
-        """Return the predictions of service rate, rejections and queueing delay, by (group, metric)."""
+        """Return predictions of service rate, rejections and queueing delay, by (group, metric); a source is a group.
+
+        What is not known has a Prediction that says why.
+        """
         result: dict[tuple[str, str], Prediction] = {}
         query_sizes = {p.ask for p in self._graph.queries}
         for number, group in enumerate(self._graph.topology.groups):
@@ -231,7 +254,10 @@ class Capacity:
         return result
 
     def _nodes_asked_by(self, group: int) -> tuple[Ints, Floats]:
-        """Return the nodes with limited bandwidth that the clients of a group ask, and how often."""
+        """Return the nodes with limited bandwidth that the clients of group number `group` ask, and how often.
+
+        The second array has, for each of these nodes, the pulls of the clients that reach it per unit of time.
+        """
         weights = np.zeros(len(self._limit))
         for key, flow in self._asked.items():
             if key.group == group:
@@ -241,22 +267,28 @@ class Capacity:
         return nodes, weights[nodes]
 
     def _spare_bandwidth(self, nodes: Ints) -> Floats:
-        """Return the bandwidth that exchange with replicas leaves each node; `_doubts` says where it is not known."""
+        """Return, for each of these nodes, the bandwidth that its exchange with replicas leaves for clients, 0 or more.
+
+        It holds where `_doubts` has no reason against it.
+        """
         spare: Floats = np.maximum(self._limit[nodes] - self._exchange.flow[0][nodes], 0.0)
         return spare
 
     def _doubts(self, nodes: Ints) -> str:
-        """Return why it is not known how much of these nodes' exchange takes place, or nothing."""
+        """Return why it is not known how much of these nodes' exchange with replicas takes place; "" if it is."""
         if self._exchange.unsteady[nodes].any():
             return UNSTEADY
         return "" if (self._roomy(self._exchange) | self._busy(self._exchange))[nodes].all() else OVERFLOWS
 
     def _basis(self, nodes: Ints) -> Basis:
-        """Return the basis of counting messages: a limit where full lines get messages that are not Poisson."""
+        """Return what a prediction by counting messages at these nodes rests on.
+
+        It is a limit, for long lines, if full ones get messages that are not Poisson; else it is exact.
+        """
         return LONG if (self._exchange.rough & ~self._roomy(self._all))[nodes].any() else COUNTING
 
     def _service(self, members: Ints, k: int) -> Prediction:
-        """Predict how many queries of k pulls these replicas can serve per unit of time."""
+        """Predict how many queries of `k` pulls each these replicas can serve, all together, per unit of time."""
         # What waits at the end is not what waited at the start, if clients are kept away on schedule.
         scheduled = self._on_schedule and bool(self._by_clients.unsteady[members].any())
         if doubts := self._doubts(members) or (UNSTEADY if scheduled else ""):
@@ -267,7 +299,7 @@ class Capacity:
         return Prediction(value, kind, source, "a message costs 1", note=self._source_overload())
 
     def _source_overload(self) -> str:
-        """Return a note if a source is asked for more downloads than its bandwidth allows (P2P eq. 30), or nothing."""
+        """Return a note if a source is asked for more downloads than its bandwidth allows; "" if none is."""
         for source in self._graph.sources:
             downloads, limit = self._by_replicas.flow[0][source], self._limit[source]
             if downloads > limit * (1 + 1e-12):
@@ -276,7 +308,7 @@ class Capacity:
         return ""
 
     def _rejected_share(self, nodes: Ints) -> Prediction:
-        """Predict the share of requests to these nodes that are rejected, clients left out."""
+        """Predict the share of these nodes' exchange with replicas that is rejected; clients' requests do not count."""
         if self._roomy(self._exchange)[nodes].all():
             return Prediction.of(0.0, COUNTING)
         if doubts := self._doubts(nodes):
@@ -286,7 +318,7 @@ class Capacity:
         return Prediction.of(1 - sent.sum() / requests.sum(), self._basis(nodes))
 
     def _rejected_queries(self, nodes: Ints, weights: Floats) -> Prediction:
-        """Predict the share of clients' pulls that these nodes turn away, weighted by how often each is asked."""
+        """Predict the share of clients' pulls that these nodes reject; `weights` is how often clients ask each node."""
         roomy = self._roomy(self._all)[nodes]
         if roomy.all():
             return Prediction.of(0.0, COUNTING)
@@ -300,7 +332,7 @@ class Capacity:
         return Prediction.of(over @ weights / weights.sum(), self._basis(nodes))
 
     def _wait(self, nodes: Ints, weights: Floats) -> Prediction:
-        """Predict the mean wait of an answer from these nodes, weighted by `weights`."""
+        """Predict the mean time that a client's answer waits at these nodes; `weights` are how often each is asked."""
         if not nodes.size:
             return unknown("answers that never wait")
         if self._all.unsteady[nodes].any():

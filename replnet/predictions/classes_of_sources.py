@@ -75,7 +75,7 @@ ALLOCATED = Basis("exact", "the allocation", "")
 
 
 def positions_by_value(values: Floats) -> Iterator[tuple[float, Ints]]:
-    """Return every distinct value with the positions at which it occurs."""
+    """Yield pairs of a distinct value, in ascending order, and the array of positions at which it occurs."""
     unique, which = np.unique(values, return_inverse=True)
     parts = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
     return zip(unique.tolist(), parts, strict=True)
@@ -86,9 +86,9 @@ def positions_by_value(values: Floats) -> Iterator[tuple[float, Ints]]:
 
 @dataclass(frozen=True, eq=False)
 class CopyAges(ABC):
-    """Abstract: the ages of the copies of all sources, which are downloaded at these frequencies.
+    """Abstract: the ages of the copies of all sources, which are downloaded `frequencies` times per unit of time.
 
-    Methods return an array with one value per source.
+    Public methods return an array with one value per source, in the unit of time of the sources.
     """
 
     sources: Sources
@@ -96,52 +96,64 @@ class CopyAges(ABC):
     basis: Basis
 
     def freshness(self) -> Floats:
-        """Return the freshness of the copy of every source."""
+        """Return the share of time in which the copy of each source is fresh."""
         return self._fill_in_extremes(self._freshness(), 1.0, 0.0)
 
     def source_penalty(self, by: Weight) -> Floats:
-        """Return the mean cost of the time since each copy became stale, with `by` as the weight."""
+        """Return, for each source, the mean cost `by` of the time since its copy became stale.
+
+        `by` is a weight, a function of a time. It is 0 while the copy is fresh and for sources that never change; the
+        limit of the weight without downloads.
+        """
         if by == ONE:
             return 1 - self.freshness()
         return self._fill_in_extremes(self._source_penalty(by), 0.0, by.limit)
 
     def update_penalty(self, by: Weight) -> Floats:
-        """Return the mean summed cost of the ages of the updates that each copy misses, with `by` as the weight."""
+        """Return, for each source, the mean sum of the costs `by` of the ages of all updates that its copy misses.
+
+        `by` is a weight, a function of an age. It is 0 for sources that never change, and infinite without downloads.
+        """
         rates = np.where(self.sources.rates > 0, self.sources.rates, 1.0)
         return self._fill_in_extremes(rates * self._mean_weight(by), 0.0, math.inf)
 
     def data_age(self) -> Floats:
-        """Return the mean time since the data of each copy left its source."""
+        """Return, for each source, the mean time since its copy's data left the source; inf without downloads."""
         return np.where(self.frequencies > 0, self._mean_weight(ONE), math.inf)
 
     def since_last_change(self) -> Floats:
-        """Return the mean time since the last change of each source, counted as 0 while the copy is fresh."""
+        """Return, for each source, the mean time since its last change, counted as 0 while the copy is fresh.
+
+        Raise NoFormulaError if a source that changes is never downloaded.
+        """
         if ((self.frequencies == 0) & (self.sources.rates > 0)).any():
             raise NoFormulaError("the last change of sources that are never downloaded")
         return self._fill_in_extremes(self._by_ages(penalties.since_last_change), 0.0, math.inf)
 
     def _fill_in_extremes(self, values: Floats, constant: float, never: float) -> Floats:
-        """Fill in the values of sources that never change (`constant`), and of those never downloaded (`never`)."""
+        """Return `values`, but `constant` for sources that never change, else `never` for those never downloaded."""
         return np.where(self.sources.rates > 0, np.where(self.frequencies > 0, values, never), constant)
 
     @abstractmethod
     def _freshness(self) -> Floats:
-        """Return the freshness of sources that change and are downloaded; others may have any value."""
+        """Return the freshness of each source that changes and is downloaded; others may have any value."""
 
     @abstractmethod
     def _source_penalty(self, by: Weight) -> Floats:
-        """Return the source penalty of sources that change and are downloaded; others may have any value."""
+        """Return the source penalty, by the weight `by`, of sources that change and are downloaded; others may have any
+        value.
+        """
 
     @abstractmethod
     def _mean_weight(self, by: Weight) -> Floats:
-        """Return E[w2(X)] of every source, with w2 the integral of the weight `by` and X the age of its copy."""
+        """Return, for each source, the mean of w2 at the age of its copy, w2 the integral of the weight `by`."""
 
     @abstractmethod
     def _ages(self) -> Iterator[tuple[InformationAge, Ints]]:
-        """Yield every distinct age of copies, with the sources that have it."""
+        """Yield pairs of a distinct age of copies and the numbers of the sources whose copies have it."""
 
     def _changes(self) -> Iterator[tuple[Law, Ints]]:
-        """Yield every distinct law of updates, with its sources; sources that never change are left out."""
+        """Yield pairs of a distinct law of updates and the numbers of its sources, without those that never change."""
         for shape, members in self.sources.members():
             for rate, part in positions_by_value(self.sources.rates[members]):
                 if rate > 0:
@@ -153,7 +165,10 @@ class CopyAges(ABC):
         return sum(np.unique(self.sources.rates[members]).size for _, members in self.sources.members())
 
     def _by_ages(self, value: Callable[[InformationAge, Law], Prediction]) -> Floats:
-        """Return `value` of the age and the law of updates of every source, computed once for each distinct pair."""
+        """Return `value(age, law of updates)` for each source, computed once for each distinct pair.
+
+        It is 0 for sources that never change. Raise NoFormulaError if there are too many pairs.
+        """
         result, pairs, place = np.zeros(self.sources.size), 0, np.full(self.sources.size, -1)
         laws = list(self._changes()) if self._update_law_count <= MOST_DISTINCT else []
         for i, (_, members) in enumerate(laws):
@@ -171,7 +186,7 @@ class CopyAges(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Intervals(CopyAges):
-    """Copies with discrete download intervals, by (1) to (3).
+    """Copies whose download intervals take few values, so that formulas are sums over these.
 
     Intervals of `length[n]` take the share `share[n]` of the time of source `owner[n]`; entries are in order of owner.
     """
@@ -217,17 +232,17 @@ class Intervals(CopyAges):
             yield direct(law), np.array(owners)
 
     def _sum(self, part: Floats) -> Floats:
-        """Return the sum of `part`, weighted by shares, for every source."""
+        """Return, for each source, the sum of `part` over its entries, weighted by their shares of its time."""
         return np.asarray(np.bincount(self.owner, self.share * part, self.frequencies.size), dtype=float)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ScaledAges(CopyAges):
-    """Copies whose ages differ from source to source by a factor alone, that of the frequency.
+    """Copies whose ages differ from source to source by a factor alone, which is the inverse of the frequency.
 
-    `age_at` returns the age at a frequency; `orders` are closed forms of Sync, each with its sources. One or both are
-    given.
+    `age_at` returns the age at a frequency; `orders` are closed forms of random orders, each with its sources. One or
+    both are given.
     """
 
     age_at: Callable[[float], InformationAge] | None = None
@@ -273,22 +288,24 @@ class ScaledAges(CopyAges):
         )
 
     def _require_ages(self, subject: str) -> Callable[[float], InformationAge]:
-        """Return the ages by frequency, or raise NoFormulaError, which names the subject that needs them."""
+        """Return the function from a frequency to an age; if there is none, raise NoFormulaError about `subject`."""
         if self.age_at is None:
             raise NoFormulaError(f"{subject} under random orders")
         return self.age_at
 
     def _by_orders(self, value: Callable[[Order, Ints], Floats | float]) -> Floats:
-        """Return `value` of every source, by the closed form of its order."""
+        """Return an array of `value(order, its sources)` for all sources, from the closed form of the order of each."""
         result = np.empty(self.frequencies.size)
         for order, members in self.orders:
             result[members] = value(order, members)
         return result
 
     def _by_curve(self, value: Callable[[InformationAge, Law], Prediction], power: int) -> Floats:
-        """Return `value` of every source, from one curve over the logarithm of changes per download.
+        """Return `value(age, law)` for each source, from one curve over the logarithm of changes per download.
 
-        `value` is in units of the mean download interval to this `power`.
+        Few sources, or several shapes of update laws, are worked out pair by pair instead. `value` scales as the mean
+        download interval to this `power`: 0 for a share, 1 for a time. Raise NoFormulaError if there is no accurate
+        curve.
         """
         if self.age_at is None:
             raise NoFormulaError("random orders under changes that are not Poisson")
@@ -315,20 +332,26 @@ class ScaledAges(CopyAges):
 
 
 def _mean_age_of_order(order: Order, members: Ints) -> float:
-    """Return E[X] in units of the mean interval, under an order of downloads."""
+    """Return the mean age of a copy under an order of downloads, in units of the mean interval between them.
+
+    It is the same for all `members`, the sources that are downloaded so.
+    """
     return float(order.moments[2])
 
 
 def intervals(sources: Sources, frequencies: Floats, basis: Basis) -> Intervals:
-    """Return the copies at constant download intervals; sources of frequency 0 have none."""
+    """Return the copies at constant download intervals, 1 / frequency; sources of frequency 0 have none.
+
+    `basis` is what predictions from them rest on.
+    """
     downloaded = np.flatnonzero(frequencies > 0)
     return Intervals(sources, frequencies, basis, downloaded, 1 / frequencies[downloaded], np.ones(downloaded.size))
 
 
 def in_turns(sources: Sources, frequencies: Floats, replicas: int, ask: int) -> Intervals:
-    """Return the copies of `ask` replicas drawn at random among `replicas` that take turns, by (4).
+    """Return the freshest copies in `ask` replicas, drawn at random among `replicas` that take turns to download.
 
-    `frequencies` are those of all replicas together.
+    Each source is downloaded at even distances; `frequencies` are those of all replicas together.
     """
     downloaded = np.flatnonzero(frequencies > 0)
     k = np.arange(replicas - ask + 2)
@@ -347,7 +370,10 @@ def in_turns(sources: Sources, frequencies: Floats, replicas: int, ask: int) -> 
 
 
 def copies_of(system: ManySources, ask: int) -> CopyAges:
-    """Return the freshest copies of all sources in `ask` replicas, by the order of downloads."""
+    """Return the ages of the freshest copies of all sources in `ask` replicas, drawn at random, as they are downloaded.
+
+    Raise NoFormulaError if there are no formulas for that.
+    """
     sources, frequencies, spec, law = system.sources, system.frequencies, system.spec, system.downloads
     replicas, j = spec.replicas, ask
     if spec.order == "carousel" and frequencies.any():
@@ -378,7 +404,7 @@ def copies_of(system: ManySources, ask: int) -> CopyAges:
 
 
 def _in_order(system: ManySources) -> ScaledAges:
-    """Return the copies under the random orders of Sync."""
+    """Return the copies under a random order of downloads: a new one every round, or each source drawn afresh."""
     sources, frequencies, everyone = system.sources, system.frequencies, np.arange(system.size)
     if system.spec.order == "random":
         order = random_order(system.size) if system.equally_often else RANDOM
@@ -398,13 +424,19 @@ def _in_order(system: ManySources) -> ScaledAges:
 
 
 def predict_aggregate(system: ManySources, metrics: Iterable[Metric] = ()) -> dict[Key, Prediction]:
-    """Return the predictions of freshness and of these metrics for an aggregate, by (group, metric)."""
+    """Return the predictions of freshness and of these metrics for an aggregate, by (group, metric).
+
+    The groups are its copies, its clients and the sources that have rows of their own.
+    """
     metrics = tuple(metrics)
     return {key: value for view in system.views for key, value in _rows(system, view, metrics)}
 
 
 def _rows(system: ManySources, view: BestOfView, metrics: Sequence[Metric]) -> Iterator[tuple[Key, Prediction]]:
-    """Yield the predictions of one group of replicas or of one view, and those of the sources shown."""
+    """Yield pairs of (group, metric) and prediction for one view: its freshness and these metrics.
+
+    For the copies of replicas the predictions of the sources that have rows of their own follow.
+    """
     together = ("any_fresh", "all_fresh") if system.any_and_all else ()
     freshness: Floats | None = None
     try:
@@ -426,7 +458,10 @@ def _rows(system: ManySources, view: BestOfView, metrics: Sequence[Metric]) -> I
 
 
 def _mean(system: ManySources, values: Floats, basis: Basis) -> Prediction:
-    """Predict the mean over sources by their weights; values of sources of weight 0 do not matter."""
+    """Predict the mean of `values`, one per source, by the weights of sources; values at weight 0 do not matter.
+
+    An infinite mean has a Prediction without a value. `basis` is what the prediction rests on.
+    """
     counted = system.sources.weights > 0
     value = float(system.sources.weights[counted] @ values[counted])
     if math.isinf(value):
@@ -435,7 +470,9 @@ def _mean(system: ManySources, values: Floats, basis: Basis) -> Prediction:
 
 
 def _metric(system: ManySources, copies: CopyAges, metric: Metric) -> Prediction:
-    """Predict the mean over sources of a metric other than freshness."""
+    """Predict the mean over sources of a metric of these copies, other than freshness; without a value if there is no
+    formula.
+    """
     basis, question = joint_basis([copies.basis, metric.basis]), metric.question
     try:
         if question.over == "copies":
@@ -469,7 +506,7 @@ def _metric(system: ManySources, copies: CopyAges, metric: Metric) -> Prediction
 
 
 def _reason_for_infinity(system: ManySources) -> str:
-    """Return why a mean is infinite."""
+    """Return why the mean age or cost of an aggregate's copies is infinite, as a phrase."""
     sources = system.sources
     never = int(((sources.weights > 0) & (sources.rates > 0) & (system.frequencies == 0)).sum())
     if not never:
@@ -480,7 +517,10 @@ def _reason_for_infinity(system: ManySources) -> str:
 def _any_and_all_fresh(
     system: ManySources, view: BestOfView, copies: CopyAges, freshness: Floats
 ) -> tuple[Prediction, Prediction]:
-    """Predict the shares of time in which at least one copy is fresh, and in which all are (Staleness VI-C, VI-E)."""
+    """Predict the shares of time in which at least one copy is fresh, and in which all copies of a view are.
+
+    `freshness` is that of each of its `copies`.
+    """
     m, j, choices, basis = system.spec.replicas, view.ask, [freshness], joint_basis([copies.basis, SOURCES])
     if not system.independently:
         why = unknown("copies of sources that are downloaded one after the other are not independent")
@@ -496,7 +536,10 @@ def _any_and_all_fresh(
 
 
 def _choices_of_turns(system: ManySources, m: int, j: int) -> list[Floats]:
-    """Return how fresh the copy of each source is in every choice of j among m replicas that take turns."""
+    """Return, for the choices of `j` among `m` replicas that take turns, arrays of the freshness of each source's copy.
+
+    Choices that differ by a rotation are equally fresh, so the first replica is in each of those tried.
+    """
     result = []
     for others in combinations(range(1, m), j - 1):
         gaps, count = np.unique(np.diff([0, *others, m]), return_counts=True)

@@ -38,12 +38,12 @@ MOST_SOURCES = 1_000  # whose ages are worked out one by one, in some seconds
 def formulas(
     topology: Topology, asked: Iterable[Metric] = (), by_source: bool = False, tell: Tell | None = None
 ) -> dict[tuple[str, str], Prediction]:
-    """Return predictions by (group, metric): freshness of all groups in their order, then what else is asked for.
+    """Return predictions by (group, metric): freshness of all groups in their order, then the metrics in `asked`.
 
-    `asked` are the metrics to predict beside freshness. With `by_source`, groups that can hear of several sources have
-    a row for each of these too. Past a deadline, groups that were not worked out by then are missing. A value known too
-    roughly to be compared with a measurement is no prediction (measure/row). `tell` is called with a sentence on what
-    is being worked out, which may take a minute.
+    With `by_source`, groups that can hear of several sources have a row for each of these too. The prediction of what
+    is not known, is known too roughly to be compared with a measurement, or was not worked out before a deadline has no
+    value, but a note that says why. `tell`, if given, is called with a sentence on what is being worked out, which may
+    take a minute.
     """
     predictions = _formulas(topology, tuple(asked), by_source, tell or (lambda words: None))
     return {(name, metric): drop_if_rough(metric, prediction) for (name, metric), prediction in predictions.items()}
@@ -52,7 +52,11 @@ def formulas(
 def _formulas(
     topology: Topology, asked: tuple[Metric, ...], by_source: bool, tell: Tell
 ) -> dict[tuple[str, str], Prediction]:
-    """Return all predictions, rough ones included."""
+    """Return all predictions by (group, metric), values that are known roughly included.
+
+    `asked` are the metrics beside freshness; with `by_source` there is a row for each source that a group can hear of;
+    `tell` is called with a sentence on what is being worked out.
+    """
     graph = PullGraph(topology)
     aggregate = topology.aggregate
     of_aggregate: dict[tuple[str, str], Prediction] = {}
@@ -110,7 +114,10 @@ def _formulas(
 def with_bandwidth(
     predictions: dict[tuple[str, str], Prediction], capacity: Capacity
 ) -> dict[tuple[str, str], Prediction]:
-    """Replace predictions that limited bandwidth makes wrong, and add those of bandwidth itself."""
+    """Return these predictions by (group, metric), with those that limited bandwidth makes wrong replaced.
+
+    The predictions of bandwidth itself, such as the service rate, are added. `predictions` is changed.
+    """
     of_bandwidth, overload, rejected_share = capacity.formulas(), capacity.overload, capacity.rejected_by_chance
     for (group, metric), formula in predictions.items():
         if overload:
@@ -127,9 +134,9 @@ def with_bandwidth(
 
 
 def _freshness_of_group(graph: PullGraph, ages: list[SourceAges], group: int, source: int) -> Prediction:
-    """Predict the mean freshness of the copies of a group, or of the answers to its clients.
+    """Predict the mean freshness of the copies of a group, or of the answers to its clients; `group` is its number.
 
-    `ages` are those of each source; the mean is over all sources, or for one (`source`; -1: all).
+    `ages` are those of the copies of each source; the mean is over one `source`, by its index, or over all (-1).
     """
     parts: dict[Prediction, float] = {}
     try:
@@ -145,7 +152,11 @@ def _freshness_of_group(graph: PullGraph, ages: list[SourceAges], group: int, so
 def _metric_of_group(
     graph: PullGraph, ages: list[SourceAges], group: int, source: int, metric: Metric, transients: Transients
 ) -> Prediction:
-    """Predict the mean of another metric than freshness over a group, for one source or for all (-1)."""
+    """Predict the mean of another metric than freshness over the copies of a group, or the answers to its clients.
+
+    `ages` are those of the copies of each source; `group` is the group's number, `source` the index of a source or -1
+    for all, and `transients` the effect of a fresh start and scheduled faults, for metrics at a time.
+    """
     parts: dict[tuple[InformationAge, Law], float] = {}
     at, whole, present = metric.question.at, 0.0, 0.0
     try:
@@ -173,7 +184,10 @@ def _metric_of_group(
 
 
 def _add_note_on_share(prediction: Prediction, metric: Metric, parts: Parts, asks: bool) -> Prediction:
-    """Return the prediction with a note on its share of the copies or answers, if the mean leaves out some."""
+    """Return the prediction with a note that says over what share of the copies its mean is, if it leaves out some.
+
+    `parts` are the ages and weights that it is of; `asks` says that they are ages of answers to clients.
+    """
     with_copy = _share_with_copy(parts)
     if not (prediction.known and metric.question.over_copies_alone) or with_copy > 1 - ROUNDING:
         return prediction
@@ -181,12 +195,16 @@ def _add_note_on_share(prediction: Prediction, metric: Metric, parts: Parts, ask
 
 
 def _share_with_copy(parts: Parts) -> float:
-    """Return the share of copies, or of answers, that there is a copy for."""
+    """Return the share of the weight in `parts` (of copies, or of answers) that there is a copy of a source for."""
     return sum(share * age.chance_of_copy for (age, _), share in parts.items()) / sum(parts.values())
 
 
 def _mean_with_bounds(metric: Metric, parts: Parts) -> Prediction:
-    """Predict the mean of a metric; its accuracy is the distance to the mean of the latest possible ages."""
+    """Predict the mean of a metric over `parts`, ages with their weights.
+
+    If the ages are bounds, its accuracy is the distance to the mean of the latest possible ages; unknown if that is
+    infinite.
+    """
     prediction = metric.formula(parts)
     latest: dict[tuple[InformationAge, Law], float] = {}
     for (age, updates), share in parts.items():

@@ -16,7 +16,7 @@ SHORTEST_TIME = 1e-15  # in units of the scale of an age: what stands for time z
 
 @final
 class Transients:
-    """The effect on ages of what happens at set times in a network: scheduled faults and a fresh start."""
+    """The effect of scheduled faults and of a fresh start of a network on the ages of copies."""
 
     def __init__(self, graph: PullGraph) -> None:
         self._graph = graph
@@ -37,7 +37,8 @@ class Transients:
     def age(self, node: int, copy: InformationAge, t: float) -> tuple[InformationAge, float]:
         """Return the age of a node's copy at time t, and the chance that there is a copy.
 
-        `copy` is the age that its copy has in the stationary network.
+        `copy` is the age that its copy has in the stationary network, without scheduled faults and a fresh start. Raise
+        NoFormulaError where no formula says what they do to it.
         """
         if not copy.chance_of_copy:
             return copy, 1.0
@@ -64,13 +65,14 @@ class Transients:
         return SinceCut(downloads, since, ended), 1.0
 
     def _since_fresh_start(self, copy: InformationAge, t: float) -> InformationAge:
-        """Return the age t after a start at which all copies were fresh."""
+        """Return the age, a time t after all copies were fresh, of a copy whose stationary age is `copy`."""
         return SinceFresh(copy, max(t, SHORTEST_TIME * min(copy.scales.marks)))
 
     def _after_crash(self, crash: Crash, node: int, copy: InformationAge, ended: float) -> tuple[InformationAge, float]:
         """Return the age of a node's copy after a crash on schedule, and the chance that there is one.
 
-        `ended` is how long ago the crash was over, below 0 if it is not yet.
+        `copy` is its stationary age, and `ended` is how long ago the crash was over, below 0 if it is not yet. Raise
+        NoFormulaError where there is no formula.
         """
         replicas = self._origins_of(node) - set(self._graph.sources)
         if set(crash.nodes) & set(self._graph.sources):

@@ -41,7 +41,7 @@ NodePulls = tuple[SourceRates, list[NodePull]]
 
 @final
 class Overlay:
-    """The ages of copies of one source that come by Poisson pulls alone: `row` is its index in `graph.sources`."""
+    """The ages of copies of one source, whose index in `graph.sources` is `row`, that come by Poisson pulls alone."""
 
     def __init__(self, graph: PullGraph, row: int) -> None:
         self._graph, self._row, self._source = graph, row, graph.sources[row]
@@ -55,7 +55,8 @@ class Overlay:
     def age(self, nodes: Sequence[int], ask: int = 1) -> InformationAge:
         """Return the age of the freshest copy in `ask` of these nodes, all choices equally likely.
 
-        Raises NoFormulaError if a copy in them may come by pulls that are not Poisson.
+        It is exact if few sets of nodes matter, else a bound may be all that is known. Raise NoFormulaError if a copy
+        in them may come by pulls that are not Poisson.
         """
         if ask == 1 and len(nodes) == 1 and nodes[0] in self._exact:
             return self._exact[nodes[0]]
@@ -76,10 +77,11 @@ class Overlay:
         return freshest_of([ChoiceAges(1, (((1, age),),)) for age in node_ages], ask)
 
     def _joint_ages(self, kinds: NodeKinds, ages: Mapping[int, PairAge], node_kinds: KindSet) -> list[PairAge]:
-        """Return ages for nodes of these kinds that may be taken as independent of one another.
+        """Return an age for each node of these kinds, so that the nodes may be taken as independent of one another.
 
-        The ages for all downloads from several nodes are solved together at the first call, in hardly more time than
-        one.
+        `kinds` are those of all nodes and `ages` the age of a single node of each. The ages for all downloads from
+        several nodes are solved together at the first call, in hardly more time than one. Raise NoFormulaError if they
+        are not known.
         """
         if node_kinds not in self._joint:
             self._joint |= pair_ages_together(
@@ -91,7 +93,10 @@ class Overlay:
         return result
 
     def _kinds_asked_together(self, kinds: NodeKinds, ages: Mapping[int, PairAge]) -> Iterator[KindSet]:
-        """Yield the kinds of the nodes that a download asks together, for every download that asks several."""
+        """Yield the kinds of the nodes that a download asks together, as a tuple, for every download that asks several.
+
+        Kinds without an age in `ages` are passed over; there is nothing to yield once joint ages have been solved.
+        """
         if self._joint:
             return
         reachable = self._graph.reachable[self._row]
@@ -102,7 +107,10 @@ class Overlay:
                     yield tuple(node_kinds)
 
     def _by_sets(self, nodes: Sequence[int], ask: int) -> InformationAge:
-        """Return the exact age, from all sets that copies may come from; raises TooManySetsError."""
+        """Return the exact age of the freshest copy in `ask` of these nodes, by all sets that it may come from.
+
+        Raise TooManySetsError if these are too many, or if there are delays. Ages of single nodes are kept.
+        """
         pulls = self._ancestors(nodes)
         all_contacts = [contact for _, contacts in pulls.values() for contact in contacts]
         is_delayed = any(delay for hits, _ in pulls.values() for _, delay in hits) or any(
@@ -122,7 +130,10 @@ class Overlay:
         return self._exact[nodes[0]]
 
     def _ancestors(self, nodes: Sequence[int]) -> dict[int, NodePulls]:
-        """Return the pulls of these nodes and of all nodes from which their copies could have come."""
+        """Return the pulls of these nodes and of all nodes from which their copies could have come, by node.
+
+        Raise TooManySetsError if there are too many of them.
+        """
         result, waiting, seen = dict[int, NodePulls](), [*nodes], set[int]()
         while waiting:
             node = waiting.pop()
@@ -141,7 +152,7 @@ class Overlay:
 
     @cached_property
     def _near(self) -> tuple[NodeKinds, dict[int, PairAge]] | NoFormulaError:
-        """The kinds of all nodes with Poisson pulls alone, and their ages by kind; or the reason why there are none."""
+        """The kinds of all nodes whose copies come by Poisson pulls alone, with ages by kind; or why there are none."""
         if self._graph.least_distinct_pulls(self._row) > MOST_MESSAGES:
             return TooLongError(TOO_MANY)
         pulls, without_formula = dict[int, NodePulls](), list[int]()
@@ -159,14 +170,20 @@ class Overlay:
             return reason
 
     def _pulls_of(self, node: int) -> NodePulls:
-        """Return how often a node pulls from the source, and its contacts with others; nothing without copies."""
+        """Return how a node pulls: pairs (rate, delay) of pulls from the source, and a list of pulls from other nodes.
+
+        Both are empty for nodes that no copy reaches. Raise NoFormulaError if a pull is not Poisson.
+        """
         if node not in self._pulls:
             reachable = self._graph.reachable[self._row][node]
             self._pulls[node] = self._contacts(node) if reachable else ((), [])
         return self._pulls[node]
 
     def _contacts(self, node: int) -> NodePulls:
-        """Work out how often a node pulls from the source, and its contacts with other nodes."""
+        """Work out how a node that copies reach pulls from the source, as pairs (rate, delay), and from other nodes.
+
+        Raise NoFormulaError if one of these pulls is not Poisson, or if a crash or cut is in the way.
+        """
         for other in (node, self._source):
             require_steady(self._graph, other)
         hits, contacts = dict[float, float](), list[NodePull]()
@@ -191,7 +208,7 @@ class Overlay:
         return tuple((rate, delay) for delay, rate in sorted(hits.items())), contacts
 
     def _offers(self, node: int) -> Iterator[NodePull]:
-        """Yield the askers that hand their copy to this node when they poll it, as contacts of this node."""
+        """Yield the askers that hand their copy to this node when they poll it, as pulls of this node from them."""
         for list_number in self._graph.receiving_lists_of.get(node, ()):
             if list_number not in self._offered:
                 self._offered[list_number] = self._rates_of_givers(self._graph.askers_handing_over[list_number])
@@ -200,7 +217,7 @@ class Overlay:
                     yield NodePull(rate * others, givers)
 
     def _rates_of_givers(self, askers: list[Asker]) -> list[tuple[float, frozenset[int]]]:
-        """Group askers by how often each hands its copy to one given member of a list: pairs of rate and nodes."""
+        """Group askers by how often each hands its copy to one given member of a list: pairs (rate, nodes)."""
         nodes_by_rate: dict[float, list[int]] = {}
         for asker in askers:
             others = asker.candidates.size - int((asker.candidates == asker.node).any())
@@ -208,14 +225,17 @@ class Overlay:
         return [(rate, frozenset(nodes)) for rate, nodes in nodes_by_rate.items()]
 
     def _others_on_list(self, asker: Asker) -> tuple[frozenset[int], bool]:
-        """Return the candidates of a process without the source, and whether the source is one."""
+        """Return the candidates of a process without the source, and whether the source is a candidate."""
         if asker.list_number not in self._lists:
             candidates = frozenset(asker.candidates.tolist())
             self._lists[asker.list_number] = candidates - {self._source}, self._source in candidates
         return self._lists[asker.list_number]
 
     def _split_by_delay(self, node: int, contact: NodePull) -> Iterator[NodePull]:
-        """Yield a contact for each delay of replies among the nodes that this contact asks."""
+        """Yield the pulls that `contact` of this node splits into, one for each delay among the nodes that it asks.
+
+        Raise NoFormulaError for polls of several peers with different delays.
+        """
         if not self._graph.topology.delays:
             yield contact._replace(delay=self._graph.delay(self._source, node))
             return
@@ -234,6 +254,9 @@ class Overlay:
 
 
 def _kinds(pulls: Mapping[int, NodePulls], apart: Sequence[int] = ()) -> NodeKinds:
-    """Group nodes into kinds by how they pull; nodes in `apart` are not of one kind with others."""
+    """Group nodes into kinds by how they pull, given their pulls by node.
+
+    Nodes in `apart` are never of one kind with nodes outside of it.
+    """
     hits, contacts = ({i: pull[0] for i, pull in pulls.items()}, {i: pull[1] for i, pull in pulls.items()})
     return group_nodes(hits, contacts, [frozenset(apart)])

@@ -17,7 +17,7 @@ from replnet.network import DOWNLOADS, POLLS, QUERIES, REPLICA, UPDATES, Faults,
 
 
 class Asker(NamedTuple):
-    """A process by which a node asks `ask` of its candidates.
+    """A process by which a node asks `ask` of its candidates, drawn at random or (`recent`) its latest contacts.
 
     `law` is that of its intervals; None if they come by a schedule, in turns that are not constant, or never.
     """
@@ -36,7 +36,7 @@ class Asker(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class PullGraph:
-    """A topology, seen as formulas need it: processes as `Asker` objects, nodes by kind, and who can hear of what."""
+    """A topology as formulas need it: processes as `Asker` objects, nodes by kind, and which sources they hear of."""
 
     topology: Topology
 
@@ -47,7 +47,7 @@ class PullGraph:
 
     @cached_property
     def faults(self) -> Faults:
-        """The faults of the network."""
+        """The crashes, cuts and losses of the network."""
         return faults(self.topology)
 
     @property
@@ -61,7 +61,10 @@ class PullGraph:
         return bool(self.faults) or self.limits is not None
 
     def _law(self, clock: int, turns: int) -> Law | None:
-        """Return the law of the intervals of one of the `turns` users of a clock; None if they have no law."""
+        """Return the law of the intervals of each of the `turns` processes that take turns at a clock, or None.
+
+        None stands for processes without a law: by a schedule, never, or in turns that are not constant.
+        """
         clocks = self.topology.clocks
         rate = float(clocks.rate[clock]) / turns
         if clocks.schedule[clock] >= 0 or rate == 0:
@@ -70,7 +73,11 @@ class PullGraph:
 
     @cached_property
     def _at_rate(self) -> Callable[[int, float, int], Law | None]:
-        """A function from the number of a law, a rate and a number of turns to the law at that rate, or None."""
+        """A function that returns the law with an index in the topology's laws at another rate, or None.
+
+        Its arguments are the index, the rate, and the number of processes that take turns, 1 for none. It returns None
+        for several, unless the law is constant.
+        """
 
         @cache
         def law_at(number: int, rate: float, turns: int) -> Law | None:
@@ -83,7 +90,7 @@ class PullGraph:
 
     @cached_property
     def updates(self) -> list[Law | None]:
-        """The law of the updates of every source; None for a source that never changes, or by a schedule."""
+        """The law of the updates of every source, in their order; None for one that never changes, or by a schedule."""
         p = self.topology.processes
         return [self._law(clock, 1) for clock in p.clock[p.purpose == UPDATES].tolist()]
 
@@ -110,19 +117,22 @@ class PullGraph:
 
     @property
     def askers(self) -> list[Asker]:
-        """The processes of all nodes but updates, in the order of nodes."""
+        """The processes of all nodes but those of updates, in the order of nodes."""
         return [self._asker(q) for q in range(self._first, self.topology.processes.node.size)]
 
     @cached_property
     def kinds_of_askers(self) -> list[Asker]:
-        """An example of every kind of asker: askers are of one kind if law, purpose and way of asking are the same."""
+        """A list with one asker of every kind: those of a kind have the same law, purpose and way of asking."""
         p = self.topology.processes
         kind = number_distinct_rows(*self._settings(np.arange(self._first, p.node.size)))
         first = np.unique(kind, return_index=True)[1]
         return [self._asker(self._first + q) for q in first.tolist()]
 
     def _settings(self, processes: Ints) -> tuple[Any, ...]:
-        """Return columns that say how these processes ask (intervals, purpose, turns, ...), but not which nodes."""
+        """Return arrays that say how these processes, given by number, ask: intervals, purpose, turns and so on.
+
+        Which nodes they ask is left out. Processes that are equal in all of them ask alike.
+        """
         p, clocks = self.topology.processes, self.topology.clocks
         clock = p.clock[processes]
         intervals = clocks.law[clock], clocks.rate[clock], clocks.schedule[clock]
@@ -130,7 +140,7 @@ class PullGraph:
         return (*intervals, *(column[processes] for column in ways))
 
     def askers_of(self, node: int, purpose: int) -> list[Asker]:
-        """Return the processes of a node for this purpose."""
+        """Return the processes of a node for this purpose, such as DOWNLOADS; none for a number past all nodes."""
         if node >= self.topology.size:
             return []
         processes = range(self._begins[node], self._begins[node + 1])
@@ -138,17 +148,20 @@ class PullGraph:
 
     @cached_property
     def _begins(self) -> array[int]:
-        """The first process of every node that is no update, and the end of the last; an array, to save memory."""
+        """The number of the first process of every node that is not updates, and of the end of the last node.
+
+        It is an array, to save memory.
+        """
         node = self.topology.processes.node[self._first :]
         counts = np.bincount(node, minlength=self.topology.size)
         return array("q", (self._first + np.append(0, np.cumsum(counts))).tobytes())
 
     def first_asker_of(self, node: int, purpose: int) -> Asker | None:
-        """Return the first process of a node for this purpose, or None."""
+        """Return the first process of a node for this purpose, such as DOWNLOADS, or None if it has none."""
         return next(iter(self.askers_of(node, purpose)), None)
 
     def upstreams(self, node: int) -> list[int]:
-        """Return the candidates of all downloads of a node."""
+        """Return the numbers of the candidates of all downloads of a node, process by process."""
         return [i for asker in self.askers_of(node, DOWNLOADS) for i in asker.candidates.tolist()]
 
     def _process_by_node(self, purpose: int) -> Ints:
@@ -163,7 +176,10 @@ class PullGraph:
 
     @cached_property
     def is_cluster_list(self) -> Flags:
-        """Mask of the candidate lists that are clusters: all members poll the list, and ask alike in all else."""
+        """A mask of the candidate lists that are clusters: all members poll the list, and their upstream is the same.
+
+        They also ask alike in all else.
+        """
         p, lists = self.topology.processes, self.topology.lists
         result = np.zeros(lists.begin.size - 1, np.bool_)
         pulls, polls = self._process_by_node(DOWNLOADS), self._process_by_node(POLLS)
@@ -198,7 +214,7 @@ class PullGraph:
 
     @cached_property
     def receives_by_polls(self) -> Flags:
-        """Mask of nodes that receive copies by two-way polls of others, members of clusters excluded."""
+        """A mask of nodes that receive copies by two-way polls of others, members of clusters excluded."""
         lists, result = self.topology.lists, np.zeros(self.topology.size, np.bool_)
         for among, askers in self.askers_handing_over.items():
             members = lists.of(among)
@@ -242,7 +258,7 @@ class PullGraph:
 
     @property
     def _hindrances(self) -> Iterator[Array]:
-        """Columns that say what may hinder nodes: crashes, cuts and losses of messages, and limits of bandwidth."""
+        """Arrays over nodes that say what may hinder each: crashes, cuts, losses of messages, limits of bandwidth."""
         for crash in self.faults.crashes:
             can_crash = np.zeros(self.topology.size, np.bool_)
             can_crash[list(crash.nodes)] = True
@@ -253,7 +269,11 @@ class PullGraph:
 
     @cached_property
     def _copy_paths(self) -> IndexLists:
-        """The graph along which copies travel: from nodes to the lists that they are on, and on to the askers."""
+        """The graph along which copies travel: for each entry, the entries that copies go on to.
+
+        Entries below the number of nodes are nodes, from which copies go to lists that they are on. The others are
+        lists of nodes that are asked, from which copies go to the nodes that get them.
+        """
         p, lists, n = self.topology.processes, self.topology.lists, self.topology.size
         processes = np.flatnonzero(p.ask > 0)
         asker, list_asked, number = p.node[processes], p.candidates[processes], lists.begin.size - 1
@@ -281,7 +301,7 @@ class PullGraph:
         return IndexLists(np.append(0, np.cumsum(sizes)), np.concatenate(end)[order])
 
     def descendants(self, nodes: Sequence[int]) -> Flags:
-        """Return a mask of these nodes and of all nodes that can get copies from them, directly or not."""
+        """Return a mask of nodes: these and all that can get copies from them, directly or not."""
         first, ends = self._copy_paths
         is_reached, new = np.zeros(first.size - 1, np.bool_), np.array(nodes, np.int64)
         is_reached[new] = True
@@ -294,7 +314,7 @@ class PullGraph:
 
     @cached_property
     def reachable(self) -> list[Flags]:
-        """Masks of the nodes that can come to hold a copy of a source, one per source."""
+        """Masks over nodes, one per source: which nodes can come to hold a copy of it, the source itself left out."""
         masks = [self.descendants([source]) for source in self.sources]
         for source, mask in zip(self.sources, masks, strict=True):
             mask[source] = False
@@ -302,12 +322,12 @@ class PullGraph:
 
     @cached_property
     def reachable_from_any(self) -> Flags:
-        """Mask of nodes that can come to hold a copy of some source."""
+        """A mask of nodes that can come to hold a copy of some source."""
         return np.asarray(np.any(self.reachable, axis=0))
 
     @cached_property
     def counted_nodes(self) -> list[Flags]:
-        """Masks of the nodes whose copies count, one per source: those that can hear of it.
+        """Masks of the nodes whose copies count, one per source: those that can hear of it, sources left out.
 
         Nodes that hear of no source are listed under the first.
         """
@@ -318,10 +338,11 @@ class PullGraph:
         return masks
 
     def least_distinct_pulls(self, row: int) -> int:
-        """Return a lower bound on the number of distinct Poisson pulls that can bring copies of a source.
+        """Return a lower bound on the number of distinct Poisson pulls that can bring copies of source `row`, its
+        index.
 
-        0 if only an inspection of each pull could tell. Pulls are alike if they ask on the same lists, or on lists that
-        are the same but for the asker itself.
+        It is 0 if only an inspection of each pull could tell. Pulls are alike if they ask on the same lists, or on
+        lists that are the same but for the asker itself.
         """
         p, lists, faults = self.topology.processes, self.topology.lists, self.faults
         if faults.cuts or (faults and self.askers_handing_over):
@@ -349,10 +370,10 @@ class PullGraph:
         )
 
     def copies_of_group(self, masks: list[Flags], group: int, row: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (node, row of a source, number of such nodes) for the copies of a group, one node of every kind.
+        """Yield (node, index of a source, number of such nodes) for the copies of a group, one node of every kind.
 
-        A source's mask in `masks` says which nodes count for it; `row` is one source, or -1 for all. A view of several
-        nodes is a node here, with a number past all others.
+        `group` is its number. A source's mask in `masks` says which nodes count for it; `row` is the index of one
+        source, or -1 for all. A view of several nodes is a node here, with a number past all others.
         """
         topology, rows = self.topology, range(len(self.sources)) if row < 0 else [row]
         members = np.flatnonzero(topology.group == group)
@@ -368,7 +389,7 @@ class PullGraph:
 
     @cached_property
     def rows(self) -> dict[str, tuple[int, int]]:
-        """The rows that a table may have, by name: (group, source), with -1 for all sources together.
+        """The rows that a table may have, by name: pairs (group, source) of indices, with -1 for all sources together.
 
         A group that can hear of several sources has a row for each of them, too.
         """
@@ -382,7 +403,7 @@ class PullGraph:
         return dict(sorted(rows.items(), key=lambda row: row[1]))
 
     def has_clients(self, group: int) -> bool:
-        """Whether there are clients in a group."""
+        """Whether there are clients in the group with this number."""
         return bool(self.topology.clients[self.topology.group == group].any())
 
     def delay(self, upstream: int, node: int) -> float:
@@ -394,12 +415,12 @@ class PullGraph:
 
     @property
     def queries(self) -> list[Asker]:
-        """The processes by which clients ask."""
+        """The processes by which clients ask, those with the purpose QUERIES, in the order of nodes."""
         return [asker for asker in self.askers if asker.purpose == QUERIES]
 
 
 def number_distinct_rows(*columns: Any) -> Ints:
-    """Number the rows of a table given by columns: equal rows get equal numbers, from 0 on."""
+    """Return a number for each row of a table, given as columns: equal rows get equal numbers, from 0 on."""
     numbers = np.zeros(columns[0].size, np.int64)
     for column in columns:
         if numbers.size and (column != column[0]).any():

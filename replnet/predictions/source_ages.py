@@ -53,7 +53,10 @@ TURNS = "the freshest of several replicas that take turns"
 
 @final
 class SourceAges:
-    """The ages of all nodes' copies of one source: `row` is its index in `graph.sources`."""
+    """The ages of the copies of one source at all nodes, each worked out when it is first asked for.
+
+    `row` is the index of the source in `graph.sources`.
+    """
 
     def __init__(self, graph: PullGraph, row: int) -> None:
         self._graph, self._row, self._source = graph, row, graph.sources[row]
@@ -70,10 +73,10 @@ class SourceAges:
         return Overlay(self._graph, self._row)
 
     def _by_overlay(self, nodes: list[int], ask: int, why: NoFormulaError) -> InformationAge:
-        """Return the age of the freshest copy in `ask` of these nodes, if all their pulls are Poisson.
+        """Return the age of the freshest copy in `ask` of these nodes, drawn at random, if all their pulls are Poisson.
 
-        `why` is the reason for which ages do not compose here; it is raised if the overlay has no formula either,
-        unless the overlay's reason says more.
+        `why` is the reason for which ages do not compose here; it is raised if there is no formula for Poisson pulls
+        either, unless the reason for that says more.
         """
         try:
             return self._overlay.age(nodes, ask)
@@ -81,7 +84,10 @@ class SourceAges:
             raise (reason if str(why) == LINKS or isinstance(reason, TooLongError) else why) from None
 
     def freshness(self, node: int) -> Prediction:
-        """Predict the freshness of a node's copy, or of the answers to a client or a view."""
+        """Predict the freshness of a replica's copy, or of the answers to a client or a view.
+
+        Views are numbered on past all nodes. Raise NoFormulaError if there is no formula.
+        """
         ages = self._answer_ages(node)
         if ages is None:
             copy = self._copy(node)
@@ -93,7 +99,11 @@ class SourceAges:
         return mean(parts)
 
     def share(self, node: int) -> float:
-        """Return the weight of a node in the mean over its group: its query rate, or the share of time with a copy."""
+        """Return the weight of a node, times that of this source, in the mean over its group.
+
+        The weight of a client is its rate of queries, that of a replica the share of time with a copy, and that of a
+        view 1.
+        """
         queries = self._graph.first_asker_of(node, QUERIES)
         if queries is not None:
             assert queries.law
@@ -110,7 +120,10 @@ class SourceAges:
         return shuffled(self._changes)
 
     def ages_of(self, node: int) -> list[InformationAge]:
-        """Return the age of a node's copy, or the ages that an answer to a client may have, all equally likely."""
+        """Return the age of a replica's copy in a list, or the equally likely ages of answers to a client or view.
+
+        Raise NoFormulaError if they are not known.
+        """
         ages = self._answer_ages(node)
         if ages is not None:
             return ages
@@ -130,7 +143,10 @@ class SourceAges:
         return self._chosen(view.nodes.tolist(), view.ask)
 
     def _copy(self, node: int) -> InformationAge | Prediction:
-        """Return the age of a replica's copy while it has one, or its freshness where no more is known."""
+        """Return the age of a replica's copy while it has one, or its freshness if that is all that is known.
+
+        Raise NoFormulaError if nothing is.
+        """
         crash = crash_of(self._graph, node)
         if crash is None or not self._graph.reachable_from_any[node]:
             return self._age(node)
@@ -143,7 +159,10 @@ class SourceAges:
         return age if isinstance(age, Prediction) else self._one_of_each((crash, downloads.law), age)
 
     def _downloads(self, node: int) -> Asker | None:
-        """Return the one process of downloads that can bring a replica copies of this source, or None."""
+        """Return the one process of downloads that can bring a replica copies of this source, or None if it has none.
+
+        Raise NoFormulaError if there are several.
+        """
         downloads = self._graph.askers_of(node, DOWNLOADS)
         if len(downloads) < 2:
             return next(iter(downloads), None)
@@ -164,7 +183,7 @@ class SourceAges:
         return self._predicted[age]
 
     def _age(self, node: int) -> InformationAge:
-        """Return the age of a replica's copy, or raise the reason why there is none.
+        """Return the age of a replica's copy, or raise NoFormulaError with the reason why it is not known.
 
         Upstreams come first, without recursion: chains may be longer than Python's stack.
         """
@@ -185,7 +204,10 @@ class SourceAges:
         return age
 
     def _upstreams_for_age(self, node: int) -> Iterable[int]:
-        """Return the upstreams on whose ages a node's own depends: none if it asks the source itself each time."""
+        """Return the upstreams on whose ages a node's own depends, sources left out.
+
+        There are none if it asks the source itself each time, or downloads nothing.
+        """
         downloads = self._downloads(node)
         if downloads is None:
             return ()
@@ -195,7 +217,10 @@ class SourceAges:
         return (u for u in upstreams if u not in self._graph.sources)
 
     def _attempt(self, node: int, in_cycle: bool = False) -> InformationAge | NoFormulaError:
-        """Return a node's age, composed or by the overlay, or the reason why there is none."""
+        """Return a node's age, composed of those of its upstreams or found from Poisson pulls, or why there is none.
+
+        `in_cycle` says that it depends on itself, so that it cannot be composed.
+        """
         cycle = NoFormulaError("pulls go round in a cycle")
         # Until its age is known, a node counts as in a cycle, for upstreams that in turn have copies from it.
         self._known[node] = cycle
@@ -210,7 +235,10 @@ class SourceAges:
                 return reason
 
     def _compose(self, node: int) -> InformationAge:
-        """Return a node's age, composed of those of its upstreams or as of a cluster; raises NoFormulaError."""
+        """Return a node's age, composed of those of its upstreams or as that of a cluster's member.
+
+        Raise NoFormulaError if there is no formula.
+        """
         if not self._graph.reachable[self._row][node]:
             return self._one_of_each("never", never())
         for other in (node, self._source):
@@ -224,9 +252,10 @@ class SourceAges:
         return self._age_by_downloads(node, shuffled(successful(self._graph, downloads)))
 
     def _age_by_downloads(self, node: int, own_age: Law | InformationAge) -> InformationAge:
-        """Return the age of a node's copy that came from its upstreams.
+        """Return the age of a node's copy that came from its upstreams; raise NoFormulaError if there is no formula.
 
-        `own_age` is the law of its downloads, or the age of a cluster's copies relative to the upstream.
+        `own_age` is the law of the intervals between its own downloads, or the age of its cluster's copies relative to
+        the upstream.
         """
         downloads = self._downloads(node)
         assert downloads
@@ -247,7 +276,7 @@ class SourceAges:
         return self._one_of_each((own_age, above, delay), with_delay(pull(above, own_age), delay))
 
     def _best(self, nodes: list[int]) -> InformationAge:
-        """Return the age of the freshest copy among these nodes."""
+        """Return the age of the freshest of these nodes' copies; raise NoFormulaError if there is no formula."""
         if len(nodes) == 1:
             return self._age(nodes[0])
         try:
@@ -256,11 +285,18 @@ class SourceAges:
             return self._by_overlay(nodes, len(nodes), why)
 
     def _cluster(self, node: int, ask: int) -> InformationAge:
-        """Return the age of the freshest of `ask` copies in the cluster of a node."""
+        """Return the age of the freshest copy in `ask` members of a node's cluster, drawn at random.
+
+        Raise NoFormulaError if there is no formula.
+        """
         return self._age_by_downloads(node, self._spread(node, ask))
 
     def _spread(self, node: int, ask: int) -> InformationAge:
-        """Return the age of the freshest of `ask` copies in a node's cluster, relative to the cluster's upstream."""
+        """Return the age of the freshest copy in `ask` members of a node's cluster, relative to the cluster's upstream.
+
+        That is what the age would be if the upstream's copy were always fresh. Raise NoFormulaError if there is no
+        formula.
+        """
         polls, downloads = self._graph.first_asker_of(node, POLLS), self._downloads(node)
         assert polls
         if polls.recent:
@@ -283,7 +319,10 @@ class SourceAges:
         return self._same[key]
 
     def _answers(self, queries: Asker) -> list[InformationAge]:
-        """Return the ages that the answer to a query may have, all equally likely."""
+        """Return the ages that the answer to a query of this process may have, all equally likely.
+
+        Raise NoFormulaError if there is no formula.
+        """
         if self._graph.faults:
             raise NoFormulaError("answers, some of which do not arrive")
         if self._graph.limits is not None and np.isfinite(self._graph.limits[queries.candidates]).any():
@@ -298,7 +337,11 @@ class SourceAges:
         return [self._one_of_each(("late", age, delay), with_delay(age, delay)) for age in self._chosen(nodes, ask)]
 
     def _chosen(self, nodes: list[int], ask: int) -> list[InformationAge]:
-        """Return the ages of the freshest copies in `ask` of these nodes, all choices equally likely."""
+        """Return the ages that the freshest copy in `ask` of these nodes may have, all equally likely.
+
+        There is one for each node if one is asked, else one for all choices together. Raise NoFormulaError without a
+        formula.
+        """
         if ask == 1:
             return [self._age(node) for node in nodes]
         try:
@@ -309,7 +352,8 @@ class SourceAges:
     def _freshest(self, nodes: list[int], ask: int) -> InformationAge:
         """Return the age of the freshest copy in `ask` of these nodes, all choices equally likely.
 
-        Whole clusters, and nodes of a tree, may have upstreams in common; others must have independent paths.
+        Whole clusters, and nodes of a tree, may have upstreams in common; others must have independent paths, or
+        NoFormulaError is raised.
         """
         polls = self._graph.first_asker_of(nodes[0], POLLS)
         if polls is not None and set(polls.candidates.tolist()) == set(nodes):
@@ -335,7 +379,7 @@ class SourceAges:
         return freshest_of(forest_parts(above, own_ages, asked_nodes, ask), ask)
 
     def _pool(self, node: int, wanted: frozenset[int]) -> list[int]:
-        """Return the members of a node's cluster if all of them are wanted, else nothing."""
+        """Return the members of a node's cluster if all of them are in `wanted`; else an empty list."""
         polls = self._graph.first_asker_of(node, POLLS)
         if polls is None or not (
             self._graph.is_cluster_list[polls.list_number] and self._graph.reachable[self._row][node]
@@ -345,11 +389,11 @@ class SourceAges:
         return members if wanted.issuperset(members) else []
 
     def _step(self, node: int, pool: list[int], ask: int) -> tuple[int, InformationAge | ChoiceAges]:
-        """Return the one upstream of a node or a cluster, and its age relative to that upstream.
+        """Return the one upstream of a node or a cluster, and its age relative to it: that with an ever fresh upstream.
 
-        The upstream is -1, and the age that of the copy, if the source is asked, or no or several upstreams. `pool` has
-        the members of the node's cluster, if there is one. A node that nothing reaches counts as one without upstreams,
-        which may be a cycle.
+        The upstream is -1, and the age that of the copy itself, if the source is asked, or no or several upstreams.
+        `pool` has the members of the node's cluster, or nothing; a cluster has the ages of the freshest of up to `ask`
+        copies. A node that nothing reaches counts as one without upstreams, which may be a cycle.
         """
         whole, downloads = self._age(node), self._downloads(node)
         if (
@@ -395,5 +439,8 @@ class SourceAges:
         return seen
 
     def _one_of_each(self, key: object, age: InformationAge) -> InformationAge:
-        """Return the age kept under this key, at first `age`: equal nodes share one, whose curves are computed once."""
+        """Return the age kept under this key; if there is none, keep `age` and return it.
+
+        So equal nodes share one age, whose curves are computed once.
+        """
         return self._same.setdefault(key, age)
