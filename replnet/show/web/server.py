@@ -20,7 +20,11 @@ HEAD = '<link rel="stylesheet" href="/static/page.css"><script defer src="/stati
 
 
 def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) -> None:
-    """Serve the pages until Ctrl-C; `tell` is called with the address to open, and `show` opens it in a browser."""
+    """Serve the pages of what the command has opened until Ctrl-C.
+
+    `port` may be 0 for any free one. `tell` is called with the address to open, and with `show` it is opened in a
+    browser. Raise a ValueError if the port is taken.
+    """
     port, token = free_port(port), secrets.token_urlsafe(16)
     templates.env.add_extension(Nonces)
     app.add_middleware(Guard, token=token, port=port)
@@ -39,7 +43,9 @@ def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) ->
 
 
 def free_port(port: int) -> int:
-    """Return the port, or any free one for 0; raise a ValueError if another program listens there."""
+    """Return the port, or any free one for 0; raise a ValueError if it cannot be listened at, as when another program
+    does.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
