@@ -55,13 +55,14 @@ def run_live(
     watch: Watch | None = None,
     log: Log | None = None,
 ) -> Live:
-    """Run [0, horizon) of model time at `time_scale` seconds per unit, every replication at the same time.
+    """Run [0, horizon) of model time on the wall clock, every replication at the same time, and return the result.
 
     `hosts` processes share the nodes of all replications (None: one per CPU), in the Ray cluster at `address` (None: a
-    local one, if none is set). One that is lost is replaced, and its outage is in the result. Without a time scale it
-    takes one from the cost of messages, and if that turns out too fast, begins anew at a slower one, once. Ctrl-C ends
-    the run with what there is. `watch` is called with glimpses; `log` is handed rows of what has happened, each once.
-    Raises LiveLost if nothing is left to go on with, Unreachable without Ray, ValueError for numbers that cannot be.
+    local one, if none is set). One that is lost is replaced, and its outage is in the result. `time_scale` is in
+    seconds per unit; None takes one from the cost of messages, and if that turns out too fast, begins anew at a slower
+    one, once. Ctrl-C ends the run with what there is. `watch` is called with glimpses; `log` is handed rows of what has
+    happened, each once. Raises LiveLost if nothing is left to go on with, Unreachable without Ray, ValueError for
+    numbers that cannot be.
     """
     begun, plan, horizon, task_given = time.monotonic(), task.plan, task.horizon, task
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
@@ -118,10 +119,10 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
 
 
 def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
-    """Return into how many hosts the nodes are put: `hosts`, one per node, or, if it is None, one per CPU but at most
-    one per node.
+    """Return into how many hosts the nodes are put: `hosts`, or the number of nodes for "per-node".
 
-    Raise a ValueError if there would be none or more than MOST_HOSTS of a number that was named.
+    None stands for one host per CPU of the cluster, and at most one per node. Raise a ValueError if a number that was
+    not left to None is below 1 or above MOST_HOSTS.
     """
     if hosts is None:
         return max(1, min(int(cpus()), len(plan.names)))

@@ -20,8 +20,8 @@ SECONDS_BETWEEN = 0.2  # glimpses, as adding up all replications takes a moment
 def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
     """Return a function that takes the replications of a run so far, and calls `watch` with a Glimpse of them.
 
-    It does so at most every SECONDS_BETWEEN seconds, and when the last one has come. Time and horizon of the Glimpse
-    are those of all replications together, one after another.
+    It does so at most every SECONDS_BETWEEN seconds until all that were planned have come, and then each time. Time and
+    horizon of the Glimpse are those of all replications together, one after another.
     """
     due = time.monotonic()
 
