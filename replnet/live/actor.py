@@ -88,11 +88,11 @@ class HostActor:
         self._echo_peers = [_delivery_to(peer.deliver_echo) for peer in peers]
 
     def deliver(self, batch: bytes) -> None:
-        """Hand a batch of a run, from another host, to the thread."""
+        """Hand a batch of a run to the thread."""
         self._arrivals.put(batch)
 
     def deliver_echo(self, batch: bytes) -> None:
-        """Hand a batch of a measurement, from another host, to the thread."""
+        """Hand a batch of a measurement to the thread."""
         self._echoes.put(batch)
 
     def _send(self, host: int, batch: bytes) -> None:
@@ -159,7 +159,7 @@ class HostActor:
             self._host.meet(host, incarnation)
 
     def cut(self, horizon: float) -> None:
-        """End the run at this instant of model time, earlier than planned."""
+        """End the run at this instant of model time."""
         assert self._host is not None
         self._arrivals.put(partial(self._host.cut, horizon))
 
@@ -197,7 +197,7 @@ class HostActor:
         return (time.monotonic() - self._zero) / self._scale
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Start a thread that calls `work`; an error in it is raised by the next `status`."""
+        """Start a thread that does `work`; an error in it is raised by the next `status`."""
 
         def note_failure() -> None:
             try:

@@ -91,7 +91,7 @@ class Mailbox:
         return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
     def receive(self, batch: bytes) -> None:
-        """Keep a batch until `take`; may be called from another thread."""
+        """Keep a batch that has come until `take` yields its messages; may be called from another thread."""
         self._inbox.append(batch)
 
     def take(self) -> Iterator[TimedMessage]:

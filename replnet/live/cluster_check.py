@@ -16,7 +16,7 @@ from replnet.workers import ClusterNode, join_cluster
 @final
 @dataclass(frozen=True)
 class CheckedNode:
-    """A node of a cluster with its measurements, which are None if replnet cannot run there."""
+    """A node of a cluster with its measurements; None if replnet cannot run there."""
 
     node: ClusterNode
     offset: Offset | None = None  # of its clock, from that of this process

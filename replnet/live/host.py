@@ -105,7 +105,7 @@ class Statistics:
 @final
 @dataclass(frozen=True)
 class ReplicationTally:
-    """The sums of one replication in one host, from which the shares of time and of answers are computed."""
+    """The sums of one replication in one host, from which shares of time and answers are made."""
 
     counts: tuple[int, ...]  # wakes, by purpose
     sums: Sums

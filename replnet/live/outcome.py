@@ -131,7 +131,7 @@ class Live:
 
     @property
     def degraded(self) -> bool:
-        """Whether the process of any host was lost."""
+        """Whether any process was lost."""
         return bool(self.lost)
 
     @property

@@ -68,7 +68,7 @@ class _Askers:
 
 
 def work_of(plan: Plan) -> Floats:
-    """Return, for each node, the mean number of wakes and messages that it handles per unit of time."""
+    """Return the number of wakes and messages that each node handles per unit of time."""
     p, lists = plan.processes, plan.lists
     pulls = np.bincount(p.candidates, 2 * plan.rates * p.ask, lists.begin.size - 1) / np.maximum(lists.sizes, 1)
     work = np.bincount(p.node, plan.rates * (1 + 2 * p.ask), plan.size)

@@ -47,7 +47,7 @@ class Spread:
             self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 
     def merge(self, other: Spread) -> None:
-        """Add all values of another spread to this one."""
+        """Add the values of another spread."""
         self._settle()
         other._settle()
         self._count += other._count

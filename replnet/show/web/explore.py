@@ -247,7 +247,7 @@ class Explorer:
         fill_table(self.table, [series.table_cells(row) for row in rows], TABLE_COLUMNS)
 
     def _say_slow(self, change: int) -> None:
-        """Say that the prediction takes longer, unless the fields have changed since change number `change`."""
+        """Say that the prediction takes longer, unless the fields have changed since `change`."""
         if change == self.change:
             self.status.set_text("Predicting; this one takes longer …")
 

@@ -127,7 +127,7 @@ def copyable_text(title: str, text: str) -> Any:
             label = ui.label(text)
 
     def copy() -> None:
-        """Copy the text as it is now."""
+        """Copy the text as it is now to the user's clipboard."""
         ui.clipboard.write(label.text)
         ui.notify("Copied")
 

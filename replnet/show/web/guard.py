@@ -49,10 +49,7 @@ class Nonces(Extension):
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        """Return the source of a template with a nonce at its script and style tags, and no style attribute.
-
-        `name` and `filename` of the template are not used.
-        """
+        """Return the source of a template with a nonce at its script and style tags, and no style attribute."""
         source = source.replace(' style="display: none"', " hidden")
         return re.sub(r"<(script|style)\b", r'<\1 nonce="{{ request.scope.nonce }}"', source)
 

@@ -49,7 +49,7 @@ def record_run(record: IO[bytes], network: Network, engine: str, seed: int = 1) 
     """
 
     def add(line: Mapping[str, Any]) -> None:
-        """Write a line of JSON to the record, so that readers can see it at once."""
+        """Write a line, so that readers can see it at once."""
         record.write(json.dumps(line).encode() + b"\n")
         record.flush()
 
@@ -288,7 +288,7 @@ class LiveRecord:
 
     @property
     def _points(self) -> Sequence[Mapping[str, Any]]:
-        """The points of the curves, and the latest glimpse as the last of them if it is later than they are."""
+        """The points of the curves, with the latest glimpse as the last of them."""
         last = self.latest if self.points else None
         return [*self.points, last] if last and last["now"] > self.points[-1]["now"] else self.points
 

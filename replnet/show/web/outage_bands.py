@@ -31,7 +31,7 @@ class Band(NamedTuple):
 
 
 def planned_outages(network: Network, seed: int, replication: int, end: float) -> Outages | None:
-    """Return the outages that a replication has by the seed of its run, from time zero to `end`.
+    """Return the outages that a replication has by its seed, from time zero to `end`.
 
     None if the network has no outages, or too many nodes that crash to compute them.
     """

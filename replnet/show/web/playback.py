@@ -67,7 +67,7 @@ class Playback:
         return (edges[1:] + edges[:-1]) / 2, shares
 
     def copies_at(self, time: float) -> tuple[Ints, Ints]:
-        """Return, for every node, how many copies it has at an instant, and how many of them are fresh."""
+        """Return how many copies every node has at a time, and how many of them are fresh."""
         return self.held.count_at(time, self.network.size), self.fresh.count_at(time, self.network.size)
 
     def pace(self, bins: int) -> Floats:
@@ -106,7 +106,7 @@ class Playback:
 
 
 def recorded_replications(trace: Trace) -> list[int]:
-    """Return the numbers of the replications that have events in a trace."""
+    """Return the numbers of the replications that have events in a trace; raise a ValueError if it cannot be read."""
     import pyarrow.compute as pc
 
     numbers: list[int] = sorted(pc.unique(_read_table(trace, ["replication"])["replication"]).to_pylist())

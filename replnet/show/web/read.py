@@ -21,7 +21,7 @@ LONGEST_WAIT = 60.0  # seconds for which a sweep, or a cell, may take to be read
 
 
 def page(opened: Opened) -> Callable[..., Any]:
-    """Return the function that builds the page Read, of the sweep that the command has opened, if it has."""
+    """Return the function that builds the page Read, of the sweep that the command has opened."""
 
     def read() -> None:
         """Build the page, or say how to open a sweep."""
@@ -36,7 +36,7 @@ def page(opened: Opened) -> Callable[..., Any]:
 
 
 def cell_page(opened: Opened) -> Callable[..., Any]:
-    """Return the function that builds the page of one cell of the sweep; its key is in the address of the request."""
+    """Return the function that builds the page of one cell, whose key is in the address of the request."""
 
     def cell(request: Request) -> None:
         """Build the page of the cell, without content if no sweep is open."""
@@ -71,9 +71,7 @@ def _cell(view: dict[str, Any]) -> None:
 
 @final
 class Reader:
-    """A page that looks at the directory of a sweep again and again, and shows the sweep whenever a file
-    has changed.
-    """
+    """A page that looks at the directory of a sweep again and again, and shows what has changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.busy = folder, False
@@ -146,7 +144,7 @@ def _figure(title: str, options: dict[str, Any]) -> Any:
 
 
 def _lines(texts: Iterable[str]) -> None:
-    """Add a quiet line to the page for each text."""
+    """Add a quiet line for each text."""
     for text in texts:
         ui.label(text).classes("rn-quiet")
 

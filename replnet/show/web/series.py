@@ -259,7 +259,7 @@ def table_cells(row: Row) -> Options:
 
 
 def _five_digits(value: Any) -> Any:
-    """Return a finite float to five digits, and any other value as it is."""
+    """Return a finite number to five digits, and any other value as it is."""
     return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value
 
 

@@ -43,9 +43,7 @@ def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) ->
 
 
 def free_port(port: int) -> int:
-    """Return the port, or any free one for 0; raise a ValueError if it cannot be listened at, as when another program
-    does.
-    """
+    """Return the port, or any free one for 0; raise a ValueError if another program listens there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

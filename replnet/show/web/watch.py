@@ -41,9 +41,7 @@ ENGINES = {
 
 
 def page(opened: Opened) -> Callable[..., Any]:
-    """Return the function that builds the page Watch from a request: the run that its address names, and a form for
-    another.
-    """
+    """Return the function that builds the page Watch for a request: the run that it names, and a form for another."""
     runs = RecentRuns()
 
     def watch(request: Request) -> None:
@@ -120,7 +118,7 @@ class RunForm:
         self.below = ui.element("div").classes("rn-stack")
 
     async def _run(self) -> None:
-        """Record or show a run of the chosen network by the chosen engine, or show why that cannot be."""
+        """Record a run of the chosen network by the chosen engine, and show it, or say why that cannot be."""
         network, overrides = self.named
         network, overrides = self.network.value, overrides if self.network.value == network else ()
         self.button.disable()
@@ -187,7 +185,7 @@ class PlaybackView:
         ui.timer(0.0, self._read, once=True)
 
     async def _read(self) -> None:
-        """Read the replication, and build the view, or show why it cannot be read."""
+        """Read the replication, and build the view, or say why it cannot be read."""
         loaded = await run.io_bound(_load_replication, self.trace, self.replication)
         if loaded is None:  # the server ends
             return
@@ -294,7 +292,7 @@ def _load_replication(
 ) -> tuple[Playback, NetworkChart, list[int], dict[str, float]] | ValueError:
     """Return the playback of a replication, its network's chart, the numbers of all replications, and the predictions.
 
-    Predictions are of freshness, by group. Return the ValueError, instead of raising it, if the trace cannot be read.
+    Predictions are of freshness, by group. Return the error, instead of raising it, if the trace cannot be read.
     """
     try:
         replications = recorded_replications(trace)
