@@ -50,7 +50,8 @@ class Status:
 
 @final
 class HostActor:
-    """A Ray actor with one host. All methods but `prepare` and `finish` return at once; a thread does the work.
+    """A Ray actor with one host. All methods but `prepare`, `begin` and `finish` return at once; a thread does the
+    work.
 
     A call or its answer may get lost and is then repeated: so every method does and returns the same the second time.
     """
