@@ -50,7 +50,8 @@ class Status:
 
 @final
 class HostActor:
-    """A Ray actor with one host. All methods but `prepare` and `finish` return at once; a thread does the work.
+    """A Ray actor with one host. All methods but `prepare`, `begin` and `finish` return at once; a thread does the
+    work.
 
     A call or its answer may get lost and is then repeated: so every method does and returns the same the second time.
     """
@@ -72,15 +73,15 @@ class HostActor:
         self._forgotten = 0  # blocks of rows that have arrived
 
     def hello(self) -> tuple[str, str, int]:
-        """Return the boot id and the name of its machine, and the id of its process."""
+        """Return the boot id (empty if there is none) and the name of its machine, and the id of its process."""
         return boot_id(), socket.gethostname(), os.getpid()
 
     def clock(self) -> float:
-        """Return the time of its monotonic clock."""
+        """Return the time of its monotonic clock, in seconds."""
         return time.monotonic()
 
     def meet(self, peers: list[Any]) -> None:
-        """Take the handles of all hosts, by number.
+        """Take the Ray handles of all hosts, by number, itself included, to send batches to.
 
         Nothing comes back from a delivery to them, not even an error.
         """
@@ -96,23 +97,30 @@ class HostActor:
         self._echoes.put(batch)
 
     def _send(self, host: int, batch: bytes) -> None:
-        """Deliver a batch to another host."""
+        """Deliver a batch of a run to the host with this number."""
         self._peers[host](batch)
 
     def echo(self) -> None:
-        """Start a thread that sends back what comes, until a run begins."""
+        """Start a thread that answers the batches of measurements, until a run begins."""
         self._run(self._echoing)
 
     def measure(self, me: int, to: int, size: int, seconds: float) -> None:
-        """Start to measure what messages to another host cost: `size` pulls go there and back for `seconds`."""
+        """Start to measure what messages to host `to` cost: `size` pulls and their replies go there and back for
+        `seconds`.
+
+        `me` is the number of this host.
+        """
         self._echo.start(me, to, size, seconds)
 
     def measurement(self) -> Echoed:
-        """Return what the latest measurement has found."""
+        """Return the result of the latest measurement that this host has started."""
         return self._echo.result()
 
     def prepare(self, task: Task, assignment: Assignment) -> float:
-        """Make the nodes of an assignment; return how many seconds that took."""
+        """Make the nodes of an assignment; return how many seconds that took.
+
+        Before, a first incarnation runs a short path of a small network in virtual time, so that all code is compiled.
+        """
         if assignment.incarnation == 0 and task.plan.size <= MOST_NODES_WARMED_UP:
             # On a machine that is new to replnet kernels are not compiled yet; that must not happen in the run.
             run_path(replace(task, horizon=shortest(task.plan)))
@@ -124,10 +132,10 @@ class HostActor:
         return time.monotonic() - begun
 
     def begin(self, zero: float, scale: float, incarnations: list[int]) -> None:
-        """Start the run: model time zero is when the clock of this machine shows `zero`, and a unit takes `scale`
-        seconds.
+        """Start the run in a thread: model time zero is when the clock of this machine shows `zero`, and a unit takes
+        `scale` seconds.
 
-        `incarnations` are those of the hosts whose handles this host has.
+        `incarnations` are, by number, those of the hosts whose handles this host has.
         """
         self._end()
         assert self._host is not None
@@ -139,11 +147,13 @@ class HostActor:
         self._run(self._live)
 
     def meet_successor(self, host: int, incarnation: int, peer: Any) -> None:
-        """Take the handle of a host that has begun anew, between two events."""
+        """Take the Ray handle `peer` of a new incarnation of a host, once the thread is between two events."""
         self._arrivals.put(partial(self._replace, host, incarnation, peer))
 
     def _replace(self, host: int, incarnation: int, peer: Any) -> None:
-        """Write to a new incarnation of a host from now on, unless this host does so already."""
+        """Write to this incarnation of a host, whose Ray handle is `peer`, from now on; do nothing if this host does so
+        already.
+        """
         assert self._host is not None
         if not self._host.mailbox.knows(host, incarnation):
             self._peers[host] = _delivery_to(peer.deliver)
@@ -155,8 +165,9 @@ class HostActor:
         self._arrivals.put(partial(self._host.cut, horizon))
 
     def status(self, blocks_heard: int) -> Status:
-        """Return the state of the host, with the log after the first `blocks_heard` blocks of rows, which have
-        arrived.
+        """Return the state of the host, with the blocks of log rows after the first `blocks_heard`, which have arrived.
+
+        Raise a RuntimeError with the traceback if the thread has failed.
         """
         if self._failed:
             raise RuntimeError(self._failed)
@@ -165,13 +176,15 @@ class HostActor:
             return Status(self._host.done, self._host.idle, self._report, self._rows_after(blocks_heard))
 
     def _rows_after(self, blocks_heard: int) -> list[LogRows]:
-        """Forget the first `blocks_heard` blocks of rows since the beginning, and return the others."""
+        """Forget the first `blocks_heard` blocks of log rows since the beginning of the run, and return the others."""
         del self._rows[: blocks_heard - self._forgotten]
         self._forgotten = blocks_heard
         return list(self._rows)
 
     def finish(self, blocks_heard: int) -> Status:
-        """End the run and return its results, with the log after the first `blocks_heard` blocks of rows."""
+        """End the thread and return the results of the run, with the blocks of log rows after the first
+        `blocks_heard`.
+        """
         self._end()
         host, elapsed = self._host, max(self._wall, 1e-9)
         assert host is not None
@@ -181,7 +194,7 @@ class HostActor:
         return Status(host.done, host.idle, report, rows, host.copies_left(), busy, cpu, self._stood)
 
     def _model_time(self) -> float:
-        """Return the present instant of model time."""
+        """Return the present instant of model time; -inf before the run has begun."""
         return (time.monotonic() - self._zero) / self._scale
 
     def _run(self, work: Callable[[], None]) -> None:
@@ -198,13 +211,13 @@ class HostActor:
         self._thread.start()
 
     def _end(self) -> None:
-        """End the thread."""
+        """Tell the thread to end, and wait up to ten seconds until it has."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(10)
 
     def _echoing(self) -> None:
-        """Send back every batch that comes, until the thread is to end."""
+        """Answer every batch of a measurement that comes, until the thread is to end."""
         while not self._over.is_set():
             for batch in _take_all(self._echoes, NAP_SECONDS):
                 self._echo.receive(batch)
@@ -235,7 +248,7 @@ class HostActor:
         self._wall, self._cpu = time.monotonic() - start, time.process_time() - cpu
 
     def _keep_report(self, report: Report, rows: list[LogRows]) -> None:
-        """Keep a report and rows of the log for the next question."""
+        """Keep a report, pickled, as the latest one, and rows of the log up to it, for the next call of `status`."""
         pickled = pickle.dumps(report, protocol=5)
         with self._reporting:
             self._report = pickled
@@ -243,7 +256,10 @@ class HostActor:
 
 
 def _take_all(arrivals: queue.SimpleQueue[Item], patience: float) -> list[Item]:
-    """Return all that has arrived; if nothing has, wait up to `patience` seconds for the first arrival."""
+    """Return all that has arrived in a queue; if nothing has, wait up to `patience` seconds for the first arrival.
+
+    The list is empty if nothing comes.
+    """
     items: list[Item] = []
     try:
         items.append(arrivals.get(timeout=patience) if patience > 0 else arrivals.get_nowait())
@@ -254,5 +270,5 @@ def _take_all(arrivals: queue.SimpleQueue[Item], patience: float) -> list[Item]:
 
 
 def _delivery_to(method: Any) -> Any:
-    """Return a function that calls this method of another host without an answer."""
+    """Return a function that calls this method of a Ray actor, and neither waits for an answer nor gets one."""
     return method.options(num_returns=0).remote

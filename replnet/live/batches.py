@@ -28,13 +28,16 @@ assert len(MESSAGES) == 3
 
 
 def pack(head: Head, parcels: list[TimedMessage]) -> bytes:
-    """Return messages under way as a batch: columns of plain tuples, as pickling a class costs several times more."""
+    """Return messages under way as the bytes of a batch with this head (host, incarnation, number).
+
+    They are columns of plain tuples, as pickling a class costs several times more.
+    """
     *columns, messages = zip(*parcels, strict=True)
     return pickle.dumps((head, columns, [tuple(message) for message in messages]), protocol=5)
 
 
 def unpack(batch: bytes) -> tuple[Head, list[TimedMessage]]:
-    """Return the head and the messages of a batch."""
+    """Return the head of a batch (host, incarnation, number) and its messages."""
     head, columns, bodies = pickle.loads(batch)
     new = tuple.__new__  # what NamedTuples do in the end
     messages = [new(MESSAGES[len(body)], body) for body in bodies]
@@ -57,7 +60,10 @@ class _Peer:
 
 @final
 class Mailbox:
-    """The messages that a host sends to other hosts and gets from them."""
+    """The messages that a host sends to other hosts and gets from them.
+
+    `me` and `incarnation` are those of the host itself, and `send` carries a batch to the host with a number.
+    """
 
     def __init__(self, me: int, incarnation: int, send: Callable[[int, bytes], None]) -> None:
         self.gap = 0.0  # the least time between two batches to one host; with more time a batch holds more messages
@@ -68,12 +74,12 @@ class Mailbox:
         self._inbox = deque[bytes]()
 
     def put(self, host: int, parcel: TimedMessage) -> None:
-        """Add a message to those that wait to be sent to a host."""
+        """Add a message to those that wait to be sent to the host with this number."""
         self.messages += 1
         self._peers[host].parcels.append(parcel)
 
     def flush(self, now: float) -> None:
-        """Send all that waits to hosts that may get a batch by now."""
+        """Send a batch with all waiting messages to each host that has any, if it got none within the last `gap`."""
         for host, peer in self._peers.items():
             if peer.parcels and peer.free_at <= now:
                 self._send(host, pack((self._me, self._incarnation, peer.number), peer.parcels))
@@ -81,22 +87,27 @@ class Mailbox:
                 self.batches += 1
 
     def next_at(self) -> float:
-        """Return when the next waiting message may be sent; inf if none waits."""
+        """Return the instant from which the next waiting messages may be sent; inf if none wait."""
         return min((peer.free_at for peer in self._peers.values() if peer.parcels), default=np.inf)
 
     def receive(self, batch: bytes) -> None:
-        """Keep a batch until `take`; may be called from another thread."""
+        """Keep a batch that has come until `take` yields its messages; may be called from another thread."""
         self._inbox.append(batch)
 
     def take(self) -> Iterator[TimedMessage]:
-        """Yield the messages that have come, each batch once."""
+        """Yield the messages that have come since the last call, leaving out batches that came before or are of an old
+        incarnation.
+        """
         for _ in range(len(self._inbox)):
             head, parcels = unpack(self._inbox.popleft())
             if self.is_new(head):
                 yield from parcels
 
     def is_new(self, head: Head) -> bool:
-        """Whether a batch has not come before, and is from a present incarnation; it then counts as taken."""
+        """Whether the batch with this head has not come before, and is from the latest incarnation known of its host.
+
+        Counts the batch: as taken if so, else as repeated. A newer incarnation becomes the latest one.
+        """
         host, incarnation, number = head
         peer = self._peers[host]
         self._hear(peer, incarnation)
@@ -111,16 +122,20 @@ class Mailbox:
         return True
 
     def _hear(self, peer: _Peer, incarnation: int) -> None:
-        """Forget the batches of a host that has begun anew, if this incarnation is new."""
+        """If this incarnation of a host is newer than the one heard so far, take batches from it alone, from the first
+        on.
+        """
         if incarnation > peer.heard:
             peer.heard, peer.next, peer.early = incarnation, 0, set()
 
     def knows(self, host: int, incarnation: int) -> bool:
-        """Whether messages to a host are sent to this incarnation already."""
+        """Whether messages to a host are already sent to this incarnation of it, or to a later one."""
         return self._peers[host].met >= incarnation
 
     def meet(self, host: int, incarnation: int) -> None:
-        """Send to this new incarnation of a host from now on; drop messages to its predecessor and batches from it."""
+        """Send to this new incarnation of a host from now on; drop messages that wait for its predecessor, and batches
+        from that.
+        """
         peer = self._peers[host]
         peer.met, peer.parcels, peer.number, peer.free_at = incarnation, [], 0, -np.inf
         self._hear(peer, incarnation)

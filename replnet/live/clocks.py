@@ -32,7 +32,7 @@ class Offset:
 @final
 @dataclass(frozen=True)
 class Standstill:
-    """A time in which a process could not run, as it was stopped or swapped out."""
+    """A time in which a process, named by `who`, could not run, as it was stopped or swapped out."""
 
     who: str
     at: float  # model time
@@ -50,12 +50,19 @@ class Heartbeat:
     """A measure of how long a process stood still; it must beat much more often than every LEAST_STANDSTILL seconds."""
 
     def __init__(self, clock: Callable[[], float], cpu: Callable[[], float], since: float = math.inf) -> None:
-        """`cpu` returns the CPU time of the process; `since` is when it should have begun to beat, if that is over."""
+        """`clock` returns the time in seconds, and `cpu` the CPU time that the process has used.
+
+        `since` is when it should have begun to beat, if that is over; else the first beat measures from now.
+        """
         self._clock, self._cpu = clock, cpu
         self._last, self._worked = min(clock(), since), cpu()
 
     def beat(self) -> float:
-        """Return the seconds for which the process stood still since the last beat; 0 if less than LEAST_STANDSTILL."""
+        """Return the seconds for which the process stood still since the last beat; 0 if they are at most
+        LEAST_STANDSTILL.
+
+        Those are the seconds in which it used no CPU time.
+        """
         now, worked = self._clock(), self._cpu()
         still = now - self._last - (worked - self._worked)
         self._last, self._worked = now, worked
@@ -63,15 +70,19 @@ class Heartbeat:
 
 
 def boot_id() -> str:
-    """Return an id of this machine since its start; processes with the same id share the monotonic clock. Empty if
-    there is none.
+    """Return an id of this machine since its start, empty if there is none; processes with the same id share the
+    monotonic clock.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     return boot.read_text().strip() if boot.exists() else ""
 
 
 def measure_offset(ask: Callable[[], float], clock: Callable[[], float], rounds: int = CLOCK_READINGS) -> Offset:
-    """Return the offset of the clock that `ask` reads from the clock that `clock` reads, the best of some readings."""
+    """Return the offset of the clock that `ask` reads from the clock that `clock` reads, the most accurate of `rounds`
+    readings.
+
+    Both return seconds; `ask` may take long.
+    """
     offsets = []
     for _ in range(rounds):
         before, answer = clock(), ask()

@@ -55,13 +55,14 @@ def run_live(
     watch: Watch | None = None,
     log: Log | None = None,
 ) -> Live:
-    """Run [0, horizon) of model time at `time_scale` seconds per unit, every replication at the same time.
+    """Run [0, horizon) of model time on the wall clock, every replication at the same time, and return the result.
 
-    `hosts` processes share the nodes of all replications (default: one per CPU). One that is lost is
-    replaced, and its outage is in the result. Without a time scale it takes one from the cost of messages, and if
-    that turns out too fast, begins anew at a slower one, once. Ctrl-C ends the run with what there is. `log` is handed
-    what has happened, now and then, each row once. Raises LiveLost if nothing is left to go on with,
-    Unreachable if there is no Ray to run on.
+    `hosts` processes share the nodes of all replications (None: one per CPU), in the Ray cluster at `address` (None: a
+    local one, if none is set). One that is lost is replaced, and its outage is in the result. `time_scale` is in
+    seconds per unit; None takes one from the cost of messages, and if that turns out too fast, begins anew at a slower
+    one, once. Ctrl-C ends the run with what there is. `watch` is called with glimpses; `log` is handed rows of what has
+    happened, each once. Raises LiveLost if nothing is left to go on with, Unreachable without Ray, ValueError for
+    numbers that cannot be.
     """
     begun, plan, horizon, task_given = time.monotonic(), task.plan, task.horizon, task
     if not (horizon > 0 and (time_scale is None or time_scale > 0)):
@@ -95,14 +96,20 @@ def run_live(
 
 
 def _rows_seen(plan: Plan, at: tuple[int, ...]) -> dict[str, tuple[int, int]]:
-    """Return the rows of the table that can be measured: not those of views whose nodes are in different hosts."""
+    """Return, by name, those rows of the table (group's number, source's row) that a run in hosts can measure.
+
+    `at` is the host of every node. Views whose nodes are in different hosts cannot be measured.
+    """
     hosts = np.array(at)
     split = {view.group for view in plan.topology.views if sorted_distinct(hosts[view.nodes]).size > 1}
     return {name: where for name, where in plan.default_rows.items() if plan.groups[where[0]] not in split}
 
 
 def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
-    """Return (instant, host) of processes to be killed: those of a single node, when it crashes and loses its copy."""
+    """Return (instant, host) of processes to be killed in the only replication of a run.
+
+    They are those of a single node, whenever it crashes and loses its copy. `at` is the host of every node.
+    """
     turns = Outages(task.plan, seed_words(task.seed, 0), 0.0, task.horizon).turns
     return [
         (when, at[node])
@@ -112,7 +119,11 @@ def planned_kills(task: Task, at: tuple[int, ...]) -> list[tuple[float, int]]:
 
 
 def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int:
-    """Return how many hosts the nodes are put into; raise ValueError if that is out of range."""
+    """Return into how many hosts the nodes are put: `hosts`, or the number of nodes for "per-node".
+
+    None stands for one host per CPU of the cluster, and at most one per node. Raise a ValueError if a number that was
+    not left to None is below 1 or above MOST_HOSTS.
+    """
     if hosts is None:
         return max(1, min(int(cpus()), len(plan.names)))
     n = len(plan.names) if hosts == "per-node" else hosts
@@ -124,7 +135,10 @@ def _number_of_hosts(plan: Plan, hosts: Literal["per-node"] | int | None) -> int
 @final
 @dataclass(frozen=True)
 class _Start:
-    """The beginning of a run, up to time zero; `at` is the host of every node."""
+    """The beginning of a live run, up to time zero: preparing its hosts, its pace and its clocks.
+
+    `at` is the host of every node.
+    """
 
     task: Task
     at: tuple[int, ...]
@@ -132,7 +146,11 @@ class _Start:
     replications: int
 
     def states(self, assignments: list[Assignment]) -> list[HostState]:
-        """Wait for all processes, compare their clocks with this one, make their nodes; return the states of hosts."""
+        """Wait for all processes, compare their clocks with this one, and make their nodes; return the state of each
+        host.
+
+        `assignments` are those of the hosts, by number. Raise LiveLost if a host does not answer.
+        """
         hello = self.hosts.call("hello", patience=ray_hosts.START_SECONDS)
         boot_id_here, offsets = boot_id(), list[Offset]()
         for host, (boot, *_) in enumerate(hello):
@@ -146,15 +164,19 @@ class _Start:
         return [HostState(*about) for about in zip(assignments, made_in, names, offsets, strict=True)]
 
     def costs(self, walk: StepRun) -> Costs:
-        """Return the costs of messages between neighbouring hosts (a single one sends to itself) and of events."""
+        """Return the costs of messages between neighbouring hosts (a single one sends to itself) and of events.
+
+        The costs of events are measured by running `walk`, a replication in virtual time, on past time zero.
+        """
         n = len(self.hosts)
         pairs = [(h, h + 1) for h in range(0, n - 1, 2)][:MOST_PAIRS] or [(0, 0)]
         carried = message_costs(self.hosts, pairs)
         return replace(carried, handling=self._handling_cost(walk))
 
     def _handling_cost(self, walk: StepRun) -> float:
-        """Return the CPU seconds per wake or message inside a host; virtual time has the same events, so it is
-        measured there.
+        """Return the CPU seconds per wake or message inside a host.
+
+        They are measured by running `walk` on, as virtual time has the same events.
         """
         length = EVENTS_TIMED / work_of(self.task.plan).sum()
         walk.run_until(length)  # the first wake of a process costs much more than those that follow
@@ -163,13 +185,17 @@ class _Start:
         return (time.thread_time() - begun) / EVENTS_TIMED
 
     def scale(self, costs: Costs) -> float:
-        """Return the default seconds per unit of model time."""
+        """Return the default number of seconds per unit of model time, for messages and events of these costs."""
         work = np.bincount(self.at, work_of(self.task.plan)).astype(float) * self.replications
         between = traffic(self.task.plan, self.at) * self.replications
         return default_scale(self.task.plan, costs, work, between, cpus())
 
     def begin(self, states: list[HostState], scale: float) -> float:
-        """Begin the run; return the instant of time zero by the clock of this process."""
+        """Let all hosts begin the run at `scale` seconds per unit; return the instant of time zero by the clock of this
+        process.
+
+        That is a moment ahead, for calls to reach all of them.
+        """
         zero = time.monotonic() + 0.2 + 0.01 * len(states)
         met = self.hosts.incarnations
         self.hosts.call("begin", [(zero + state.offset.seconds, scale, met) for state in states])
@@ -177,7 +203,11 @@ class _Start:
 
 
 def message_costs(hosts: ray_hosts.Hosts, pairs: list[tuple[int, int]]) -> Costs:
-    """Return the costs of messages between the hosts of these pairs, measured for all pairs at the same time."""
+    """Return the costs of messages between the hosts of these pairs of numbers, measured for all pairs at the same
+    time.
+
+    The pair whose messages took longest counts.
+    """
     rounds = []
     hosts.call("echo")
     for size in (FEW, MANY):
@@ -190,9 +220,10 @@ def message_costs(hosts: ray_hosts.Hosts, pairs: list[tuple[int, int]]) -> Costs
 def gather_results(
     task: Task, run: Supervisor, starts: list[tuple[float, int]], scale: float, seconds: float
 ) -> dict[str, Any]:
-    """Return the fields of Live, from the reports of the hosts of a run.
+    """Return the fields of Live, by name, from the reports of the hosts of a run.
 
-    `starts` has for each replication the depth of its past and the number of copies whose start is unproven.
+    `starts` has for each replication the depth of its past and the number of copies whose start is unproven. `scale` is
+    in seconds per unit of model time, and the run took `seconds` from time zero on.
     """
     plan, states, horizon = task.plan, run.states, run.horizon
     reports = [report for state in states for report in state.reports]
@@ -239,14 +270,21 @@ def _path(
     degraded: bool,
     horizon: float,
 ) -> Path:
-    """Return the path of one replication, from what its hosts tallied and the copies at the end."""
+    """Return the path of one replication over [0, horizon), from what its hosts tallied and the copies at the end.
+
+    `depth` is how far before time zero its past began, `unproven` counts copies whose start is not proven to be right,
+    and `degraded` says whether a host was lost.
+    """
     updates, downloads, polls, queries = add_elements([of.counts for of in tallies]).tolist()
     shares = measured_shares(task, tallies, horizon, degraded)
     return Path(shares, (updates, downloads, polls, queries), depth, unproven, copies=copies)
 
 
 def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floats:
-    """Return the departures of all copies at the end, a row per source; NOT_HELD where a node holds none or is lost."""
+    """Return the departures of all copies at the end of a replication, a row per source and a column per node.
+
+    The departure is NOT_HELD where a node holds no copy or its host was lost.
+    """
     copies = np.full((plan.sources.size, plan.size), NOT_HELD)
     for state in states:
         for row, node, departure in state.finished.left[replication] if state.finished else []:
@@ -255,7 +293,7 @@ def _final_copies(plan: Plan, states: list[HostState], replication: int) -> Floa
 
 
 def _summary(state: HostState) -> HostSummary:
-    """Return how one host did."""
+    """Return the measurements of one host, over all its incarnations; its load is 0 if it was lost at the end."""
     seen, end = [report.statistics for report in state.reports], state.finished
     return HostSummary(
         nodes=state.assignment.at.count(state.assignment.me),
@@ -270,7 +308,7 @@ def _summary(state: HostState) -> HostSummary:
 
 
 def _standstills(plan: Plan, state: HostState) -> list[Standstill]:
-    """Return the times in which a host could not run."""
+    """Return the times in which a host could not run, with the names of its nodes; none if it was lost at the end."""
     me = state.assignment.me
     nodes = tuple(name for name, host in zip(plan.names, state.assignment.at, strict=True) if host == me)
     return [Standstill(f"host {me}", *when, nodes) for when in (state.finished.stood if state.finished else [])]

@@ -18,14 +18,15 @@ SECONDS_BETWEEN = 0.2  # glimpses, as adding up all replications takes a moment
 
 
 def glimpse_sender(watch: Watch) -> Callable[[Replications[Path]], None]:
-    """Return a function that takes replications under way and calls `watch` with a Glimpse if one is due.
+    """Return a function that takes the replications of a run so far, and calls `watch` with a Glimpse of them.
 
-    Its time and horizon are those of all replications together, one after another.
+    It does so at most every SECONDS_BETWEEN seconds until all that were planned have come, and then each time. Time and
+    horizon of the Glimpse are those of all replications together, one after another.
     """
     due = time.monotonic()
 
     def send(series: Replications[Path]) -> None:
-        """Call `watch` unless it was called just now."""
+        """Call `watch` with the mean freshness and the counts of these replications, unless it was called just now."""
         nonlocal due
         paths = series.paths
         whole = max(series.first, len(paths))

@@ -45,7 +45,7 @@ LogRows: TypeAlias = tuple[int, Columns]
 @final
 @dataclass(frozen=True)
 class Assignment:
-    """The part of one host in a run, besides the task that all share."""
+    """The part of one host in a run, besides the task that all share: its nodes, and their states at the start."""
 
     me: int  # the number of the host
     at: tuple[int, ...]  # the host of every node
@@ -57,20 +57,24 @@ class Assignment:
     since: float = 0.0  # the instant from which it runs; earlier wakes are left out
 
     def successor(self, incarnation: int, since: float, horizon: float) -> Assignment:
-        """Return the assignment of the next incarnation: the same nodes without copies, and no message under way."""
+        """Return the assignment of the next incarnation: the same nodes without copies, and no message under way.
+
+        It runs from the instant `since` to `horizon`.
+        """
         blank = tuple(RunnerState({}, [], {}, {}, None) for _ in self.presents)
         return replace(self, presents=blank, horizon=horizon, incarnation=incarnation, since=since)
 
     @property
     def own(self) -> Ints:
-        """The numbers of its nodes."""
+        """The numbers of the nodes of this host."""
         return np.flatnonzero(np.array(self.at) == self.me)
 
     def wakes_of(self, instants: Instants, process: int) -> tuple[Iterator[float], int]:
-        """Return the instants of a process after `since`, and how many of these come before time zero.
+        """Return the instants of a process after `since` (all of them for a first incarnation), and how many of these
+        come before time zero.
 
-        The number is negative if instants have passed since time zero: choices are numbered
-        by wakes from then on, so that a late start goes on with the number of its first wake.
+        The number is negative if instants have passed since time zero: choices are numbered by wakes from then on, so
+        that a late start goes on with the number of its first wake.
         """
         wakes, before = instants.of(process), instants.before(process)
         if self.incarnation == 0:
@@ -124,7 +128,11 @@ class Report:
 
 @final
 class _Replication:
-    """The nodes of one replication in one host; an observer of their runner that also measures how late events are."""
+    """The nodes of one replication in one host; an observer of their runner that also measures how late events are.
+
+    `r` is the number of the replication. The host's `agenda` and `statistics` serve all its replications, and `put`
+    sends a message.
+    """
 
     def __init__(
         self,
@@ -159,12 +167,14 @@ class _Replication:
         self.runner.start(since)
 
     def note_wake(self, now: float, planned: float, node: int, process: int) -> None:
-        """Note a wake, which was planned earlier."""
+        """Count the wake of a process of a node at `now`, and by how much it is later than `planned`."""
         self._statistics.slip.add(now - planned)
         self.watcher.note_wake(now, planned, node, process)
 
     def note_reply(self, now: float, parcel: TimedMessage, copies: Copies) -> None:
-        """Note the arrival of a reply."""
+        """Count the arrival of a reply at `now`, with its delay and its lateness, and pass the copies that it brought
+        on to the log.
+        """
         if parcel.pulled >= 0:  # replies to pulls from before time zero do not count
             group = self._group[parcel.to]
             self._statistics.delays[group].add(now - parcel.sent)
@@ -172,17 +182,17 @@ class _Replication:
         self.watcher.note_reply(now, parcel, copies)
 
     def note_answer(self, now: float, due: float, client: int, copies: Copies) -> None:
-        """Note the answer to a query that was due at `due`."""
+        """Count the answer, with these copies, that a client got at `now` to a query that was due at `due`."""
         if due >= self._assignment.since:
             self._statistics.responses.add(now - due)
         self.watcher.note_answer(now, due, client, copies)
 
     def cut(self, horizon: float) -> None:
-        """End the replication at this horizon."""
+        """End the replication at this horizon, also if it is earlier than planned."""
         self.runner.horizon = self.watcher.horizon = horizon
 
     def tally(self, until: float) -> ReplicationTally:
-        """Return the sums from the start of the host until this instant."""
+        """Return the sums from the start of the host until this instant, including stretches that still go on."""
         watcher, lasted = self.watcher, until - self._assignment.since
         sums, any_and_all = watcher.sums(until)
         lines = self.runner.hazards.lines if self.runner.hazards else None
@@ -194,14 +204,16 @@ class _Replication:
         )
 
     def states(self, now: float) -> NodeStates:
-        """Return the present states of the nodes."""
+        """Return the copies, fresh copies and messages in line of the host's nodes at the present instant `now`."""
         nodes = self._assignment.own
         lines = self.runner.hazards.lines if self.runner.hazards else None
         waiting = lines.lengths(nodes, now) if lines else np.zeros(nodes.size)
         return NodeStates(*self.watcher.states(now, nodes), waiting)
 
     def rows(self) -> list[LogRows]:
-        """Return the rows of the log since the last call."""
+        """Return the blocks of log rows since the last call, each with the number of the replication; none without a
+        log.
+        """
         self.watcher.finish()
         rows, self._rows = self._rows, []
         return rows
@@ -214,7 +226,10 @@ class Host:
     def __init__(
         self, task: Task, assignment: Assignment, clock: Callable[[], float], send: Callable[[int, bytes], None]
     ) -> None:
-        """`clock` returns the model time, and `send` carries a batch to the host with this number."""
+        """Make the nodes that are assigned to this host, in the states that they have at the start.
+
+        `clock` returns the model time, and `send` carries a batch to the host with this number.
+        """
         self._assignment, self._clock, groups = assignment, clock, task.plan.groups
         self.mailbox, self._agenda = Mailbox(assignment.me, assignment.incarnation, send), EventQueue()
         self._statistics = Statistics([Spread() for _ in groups], [Spread() for _ in groups])
@@ -223,11 +238,14 @@ class Host:
         self._paths = [_Replication(task, assignment, r, self._agenda, self._statistics, self._put) for r in paths]
 
     def _put(self, parcel: TimedMessage) -> None:
-        """Send a message to the host of the node that it is for."""
+        """Give a message to the mailbox, for the host of the node that it is for."""
         self.mailbox.put(self._assignment.at[parcel.to], parcel)
 
     def step(self) -> float:
-        """Handle all or many events that are due; send batches; return the instant of the next event or batch."""
+        """Take the messages that have come, let all or many events that are due happen, and send batches.
+
+        Return the instant of the next event, or of the next batch if that may leave earlier.
+        """
         for parcel in self.mailbox.take():
             self._now = self._clock()
             if parcel.due > self._now:
@@ -248,7 +266,7 @@ class Host:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all events that were due have happened."""
+        """Whether all events that were due at the last step have happened."""
         return self._agenda.next_at > self._now
 
     @property
@@ -262,19 +280,21 @@ class Host:
         return self.idle and not any(path.runner.open_queries for path in self._paths)
 
     def meet(self, host: int, incarnation: int) -> None:
-        """Send to a new incarnation of another host; forget the messages of its predecessor, even those under way."""
+        """Send to this new incarnation of another host from now on; forget the messages that wait here to or from its
+        predecessor.
+        """
         self.mailbox.meet(host, incarnation)
         self._agenda.forget({i for i, at in enumerate(self._assignment.at) if at == host})
 
     def cut(self, horizon: float) -> None:
-        """End the run at this horizon, earlier than planned."""
+        """End the run in all replications at this horizon, earlier than planned."""
         self._horizon = horizon
         self._agenda.cut(horizon)
         for path in self._paths:
             path.cut(horizon)
 
     def report(self, until: float | None = None) -> Report:
-        """Return the measurements up to `until`, by default the horizon."""
+        """Return the measurements from the start of the host up to the instant `until`; None: up to the horizon."""
         until, box, statistics = self._horizon if until is None else until, self.mailbox, self._statistics
         statistics.said = sum(path.runner.messages_sent for path in self._paths)
         statistics.crossed, statistics.batches, statistics.taken, statistics.repeated = (
@@ -287,23 +307,31 @@ class Host:
         return Report(until, tallies, statistics, self._paths[0].states(until))
 
     def so_far(self) -> Report:
-        """Return the measurements up to now; all events that were due must have happened."""
+        """Return the measurements up to now, but not beyond the horizon; all events that were due must have
+        happened.
+        """
         assert self.caught_up
         return self.report(min(max(self._now, self._assignment.since), self._horizon))
 
     def rows(self) -> list[LogRows]:
-        """Return the rows of the log since the last call, over all replications."""
+        """Return the blocks of log rows since the last call, each with the number of its replication."""
         return [rows for path in self._paths for rows in path.rows()]
 
     def copies_left(self) -> list[list[tuple[int, int, float]]]:
-        """Return (row, node, departure) of every copy at the horizon, by replication."""
+        """Return, for each replication, (row of the source, node, departure) of every copy that its nodes hold at the
+        horizon.
+        """
         return [path.watcher.departures() for path in self._paths]
 
 
 def assignments(
     task: Task, at: tuple[int, ...], presents: list[tuple[RunnerState, float]], logged: bool
 ) -> list[Assignment]:
-    """Return the assignment of every host; `presents` are the state at time zero and `unknown`, by replication."""
+    """Return the assignment of each host by number; `at` is the host of every node.
+
+    `presents` has for each replication the state of all nodes at time zero, and the departure that stands for copies
+    from before the replayed past. `logged` says whether hosts are to hand over a log.
+    """
 
     def part_of(present: RunnerState, me: int) -> RunnerState:
         return RunnerState(
@@ -322,7 +350,12 @@ def assignments(
 
 
 def measured_shares(task: Task, tallies: Sequence[ReplicationTally], horizon: float, degraded: bool) -> Shares:
-    """Return the shares and rates of one replication, from the tallies of its hosts and their predecessors."""
+    """Return the shares and rates of one replication over [0, horizon), as (amount, whole) by row of the table and
+    metric.
+
+    `tallies` are those of all hosts and their earlier incarnations, and `degraded` says whether a host may have been
+    lost.
+    """
     plan, sums = task.plan, reduce(Sums.plus, (of.sums for of in tallies))
     sums.absent = np.append(horizon * plan.copies - add_elements([of.held for of in tallies]), 0.0)
     result = compute_shares(plan, sums, horizon, task.rows, task.questions, degraded=degraded)
@@ -333,5 +366,5 @@ def measured_shares(task: Task, tallies: Sequence[ReplicationTally], horizon: fl
 
 
 def add_elements(things: Sequence[Any]) -> Any:
-    """Return the sum of arrays or tuples, element by element."""
+    """Return the sum of arrays or tuples of equal shape, element by element, as an array."""
     return np.sum(things, axis=0)

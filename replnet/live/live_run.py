@@ -51,10 +51,16 @@ def run_for_real(
     """Run the network for real, on the wall clock in Ray actors; return the measurements beside the predictions, and
     the paths.
 
-    All replications run at once. `horizon` units of time are divided among them: 32, or as many as a network of this
-    size affords. The note of every row has the value that `step` counts on the same paths, which differs by the delay
-    of messages only, and the hosts that were lost. A row whose formula does not account for that delay is judged
-    against `step` instead, with messages as late as they were, path by path.
+    All replications run at once. `horizon` units of time are divided among them (None: INTERVALS_PER_PATH of the
+    longest mean intervals for each); without `replications` they are 32, or as many as a network of this size affords.
+    The note of every row has the value that `step` counts on the same paths, which differs by the delay of messages
+    only, and the hosts that were lost. A row whose formula does not account for that delay is judged against `step`
+    instead, with messages as late as they were, path by path. Rows with half-widths above `resolution` are unresolved.
+
+    `progress` is called once the run is over, `watch` with glimpses of it, and `log` with blocks of log rows. The run
+    has `hosts` processes (None: one per CPU) in the Ray cluster at `address` (None: a local one, if none is set), and
+    takes `time_scale` seconds per unit (None: as few as it can keep up with). Raises a ValueError for a network that
+    starts fresh.
     """
     if network.topology.fresh_start:
         raise ValueError("start: is not for the wall clock (engine: array or step)")
@@ -70,7 +76,10 @@ def run_for_real(
 
 
 def _beside_virtual(network: Network, task: Task, live: Live, resolution: float) -> Emulated:
-    """Return the result of a live run, with `step` run on the same paths for its notes and verdicts."""
+    """Return the result of a live run, with `step` run on the same paths for its notes and verdicts.
+
+    Rows whose intervals have half-widths above `resolution` are unresolved.
+    """
     replications = len(live.paths)
     virtual = [run_path(task, r) for r in range(replications)]
     findings = _findings(task, live, virtual, resolution)
@@ -91,10 +100,10 @@ def _beside_virtual(network: Network, task: Task, live: Live, resolution: float)
 
 
 def affordable(network: Network, horizon: float | None) -> int:
-    """Return how many replications a live run can have.
+    """Return how many replications a live run can have, if it has `horizon` units of time over all of them.
 
-    Without a horizon each lasts INTERVALS_PER_PATH, so that more of them are more work; with one, their number is
-    limited by the nodes alone.
+    If that is None, each lasts INTERVALS_PER_PATH mean intervals, so that more of them are more work; else their number
+    is limited by the nodes alone.
     """
     compiled = plan_of(network)
     fit = MOST_NODES / len(compiled.names)
@@ -105,7 +114,9 @@ def affordable(network: Network, horizon: float | None) -> int:
 
 
 def _incomplete(live: Live) -> str:
-    """Return why the run is not complete, empty if it is: cut short, hosts lost or standing still, or too slow."""
+    """Return why the run is not complete, in words: cut short, hosts lost or standing still, or too slow; empty if it
+    is.
+    """
     disturbances = [str(outage) for outage in live.lost if not outage.planned]
     disturbances += [str(standstill) for standstill in live.stood if standstill.nodes]
     if len(disturbances) > MOST_LOSSES_SHOWN:
@@ -117,7 +128,8 @@ def _incomplete(live: Live) -> str:
 def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) -> Findings:
     """Return the rows of a live run, judged by formulas that account for the delay of messages.
 
-    Where there is none, a row is judged against `step`; `virtual` are its paths, with the network's own delays.
+    A row without such a formula is judged against the paths of `step`; `virtual` are these, with the network's own
+    delays. Rows whose intervals have half-widths above `resolution` are unresolved.
     """
     compiled, topology = task.plan, task.plan.topology
     virtual_findings = Findings(compiled, {}, virtual, task.sampled, resolution)
@@ -158,7 +170,7 @@ def _findings(task: Task, live: Live, virtual: list[Path], resolution: float) ->
 def _beside_late_step(ours: Findings, prompt: Findings, keys: list[Key], live: Live, task: Task) -> Findings:
     """Return `ours` with the rows of `keys` judged against `step` with messages as late, on average, as in the run.
 
-    `prompt` is `step` with the network's own delays.
+    `prompt` are the findings of `step` with the network's own delays. Runs as many replications of `step` as that has.
     """
     lateness = Lateness(tuple(live.mean_slip + late for late in live.group_late), live.group_late)
     replications = range(len(prompt.paths))
@@ -171,10 +183,12 @@ def _beside_late_step(ours: Findings, prompt: Findings, keys: list[Key], live: L
 
 
 def _with_delay(topology: Topology, late: float) -> Topology:
-    """Return the topology with constant delays longer by `late`; delays with a law have no formulas anyway."""
+    """Return the topology with all constant delays longer by `late`; delays with a law have no formulas and stay as
+    they are.
+    """
 
     def longer(delay: Law | float) -> Law | float:
-        """Return a constant delay so much longer."""
+        """Return a constant delay increased by `late`, and a law as it is."""
         return delay if isinstance(delay, Law) else delay + late
 
     links = [link if link.delay is None else link._replace(delay=longer(link.delay)) for link in topology.links]
@@ -182,7 +196,11 @@ def _with_delay(topology: Topology, late: float) -> Topology:
 
 
 def _without_formula(prompt: Prediction | None) -> Prediction:
-    """Return a prediction without a value, whose note says what the formula is without delay, if there is one."""
+    """Return a prediction without a value, whose note says why.
+
+    `prompt` is the prediction without the delay of messages, whose value the note has; None or unknown if there is
+    none.
+    """
     if prompt is None or not prompt.known:
         return Prediction(math.nan, note=prompt.note if prompt else "no formula")
     return Prediction(
@@ -191,10 +209,11 @@ def _without_formula(prompt: Prediction | None) -> Prediction:
 
 
 def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) -> Comparison:
-    """Compare a row of our paths with `reference`, the paths of `step` with messages as late on average.
+    """Return the comparison of the row `key` of our paths with the same row of `reference`.
 
-    Using the mean delay errs by at most about the effect of the delay, the difference between `reference` and
-    `prompt`; that effect is the stated accuracy.
+    `reference` are the findings of `step` with messages as late on average, `prompt` those with the network's own
+    delays. Using the mean delay errs by at most about the effect of the delay, the difference between the two; that
+    effect is the stated accuracy.
     """
     estimate = dict(zip(ours.keys, ours.estimates, strict=True))[key]
     deviation = paired_difference(ours.amounts(*key), reference.amounts(*key), estimate.doubt)
@@ -203,7 +222,11 @@ def _compare(ours: Findings, reference: Findings, prompt: Findings, key: Key) ->
 
 
 def _comparison_note(live: Live, reference: Findings, comparison: Comparison, key: Key) -> str:
-    """Return a note on a row that was judged against `step`: how late step was, its value, and how far off we are."""
+    """Return a note on the row `key` that was judged against `step`: how late step was, its value, and how far off we
+    are.
+
+    `reference` are the findings of that `step`, and `comparison` has the difference from them.
+    """
     value = dict(zip(reference.keys, reference.estimates, strict=True))[key].value
     deviation = comparison.estimate
     interval = "" if math.isnan(deviation.error) else f" ({deviation.low:+.5f} .. {deviation.high:+.5f})"
@@ -214,7 +237,9 @@ def _comparison_note(live: Live, reference: Findings, comparison: Comparison, ke
 
 
 def _loss_note(compiled: Plan, g: int, live: Live) -> str:
-    """Return how hosts that were lost or stood still affected group `g`, empty if none has nodes it depends on."""
+    """Return how hosts that were lost or stood still affected group number `g`, empty if none has nodes it
+    depends on.
+    """
     upstream: set[str] = set()
     if live.lost or live.stood:
         upstream = {compiled.names[i] for i in compiled.processes.node[upstream_processes(compiled, g)]}
@@ -234,7 +259,7 @@ def _loss_note(compiled: Plan, g: int, live: Live) -> str:
 
 
 def _outage_note(outage: Outage, members: int) -> str:
-    """Return a note on a lost host for a group with so many of its nodes there."""
+    """Return a note on a lost host for a group that has `members` of its nodes in that host."""
     end = "and did not come back" if outage.back is None else f"to {outage.back:.4g}"
     effect = f"{members} of its nodes here began anew" if members else "others depend on its nodes"
     return f"host {outage.host} was lost from t = {outage.heard:.4g} {end}: {effect}"

@@ -15,7 +15,7 @@ PLANNED = "was killed as planned"
 
 
 class LiveLost(RuntimeError):  # noqa: N818
-    """An error that ends a run without a result: processes in `lost` died, fell silent or failed.
+    """An error that ends a run without a result: processes died, fell silent or failed, as each text of `lost` says.
 
     `at` is the instant of model time; None before time zero.
     """
@@ -39,7 +39,7 @@ class Summary:
 
     @classmethod
     def of(cls, spread: Spread) -> Summary:
-        """Return the summary of a spread."""
+        """Return the count, the mean, two quantiles and the largest of the values in a spread."""
         return cls(spread.count, spread.mean, spread.quantile(0.5), spread.quantile(0.99), spread.largest)
 
 
@@ -82,7 +82,11 @@ class Outage:
 @final
 @dataclass(frozen=True)
 class Glimpse:
-    """The progress of a run, and the shares that it has measured so far."""
+    """The progress of a run, and the shares that it has measured so far.
+
+    `counts` are updates, downloads, polls and queries, and `messages` those that nodes have sent, over all
+    replications.
+    """
 
     now: float  # model time
     horizon: float
@@ -142,11 +146,11 @@ class Live:
 
     @property
     def mean_slip(self) -> float:
-        """The mean slip of all wakes."""
+        """The mean slip of the wakes of all hosts: by how much they came later than planned, in model time."""
         wakes = sum(host.slip.count for host in self.hosts)
         return sum(host.slip.count * host.slip.mean for host in self.hosts) / max(wakes, 1)
 
     @property
     def slip(self) -> Summary:
-        """The slip of the host whose wakes were latest on average."""
+        """The summary of how late wakes came in the host in which they were latest on average."""
         return max((host.slip for host in self.hosts), key=lambda slip: slip.mean)

@@ -18,7 +18,7 @@ from replnet.laws import Floats
 
 
 def place(plan: Plan, hosts: int) -> tuple[int, ...]:
-    """Return the host of every node; hosts are numbered from 0 and none is empty."""
+    """Return the host of every node; hosts are numbered from 0, at most `hosts` of them, and none is empty."""
     assert hosts >= 1
     line = line_up(plan)
     work = work_of(plan)[line]
@@ -30,7 +30,7 @@ def place(plan: Plan, hosts: int) -> tuple[int, ...]:
 
 
 def line_up(plan: Plan) -> list[int]:
-    """Return all nodes in a line, each soon after a node that it asks."""
+    """Return the numbers of all nodes in a line, each soon after a node that it asks for copies."""
     below = _Askers(plan)
     seen, line = set[int](), list[int]()
     for first in chain(plan.sources.tolist(), range(plan.size)):
@@ -45,7 +45,9 @@ def line_up(plan: Plan) -> list[int]:
 
 
 class _Askers:
-    """The nodes that ask a node; those that ask a list of candidates are yielded for one of its members only."""
+    """The nodes that ask a node for copies; those that ask a list of candidates are yielded for one of its members
+    only.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._lists: dict[int, list[int]] = {}  # by node: the lists that it is on
@@ -60,7 +62,7 @@ class _Askers:
                 self._users.setdefault(among, []).append(int(p.node[q]))
 
     def of(self, node: int) -> Iterator[int]:
-        """Yield the nodes that ask a node and were not yielded before."""
+        """Yield the nodes that ask this node for copies and were not yielded before, for any node."""
         for key in self._lists.get(node, []):
             yield from self._users.pop(key, [])
 
@@ -74,7 +76,10 @@ def work_of(plan: Plan) -> Floats:
 
 
 def traffic(plan: Plan, at: tuple[int, ...]) -> Floats:
-    """Return the messages per unit of time from host to host, those within a host on the diagonal."""
+    """Return the messages per unit of time from host to host as a matrix, those within a host on the diagonal.
+
+    `at` is the host of every node.
+    """
     p, lists, hosts, of = plan.processes, plan.lists, max(at) + 1, np.array(at)
     number = np.repeat(np.arange(lists.begin.size - 1), lists.sizes)
     members_in_host = np.bincount(number * hosts + of[lists.members], minlength=(lists.begin.size - 1) * hosts)

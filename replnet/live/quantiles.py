@@ -18,7 +18,7 @@ BUCKETS_PER_E = 50.0  # per factor e: a bucket is 2 % wide, and its middle withi
 
 @final
 class Spread:
-    """The number, mean, largest and quantiles of values that were added one by one."""
+    """The number, mean, largest and quantiles of values that were added one by one; values below 0 count as 0."""
 
     def __init__(self) -> None:
         self._count, self._total, self._largest, self._buckets = 0, 0.0, 0.0, dict[int, int]()
@@ -31,7 +31,7 @@ class Spread:
             self._settle()
 
     def _settle(self) -> None:
-        """Count the values that were collected."""
+        """Count the values that were added since the last call in their buckets, and forget them."""
         new = np.array(self._new)
         self._count += new.size
         self._new.clear()
@@ -42,7 +42,7 @@ class Spread:
         self._add(dict(zip(buckets.tolist(), numbers.tolist(), strict=True)))
 
     def _add(self, buckets: dict[int, int]) -> None:
-        """Add the numbers of values in buckets."""
+        """Add these numbers of values to the counts of the buckets, by the number of the bucket."""
         for bucket, n in buckets.items():
             self._buckets[bucket] = self._buckets.get(bucket, 0) + n
 
@@ -73,7 +73,7 @@ class Spread:
         return self._total / self._count if self._count else 0.0
 
     def quantile(self, p: float) -> float:
-        """Return the value that a share p of the values do not exceed, within one percent."""
+        """Return the value that a share `p` of the values do not exceed, within one percent; 0 without any."""
         self._settle()
         rank = p * self._count - (self._count - sum(self._buckets.values()))
         if rank <= 0:
@@ -86,7 +86,7 @@ class Spread:
 
 
 def merge_spreads(spreads: Iterable[Spread]) -> Spread:
-    """Return the spread of the values in all of these."""
+    """Return a new spread of the values in all of these spreads."""
     whole = Spread()
     for spread in spreads:
         whole.merge(spread)

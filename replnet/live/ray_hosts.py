@@ -20,11 +20,11 @@ START_SECONDS = 50.0  # for processes to start, so that an error comes within a 
 
 
 class Lost(Exception):  # noqa: N818
-    """An error: a host died or fell silent; the text says how."""
+    """The error that a host died or fell silent; the text says how."""
 
 
 class Failed(Exception):  # noqa: N818
-    """An error: the work of a host raised one; the text says which."""
+    """The error that the work of a host raised an error; the text says which."""
 
 
 @final
@@ -32,7 +32,11 @@ class Hosts:
     """The host actors of a run, and calls to them, each with a time limit."""
 
     def __init__(self, n: int, nodes: Sequence[str] = ()) -> None:
-        """Start `n` hosts, on these nodes of the cluster if any are given."""
+        """Start `n` hosts, the first on the first of these nodes of the cluster (by id) and so on; without nodes, on
+        the least loaded ones.
+
+        Raise LiveLost if no node is alive.
+        """
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -51,7 +55,11 @@ class Hosts:
             self._actors.append(self._start(self._nodes[-1]))
 
     def _node(self, avoided: str) -> str:
-        """Return the node of the cluster with the fewest hosts per CPU, another than `avoided` if there is one."""
+        """Return the id of the node of the cluster with the fewest hosts per CPU, another than `avoided` if there is
+        one.
+
+        Raise Lost if no node is alive.
+        """
         nodes = alive_nodes()
         if not nodes:
             raise Lost("no node of the Ray cluster is alive")
@@ -60,25 +68,37 @@ class Hosts:
         return min(others, key=lambda node: (self._nodes.count(node.id) + 1) / max(node.cpus, 1e-3)).id
 
     def _start(self, node: str) -> Any:
-        """Start an actor on this node; Ray might start several on one node and none on another."""
+        """Start an actor on the node with this id, as Ray might start several on one and none on another; return its
+        handle.
+        """
         return self._kind.options(scheduling_strategy=self._bound(node_id=node, soft=False)).remote()
 
     def __len__(self) -> int:
         return len(self._actors)
 
     def share(self, value: Any) -> Any:
-        """Put a large value where several calls can take it as an argument; return its reference."""
+        """Put a large value where several calls can take it as an argument; return its Ray reference."""
         return self._ray.put(value)
 
     def call(
         self, method: str, arguments: Sequence[Sequence[Any]] | None = None, patience: float | None = None
     ) -> list[Any]:
-        """Call a method of every host; return the answers in order. `arguments` is a tuple for each host."""
+        """Call a method of every host, and return the answers by the number of the host; raise LiveLost if a host is
+        lost.
+
+        `arguments` has a tuple for each host, and is None for a method without arguments. `patience` is the time for
+        all answers in seconds; None: ANSWER_SECONDS.
+        """
         arguments = [()] * len(self) if arguments is None else arguments
         return self.call_some(method, dict(enumerate(arguments)), patience)
 
     def call_some(self, method: str, arguments: dict[int, Sequence[Any]], patience: float | None = None) -> list[Any]:
-        """Call a method of some hosts and return the answers; raise LiveLost if one of them is lost."""
+        """Call a method of some hosts, and return the answers in the order of `arguments`; raise LiveLost if one of
+        these is lost.
+
+        `arguments` has those of the call by the number of the host. `patience` is the time for all answers in seconds;
+        None: ANSWER_SECONDS.
+        """
         patience = ANSWER_SECONDS if patience is None else patience
         end = time.monotonic() + patience
         refs = {h: self.ask(h, method, *values) for h, values in arguments.items()}
@@ -100,7 +120,7 @@ class Hosts:
         return answers
 
     def ask(self, host: int, method: str, *arguments: Any) -> Any:
-        """Call a method of a host; return the reference of the answer."""
+        """Call a method of a host without waiting; return the Ray reference of the answer."""
         return getattr(self._actors[host], method).remote(*arguments)
 
     def ready(self, refs: list[Any], patience: float) -> list[Any]:
@@ -108,7 +128,9 @@ class Hosts:
         return list(self._ray.wait(refs, num_returns=len(refs), timeout=max(patience, 0.0))[0]) if refs else []
 
     def answer(self, ref: Any) -> Any:
-        """Return the answer to a call that is ready; raise Lost or Failed if there is none."""
+        """Return the answer to a call that is ready; raise Lost if its host died or is silent, Failed if the method
+        raised an error.
+        """
         errors = self._ray.exceptions
         try:
             return self._ray.get(ref, timeout=ANSWER_SECONDS)
@@ -122,15 +144,19 @@ class Hosts:
             raise Lost(f"died ({type(error).__name__})") from error
 
     def peers(self) -> list[Any]:
-        """Return the handles by which hosts reach one another."""
+        """Return the Ray handles of all hosts, by number, by which they reach one another."""
         return list(self._actors)
 
     def end(self, host: int) -> None:
-        """Kill the process of a host."""
+        """Kill the process of the host with this number, which does not start again by itself."""
         self._ray.kill(self._actors[host], no_restart=True)
 
     def replace(self, host: int) -> None:
-        """Start another process for a host that was lost, on another node if there is one; kill the old process."""
+        """Kill the process of a host that was lost, and start another one as its next incarnation, on another node if
+        there is one.
+
+        Raise Lost if no node is alive.
+        """
         self.end(host)
         self._nodes[host] = self._node(self._nodes[host])
         self._actors[host] = self._start(self._nodes[host])
@@ -144,7 +170,9 @@ class Hosts:
 
 @contextmanager
 def start_hosts(n: int, nodes: Sequence[str] = ()) -> Iterator[Hosts]:
-    """Start `n` host actors, which end with the block."""
+    """Start `n` host actors, on these nodes of the cluster (by id) if any are given; yield them, and kill them when the
+    block ends.
+    """
     hosts = Hosts(n, nodes)
     try:
         yield hosts

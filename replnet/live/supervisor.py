@@ -50,7 +50,7 @@ Restart: TypeAlias = Generator[tuple[Any, ...], Any, None]
 @final
 @dataclass
 class HostState:
-    """The state of a host in a run, over all its incarnations."""
+    """The state of a host in a run as its driver sees it, over all its incarnations."""
 
     assignment: Assignment
     made_in: float  # seconds
@@ -71,35 +71,41 @@ class HostState:
 
     @property
     def heard(self) -> float:
-        """The instant up to which the present incarnation has reported."""
+        """The instant of model time up to which the present incarnation has reported."""
         return self.latest.upto if self.latest else self.assignment.since
 
     @property
     def reports(self) -> list[Report]:
-        """The latest reports of all incarnations."""
+        """The latest reports of all incarnations that have made one, earliest first."""
         return [*self.past, self.latest] if self.latest else self.past
 
     def take(self, status: Status) -> None:
-        """Take a status from the process."""
+        """Store a status that has come from the process, with the new report if it has one, and count its blocks of log
+        rows.
+        """
         self.rows += len(status.rows)
         if status.report and (self.status is None or status.report != self.status.report):
             self.latest = pickle.loads(status.report)
         self.status = status
 
     def lose(self, outage: Outage) -> None:
-        """Note that the process is lost."""
+        """Record that the process is lost, with its outage; its latest report becomes one of the past."""
         self.outages.append(outage)
         self.past, self.latest, self.status, self.up, self.rows = self.reports, None, None, False, 0
 
     def back(self, assignment: Assignment) -> None:
-        """Note that another process has taken over, with this assignment."""
+        """Record that another process has taken over with this assignment, which ends the latest outage."""
         self.outages[-1] = replace(self.outages[-1], back=assignment.since)
         self.assignment, self.up, self.restart = assignment, True, None
 
 
 @final
 class Supervisor:
-    """The run of a network in its hosts: watches them, restarts those that are lost, and ends the run."""
+    """The run of a network in its hosts: watches them, restarts those that are lost, and ends the run.
+
+    Its `horizon` becomes earlier if the run is cut short; `cut_short` and `unfinished` then say why, and are empty if
+    all went well.
+    """
 
     def __init__(
         self,
@@ -110,7 +116,11 @@ class Supervisor:
         scale: float,
         kills: Iterable[tuple[float, int]] = (),
     ) -> None:
-        """`zero` is by the clock of this process, `scale` in seconds per unit of time; `kills` are (instant, host)."""
+        """Take over hosts that begin to run at `zero`, by the clock of this process; `states` are theirs, by number.
+
+        `scale` is in seconds per unit of model time, and `kills` are (instant of model time, host) of processes to be
+        killed.
+        """
         self._task, self._hosts, self._zero, self._scale = task, hosts, zero, scale
         self.states, self.horizon = states, task.horizon
         self.cut_short = self.unfinished = ""
@@ -132,8 +142,9 @@ class Supervisor:
         """Watch the run until all events have happened, its time is over or Ctrl-C cuts it short; return False if it
         was too fast.
 
-        It was too fast if after TRIAL_SECONDS the wakes of a host are later than `most_slip` on average; then it ends
-        at once, as if it had not been, and nothing was handed to `log`.
+        It was too fast if after TRIAL_SECONDS the wakes of a host are later than `most_slip` of model time on average;
+        then it ends at once, as if it had not been, and nothing was handed to `log`. Else `log` gets each block of log
+        rows once, and `watch` a glimpse again and again. Raise LiveLost if the run cannot go on.
         """
         rows_held, trial = list[LogRows](), most_slip < np.inf
         with delay_interrupts() as interrupted:
@@ -164,13 +175,19 @@ class Supervisor:
         return float(np.clip(2 * self.now / max(heard, 1e-9), *SLOWER_TIMES))
 
     def _is_too_fast(self, most_slip: float) -> bool:
-        """Whether a host is late, or too busy to report; a run with outages or that was cut short does not count."""
+        """Whether wakes of a host are later than `most_slip` on average, or a host is too busy to report.
+
+        It is not if hosts were lost or the run was cut short.
+        """
         heard = min(state.heard for state in self.states)
         behind = heard < self.horizon and (self.now - heard) * self._scale > SECONDS_BEHIND
         return (self._glimpse().slip > most_slip or behind) and not self.outages and not self.cut_short
 
     def _beat(self) -> bool:
-        """Whether this process stood still just now; gives hosts that time, and spares those to be killed meanwhile."""
+        """Whether this process stood still just now.
+
+        If so, this gives hosts that time to answer, and spares those to be killed meanwhile.
+        """
         stood = self._heart.beat()
         if not stood:
             return False
@@ -186,7 +203,10 @@ class Supervisor:
         return True
 
     def _over(self) -> bool:
-        """Whether the run has ended: all wakes and answers have come, or it is too late for them."""
+        """Whether the run has ended: all wakes and answers have come, or it is too late for them.
+
+        If wakes are still to come when it ends, `unfinished` says so from then on.
+        """
         self._beat()
         now, end = time.monotonic(), self._zero + self.horizon * self._scale
         if now < end:
@@ -203,7 +223,10 @@ class Supervisor:
         return bool(self.unfinished)
 
     def _look(self, log: Log | None) -> None:
-        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS."""
+        """Ask all hosts for their status, and take the answers that come within LOOK_SECONDS.
+
+        Hosts that are silent for too long count as lost. Blocks of log rows are handed to `log`, if it is not None.
+        """
         begun = time.monotonic()
         remaining = self._zero + self.horizon * self._scale - begun
         until = begun + (min(LOOK_SECONDS, remaining) if remaining > 0 else 0.02)
@@ -222,7 +245,7 @@ class Supervisor:
         time.sleep(max(until - time.monotonic(), 0.0))
 
     def _kill(self) -> None:
-        """Kill the processes whose planned crash is due."""
+        """Kill the processes whose planned crash is due, but for those that are lost already."""
         self._beat()
         while self._kills and self._kills[0][0] <= self.now:
             state = self.states[self._kills.popleft()[1]]
@@ -237,11 +260,17 @@ class Supervisor:
             raise LiveLost((reason,), self.now)
 
     def _ask(self, state: HostState, patience: float, method: str, *arguments: Any) -> None:
-        """Call a method of a host; its answer counts as missing after the instant `patience`."""
+        """Call a method of a host without waiting; its answer counts as missing after the instant `patience` of this
+        process's clock.
+        """
         state.ref, state.patience = self._hosts.ask(state.assignment.me, method, *arguments), patience
 
     def _hear(self, state: HostState, log: Log | None) -> None:
-        """Take an answer of a host: its status, or that of its restart."""
+        """Take the answer of a host that is ready: its status, or the answer to a step of its restart.
+
+        A host that was lost is replaced; raise LiveLost if its work has failed. Blocks of log rows are handed to `log`,
+        if it is not None.
+        """
         ref, state.ref = state.ref, None
         try:
             answer = self._hosts.answer(ref)
@@ -258,7 +287,11 @@ class Supervisor:
             log(answer.rows)
 
     def _lose(self, state: HostState, why: str) -> None:
-        """Note that a process is lost (the running one, or its replacement); start another, or cut the run short."""
+        """Record that the process of a host is lost, or the one that was to replace it; start another, or cut the run
+        short.
+
+        `why` says how it was lost. Raise LiveLost before time zero.
+        """
         state.ref = state.restart = None
         me = state.assignment.me
         if state.up:
@@ -279,13 +312,13 @@ class Supervisor:
             self._go_on(state, None)
 
     def _outage(self, state: HostState, why: str) -> Outage:
-        """Return the outage of a host from its latest report on."""
+        """Return the outage, for the reason `why`, of a host from its latest report on."""
         me = state.assignment.me
         nodes = tuple(name for name, host in zip(self._task.plan.names, state.assignment.at, strict=True) if host == me)
         return Outage(me, nodes, why, state.heard)
 
     def _go_on(self, state: HostState, answer: Any) -> None:
-        """Take the next step of a restart, after the answer to the one before."""
+        """Take the next step of a host's restart; `answer` is that to the step before, None for the first."""
         assert state.restart is not None
         try:
             method, *arguments = state.restart.send(answer)
@@ -297,7 +330,11 @@ class Supervisor:
         self._ask(state, min(state.give_up, time.monotonic() + ray_hosts.ANSWER_SECONDS), method, *arguments)
 
     def _restart_steps(self, state: HostState) -> Restart:
-        """Yield the calls by which the next incarnation of a host starts; tell the others of it at the end."""
+        """Start the next incarnation of a host: yield (method, arguments) of the calls that it takes, and be sent their
+        answers.
+
+        At the end the other hosts are told of it. If the run would end before it is ready, it stays lost.
+        """
         hosts, me = self._hosts, state.assignment.me
         hosts.replace(me)
         boot, state.machine, _ = yield ("hello",)
@@ -316,7 +353,9 @@ class Supervisor:
         state.back(successor)
 
     def _cut(self, why: str) -> None:
-        """End the run soon, at the same instant for all hosts."""
+        """End the run in CUT_SECONDS, at the same instant for all hosts, for the reason `why`; do nothing if it ends
+        before that anyway.
+        """
         at = self.now + CUT_SECONDS / self._scale
         if at >= self.horizon:
             return
@@ -328,7 +367,11 @@ class Supervisor:
                 state.ref = state.restart = None
 
     def _finish(self, log: Log | None) -> None:
-        """Take the last reports of all hosts; one that is lost even now is counted up to its latest report."""
+        """End the run in all hosts and take their last reports; one that is lost even now is counted up to its latest
+        report.
+
+        The last blocks of log rows are handed to `log`, if it is not None. Raise LiveLost if no host has ever reported.
+        """
         states = {
             self._hosts.ask(state.assignment.me, "finish", state.rows): state for state in self.states if state.up
         }
@@ -351,7 +394,7 @@ class Supervisor:
             raise LiveLost(tuple(str(outage) for outage in self.outages), self.now)
 
     def _glimpse(self) -> Glimpse:
-        """Return the progress of the run."""
+        """Return the progress of the run, by the latest reports of all hosts."""
         reports = [report for state in self.states for report in state.reports]
         tallies = [of for report in reports for of in report.tallies]
         now = min(max(self.now, 0.0), self.horizon)
@@ -368,7 +411,9 @@ class Supervisor:
         return Glimpse(now, self.horizon, groups, shares, counts, messages, slip, *faults, self._node_states())
 
     def _node_states(self) -> NodeStates:
-        """Return the states of all nodes by the latest reports; zeros for nodes whose process is lost."""
+        """Return the copies, fresh copies and messages in line of all nodes by the latest reports; zeros for nodes
+        whose process is lost.
+        """
         size = self._task.plan.size
         result = NodeStates(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
         for state in self.states:
@@ -379,5 +424,7 @@ class Supervisor:
 
 
 def clock_offset(hosts: ray_hosts.Hosts, host: int) -> Offset:
-    """Return the offset of a host's clock from that of this process."""
+    """Return the offset of the clock of the host with this number from that of this process; raise LiveLost if it does
+    not answer.
+    """
     return measure_offset(lambda: float(hosts.call_some("clock", {host: ()})[0]), time.monotonic)

@@ -59,7 +59,9 @@ class Costs:
 
 
 class Echoed(NamedTuple):
-    """The result of an Echo: mean seconds per round, batches that this side handled, and its CPU seconds."""
+    """The result of a measurement: mean seconds per round (there and back), batches that this side handled, and its CPU
+    seconds.
+    """
 
     seconds: float
     batches: int
@@ -68,7 +70,10 @@ class Echoed(NamedTuple):
 
 @final
 class Echo:
-    """A host that exchanges pulls and replies with another one, as in a run; the one that starts measures the time."""
+    """A host that exchanges pulls and replies with another one, as in a run; the one that starts measures the time.
+
+    `send` carries a batch to the host with a number.
+    """
 
     def __init__(self, send: Callable[[int, bytes], None]) -> None:
         self._send, self._node, self._rounds = send, Replica({}), list[float]()
@@ -76,14 +81,16 @@ class Echo:
         self._batches = 0
 
     def start(self, me: int, to: int, size: int, seconds: float) -> None:
-        """Send `size` pulls to host `to`, and begin to measure for `seconds`."""
+        """Send `size` pulls from host `me`, this one, to host `to`, and begin to measure for `seconds`."""
         self._rounds, self._batches, self._cpu = [], 0, time.process_time()
         self._begun = time.monotonic()
         self._end = self._begun + seconds
         self._send(to, pack((me, 0, 0), [TimedMessage(0, to, me, 0.0, 0.0, 0.0, False, Pull(n)) for n in range(size)]))
 
     def receive(self, batch: bytes) -> None:
-        """Answer a batch; if it closes a round, note its time, and stop when the time is over."""
+        """Answer a batch; if it closes a round, take the time of the round, and answer no more once the measurement is
+        over.
+        """
         (host, _, number), parcels = unpack(batch)
         self._batches += 2
         out = []
@@ -100,15 +107,15 @@ class Echo:
         self._send(host, pack((parcels[0].to, 0, number + 1), out))
 
     def result(self) -> Echoed:
-        """Return what was measured."""
+        """Return the result of the latest measurement; without any round, the mean is the time since it began."""
         seconds = fmean(self._rounds) if self._rounds else time.monotonic() - self._begun
         return Echoed(seconds, self._batches, time.process_time() - self._cpu)
 
 
 def costs(few: list[Echoed], many: list[Echoed]) -> Costs:
-    """Return the costs of messages, from rounds of few and of many messages.
+    """Return the costs of messages, from measurements with FEW and with MANY messages per batch.
 
-    A round has two batches, and its messages are handled twice.
+    Each list has a measurement for each pair of hosts. A round has two batches, and its messages are handled twice.
     """
     a, b = (max(echo.seconds for echo in echoes) for echoes in (few, many))
     batch = max(echo.cpu / max(echo.batches, 1) for echo in few)
@@ -116,15 +123,16 @@ def costs(few: list[Echoed], many: list[Echoed]) -> Costs:
 
 
 def shortest(plan: Plan) -> float:
-    """Return the shortest mean interval of updates, downloads and polls."""
+    """Return the shortest mean interval of any process of updates, downloads and polls; 1 if there is none."""
     often = plan.rates[plan.processes.purpose != QUERIES]
     return 1 / float(often.max()) if often.size else 1.0
 
 
 def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
-    """Return the load (1) of each host in CPUs: `work` is wakes and messages per unit of model time.
+    """Return the load of each host, in CPUs, at `scale` seconds per unit of model time.
 
-    `traffic` is messages per unit of time from host to host; its diagonal is not carried.
+    `work` is the wakes and messages that each host handles per unit of model time, and `traffic` the messages per unit
+    of model time from host to host; its diagonal is not carried.
     """
     crossing = traffic * (1 - np.eye(len(traffic)))
     batches = np.minimum(crossing / scale, 1 / GAP)
@@ -135,7 +143,11 @@ def load(costs: Costs, work: Floats, traffic: Floats, scale: float) -> Floats:
 
 
 def default_scale(plan: Plan, costs: Costs, work: Floats, traffic: Floats, cpus: float) -> float:
-    """Return the default seconds per unit of model time, rounded up to two digits."""
+    """Return the default number of seconds per unit of model time, rounded up to two digits.
+
+    `work` is the wakes and messages that each host handles per unit of model time, `traffic` the messages from host to
+    host, and `cpus` the number of CPUs that all hosts share.
+    """
     # Some batches wait for the gap after the one before.
     latency = costs.latency + GAP / 4 if len(traffic) > 1 else WAKING_SECONDS
     scale = max(latency / (LATE_SHARE * shortest(plan)), FASTEST_SCALE)
@@ -145,7 +157,7 @@ def default_scale(plan: Plan, costs: Costs, work: Floats, traffic: Floats, cpus:
 
 
 def round_up(scale: float) -> float:
-    """Return a number rounded up to two digits."""
+    """Return a positive number rounded up to two digits."""
     digits = 10.0 ** (math.floor(math.log10(scale)) - 1)
     return float(f"{math.ceil(scale / digits - 1e-9) * digits:.6g}")
 
@@ -153,7 +165,7 @@ def round_up(scale: float) -> float:
 @final
 @dataclass(frozen=True)
 class HostPace:
-    """The pace that one host kept."""
+    """The lateness, the load and the messages of one host in a run, and the times in which it stood still."""
 
     slip: float  # mean, in model time
     busy: float  # share of the time that its loop worked
@@ -161,15 +173,20 @@ class HostPace:
     stood: Sequence[Standstill] = ()
 
     def slip_without_standstills(self, scale: float, seconds: float) -> float:
-        """Return the mean slip without that of wakes which were due while the host stood still.
+        """Return the mean slip, in model time, without that of wakes which were due while the host stood still.
 
-        These are a share s / T of all and late by s / 2, and as many again while it catches up at half its load.
+        The run took `seconds` at `scale` seconds per unit of model time. In a standstill of s of its T seconds a share
+        s / T of all wakes are late by s / 2, and as many again while the host catches up at half its load.
         """
         return self.slip - sum(still.seconds**2 for still in self.stood) / seconds / scale
 
 
 def judge(plan: Plan, scale: float, hosts: list[HostPace], seconds: float, unfinished: str) -> tuple[str, float | None]:
-    """Return why a run of `seconds` is not faithful (empty if it is), and a time scale at which it would be."""
+    """Return why a run of `seconds` is not faithful (empty if it is), and a time scale at which it would be.
+
+    The time scale is None if the run is faithful or would be if it were repeated. `scale` is that of the run, and
+    `unfinished` says that wakes were missing at the end, empty if none were.
+    """
     worst = max(range(len(hosts)), key=lambda h: (hosts[h].busy > BUSY_SHARE, hosts[h].slip))
     slip, busy = hosts[worst].slip, hosts[worst].busy
     late = slip / shortest(plan)

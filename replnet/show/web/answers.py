@@ -22,7 +22,10 @@ CLUSTER_SIZES = (2, 3000)  # fewest and most replicas of the clusters among whic
 
 
 class NetworkQuestion(NamedTuple):
-    """A network as it stands on a page, with overrides (`key=value`), and the freshness that the user wants of it."""
+    """A network as it stands on a page, with the freshness that the user wants of it (`target`).
+
+    `source` is its file or shipped name, and `overrides` are texts `key=value` that change its fields.
+    """
 
     source: str
     overrides: tuple[str, ...]
@@ -35,20 +38,29 @@ class NetworkQuestion(NamedTuple):
 
 
 def predict_rows(question: NetworkQuestion) -> dict[str, Any]:
-    """Return the rows of the table that formulas predict for the network, as plain data, or what is wrong with it."""
+    """Return {"answer": the rows that formulas predict for the network, as dictionaries, "error": ""}.
+
+    If the network is wrong, the answer is empty, and "error" says what is wrong.
+    """
     from replnet.run import predict
 
     return _answer(lambda: [row.data() for row in predict(question.network).rows])
 
 
 def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
-    """Emulate the network for `share` of the usual length of a run, and return the rows of the table as plain data."""
+    """Emulate the network, for `share` of the usual length of a run, and return {"answer": its rows as dictionaries,
+    "error": ""}.
+
+    If that cannot be, the answer is empty, and "error" says why. This process has a low priority from then on.
+    """
     from replnet.engines import plan_of
     from replnet.lab import emulate
     from replnet.run import EVENTS, default_horizon, fastest_engine
 
     def rows() -> list[dict[str, Any]]:
-        """Emulate, and return the rows; rows that differ are run again to confirm them only at the full length."""
+        """Emulate the network, and return its rows; only at the full length are more replications made to confirm rows
+        that differ from their predictions.
+        """
         network = question.network
         engine = fastest_engine(network)
         horizon = default_horizon(plan_of(network), share * EVENTS[engine])
@@ -59,7 +71,11 @@ def emulate_rows(question: NetworkQuestion, share: float) -> dict[str, Any]:
 
 
 def record_trace(question: NetworkQuestion, engine: str) -> dict[str, Any]:
-    """Emulate one short replication, and return its recorded events: the bytes of a file of `run --trace`."""
+    """Emulate one short replication by `engine`, and return {"answer": [its trace], "error": ""}.
+
+    The trace is the bytes of a file as `run --trace` writes it. If there is none, the answer is empty, and "error" says
+    why.
+    """
     from replnet.engines import plan_of
     from replnet.lab import emulate
     from replnet.run import default_horizon
@@ -74,7 +90,12 @@ def record_trace(question: NetworkQuestion, engine: str) -> dict[str, Any]:
 
 
 def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dict[str, Any]:
-    """Run the network on the wall clock, send its glimpses to `inbox`, and return its verdict in a sentence."""
+    """Run the network by `engine` while sending its glimpses to the process that listens at `inbox`; return {"answer":
+    [a sentence], "error": ""}.
+
+    The sentence is the overall verdict, or says why the run is incomplete. If it cannot run, the answer is empty, and
+    "error" says why.
+    """
     from replnet.lab import emulate
     from replnet.show.web.live_record import connect_to_inbox, record_run
 
@@ -88,7 +109,12 @@ def run_live(question: NetworkQuestion, engine: str, inbox: InboxAddress) -> dic
 
 
 def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return a sentence: the smallest rate or budget at which, by formula, the network has the wanted freshness."""
+    """Return {"answer": [a sentence], "error": ""}: the smallest rate or budget at which, by formula, the network has
+    the wanted freshness.
+
+    The sentence says so if no formula tells it. If the question makes no sense, the answer is empty, and "error" says
+    why. This process has a low priority from then on.
+    """
     from replnet.lab.inverse import predicted_size
 
     def size_sentence() -> list[str]:
@@ -101,10 +127,12 @@ def smallest_size(question: NetworkQuestion) -> dict[str, Any]:
 
 
 def best_size(question: NetworkQuestion) -> dict[str, Any]:
-    """Return a sentence: the replicas and rates that serve most clients under the network's bandwidth, by formula.
+    """Return {"answer": [a sentence], "error": ""}: the replicas and rates that serve most clients under the network's
+    bandwidth, by formula.
 
-    The list of sentences is empty if the network has no bandwidth or is not of a kind that can be optimised. P2P eq. 30
-    to 34: the wanted freshness is kept, and what is left of the bandwidth serves clients.
+    The wanted freshness is kept, and what is left of the bandwidth serves clients (P2P eq. 30 to 34). The answer is
+    empty if the network has no bandwidth, is of a kind that cannot be optimised, or is wrong, for which "error" says
+    why. This process has a low priority from then on.
     """
     from replnet.lab.inverse import Optimise, solve
 
@@ -124,14 +152,22 @@ def best_size(question: NetworkQuestion) -> dict[str, Any]:
 
 
 def _answer_at_low_priority(work: Any) -> dict[str, Any]:
-    """Return the answer of `work`, computed at low priority, so that answers a user waits for come first."""
+    """Lower the priority of this process for good, so that answers a user waits for come first; then call `work`
+    without arguments.
+
+    Return {"answer": what it returns, "error": ""}, or an empty answer with the message of the ValueError that it
+    raises.
+    """
     if hasattr(os, "setpriority"):
         os.setpriority(os.PRIO_PROCESS, 0, BACKGROUND_NICENESS)
     return _answer(work)
 
 
 def _answer(work: Any) -> dict[str, Any]:
-    """Return what `work` returns as an answer, or the message of the ValueError that it raises as an error."""
+    """Call `work` without arguments, and return {"answer": what it returns, "error": ""}.
+
+    If it raises a ValueError, the answer is an empty list, and "error" the message.
+    """
     try:
         return {"answer": work(), "error": ""}
     except ValueError as error:
@@ -139,9 +175,11 @@ def _answer(work: Any) -> dict[str, Any]:
 
 
 def _system_to_optimise(data: Mapping[str, Any], target: float) -> dict[str, Any] | None:
-    """Return the specification of the system whose best size is sought, of a cluster or of redundant replicas.
+    """Return the specification, in the fields of `Optimise`, of the cluster or the redundant replicas that `data`, the
+    fields of a network, specify.
 
-    None for other kinds, for clusters without peers, and without a bandwidth.
+    `target` is the wanted freshness. Return None for networks of other kinds, for clusters whose replicas poll no
+    peers, and without a bandwidth.
     """
     if data["kind"] not in ("cooperative", "redundant") or "bandwidth" not in data:
         return None
@@ -161,7 +199,9 @@ def _system_to_optimise(data: Mapping[str, Any], target: float) -> dict[str, Any
 
 
 def _law_without_rate(text: str) -> str:
-    """Return the text of a law without the parameter that sets its rate."""
+    """Return the text of a law without the parameter that sets its rate, such as "pareto(alpha=3)" for "pareto(alpha=3,
+    rate=2)".
+    """
     call = call_of(text)
     assert call is not None
     parts = [part.source for part in call.parts if part.value not in SPEED]

@@ -43,9 +43,10 @@ MOST_CONTROLS = 80  # of one network
 @final
 @dataclass(frozen=True)
 class Control:
-    """A field that can be changed, by the kind of control that suits its type.
+    """A field of a network that can be changed on a page, with the kind of control that suits its type.
 
-    A law is followed by controls of its parameters. `value` is None where the network does not set the field.
+    `key` is where the field is, such as "updates.rate"; the field of a law is followed by controls of its parameters.
+    `value` is None where the network does not set the field.
     """
 
     key: str
@@ -68,7 +69,9 @@ class Control:
         return self.kind == "number" and self.low > 0
 
     def value_at(self, position: float) -> float | int:
-        """Return the value at a position of the slider, to three digits, as nobody means more."""
+        """Return the value at a position of the slider: a whole number for a field of kind "whole", else a number of
+        three digits, as nobody means more.
+        """
         if self.kind == "whole":
             return round(position)
         share = min(max(position / SLIDER_STEPS, 0.0), 1.0)
@@ -77,7 +80,9 @@ class Control:
         return float(f"{self.low + (self.high - self.low) * share:.3g}")
 
     def position(self) -> float:
-        """Return the position of the slider that shows the value."""
+        """Return the position of the slider that shows the value: at an end if the value is beyond it, the lowest if
+        the value is None.
+        """
         value = min(max(float(self.low if self.value is None else self.value), self.low), self.high)
         if self.kind == "whole":
             return value
@@ -87,14 +92,19 @@ class Control:
 
 
 def document_of(source: str) -> Document:
-    """Read the specification of a network: `source` is a file, or the name of a network that comes with replnet."""
+    """Read the specification of a network: `source` is a file, or the name of a network that comes with replnet.
+
+    Raise a ValueError if there is none, or it cannot be read.
+    """
     return read_yaml(file_of(source))
 
 
 def controls(document: Document, assignments: Assignments) -> list[Control]:
-    """Return the controls of the network of a document, with the values that it has under the assignments.
+    """Return the controls of the network of a document, at most MOST_CONTROLS, with the values that it has under the
+    assignments.
 
-    The sliders have the ranges that suit the document, so that they do not stretch while they are moved.
+    The sliders have the ranges that suit the document, so that they do not stretch while they are moved. Raise a
+    ValueError if an assignment does not fit, or the document is no network.
     """
     now = list(_controls(override(document, override_texts(assignments)).data))[:MOST_CONTROLS]
     if not assignments:
@@ -121,7 +131,7 @@ def read_assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def command(source: str, assignments: Assignments) -> str:
-    """Return the command that runs the network of `source` with these assignments."""
+    """Return the shell command that runs the network of `source`, a file or a shipped name, with these assignments."""
     options = [word for text in override_texts(assignments) for word in ("-s", text)]
     return shlex.join(["replnet", "run", source, *options])
 
@@ -133,9 +143,10 @@ def yaml_of(document: Document, assignments: Assignments) -> str:
 
 
 def family_text(text: str, family: str) -> str:
-    """Return the text of a law of `family` with the rate of the law `text`; the family's example if that cannot be.
+    """Return the text of a law of the family named `family` with the rate of the law `text`.
 
-    A family that is read from a record has an example that names no file of the user: it is returned as it is.
+    Return the family's example as it is if `text` is no law, if its unit is not that of the network, or if no such law
+    has that rate; and for a family that is read from a record, as its example names no file of the user.
     """
     example = law_families()[family][1]
     if records_of(example):
@@ -152,7 +163,11 @@ def family_text(text: str, family: str) -> str:
 
 
 def _with_old_range(control: Control, before: Control | None) -> Control:
-    """Return the control with the slider range that the document gave it, if its value is within that."""
+    """Return the control with the slider range of `before`, its control without assignments, if its value is within
+    that.
+
+    Return it as it is if `before` is None or of another kind, or the control has no value.
+    """
     if before is None or before.kind != control.kind or control.value is None:
         return control
     inside = before.low <= float(control.value) <= before.high if control.kind in ("number", "whole") else True
@@ -160,7 +175,7 @@ def _with_old_range(control: Control, before: Control | None) -> Control:
 
 
 def _controls(data: Mapping[str, Any]) -> Iterator[Control]:
-    """Yield the controls of the network that `data` specifies."""
+    """Yield the controls of the network whose fields are `data`; raise an error if its kind is not one of KINDS."""
     kind = data.get("kind")
     if kind not in KINDS:
         raise file_error("", "is no network", f"kind: {', '.join(KINDS)}")
@@ -170,24 +185,37 @@ def _controls(data: Mapping[str, Any]) -> Iterator[Control]:
 
 @cache
 def _schema(kind: str) -> Schema:
-    """Return the JSON Schema of a kind of network."""
+    """Return the JSON Schema of the networks of a kind, a key of KINDS."""
     return KINDS[kind].model_json_schema()
 
 
 def _object_controls(schema: Schema, data: Mapping[str, Any], path: tuple[str, ...], defs: Schema) -> Iterator[Control]:
-    """Yield the controls of the fields of an object, which the keys in `path` lead to; `defs` has the named schemas."""
+    """Yield the controls of all fields that `schema` names of an object, whether `data` sets them or leaves them out.
+
+    The keys in `path` lead to the object in the network, and `defs` has the schemas that are referred to by name.
+    """
     for name, about in _ordered_fields(schema["properties"], data):
         yield from _field_controls(about, data.get(name, about.get("default")), (*path, name), defs, name not in data)
 
 
 def _ordered_fields(fields: Schema, data: Mapping[str, Any]) -> list[tuple[str, Schema]]:
-    """Return names and schemas: first the fields that `data` sets, in its order, then those that it leaves out."""
+    """Return (name, schema) of each field: first the fields that `data` sets, in its order, then those that it leaves
+    out.
+
+    `fields` has the schema of each field by name.
+    """
     names = [name for name in data if name in fields]
     return [(name, fields[name]) for name in [*names, *(name for name in fields if name not in data)]]
 
 
 def _field_controls(schema: Schema, value: Any, path: tuple[str, ...], defs: Schema, usual: bool) -> Iterator[Control]:
-    """Yield the controls of one field and of what is inside it; `usual` marks fields that have their default."""
+    """Yield the control of the field with this schema and value, or, of an object or a list, the controls of what is
+    inside it.
+
+    The keys in `path` lead to the field in the network, `defs` has the schemas that are referred to by name, and
+    `usual` says that the field has its default. The name, the title and the kind of a network, and long values, have no
+    control.
+    """
     chosen, key = _matching_schema(schema, value, defs), ".".join(path)
     about = {"about": schema.get("description", chosen.get("description", "")), "usual": usual}
     inner = _children(chosen, value)
@@ -210,7 +238,11 @@ def _field_controls(schema: Schema, value: Any, path: tuple[str, ...], defs: Sch
 
 
 def _matching_schema(schema: Schema, value: Any, defs: Schema) -> Schema:
-    """Return the alternative of a schema that `value` matches, with references resolved; the first if none does."""
+    """Return the alternative of a schema that `value` matches, the first if none does; empty for a mapping of no known
+    kind.
+
+    A reference is replaced by the schema that it names in `defs`.
+    """
     if "$ref" in schema:
         return _matching_schema(defs[schema["$ref"].rpartition("/")[2]], value, defs)
     if "discriminator" in schema and isinstance(value, Mapping):
@@ -222,7 +254,7 @@ def _matching_schema(schema: Schema, value: Any, defs: Schema) -> Schema:
 
 
 def _is_instance(schema: Schema, value: Any) -> bool:
-    """Whether `value` is of a type, and one of the values, that the schema allows."""
+    """Whether `value` is of a type, and one of the values, that a schema without references allows."""
     classes: dict[str, Any] = {"integer": int, "number": (int, float), "string": str, "array": list, "object": Mapping}
     types = schema.get("type", ())
     names = (types,) if isinstance(types, str) else types
@@ -230,7 +262,11 @@ def _is_instance(schema: Schema, value: Any) -> bool:
 
 
 def _children(schema: Schema, value: Any) -> list[tuple[str, Schema, Any]] | None:
-    """Return name (or number), schema and value of each child of a mapping or a list; None if the value has none."""
+    """Return (name, schema, value) for each field of a mapping, or (number from 1, schema, value) for each item of a
+    list.
+
+    Items of a list that have nothing to change are left out. Return None if the schema gives the value no children.
+    """
     if isinstance(value, Mapping) and "properties" in schema:
         fields = _ordered_fields(schema["properties"], value)
         return [(name, schema_below, value.get(name, schema_below.get("default"))) for name, schema_below in fields]
@@ -243,12 +279,18 @@ def _children(schema: Schema, value: Any) -> list[tuple[str, Schema, Any]] | Non
 
 
 def _has_controls(item: Any) -> bool:
-    """Whether an item of a list has fields, or the parameters of a law, that can be changed."""
+    """Whether an item of a list is a mapping or the text of a law, and so has fields or parameters that can
+    be changed.
+    """
     return isinstance(item, Mapping) or (isinstance(item, str) and call_of(item) is not None)
 
 
 def _with_range(control: Control, schema: Schema) -> Control:
-    """Return the control with the range of its slider: the bounds of the schema, or else about its value."""
+    """Return the control of a number with the range of its slider.
+
+    A number has the bounds of its schema, or, without an upper one, reaches from 1/RATE_REACH to RATE_REACH times its
+    value; a whole number goes up to ten times its value if the schema allows that.
+    """
     low = schema.get("minimum", schema.get("ge", schema.get("exclusiveMinimum", schema.get("gt", 0))))
     high = schema.get("maximum", schema.get("le", schema.get("exclusiveMaximum", schema.get("lt", math.inf))))
     now = START_OF_UNSET if control.value is None else control.value
@@ -260,7 +302,11 @@ def _with_range(control: Control, schema: Schema) -> Control:
 
 
 def _law_controls(path: tuple[str, ...], text: Any, usual: bool) -> Iterator[Control]:
-    """Yield the controls of those parameters of a law, written as `text`, that are named and numbers."""
+    """Yield the controls of those parameters of a law, written as `text`, that are named and positive numbers.
+
+    The keys in `path` lead to the law in the network, and `usual` says that the law is a default. There are none if
+    `text` is not the text of a law.
+    """
     call = call_of(text) if isinstance(text, str) else None
     maker = law_families().get(call.value.lower(), (None, ""))[0] if call is not None else None
     if call is None or maker is None:

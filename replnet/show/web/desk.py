@@ -13,7 +13,8 @@ from replnet.workers import Failure, Worker, WorkerDiedError, dismiss, hire
 class LatestOnly:
     """A process that works on one question at a time, and answers only the latest.
 
-    `patience`: seconds that a newer question waits for the answer to an older one before the older one is given up.
+    `patience` is how many seconds a newer question waits for the answer to an older one before the process, and with it
+    the older question, is given up.
     """
 
     def __init__(self, patience: float) -> None:
@@ -22,7 +23,9 @@ class LatestOnly:
         self._worker: Worker | None = None
 
     async def ask(self, work: Callable[[Any], Any], job: Any) -> Any:
-        """Return `work(job)` from the process; a Failure if it fails, None if a newer question was asked meanwhile."""
+        """Let the process compute `work(job)`, and return the result; a Failure if it fails, None if a newer question
+        was asked meanwhile.
+        """
         self._latest_number += 1
         number = self._latest_number
         try:
@@ -38,7 +41,9 @@ class LatestOnly:
         return answer if number == self._latest_number else None
 
     async def _answer(self, work: Callable[[Any], Any], job: Any) -> Any:
-        """Return `work(job)` from the process, which is started if there is none; a Failure if the process dies."""
+        """Let the process compute `work(job)`, after starting it if there is none; return the result, or a Failure if
+        the process dies.
+        """
         try:
             worker = self._worker = self._worker or hire(1)[0]
             worker.call(work, job)

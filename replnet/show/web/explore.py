@@ -39,7 +39,9 @@ TABLE_COLUMNS = ("group", "metric", "predicted", "measured", "interval", "verdic
 
 
 def page(opened: Opened) -> Callable[..., Any]:
-    """Return the function that builds the page Explore for a request, of the networks that the command has opened."""
+    """Return the function that builds the page Explore from a request; its networks are those that the command has
+    opened.
+    """
 
     def explore(request: Request) -> None:
         """Build the page of the network, with the overrides and the target, that the address names."""
@@ -61,7 +63,11 @@ def page(opened: Opened) -> Callable[..., Any]:
 
 @final
 class Explorer:
-    """The page of a network: controls for its fields, its predicted and emulated freshness, its command and YAML."""
+    """The page of a network: controls for its fields, its predicted and emulated freshness, its command and YAML.
+
+    `source` is the network's file or shipped name, `assignments` are the texts of changed fields by key, and `target`
+    is the freshness that the user wants. Raises a ValueError if these make no network that is open.
+    """
 
     def __init__(self, opened: Opened, source: str, assignments: dict[str, str], target: float) -> None:
         self.opened, self.source, self.assignments, self.target = opened, source, assignments, target
@@ -110,7 +116,7 @@ class Explorer:
     # ---- What the user does
 
     def _set_target(self, text: str) -> None:
-        """Take another target from the text of its box, or say what is wrong with it."""
+        """Set the wanted freshness to the number in `text` and ask again, or show what is wrong with the text."""
         try:
             self.target = _share(text)
         except ValueError as error:
@@ -120,7 +126,9 @@ class Explorer:
         self._update_question()
 
     def _set(self, key: str, text: str) -> None:
-        """Set a field to the text of its box, or say what is wrong with it."""
+        """Set the field at `key` to a text that the user gives, show the fields that the network has now, and ask
+        again; or show what is wrong with it.
+        """
         self.assignments = controls.assign(self.assignments, key, text)
         try:
             self.controls = controls.controls(self.document, self.assignments)
@@ -130,7 +138,11 @@ class Explorer:
             self._fail(str(error))
 
     def _set_family(self, key: str, family: str) -> None:
-        """Give a law another family, at the same rate if it reads no file that is not open."""
+        """Give the law at `key` another family, at its present rate.
+
+        The rate is that of the family's example if the network as it is reads files that are not open, or the present
+        law has no rate that the family can have.
+        """
         try:
             self._current_question()
             text = next(str(control.value) for control in self.controls if (control.key, control.kind) == (key, "law"))
@@ -139,7 +151,11 @@ class Explorer:
         self._set(key, controls.family_text(text, family))
 
     def _update_question(self) -> None:
-        """Ask about the fields as they are now, and make the link to the page Watch lead to a run of them."""
+        """Ask about the fields as they are now, in the background, and let the link to the page Watch lead to a run of
+        them.
+
+        Raise a ValueError if the network reads files that are not open.
+        """
         self.question = self._current_question()
         with_attributes(self.watch, href=self._address("/watch"))
         background_tasks.create_lazy(self._answer(), name=f"answer {id(self)}")
@@ -147,16 +163,20 @@ class Explorer:
     # ---- What follows
 
     def _current_question(self) -> NetworkQuestion:
-        """Return the question about the network as it is now; raise an error if it reads files that are not open."""
+        """Return the question about the network as it is now; raise a ValueError if it reads files that are
+        not open.
+        """
         texts = controls.override_texts(self.assignments)
         return self.opened.question(self.source, self.document, texts, self.target)
 
     def _address(self, path: str) -> str:
-        """Return the address of a page for the network as it is now."""
+        """Return the address of the page at `path` for the network, and the wanted freshness, as they are now."""
         return address(path, *network_pairs(self.source, self.question.overrides), ("target", f"{self.target:.6g}"))
 
     async def _answer(self) -> None:
-        """Show the prediction now, and start what takes longer once nothing has changed for a while."""
+        """Show the prediction for the network as it is now, or what is wrong with it; then start, in the background,
+        the answers that take longer.
+        """
         self.change += 1
         change, question = self.change, self.question
         late = asyncio.get_running_loop().call_later(SLOW_AFTER, self._say_slow, change)
@@ -173,7 +193,10 @@ class Explorer:
         background_tasks.create(self._answer_later(change, question), name=f"later {id(self)} {change}")
 
     async def _answer_later(self, change: int, question: NetworkQuestion) -> None:
-        """Once the fields have settled, show the command and the YAML, find the sizes, and emulate."""
+        """Wait until the fields have settled; then show the command and the YAML, find both sizes, and emulate.
+
+        Do nothing if the fields have changed since change number `change`, when they were those of `question`.
+        """
         await asyncio.sleep(SETTLING_TIME)
         if change != self.change:
             return
@@ -187,7 +210,10 @@ class Explorer:
     async def _answer_size(
         self, change: int, question: NetworkQuestion, at: int, desk: LatestOnly, work: Callable[..., Any]
     ) -> None:
-        """Show the sentence that `work` answers at label number `at`, unless the fields have changed since `change`."""
+        """Let `work`, in the process of `desk`, answer `question`, and show the sentence in the label `self.sizes[at]`.
+
+        The answer is dropped if the fields have changed since change number `change`.
+        """
         late = asyncio.get_running_loop().call_later(1.0, self.sizes[at].set_text, "Looking for the size …")
         reply = _as_reply(await desk.ask(work, question))
         late.cancel()
@@ -195,7 +221,9 @@ class Explorer:
             self.sizes[at].set_text(reply["error"] or " ".join(reply["answer"]))
 
     async def _emulate(self, change: int, question: NetworkQuestion) -> None:
-        """Emulate a short and a full run, and show the rows of each, unless the fields have changed since `change`."""
+        """Emulate a short and then a full run, and show the rows of each, or what is wrong; stop if the fields have
+        changed since change number `change`.
+        """
         for share in RUN_LENGTHS:
             self.status.set_text("Predicted; emulating …")
             reply = _as_reply(await self.desks["emulate"].ask(partial(emulate_rows, share=share), question))
@@ -209,7 +237,9 @@ class Explorer:
     # ---- Showing it
 
     def _show(self, words: str, rows: list[dict[str, Any]]) -> None:
-        """Show the rows in the chart and in the table, with a word about them."""
+        """Show rows, as dictionaries, in the chart and in the table, and `words` in the line of the status; clear the
+        error.
+        """
         self.error.set_text("")
         self.numbers.set_visibility(True)
         self.status.set_text(words)
@@ -228,7 +258,7 @@ class Explorer:
         replace_address(self.client, self._address("/"))
 
     def _fail(self, words: str) -> None:
-        """Show an error; answers that are still computed are no longer wanted."""
+        """Show `words` as what is wrong with the network; answers that are still computed will be dropped."""
         self.change += 1
         self.status.set_text("This network cannot be:")
         self.error.set_text(words)
@@ -241,12 +271,14 @@ class Explorer:
 
 
 def _as_reply(answer: Any) -> dict[str, Any] | None:
-    """Return the answer as it came, or a Failure as an empty answer with its reason as the error."""
+    """Return a Failure as {"answer": [], "error": its reason}, and any other answer, or None, as it came."""
     return {"answer": [], "error": answer.reason} if isinstance(answer, Failure) else answer
 
 
 def _share(text: str) -> float:
-    """Return the freshness that the text names, kept within 0.01 and 0.99, as 0 and 1 are never reached."""
+    """Return the freshness in the text, moved into 0.01 to 0.99, as 0 and 1 are never reached; raise a FieldError if it
+    is no number.
+    """
     try:
         share = float(text)
     except ValueError:

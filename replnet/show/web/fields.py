@@ -21,7 +21,9 @@ Change = Callable[[str], None]
 
 @final
 class TextBox(Element, component="static/text_box.js"):
-    """A box for a text, which calls `on_text` with the text on Enter and when the focus leaves it."""
+    """A box for a text; `on_text` is called with the text, without spaces at its ends, on Enter and when the focus
+    leaves the box.
+    """
 
     def __init__(self, label: str, text: str, on_text: Change) -> None:
         super().__init__()
@@ -42,7 +44,9 @@ class TextBox(Element, component="static/text_box.js"):
             self.update()
 
     def _hear(self, event: Any) -> None:
-        """Take the text that the browser sends, and pass it on without spaces at its ends."""
+        """Take the changed text, `event.args`, from the browser, and call `on_text` with it, without spaces at its
+        ends.
+        """
         self.props["text"] = text = str(event.args)
         self._on_text(text.strip())
         if self.text == text != text.strip():
@@ -53,7 +57,8 @@ class TextBox(Element, component="static/text_box.js"):
 class Field:
     """The box, and the slider or the choice, of one control.
 
-    `change` is called with the text that a user gives the field, `choose` with the family that a user gives a law.
+    `change` is called with the text that a user gives the field, `choose` with the family that a user gives a law; only
+    fields of laws need `choose`.
     """
 
     def __init__(self, control: Control, change: Change, choose: Change | None = None) -> None:
@@ -79,7 +84,7 @@ class Field:
                 self._slider = slider(control.key, high, self._position, self._take_position, low)
 
     def show(self, control: Control) -> None:
-        """Show the value, the options and the range that the field has now."""
+        """Show the value, the options and the range of `control`, which is the field's control as it is now."""
         before, self.control = self.control, control
         if self._box is not None:
             self._box.show(_text(control.value))
@@ -98,7 +103,10 @@ class Field:
                 self._slider.set_value(self._position)
 
     def _choose(self, label: str, options: Sequence[str], value: Any, change: Change) -> None:
-        """Add a choice; `change` is called with an option that the user chooses, not with one that the server sets."""
+        """Add a box to choose one of `options` from, with a label and `value` chosen at first.
+
+        `change` is called with an option that the user chooses, not with one that the server sets.
+        """
 
         def pass_on(event: Any) -> None:
             if event.value != (_family(self.control) if self.control.kind == "law" else self.control.value):
@@ -115,7 +123,7 @@ class Field:
 
 @final
 class FieldPanel:
-    """The fields that the file sets, and below them, folded, the ones that it leaves out."""
+    """The fields of a network on a page: those that its file sets, and below them, folded, those that it leaves out."""
 
     def __init__(self, change: Callable[[str, str], None], choose: Callable[[str, str], None]) -> None:
         """`change` is called with the key of a field and its text, `choose` with the key of a law and its family."""
@@ -126,7 +134,9 @@ class FieldPanel:
             self._more = ui.element("div").classes("rn-stack")
 
     def show(self, controls: Sequence[Control]) -> None:
-        """Show fields for these controls, in their order; fields that stay keep their place and their focus."""
+        """Show a field for each of these controls, in their order, and remove all others; fields that stay keep their
+        place and their focus.
+        """
         gone = self._fields.keys() - {(control.key, control.kind) for control in controls}
         for name in gone:
             self._fields.pop(name).element.delete()
@@ -142,7 +152,9 @@ class FieldPanel:
             before = field.element
 
     def _add(self, control: Control) -> Field:
-        """Add a field for the control at the end of its group."""
+        """Make a field for the control, the last of those that the file sets, or of those that it leaves out; return
+        it.
+        """
         with self._more if control.usual else self._main:
             field = Field(control, partial(self._change, control.key), partial(self._choose, control.key))
         self._fields[control.key, control.kind] = field
@@ -150,23 +162,27 @@ class FieldPanel:
 
 
 def _put_after(before: Element | None, element: Element) -> None:
-    """Move an element after another one, or to the first place of its container."""
+    """Move an element of a page to the place behind the element `before`; if that is None, to the first place of its
+    own container.
+    """
     slot = (before or element).parent_slot
     assert slot is not None
     element.move(slot.parent, 0 if before is None else slot.children.index(before) + 1)
 
 
 def _families(control: Control) -> list[str]:
-    """Return the families to choose from, with the law's own one first if it is none of them."""
+    """Return the names of the law families to choose from, that of the law itself first if it is none of
+    the options.
+    """
     family = _family(control)
     return list(control.options) if family in control.options else [family, *control.options]
 
 
 def _family(control: Control) -> str:
-    """Return the family of the law that the control holds."""
+    """Return the name of the family of a control's law: what stands before the parenthesis in its text."""
     return _text(control.value).partition("(")[0]
 
 
 def _text(value: Any) -> str:
-    """Return a value as text: nothing for None, six digits of a number."""
+    """Return the text of a value in a box: empty for None, six digits of a float."""
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -25,12 +25,14 @@ LINK_CELL = '<q-td :props="props"><a class="rn-link" :href="props.row.link">{{ p
 
 
 def address(path: str, *pairs: Pair) -> str:
-    """Return the address of a page, with a query of these names and values."""
+    """Return the address of the page at `path`, with a query of these (name, value) pairs if there are any."""
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
 def replace_address(client: Any, address: str) -> None:
-    """Show another address for the page in the browser of `client`, so that a reload shows the same."""
+    """Show another address for the page in the browser of `client`, without loading it, so that a reload shows the
+    same.
+    """
     with client:
         ui.navigate.history.replace(address)
 
@@ -47,7 +49,9 @@ def with_attributes(element: Any, **attributes: str) -> Any:
 
 @contextmanager
 def page_frame(path: str, heading: str) -> Iterator[Any]:
-    """Begin a page with its head, `path` the current one of the pages; yield the element for its content."""
+    """Begin a page with its navigation, in which the page at `path` is the current one, and with a heading; yield the
+    element for its content.
+    """
     with ui.element("header").classes("rn-head"):
         with ui.element("b"):
             ui.label("replnet")
@@ -63,19 +67,24 @@ def page_frame(path: str, heading: str) -> Iterator[Any]:
 
 
 def chart(options: dict[str, Any], about: str) -> Any:
-    """Add a chart, described by `about` for those who do not see it, and return it."""
+    """Add a chart to the page and return it; `options` are those of ECharts, and `about` describes it for users who do
+    not see it.
+    """
     return with_attributes(ui.echart(options, renderer="svg").classes("rn-chart"), aria_label=about)
 
 
 def redraw(chart: Any, options: dict[str, Any]) -> None:
-    """Show other options in a chart."""
+    """Show other options of ECharts in a chart, in place of all that it has."""
     chart.options.clear()
     chart.options.update(options)
     chart.update()
 
 
 def slider(about: str, high: float, position: float, on_move: Callable[[float], None], low: float = 0) -> Any:
-    """Add a slider that moves by ones from `low` to `high`, and return it; `on_move` is called with new positions."""
+    """Add a slider that moves by ones from `low` to `high` and stands at `position`, and return it.
+
+    `about` names it for users who do not see it, and `on_move` is called with each new position.
+    """
     control = with_attributes(ui.slider(min=low, max=high, step=1, value=position), aria_label=about)
     # It stands where the browser has moved it: a position that the server sent back would come late, and undo the
     # next key.
@@ -85,7 +94,10 @@ def slider(about: str, high: float, position: float, on_move: Callable[[float], 
 
 
 def table(about: str) -> Any:
-    """Add a sortable table, hidden until it has rows; cells in its column `cell` lead to the `link` of their row."""
+    """Add a sortable table, hidden until it has rows, and return it; `about` names it for users who do not see it.
+
+    Cells in its column named "cell" lead to the address `link` of their row.
+    """
     with with_attributes(ui.element("div").classes("rn-scroll").props("tabindex=0 role=region"), aria_label=about):
         grid = ui.table(columns=[], rows=[], pagination=ROWS_PER_PAGE).classes("rn-wide").props("dense flat")
     grid.set_visibility(False)
@@ -95,7 +107,9 @@ def table(about: str) -> Any:
 
 
 def fill_table(table: Any, rows: list[dict[str, Any]], names: Any) -> None:
-    """Show rows in a table, with those of the columns `names` that are not empty; hide it if there are no rows."""
+    """Show rows, as dictionaries, in a table, in those of the columns `names` that are not empty; hide it if there are
+    no rows.
+    """
     table.columns = table_columns(rows, names)
     table.rows = [{"id": number, **row} for number, row in enumerate(rows)]
     table.set_visibility(bool(rows))
@@ -113,7 +127,7 @@ def copyable_text(title: str, text: str) -> Any:
             label = ui.label(text)
 
     def copy() -> None:
-        """Copy the text as it is now."""
+        """Copy the text as it is now to the user's clipboard."""
         ui.clipboard.write(label.text)
         ui.notify("Copied")
 

@@ -56,7 +56,10 @@ class Nonces(Extension):
 
 @final
 class Guard:
-    """The application that lets only requests through that carry the token, in the address or as a cookie."""
+    """The ASGI application that passes only those requests on to the application `inner` that carry the token.
+
+    They carry it in the address or as a cookie, and `port` is the port at which this server listens.
+    """
 
     def __init__(self, inner: Any, token: str, port: int) -> None:
         self._inner, self._token = inner, token.encode()
@@ -64,7 +67,11 @@ class Guard:
         self._cookie = f"{COOKIE}-{port}"  # cookies are shared by all ports of a host
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Set the cookie if the address has the token; let a request through if its cookie has it; else refuse."""
+        """Redirect a request that has the token in its address, and set the cookie; pass on one whose cookie has it;
+        refuse all others.
+
+        `scope`, `receive` and `send` are those of ASGI. Messages that are no requests are passed on.
+        """
         if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
             return
@@ -87,7 +94,9 @@ class Guard:
             await _answer(send, 403, [], "Open the address that replnet ui has printed: it carries a token.\n")
 
     def _is_own(self, scope: Any) -> bool:
-        """Whether the request names this server as its host, and comes from one of its own pages, if from a page."""
+        """Whether the request names this server as its host, and was sent by one of its own pages if it was sent by a
+        page.
+        """
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return False
@@ -95,7 +104,7 @@ class Guard:
         return origins == [f"http://{hosts[0]}"] or (not origins and scope["type"] == "http")
 
     def _cookie_values(self, scope: Any) -> Iterator[str]:
-        """Yield the values of all cookies with the name of ours.
+        """Yield the values of all cookies of a request that have the name of this server's cookie.
 
         Another server of this machine may have set one of the same name, and cookies that no parser reads.
         """
@@ -110,12 +119,16 @@ class Guard:
 
 
 def _values(scope: Any, name: bytes) -> list[str]:
-    """Return the values of all headers of this name."""
+    """Return the values of all headers of this name, in small letters, in the ASGI scope of a request."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
 
 def _with_policy(send: Any, nonce: str) -> Any:
-    """Return `send`, which sends an answer, with the headers added that tell a browser what it may do."""
+    """Return a function that sends an ASGI message by `send`, at the head of an answer with the headers that tell a
+    browser what it may do.
+
+    `nonce` is what script and style tags of the page have to carry.
+    """
     headers = HEADERS | {"content-security-policy": POLICY.format(nonce=nonce)}
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
 
@@ -128,7 +141,9 @@ def _with_policy(send: Any, nonce: str) -> Any:
 
 
 async def _answer(send: Any, status: int, heads: list[tuple[str, str]], text: str) -> None:
-    """Send a plain text as the answer."""
+    """Send an answer by the ASGI function `send`: a plain text with this HTTP status, and with the headers `heads`
+    besides its type.
+    """
     pairs = [("content-type", "text/plain; charset=utf-8"), *heads]
     headers = [(name.encode(), value.encode()) for name, value in pairs]
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -41,7 +41,12 @@ GlimpseListener: TypeAlias = "Callable[[Glimpse], None]"
 
 @contextmanager
 def record_run(record: IO[bytes], network: Network, engine: str, seed: int = 1) -> Iterator[GlimpseListener]:
-    """Write the record of a run to `record`; yield a function that adds a line for each glimpse it is called with."""
+    """Write the record of a run to `record`; yield a function that adds a line of JSON for each glimpse it is called
+    with.
+
+    The first line has the network, the engine and the seed; the last, written when the block ends, says that the run is
+    over.
+    """
 
     def add(line: Mapping[str, Any]) -> None:
         """Write a line, so that readers can see it at once."""
@@ -57,7 +62,10 @@ def record_run(record: IO[bytes], network: Network, engine: str, seed: int = 1) 
 
 
 def file_reader(descriptor: int) -> RecordReader:
-    """Return a function that reads an open file from an offset to its end, and moves no one's position in the file."""
+    """Return a function that returns the bytes of an open file from an offset to its end.
+
+    `descriptor` is the number of the open file; reading moves no one's position in it.
+    """
 
     def read(offset: int) -> bytes:
         pieces = list[bytes]()
@@ -78,7 +86,10 @@ class InboxAddress(NamedTuple):
 
 @final
 class GlimpseInbox:
-    """A record in memory, to which another process of this machine sends lines while the run goes on."""
+    """A record of a run in memory, to which another process of this machine sends lines while the run goes on.
+
+    It listens for them within an `async with` block, which yields its address.
+    """
 
     def __init__(self) -> None:
         self._key, self._lines = secrets.token_hex(16), bytearray()
@@ -91,11 +102,11 @@ class GlimpseInbox:
         self._server.close()
 
     def read(self, offset: int) -> bytes:
-        """Return what has come from an offset on."""
+        """Return the bytes of the record from an offset on, as far as they have come."""
         return bytes(self._lines[offset:])
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take lines from a sender that knows the key; hang up on any other."""
+        """Append what a connection brings to the record, if it begins with the key; close any other connection."""
         try:
             key = await reader.readuntil()
             if hmac.compare_digest(key.strip(), self._key.encode()):
@@ -109,7 +120,7 @@ class GlimpseInbox:
 
 @contextmanager
 def connect_to_inbox(inbox: InboxAddress) -> Iterator[IO[bytes]]:
-    """Connect to an inbox; yield a file whose lines go there."""
+    """Connect to the inbox at an address; yield a file for bytes, and what is written to it goes there."""
     with socket.create_connection(("127.0.0.1", inbox.port)) as connection, connection.makefile("wb") as record:
         record.write(inbox.key.encode() + b"\n")
         yield record
@@ -117,7 +128,7 @@ def connect_to_inbox(inbox: InboxAddress) -> Iterator[IO[bytes]]:
 
 @final
 class _GlimpseLines:
-    """The lines of a record: glimpses of a run of a network as plain data."""
+    """The lines of a run's record: glimpses of a run of `network` as plain data, one line for each."""
 
     def __init__(self, network: Network) -> None:
         topology = network.topology
@@ -128,7 +139,11 @@ class _GlimpseLines:
         self._stalled_since = dict[str, float]()  # by the words about a stall: when a glimpse first had it
 
     def line(self, glimpse: Glimpse) -> dict[str, Any]:
-        """Return the line of a glimpse: time, freshness by group, counts, faults so far, and the states of nodes."""
+        """Return the line of a glimpse, as a dictionary: time, freshness by group, counts, faults so far, and the
+        states of nodes if it has them.
+
+        A fault is (begin, end or None while it lasts, its label, a sentence about it).
+        """
         shares = zip(glimpse.groups, map(float, glimpse.fresh), strict=True)
         losses = [(loss.heard, loss.back, f"{_name_or_count(loss.nodes)} lost", str(loss)) for loss in glimpse.lost]
         stalls = [
@@ -147,7 +162,11 @@ class _GlimpseLines:
         }
 
     def _states(self, states: NodeStates) -> dict[str, Any]:
-        """Return copies, fresh copies and messages in line by group; in a small network, also node by node."""
+        """Return {"copies": (copies, fresh copies) by group}, with more if it is known.
+
+        Where bandwidth is limited, "lines" has (mean, largest number of messages in line at a node) by group; in a
+        small network, "nodes" has lists of all of these node by node.
+        """
         fields: dict[str, Any] = {"copies": self._sums(states.held, states.fresh)}
         if self._limited is not None:
             group_of_limited, waiting = self._group[self._limited], states.waiting[self._limited]
@@ -162,7 +181,9 @@ class _GlimpseLines:
         return fields
 
     def _sums(self, held: Any, fresh: Any) -> dict[str, tuple[int, int]]:
-        """Return the number of copies and of fresh copies in each group that has copies."""
+        """Return (copies, fresh copies) of each group that has copies; `held` and `fresh` have the number of both for
+        every node.
+        """
         sums = (np.bincount(self._group, counts, len(self._groups)).astype(int).tolist() for counts in (held, fresh))
         return {
             group: (copies, fresh_copies)
@@ -172,13 +193,16 @@ class _GlimpseLines:
 
 
 def _name_or_count(names: Sequence[str]) -> str:
-    """Return the name of a single node, or how many nodes there are."""
+    """Return the name of a single node, or the number of nodes, such as "12 nodes", if there are several."""
     return names[0] if len(names) == 1 else f"{len(names):,} nodes"
 
 
 @final
 class LiveRecord:
-    """What a record has had so far: the run, its latest glimpse, and points of its curves."""
+    """What a record of a run has had so far: the run, its latest glimpse, and points of its curves.
+
+    `reader` returns the bytes of the record from an offset on.
+    """
 
     def __init__(self, reader: RecordReader) -> None:
         self._reader, self._offset = reader, 0
@@ -189,7 +213,7 @@ class LiveRecord:
         self._stride, self._count = 1, 0
 
     def update(self) -> bool:
-        """Read what is new in the record, and return whether there was anything."""
+        """Read the lines that have come to the record since the last call, and return whether there were any."""
         new = self._reader(self._offset)
         lines = new[: new.rfind(b"\n") + 1]
         self._offset += len(lines)
@@ -198,7 +222,12 @@ class LiveRecord:
         return bool(lines)
 
     def _add(self, line: Mapping[str, Any]) -> None:
-        """Take one line of the record."""
+        """Take one line of the record: the run at its beginning, the end of the run, or else a glimpse, which may
+        become a point of the curves.
+
+        All points so far are dropped if the time of the glimpse is earlier than that of the one before, as the run has
+        then begun anew.
+        """
         if "network" in line:
             self.about = line
         elif "over" in line:
@@ -215,16 +244,20 @@ class LiveRecord:
 
     @property
     def times(self) -> list[float]:
-        """The times of the points of all curves."""
+        """The instants, in model time, of the points of all curves."""
         return [point["now"] for point in self._points]
 
     def curves(self) -> dict[str, list[float]]:
-        """Return the freshness of each group, measured from time zero to each of the times."""
+        """Return the freshness of each group, measured from time zero to each of the `times`; NaN where it is not
+        known.
+        """
         groups = dict.fromkeys(group for point in self._points for group in point["fresh"])
         return {group: [point["fresh"].get(group, math.nan) for point in self._points] for group in groups}
 
     def pace(self) -> tuple[list[float], list[float]]:
-        """Return the messages per unit of time shortly before each of the times, and the mean lateness of wakes."""
+        """Return two lists with an entry for each of the `times`: the messages per unit of time shortly before, and the
+        mean lateness of wakes.
+        """
         ends = [*[{"now": 0.0, "messages": 0}] * PACE_SPAN, *self._points]
         pairs = zip(ends, ends[PACE_SPAN:], strict=False)
         rates = [
@@ -234,14 +267,20 @@ class LiveRecord:
         return rates, [point["slip"] for point in self._points]
 
     def lines(self) -> dict[str, tuple[list[float], list[float]]]:
-        """Return, by group with limits, the mean and the largest number of messages in line at a node, at each time."""
+        """Return, by group with limited bandwidth, two lists: the mean and the largest number of messages in line at a
+        node.
+
+        Each list has an entry for each of the `times`; NaN where it is not known.
+        """
         groups = dict.fromkeys(group for point in self._points for group in point.get("lines", ()))
         unknown = (math.nan, math.nan)
         pairs = {group: [point.get("lines", {}).get(group, unknown) for point in self._points] for group in groups}
         return {group: ([mean for mean, _ in points], [most for _, most in points]) for group, points in pairs.items()}
 
     def bands(self) -> list[Band]:
-        """Return the time spans in which something was lost or stood still, until now if it still does."""
+        """Return a band for each time span in which a host was lost or a process stood still, until now if it still is
+        so.
+        """
         if self.latest is None:
             return []
         now, faults = self.latest["now"], self.latest["faults"]
@@ -255,7 +294,7 @@ class LiveRecord:
 
     @property
     def words(self) -> str:
-        """A sentence about how far the run is, and what went wrong in it so far."""
+        """A line of text about how far the run is, and what went wrong in it so far."""
         if self.latest is None:
             return "Starting …" if not self.over else "It ended before it began."
         now = self.latest

@@ -24,7 +24,7 @@ NOW, SO_FAR = "as of now, in the first replication", "by the freshness of its le
 
 @final
 class LiveView:
-    """The view of one run, which follows the record of the run."""
+    """The view of one run while it goes on; `reader` returns the bytes of the run's record from an offset on."""
 
     def __init__(self, reader: RecordReader) -> None:
         self.record = LiveRecord(reader)
@@ -38,7 +38,7 @@ class LiveView:
         self.timer = ui.timer(SECONDS_BETWEEN_LOOKS, self._look, immediate=True)
 
     async def _look(self) -> None:
-        """Read what is new in the record, and show it; stop when the run is over."""
+        """Read the lines that are new in the record, and show them; look no more once the run is over."""
         record = self.record
         new = await run.io_bound(record.update)
         if not new:
@@ -53,7 +53,9 @@ class LiveView:
             self.timer.deactivate()
 
     async def _build(self) -> None:
-        """Put the charts on the page, now that the record says which network runs."""
+        """Put the charts on the page, empty at first, for the network that the record names; none if the server ends
+        meanwhile.
+        """
         assert self.record.about is not None
         self.live = self.record.about["engine"] == "live"
         prepared = await run.io_bound(self._prepare)
@@ -77,7 +79,7 @@ class LiveView:
     def _prepare(self) -> tuple[NetworkChart, dict[str, float], list[Band], bool]:
         """Return what stays the same while the run goes on, and takes a moment to compute.
 
-        The chart of the network, predicted freshness by group, planned bands, and whether bandwidth is limited.
+        It is (the chart of the network, predicted freshness by group, planned bands, whether bandwidth is limited).
         """
         about, latest = self.record.about, self.record.latest
         assert about is not None
@@ -92,7 +94,7 @@ class LiveView:
         return NetworkChart(network), lines, planned, network.topology.bandwidth is not None
 
     def _draw(self) -> None:
-        """Draw the charts as of the latest glimpse."""
+        """Draw the charts as of the latest glimpse; do nothing before there are charts and points to draw."""
         record = self.record
         assert record.latest is not None
         if self.charts is None or not record.times:
@@ -108,7 +110,9 @@ class LiveView:
         redraw(places, self._places(record.latest))
 
     def _places(self, latest: Mapping[str, Any]) -> series.Options:
-        """Return the chart of the network as of the latest glimpse, by node if the glimpse has nodes, else by group."""
+        """Return the chart of the network as of the glimpse `latest`, by node if the glimpse has nodes,
+        else by group.
+        """
         assert self.network is not None
         if "nodes" in latest:
             held, fresh = (np.array(latest["nodes"][name]) for name in ("held", "fresh"))

@@ -45,23 +45,28 @@ class NetworkChart:
 
     @property
     def legend(self) -> str:
-        """The meaning of the symbols, or of the bars, in a line."""
+        """A line of text about the meaning of the symbols, or of the bars."""
         if not self.by_node:
             return "Bars: the share of copies that are fresh · ◇ predicted · in brackets: how many nodes"
         more = f" · {self._plan.left_out:,} more nodes are not drawn" if self._plan.left_out else ""
         return f"■ source · ● fresh · △ stale · ◆ in between · dotted: no copy, or down · small: client{more}"
 
     def by_state(self, held: Ints, fresh: Ints, predicted: Mapping[str, float], waiting: Sequence[int] = ()) -> Options:
-        """Return the chart of a network whose nodes hold so many copies, so many of them fresh.
+        """Return the ECharts options for a network whose nodes hold `held` copies, `fresh` of them fresh, both by node.
 
-        `predicted` is the freshness of each group; `waiting`, if it is known, the messages in the line of each node.
+        `predicted` is the freshness of each group, shown if the chart has a bar for each; `waiting` is the number of
+        messages in line at each node, empty if that is not known.
         """
         if self.by_node:
             return self._with_nodes(self._marks(held, fresh, waiting))
         return self._bars(self._shares(held, fresh), predicted)
 
     def by_share(self, shares: Mapping[str, float], predicted: Mapping[str, float]) -> Options:
-        """Return the chart of a network whose groups have these shares of fresh copies."""
+        """Return the ECharts options for a network whose groups have these shares of fresh copies, none for a group
+        without copies.
+
+        `predicted` is the freshness of each group, shown if the chart has a bar for each.
+        """
         if not self.by_node:
             return self._bars(shares, predicted)
         marks, groups = [], (*self._topology.groups, "source")  # the last is that of number -1
@@ -72,7 +77,9 @@ class NetworkChart:
         return self._with_nodes([mark for mark in marks if mark])
 
     def _shares(self, held: Ints, fresh: Ints) -> dict[str, float]:
-        """Return the share of fresh copies among all copies of each group that has any."""
+        """Return the share of fresh copies among all copies of each group that has any; `held` and `fresh` count both
+        by node.
+        """
         group, groups = self._topology.group, self._topology.groups
         copy_counts, fresh_counts = (
             np.bincount(group[group >= 0], counts[group >= 0], len(groups)) for counts in (held, fresh)
@@ -81,11 +88,18 @@ class NetworkChart:
         return {name: fresh_count / copy_count for name, fresh_count, copy_count in triples if copy_count}
 
     def nodes_data(self, held: Ints, fresh: Ints) -> list[Any]:
-        """Return what changes in the chart while time goes on: the symbols of the nodes, or the lengths of the bars."""
+        """Return what changes in the chart while time goes on: the symbols of the nodes, or the lengths of the bars.
+
+        `held` is the number of copies of each node, and `fresh` how many of these are fresh.
+        """
         return self._marks(held, fresh) if self.by_node else self._lengths(self._shares(held, fresh))
 
     def _marks(self, held: Ints, fresh: Ints, waiting: Sequence[int] = ()) -> list[Options]:
-        """Return the symbol of each node that is drawn, with words about its copies and its line."""
+        """Return the symbols of the nodes that are drawn, with words about their copies and their messages in line.
+
+        `held` is the number of copies of each node, and `fresh` how many of these are fresh; `waiting` is the number of
+        messages in line at each, empty if that is not known.
+        """
         marks = []
         no_copy = ["no copy" if role == REPLICA else ROLES[role] for role in self._topology.role.tolist()]
         for i, (copies, fresh_copies) in enumerate(zip(held.tolist(), fresh.tolist(), strict=True)):
@@ -101,7 +115,12 @@ class NetworkChart:
         return [mark for mark in marks if mark]
 
     def _mark(self, i: int, share: float | None, words: str, limits: tuple[float, float]) -> Options | None:
-        """Return the symbol of node i, by its share of fresh copies (None: no copy); None if the node is not drawn."""
+        """Return the symbol of node i, whose share of fresh copies is `share` (None: no copy); None if the node is not
+        drawn.
+
+        `words` are shown at its name. Up to the lower of the `limits` the node is drawn as stale, from the upper one on
+        as fresh.
+        """
         name, role = self._topology.names[i], self._topology.role[i]
         if name not in self._plan.places:
             return None
@@ -115,7 +134,7 @@ class NetworkChart:
         return node | {"itemStyle": style, "symbolSize": size}
 
     def _empty_chart(self) -> tuple[Options, Options]:
-        """Return a chart without nodes, and the series of its links."""
+        """Return the ECharts options of a chart without nodes, and those of the series of its links."""
         places = self._plan.places
         pairs = [(a, b) for a, b in self._topology.graph.edges if a in places and b in places][:MOST_LINKS]
         links: Options = {"type": "lines", "coordinateSystem": "cartesian2d", "silent": True}
@@ -128,14 +147,18 @@ class NetworkChart:
         return options | {"xAxis": hidden, "yAxis": hidden}, links
 
     def _with_nodes(self, marks: list[Options]) -> Options:
-        """Return the chart with these symbols as its nodes."""
+        """Return the ECharts options of the chart with these symbols as its nodes."""
         options, links = self._frame
         return options | {
             "series": [links, {"id": "nodes", "type": "scatter", "cursor": "default", "z": 3, "data": marks}]
         }
 
     def _bars(self, shares: Mapping[str, float], predicted: Mapping[str, float]) -> Options:
-        """Return a chart with a bar for each group, in the order in which data flows, and diamonds for predictions."""
+        """Return the ECharts options of a chart with a bar for each group, in the order in which data flows.
+
+        `shares` are the lengths of the bars and `predicted` the places of diamonds, both by group; a group that is
+        missing in them has none.
+        """
         names, words = [*self._sizes], [f"{name} ({size:,})" for name, size in self._sizes.items()]
         bars: Options = {"id": "nodes", "name": "fresh", "type": "bar", "barMaxWidth": 26, "showBackground": True}
         bars |= {"itemStyle": {"color": COLOURS[0]}}
@@ -151,12 +174,14 @@ class NetworkChart:
         return options | {"grid": options["grid"] | {"left": 16, "top": 30, "containLabel": True}}
 
     def _lengths(self, shares: Mapping[str, float]) -> list[float | None]:
-        """Return the length of each bar; None for a group without copies."""
+        """Return the length of each bar, three digits of the group's share; None for a group that `shares` does not
+        have.
+        """
         return [round(shares[name], 3) if name in shares else None for name in self._sizes]
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """The groups that have a bar, and how many nodes each has."""
+        """The number of nodes of each group that has a bar, by its name."""
         topology = self._topology
         counts = np.bincount(topology.group[topology.group >= 0], minlength=len(topology.groups))
         groups = [pair for pair in zip(topology.groups, counts.tolist(), strict=True) if pair[1]]
@@ -164,7 +189,10 @@ class NetworkChart:
 
 
 def _symbol_and_style(share: float | None, low: float, high: float) -> tuple[str, Options]:
-    """Return the symbol and the style of a node of whose copies this share is fresh; None if it has no copy."""
+    """Return the symbol and the style of a node of whose copies this share is fresh; None if it has no copy.
+
+    It is drawn as stale up to the share `low`, as fresh from `high` on, and else as in between.
+    """
     if share is None:
         return "circle", {
             "color": "transparent",

@@ -13,19 +13,21 @@ from replnet.laws import Floats, Ints
 @final
 @dataclass(frozen=True, eq=False)
 class NodeSpans:
-    """Time spans, in three columns: whose (the number of a node), from when, until when."""
+    """Time spans in three columns: the number of a node, the begin of its span, and the end. A node may
+    have several.
+    """
 
     node: Ints
     begin: Floats
     end: Floats
 
     def of_nodes(self, nodes: Ints) -> NodeSpans:
-        """Return the spans of some nodes."""
+        """Return those of these spans that are of the nodes with these numbers."""
         rows = np.isin(self.node, nodes)
         return NodeSpans(self.node[rows], self.begin[rows], self.end[rows])
 
     def minus(self, others: NodeSpans) -> NodeSpans:
-        """Return these spans minus `others`, node by node. Spans in `others` must not overlap."""
+        """Return these spans without the times that the same node has in `others`, whose spans must not overlap."""
         others_of: dict[int, list[tuple[float, float]]] = {}
         for node, begin, end in sorted(zip(*(column.tolist() for column in others._columns), strict=True)):
             others_of.setdefault(node, []).append((begin, end))
@@ -44,21 +46,21 @@ class NodeSpans:
 
     @property
     def _columns(self) -> tuple[Ints, Floats, Floats]:
-        """The three columns."""
+        """The columns `node`, `begin` and `end`."""
         return self.node, self.begin, self.end
 
     def total_until(self, times: Floats) -> Floats:
-        """Return the total length of all spans until each of `times`."""
+        """Return the total length of all spans of all nodes up to each of `times`, in an array like `times`."""
         return _total_since(self.begin, times) - _total_since(self.end, times)
 
     def count_at(self, time: float, nodes: int) -> Ints:
-        """Return, for each of `nodes` nodes, how many of its spans contain the time."""
+        """Return how many spans contain the instant `time`, for each node from 0 to `nodes` - 1."""
         now = (self.begin <= time) & (time < self.end)
         return np.bincount(self.node[now], minlength=nodes)
 
 
 def _total_since(begins: Floats, times: Floats) -> Floats:
-    """Return the total time since all of `begins`, at each of `times`."""
+    """Return, at each of `times`, the sum of the times that have passed since those of `begins` that are over."""
     order = np.sort(begins)
     sums = np.concatenate([[0.0], np.cumsum(order)])
     count = np.searchsorted(order, times, side="right")

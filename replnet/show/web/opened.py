@@ -20,9 +20,10 @@ RecordReader: TypeAlias = Callable[[int], bytes]
 @final
 @dataclass(frozen=True)
 class Opened:
-    """The network, with overrides, that `replnet ui` was started with.
+    """The network, with overrides `key=value`, that `replnet ui` was started with.
 
-    Perhaps also the directory of a sweep, a trace, or the record of a run that goes on.
+    Each of the others is None unless it was given: the directory of a sweep (`folder`), a trace, or the function that
+    reads the record of a run that goes on.
     """
 
     network: str
@@ -33,7 +34,7 @@ class Opened:
 
     @property
     def start(self) -> tuple[str, list[Pair]]:
-        """The path of the first page, and the query of its address."""
+        """The path of the first page, and the (name, value) pairs of the query in its address."""
         if self.trace is not None or self.record is not None:
             return "/watch", []
         if self.folder is not None:
@@ -42,23 +43,32 @@ class Opened:
 
     @cached_property
     def networks(self) -> list[str]:
-        """The networks that pages show: that of the command, and those that come with replnet."""
+        """The files and names of the networks that pages show: that of the command, and those that come
+        with replnet.
+        """
         names = shipped_names()
         return names if self.network in names else [self.network, *names]
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """The records and graphs that the network of the command reads."""
+        """The absolute paths of the records and graphs that the network of the command reads."""
         return files_of(override(document_of(self.network), self.overrides))
 
     def document(self, network: str) -> Document:
-        """Return the specification of a network that a browser names; raise an error if the network is not open."""
+        """Return the specification of the network with a name that a browser sends; raise a FieldError if it is not in
+        `networks`.
+        """
         if network not in self.networks:
             raise FieldError("network", f"{network!r} is not open here", "replnet ui NETWORK opens it")
         return document_of(network)
 
     def question(self, network: str, document: Document, overrides: Iterable[str], target: float) -> NetworkQuestion:
-        """Return the question about a network; raise an error if the network reads files that are not open."""
+        """Return the question about a network under overrides `key=value`, with the freshness `target` that the user
+        wants.
+
+        `document` is the network's specification. Raise a FieldError if, by the overrides, the network reads files that
+        neither the document nor the command names.
+        """
         overrides = tuple(overrides)
         others = files_of(override(document, overrides)) - files_of(document) - self.files
         if others:
@@ -67,5 +77,5 @@ class Opened:
 
 
 def network_pairs(network: str, overrides: Iterable[str]) -> list[Pair]:
-    """Return the query that stands for a network in the address of a page."""
+    """Return the (name, value) pairs that stand for a network with overrides in the address of a page."""
     return [("network", network), *(("s", override) for override in overrides)]

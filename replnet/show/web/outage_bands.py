@@ -21,7 +21,7 @@ MOST_BANDS_DESCRIBED = 6
 class Band(NamedTuple):
     """A time span in which something was out of order, named by `label`.
 
-    `share`, up to 1, is how many of the nodes or links that may fail were out of order.
+    `share` is how many of the nodes that fail at some time were down then, from 0 to 1; it is 1 for anything else.
     """
 
     begin: float
@@ -43,7 +43,11 @@ def planned_outages(network: Network, seed: int, replication: int, end: float) -
 
 
 def planned_bands(network: Network, outages: Outages | None, end: float) -> list[Band]:
-    """Return a band for each span with the same number of nodes down, and one for each cut of the network."""
+    """Return a band for each span in which some number of nodes was down, and one for each span in which the network
+    was cut.
+
+    There are none if `outages` is None. Bands are cut off at time zero and at `end`.
+    """
     if outages is None:
         return []
     bands = _node_bands(network, down_spans(outages, end), end)
@@ -55,7 +59,10 @@ def planned_bands(network: Network, outages: Outages | None, end: float) -> list
 
 
 def describe_bands(bands: Iterable[Band]) -> str:
-    """Return a sentence that names the bands of a chart with their times, or how often each came if more than once."""
+    """Return a sentence that names the bands of a chart with their times, or how often each came if more than once.
+
+    Bands of the same label that touch count as one. The sentence is empty if there are no bands.
+    """
     spans: dict[str, list[tuple[float, float]]] = {}
     for band in bands:
         times = spans.setdefault(band.label, [])
@@ -70,14 +77,18 @@ def describe_bands(bands: Iterable[Band]) -> str:
 
 
 def down_spans(outages: Outages, end: float) -> NodeSpans:
-    """Return the time spans in which nodes were down, cut off at `end`."""
+    """Return the time spans in which nodes were down, cut off at time zero and at `end`."""
     rows = [(node, *span) for node, spans in outages.by_node.items() for span in spans.tolist()]
     node, begin, stop = np.array(rows, float).reshape(-1, 3).T
     return NodeSpans(node.astype(np.int64), begin.clip(0.0, end), stop.clip(0.0, end))
 
 
 def _node_bands(network: Network, down: NodeSpans, end: float) -> list[Band]:
-    """Return bands for the nodes that were down, one for each span in which their number stays the same."""
+    """Return bands for the nodes that were down, one for each span in which their number stays the same.
+
+    If that changes very often, the bands lie between TIME_BINS equal spans instead, whose share is a mean. `down` are
+    the spans in which nodes were down; time from zero to `end` is drawn.
+    """
     nodes = np.unique(down.node)
     if not nodes.size:
         return []

@@ -41,7 +41,11 @@ Trace: TypeAlias = Path | bytes
 @final
 @dataclass(frozen=True, eq=False)
 class Playback:
-    """One replication of a run: the time spans in which nodes held copies, and those in which these were fresh."""
+    """One replication of a run, from time zero to `end`: the time spans in which nodes held copies, and those in which
+    these were fresh.
+
+    The spans of clients are from one answer to the next, fresh throughout or not at all.
+    """
 
     network: Network
     engine: str
@@ -53,7 +57,11 @@ class Playback:
     bands: tuple[Band, ...] = ()  # the times at which nodes were down or the network was cut
 
     def freshness_by_group(self, bins: int) -> tuple[Floats, dict[str, Floats]]:
-        """Return the middles of equal time spans, and by group the share of copies that were fresh in each, (1)."""
+        """Return the middles of `bins` equal time spans, and by group the share of copies, or of clients' answers, that
+        were fresh in each.
+
+        It is NaN in spans in which the group had none.
+        """
         edges = np.linspace(0.0, self.end, bins + 1)
         shares = {name: self._share(members, edges) for name, members in self.groups.items()}
         return (edges[1:] + edges[:-1]) / 2, shares
@@ -63,12 +71,14 @@ class Playback:
         return self.held.count_at(time, self.network.size), self.fresh.count_at(time, self.network.size)
 
     def pace(self, bins: int) -> Floats:
-        """Return the pulls per unit of time in each of equal time spans."""
+        """Return the pulls of all nodes per unit of time, in each of `bins` equal time spans."""
         return np.asarray(np.histogram(self.pulls, bins, (0.0, self.end or 1.0))[0] * bins / (self.end or 1.0))
 
     @cached_property
     def groups(self) -> dict[str, Ints]:
-        """The nodes of every group of replicas or clients, of as many groups as a chart tells apart."""
+        """The numbers of the nodes of each group of replicas or clients; of the first MOST_GROUPS_SHOWN groups if there
+        are more.
+        """
         topology = self.network.topology
         nodes_of: dict[str, list[Ints]] = {}
         for block in topology.blocks:
@@ -77,7 +87,12 @@ class Playback:
         return {name: np.concatenate(arrays) for name, arrays in list(nodes_of.items())[:MOST_GROUPS_SHOWN]}
 
     def _share(self, members: Ints, edges: Floats) -> Floats:
-        """Return the share of these nodes' copies, or of clients' answers, that were fresh between edges, (1)."""
+        """Return the share of the copies of nodes `members` that were fresh, one value for the time between each two
+        neighbours in `edges`.
+
+        If any of them got answers, as clients do, it is the share of their answers that were fresh. It is NaN where
+        there were no copies or answers.
+        """
         node, at, fresh = self.answers
         with np.errstate(invalid="ignore", divide="ignore"):
             if (rows := np.isin(node, members)).any():
@@ -91,7 +106,7 @@ class Playback:
 
 
 def recorded_replications(trace: Trace) -> list[int]:
-    """Return the numbers of the replications that have events in a trace."""
+    """Return the numbers of the replications that have events in a trace; raise a ValueError if it cannot be read."""
     import pyarrow.compute as pc
 
     numbers: list[int] = sorted(pc.unique(_read_table(trace, ["replication"])["replication"]).to_pylist())
@@ -99,7 +114,9 @@ def recorded_replications(trace: Trace) -> list[int]:
 
 
 def read_playback(trace: Trace, replication: int) -> Playback:
-    """Read one replication of the run that wrote a trace; raise a ValueError if the trace has no events of it."""
+    """Read one replication of the run that wrote a trace; raise a ValueError if the trace has no events of it, or
+    cannot be read.
+    """
     table = _read_table(trace, list(COLUMNS), [("replication", "=", replication)])
     about = json.loads((table.schema.metadata or {}).get(b"replnet", b"{}"))
     if "network" not in about or not table.num_rows:
@@ -113,7 +130,12 @@ def read_playback(trace: Trace, replication: int) -> Playback:
 def playback_of_events(
     network: Network, events: Mapping[str, Any], engine: str = "", outages: Outages | None = None
 ) -> Playback:
-    """Return the playback of events in columns: `at`, `event`, `node`, and for a copy its `left` and its `source`."""
+    """Return the playback of the recorded events of one replication, given as columns of equal length.
+
+    They are the instant `at`, the kind of `event`, the name of its `node`, and, for events that bring a copy, its
+    departure `left` (else NaN) and the name of its `source`. `engine` is the name of the engine that ran it. Times at
+    which nodes were down by `outages` are left out and become bands; None stands for no outages.
+    """
     number = {name: at for at, name in enumerate(network.topology.names)}
     at, left = np.asarray(events["at"], dtype=float), np.asarray(events["left"], dtype=float)
     kind = np.asarray(events["event"])
@@ -151,7 +173,12 @@ def playback_of_events(
 
 
 def _copy_lives(outages: Outages | None, node: Ints, at: Floats) -> tuple[Ints, Floats]:
-    """Return, for each event, how often its node had lost its copies before, and when the node will lose them next."""
+    """Return two arrays, by event: a count that grows each time its node loses its copies, and when the node will lose
+    them next.
+
+    `node` and `at` are the node and the instant of each event. The second array is inf where no loss follows; without
+    `outages` none ever does.
+    """
     life, over, falls = np.zeros(node.size, np.int64), np.full(node.size, np.inf), dict[int, list[float]]()
     for when, turn, who, empties in outages.turns if outages is not None else ():
         if turn == DOWN and empties:
@@ -164,18 +191,25 @@ def _copy_lives(outages: Outages | None, node: Ints, at: Floats) -> tuple[Ints, 
 
 
 def _changes(kind: Any, node: Ints, at: Floats, left: Floats, source: int) -> Floats:
-    """Return the instants at which a source changed: its last change before the start, and all that follow."""
+    """Return the instants at which a source changed: its last change before the start, and all that follow.
+
+    `kind`, `node`, `at` and `left` are columns of events (what happened, at which node, when, and the departure of the
+    copy), and `source` is the number of a node.
+    """
     rows = node == source
     return np.concatenate([left[rows & (kind == "start")], at[rows & (kind == "update")]])
 
 
 def _columns(table: Any) -> dict[str, Any]:
-    """Return the columns of a table of events as arrays."""
+    """Return the columns of a table of events as arrays, by the names in COLUMNS."""
     return {name: table[name].to_pandas().to_numpy() for name in COLUMNS}
 
 
 def _read_table(trace: Trace, columns: list[str], filters: Any = None) -> Any:
-    """Read these columns of a trace; raise a ValueError that says why it cannot be read."""
+    """Return a table with these columns of a trace; raise a ValueError that says why if it cannot be read.
+
+    `filters` choose its rows as those of pyarrow do; None chooses all.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -189,5 +223,5 @@ def _read_table(trace: Trace, columns: list[str], filters: Any = None) -> Any:
 
 
 def _name(trace: Trace) -> str:
-    """Return the name of a trace for messages."""
+    """Return the name of a trace in messages: its path, or "the run" for bytes."""
     return "the run" if isinstance(trace, bytes) else str(trace)

@@ -39,13 +39,13 @@ def cell_page(opened: Opened) -> Callable[..., Any]:
     """Return the function that builds the page of one cell, whose key is in the address of the request."""
 
     def cell(request: Request) -> None:
-        """Build the page of the cell."""
+        """Build the page of the cell, without content if no sweep is open."""
         with page_frame("/read", f"Read: {opened.folder}"):
             ui.link("All cells", "/read").classes("rn-link")
             body = ui.element("div").classes("rn-stack")
 
         async def fill() -> None:
-            """Read the cell, and show it."""
+            """Read the cell in another process, and show it."""
             view = await _as_view(
                 LatestOnly(LONGEST_WAIT), cell_view, (opened.folder, request.query_params.get("key", ""))
             )
@@ -59,7 +59,7 @@ def cell_page(opened: Opened) -> Callable[..., Any]:
 
 
 def _cell(view: dict[str, Any]) -> None:
-    """Show a cell (sweep_view.cell_view), or the error that prevents it."""
+    """Show a cell, as `sweep_view.cell_view` returns it: its title, words, rows and run, or the error if it has one."""
     if view["error"]:
         ui.label(view["error"]).classes("rn-bad").props("role=alert")
         return
@@ -87,7 +87,7 @@ class Reader:
         ui.timer(SECONDS_BETWEEN_LOOKS, self._look, immediate=True)
 
     async def _look(self) -> None:
-        """Read the sweep and show it, if its directory has changed since the last time."""
+        """Read the sweep in another process and show it, if its directory has changed and it is not just being read."""
         changed_stamp = await run.io_bound(directory_stamp, self.folder)
         if self.busy or changed_stamp == self.seen:
             return
@@ -100,7 +100,7 @@ class Reader:
         self._show(view)
 
     def _show(self, view: dict[str, Any]) -> None:
-        """Show a sweep (sweep_view.sweep_view), or the error that prevents it."""
+        """Show a sweep, as `sweep_view.sweep_view` returns it: words, charts and table, or the error if it has one."""
         self.words.clear()
         if view["error"]:
             self.title.set_text("This cannot be read:")
@@ -123,7 +123,9 @@ class Reader:
         )
 
     def _draw(self, view: dict[str, Any]) -> None:
-        """Draw as many charts as the sweep has panels, in the charts that are there if their number has not changed."""
+        """Draw a chart for each panel of a sweep, as `sweep_view.sweep_view` returns it, in the present charts if their
+        number is right.
+        """
         if len(self.charts) != len(view["charts"]):
             self.figures.clear()
             with self.figures:
@@ -135,7 +137,7 @@ class Reader:
 
 
 def _figure(title: str, options: dict[str, Any]) -> Any:
-    """Add a chart below its title."""
+    """Add a chart with these options of ECharts to the page, below its title if that is not empty; return the chart."""
     if title:
         ui.label(title).classes("rn-subtitle")
     return chart(options, f"Predicted and measured {title}".strip())
@@ -148,6 +150,6 @@ def _lines(texts: Iterable[str]) -> None:
 
 
 async def _as_view(desk: LatestOnly, work: Callable[..., Any], job: Any) -> dict[str, Any]:
-    """Return what `work` answers about `job`, or a Failure as a view that has nothing but its reason as the error."""
+    """Return what `work(job)` returns, computed in the process of `desk`; {"error": the reason} if that fails."""
     answer = await desk.ask(work, job)
     return {"error": answer.reason} if isinstance(answer, Failure) else answer

@@ -45,12 +45,15 @@ WHISKER = """(params, api) => {
 
 
 def number_or_none(value: Any) -> float | None:
-    """Return a value as a finite number, which JSON can hold; None if it is none."""
+    """Return a value as a finite float, which JSON can hold; None if it is no number or not finite."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
-    """Return a chart of these series with these axes, without animation."""
+    """Return the ECharts options of a chart of these series, without animation.
+
+    `x` and `y` are options of the axes, which replace the usual ones.
+    """
     axis: Options = {
         "axisLine": {"lineStyle": {"color": QUIET_COLOUR}},
         "splitLine": {"lineStyle": {"color": GRID_COLOUR}},
@@ -69,7 +72,10 @@ def chart_with_axes(x: Row, y: Row, series: list[Options]) -> Options:
 
 
 def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
-    """Return a chart of a metric, group by group: predicted, and measured with its interval."""
+    """Return the ECharts options of a chart of a metric, group by group: predicted, and measured with its interval.
+
+    `rows` are rows of a table as dictionaries; those of other metrics are left out.
+    """
     metric_rows = [row for row in rows if row["metric"] == metric][:MOST_GROUPS_ON_AXIS]
     hollow = {"color": "transparent", "borderColor": COLOURS[0], "borderWidth": 2}
     predicted: Options = {"name": "predicted", "type": "line", "symbol": "diamond", "symbolSize": 13}
@@ -84,12 +90,17 @@ def by_group(rows: Sequence[Row], metric: str = "freshness") -> Options:
 
 
 def by_axis(plan: Arrangement) -> list[tuple[str, Options]]:
-    """Return a title and a chart for each panel of a report's figure: predicted curves, measured and printed values."""
+    """Return the title and the ECharts options of a chart for each panel of a report's figure.
+
+    A chart has predicted curves, and measured and printed values.
+    """
     return [(title, _panel(plan, panel)) for title, panel in plan.panels]
 
 
 def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
-    """Return the chart of one panel; `panel` has the series by label."""
+    """Return the ECharts options of one panel of the figure `plan`; `panel` has the columns of each series by its
+    label.
+    """
     series: list[Options] = []
     names = ("x", *PARTS)
     for label, columns in panel.items():
@@ -125,7 +136,11 @@ def _panel(plan: Arrangement, panel: Mapping[str, Series]) -> Options:
 def measured_marks(
     name: str, colour: str, places: Sequence[tuple[float, Row]], symbol: str = "circle"
 ) -> list[Options]:
-    """Return dots for measured values, `places` being their x and their rows, and strokes for their intervals."""
+    """Return two series: dots for measured values, and strokes for their intervals.
+
+    `name` is that of both in the legend, `places` are (x, row of a table) of each value, and `symbol` is the shape of a
+    dot.
+    """
     ends = [(x, number_or_none(row["ci_low"]), number_or_none(row["ci_high"])) for x, row in places]
     return [
         {"name": name, "type": "scatter", "symbol": symbol, "symbolSize": 8, "itemStyle": {"color": colour},
@@ -142,9 +157,10 @@ def over_time(
     time: float,
     bands: Sequence[Band] = (),
 ) -> Options:
-    """Return a chart of the freshness of each group over time, dashed as predicted, with `bands` and a line at `time`.
+    """Return the ECharts options of a chart of the freshness of each group over time, with bands and a line at `time`.
 
-    `middles` are the times of the values in `levels`, which has them by group.
+    `levels` has the freshness of each group at each of the times `middles`; `predicted` has a value for each group that
+    gets a dashed line.
     """
     series: list[Options] = []
     for place, (name, shares) in enumerate(levels.items()):
@@ -175,7 +191,9 @@ def over_time(
 
 
 def bands_series(bands: Iterable[Band]) -> Options:
-    """Return a series without points that shows bands: the darker, the larger their share."""
+    """Return the options of a series without points that shows bands in the background: the darker, the larger their
+    share.
+    """
     areas = []
     for band in bands:
         colour = {"color": BAND_COLOUR, "opacity": LIGHTEST_BAND + (DARKEST_BAND - LIGHTEST_BAND) * band.share}
@@ -184,12 +202,17 @@ def bands_series(bands: Iterable[Band]) -> Options:
 
 
 def time_line(time: float) -> list[list[float]]:
-    """Return the ends of the line that marks a time."""
+    """Return the two points [x, y] of an upright line that marks a time in a chart of freshness: [time, 0] and [time,
+    1].
+    """
     return [[time, 0.0], [time, 1.0]]
 
 
 def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float]) -> Options:
-    """Return a chart of messages per unit of time and of the mean lateness of wakes, each with an axis of its own."""
+    """Return the ECharts options of a chart of messages per unit of time and of the mean lateness of wakes.
+
+    `rates` and `slips` are their values at each of `times`; each curve has an axis of its own.
+    """
     curves = (("messages per unit of time", rates), ("mean lateness of wakes", slips))
     options = count_curves(times, dict(curves), [])
     options["series"][-1]["yAxisIndex"] = 1
@@ -198,7 +221,11 @@ def pace(times: Sequence[float], rates: Sequence[float], slips: Sequence[float])
 
 
 def queues(times: Sequence[float], lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Options:
-    """Return a chart of messages in line at a node: for each group the mean, and dashed the longest line."""
+    """Return the ECharts options of a chart of messages in line at a node: for each group the mean, and dashed the
+    longest line.
+
+    `lines` has both by group, at each of `times`. Only as many groups are drawn as there are colours.
+    """
     curves: dict[str, Sequence[float]] = {}
     for group, (mean, most) in list(lines.items())[: len(COLOURS)]:
         curves |= {f"{group}, mean": mean, f"{group}, longest": most}
@@ -206,7 +233,10 @@ def queues(times: Sequence[float], lines: Mapping[str, tuple[Sequence[float], Se
 
 
 def count_curves(times: Sequence[float], curves: Mapping[str, Sequence[float]], bands: Iterable[Band]) -> Options:
-    """Return a chart of counts over time, a curve for each name; every second curve is dashed."""
+    """Return the ECharts options of a chart of numbers over time, with a curve for each name and bands behind them.
+
+    `curves` has the values at each of `times`, by name; every second curve is dashed.
+    """
     series = [bands_series(bands)]
     for place, (name, values) in enumerate(curves.items()):
         line: Options = {"name": name, "type": "line", "itemStyle": {"color": COLOURS[place % len(COLOURS)]}}
@@ -217,7 +247,10 @@ def count_curves(times: Sequence[float], curves: Mapping[str, Sequence[float]], 
 
 
 def table_cells(row: Row) -> Options:
-    """Return a row for a table in the browser: numbers of five digits, and the interval and the verdict in words."""
+    """Return a row of a result, as a dictionary, for a table in the browser.
+
+    Numbers have five digits, "ci_low" and "ci_high" become the text "interval", and the verdict gets its sign.
+    """
     low, high = row["ci_low"], row["ci_high"]
     cells = {name: _five_digits(value) for name, value in row.items() if name not in ("ci_low", "ci_high")}
     cells["interval"] = "" if low is None else f"{value_text(low)} .. {value_text(high)}"
@@ -231,7 +264,9 @@ def _five_digits(value: Any) -> Any:
 
 
 def table_columns(rows: Sequence[Row], names: Iterable[str]) -> list[Options]:
-    """Return sortable columns for those of the names that have a value in some row."""
+    """Return options of sortable columns for a table in the browser, for those of the names that have a value in some
+    row.
+    """
     filled = [name for name in names if any(row.get(name) not in (None, "") for row in rows)]
     wide = {"note": "white-space: normal; min-width: 18rem"}
     return [

@@ -20,7 +20,11 @@ HEAD = '<link rel="stylesheet" href="/static/page.css"><script defer src="/stati
 
 
 def serve(opened: Opened, port: int, show: bool, tell: Callable[[str], None]) -> None:
-    """Serve the pages until Ctrl-C; `tell` is called with the address to open, and `show` opens it in a browser."""
+    """Serve the pages of what the command has opened until Ctrl-C.
+
+    `port` may be 0 for any free one. `tell` is called with the address to open, and with `show` it is opened in a
+    browser. Raise a ValueError if the port is taken.
+    """
     port, token = free_port(port), secrets.token_urlsafe(16)
     templates.env.add_extension(Nonces)
     app.add_middleware(Guard, token=token, port=port)

@@ -17,13 +17,19 @@ COLUMNS = (*BY_CELL, "printed", "printed_verdict", "expected", "expected_verdict
 
 
 def directory_stamp(folder: Path) -> list[tuple[str, int, int]]:
-    """Return names, times and sizes of the files in a directory, which differ whenever something was written there."""
+    """Return (name, time in nanoseconds, size) of each file in a directory, empty if there is none.
+
+    The list differs whenever something was written there.
+    """
     files = [(file.name, file.stat()) for file in sorted(folder.iterdir())] if folder.is_dir() else []
     return [(name, status.st_mtime_ns, status.st_size) for name, status in files]
 
 
 def sweep_view(folder: Path) -> dict[str, Any]:
-    """Return the title, the words, the charts and the table of a sweep; only `error` if it cannot be read."""
+    """Return the title, the words, the charts and the table of the sweep in a directory, as plain data by name.
+
+    "error" is empty, or says why the sweep cannot be read, and is then alone.
+    """
     try:
         sweep = Sweep.read(folder)
     except (ValueError, OSError) as error:
@@ -49,7 +55,11 @@ def sweep_view(folder: Path) -> dict[str, Any]:
 
 
 def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
-    """Return the values, the rows and the run of one cell; `place` is the directory of the sweep and the cell's key."""
+    """Return the values, the rows and the run of one cell, as plain data by name; `place` is the sweep's directory and
+    the cell's key.
+
+    "error" is empty, or says why there is no such cell, and is then alone.
+    """
     folder, key = place
     try:
         sweep = Sweep.read(folder)
@@ -72,14 +82,20 @@ def cell_view(place: tuple[Path, str]) -> dict[str, Any]:
 
 
 def _legend(plan: Arrangement) -> str:
-    """Return a sentence about what the curves are of, what is drawn beside them, and what is left out."""
+    """Return text about the curves of a figure: what they differ by, what is drawn beside them, and what is
+    left out.
+    """
     by = f"Curves by {plan.heading}." if plan.heading else ""
     printed = "Large squares are printed values." if plan.has("printed") else ""
     return " ".join(filter(None, [by, printed, *(f"{omission}." for omission in plan.left_out)]))
 
 
 def _most_important_rows(sweep: Sweep) -> list[dict[str, Any]]:
-    """Return the rows of the table in their order; of very many, those that matter most, the worst verdicts first."""
+    """Return the rows of the table of a sweep in their order, with "cell", its number, and "link", the address of its
+    page.
+
+    Of more than MOST_ROWS_SHOWN only the most important are returned, the worst verdicts first.
+    """
     number = {cell.key: at for at, cell in enumerate(sweep.cells, 1)}
     lines = list(sweep.lines)
     if len(lines) > MOST_ROWS_SHOWN:

@@ -64,7 +64,7 @@ def page(opened: Opened) -> Callable[..., Any]:
 
 
 def _number(text: str | None) -> float | None:
-    """Return the number in a text; None if it has none that is finite."""
+    """Return the finite number in a text; None for any other text and for None."""
     try:
         number = float(text or "")
     except ValueError:
@@ -74,13 +74,16 @@ def _number(text: str | None) -> float | None:
 
 @final
 class RecentRuns:
-    """The latest runs that were recorded from the page: traces, and records of runs on the wall clock."""
+    """The latest runs that were recorded from the page, at most MOST_RUNS_KEPT, by name.
+
+    A run is the bytes of a trace, or, on the wall clock, the function that reads its record.
+    """
 
     def __init__(self) -> None:
         self._runs, self._count = dict[str, bytes | RecordReader](), 0
 
     def keep(self, run: bytes | RecordReader) -> str:
-        """Keep a run, and return its name."""
+        """Keep a run, drop the oldest one if there are too many, and return the name of the new one."""
         self._count += 1
         name = f"run {self._count}"
         self._runs[name] = run
@@ -95,7 +98,11 @@ class RecentRuns:
 
 @final
 class RunForm:
-    """A form that records a run of a network, and then shows it."""
+    """A form that records a run of a network, and then shows it; `runs` keeps what it records.
+
+    `network` is chosen at first, if it is open, and `overrides` (`key=value`) hold for it alone; if there are none, and
+    it is the network of the command, those of the command hold.
+    """
 
     def __init__(self, opened: Opened, runs: RecentRuns, network: str, overrides: list[str]) -> None:
         self.opened, self.runs, self.desk = opened, runs, LatestOnly(LONGEST_WAIT)
@@ -123,13 +130,18 @@ class RunForm:
         self.button.enable()
 
     async def _record(self, question: NetworkQuestion) -> None:
-        """Record a run in virtual time, and go to its page."""
+        """Record a run of the question's network in virtual time, and go to the page of the run; raise a ValueError if
+        that fails.
+        """
         self.words.set_text("Recording …")
         name = self.runs.keep(await self._ask_once(partial(record_trace, engine=self.engine.value), question))
         ui.navigate.to(_address(name, question))
 
     async def _show_live(self, question: NetworkQuestion) -> None:
-        """Run the network on the wall clock, and show the run below the form while it goes on."""
+        """Run the question's network on the wall clock, and show the run below the form while it goes on.
+
+        Raise a ValueError if that fails.
+        """
         self.words.set_text("Ray starts, which takes some seconds …")
         inbox = GlimpseInbox()
         with self.below:
@@ -139,7 +151,9 @@ class RunForm:
             self.words.set_text(await self._ask_once(partial(run_live, engine=LIVE, inbox=place), question))
 
     async def _ask_once(self, work: Callable[[NetworkQuestion], Any], question: NetworkQuestion) -> Any:
-        """Return what `work` answers about the question, in a process of its own; raise a ValueError if it fails."""
+        """Return the only item in the answer of `work(question)`, computed in a process that ends then; raise a
+        ValueError if it fails.
+        """
         reply = await self.desk.ask(work, question)
         await self.desk.close()
         if isinstance(reply, Failure) or reply["error"]:
@@ -148,13 +162,17 @@ class RunForm:
 
 
 def _address(name: str, question: NetworkQuestion) -> str:
-    """Return the address of a kept run."""
+    """Return the address of the page of a kept run with this name, whose network `question` is about."""
     return address("/watch", ("run", name), *network_pairs(question.source, question.overrides))
 
 
 @final
 class PlaybackView:
-    """The view of one replication: the curves, the network at an instant, and a slider for the time."""
+    """The view of one replication: the curves, the network at an instant, and a slider for the time.
+
+    `name` is that of a kept run, None for the trace of the command. `replication` is 0 if it is None, and `time`, the
+    instant to begin with, the middle of the run.
+    """
 
     def __init__(self, trace: Trace, name: str | None, replication: float | None, time: float | None) -> None:
         self.trace, self.name, self.replication = trace, name, int(replication or 0)
@@ -182,7 +200,10 @@ class PlaybackView:
         self._show_time(self.playback, self.playback.copies_at(self.time))
 
     def _build(self, playback: Playback, replications: list[int], lines: dict[str, float]) -> None:
-        """Put the slider, the choice of a replication, the curves and the network on the page."""
+        """Put the slider, the choice of a replication, the curves and the network on the page.
+
+        `replications` are the numbers to choose from, and `lines` is the predicted freshness of each group.
+        """
         with ui.element("div").classes("rn-play"):
             self.button = ui.button(icon="play_arrow").props("round aria-label=Play").on_click(self._toggle)
             self.slider = slider("Time", SLIDER_STEPS, self._position, self._go_to_position)
@@ -208,17 +229,17 @@ class PlaybackView:
 
     @property
     def _position(self) -> int:
-        """The position of the slider."""
+        """The position of the slider, from 0 to SLIDER_STEPS, for the time that is shown."""
         assert self.playback is not None
         return round(SLIDER_STEPS * self.time / (self.playback.end or 1.0))
 
     def _go_to_position(self, position: float) -> None:
-        """Go to the time of a position of the slider."""
+        """Show the network at the time that a position of the slider, from 0 to SLIDER_STEPS, stands for."""
         assert self.playback is not None
         self._move(self.playback.end * position / SLIDER_STEPS)
 
     def _move(self, time: float) -> None:
-        """Show the network at a time."""
+        """Show the network, and the line in the curves, at a time, moved to that of the run if it lies outside."""
         playback = self.playback
         assert playback is not None
         self.time = min(max(time, 0.0), playback.end)
@@ -228,7 +249,10 @@ class PlaybackView:
         self._show_time(playback, states)
 
     def _show_time(self, playback: Playback, states: tuple[Ints, Ints]) -> None:
-        """Show the time in words and, unless the run plays, in the address."""
+        """Show the time in words and, unless the run plays, in the address.
+
+        `states` are the numbers of copies, and of fresh copies, of every node at that time.
+        """
         self.clock.set_text(f"t = {self.time:.4g} of {playback.end:.4g}")
         self.now.set_text(_counts(playback, states))
         if not self.timer.active:
@@ -238,7 +262,7 @@ class PlaybackView:
 
     @staticmethod
     def _set(chart: Any, changes: dict[str, Any]) -> None:
-        """Change one series of a chart in the browser."""
+        """Change one series of a chart in the browser: `changes` has its id and the options that are new."""
         chart.run_chart_method("setOption", {"series": [changes]})
 
     def _toggle(self) -> None:
@@ -281,7 +305,10 @@ def _load_replication(
 
 
 def _counts(playback: Playback, states: tuple[Ints, Ints]) -> str:
-    """Return how many copies of every group are fresh at a time, in words."""
+    """Return text with the number of copies and of fresh copies of every group.
+
+    `states` are both numbers for every node, at some instant.
+    """
     held, fresh = states
     sums = [(group, fresh[members].sum(), held[members].sum()) for group, members in playback.groups.items()]
     return "; ".join(f"{group}: {fresh_count:,} of {copy_count:,} fresh" for group, fresh_count, copy_count in sums)
