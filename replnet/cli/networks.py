@@ -148,7 +148,7 @@ def run(
 
 
 def _plan(network: Network, engine: str, workers: int | None, **options: Any) -> int:
-    """Print the events, time and memory that a run would take, judged by a short one, and return the exit code.
+    """Print the events, time and memory that a run would take, as a short run of it tells, and return the exit code.
 
     `options` are the other options of `replnet run`, by name; `workers` of None counts one per CPU. Raise ValueError if
     the engine is `live`.
