@@ -16,13 +16,14 @@ import click
 
 
 def name_completer(*kinds: str, files: bool = False) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """Return a function that completes a name: it lists names of these kinds that begin with the letters typed so far.
+    """Return a function for click that completes a name: it lists the names that begin with the letters typed so far.
 
-    With `files`, the shell offers its files as well.
+    They are of these kinds: metrics, formulas, networks or experiments. With `files`, the shell offers its files as
+    well.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[Any]:
-        """Return the completions of the letters typed so far."""
+        """Return the completions of `typed`, the letters typed so far; only click needs `context` and `parameter`."""
         from click.shell_completion import CompletionItem
 
         items = [CompletionItem(name) for kind in kinds for name in _names(kind) if name.startswith(typed)]

@@ -91,7 +91,11 @@ def design(target: str, limit: float | None, pulls: tuple[str, ...], output: Pat
 
 
 def _table(rows: list[dict[str, Any]], limited: bool, unit: str | None) -> None:
-    """Print a line for each design; `limited` adds the column that says whether it keeps to the limit."""
+    """Print the table of designs, a line for each of `rows`, and what its columns of messages count.
+
+    `limited` adds the column that says whether a design keeps to the limit; `unit` is the unit of time, None if
+    unnamed.
+    """
     heads = [head for head in TABLE_HEADS if limited or head != "fits"]
     lines = []
     for row in rows:

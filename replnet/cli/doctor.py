@@ -50,7 +50,7 @@ def doctor(address: str | None) -> int:
 
 
 def _check_cluster(address: str) -> Iterator[tuple[bool, str]]:
-    """Yield, for each node of a Ray cluster, whether it can work, and what it is like in words."""
+    """Yield, for each node of the Ray cluster at `address`, whether it can work, and in words what it is like."""
     from replnet.live import check_cluster
 
     for check in check_cluster(address):
@@ -82,7 +82,10 @@ def _check_package(name: str) -> tuple[bool, str]:
 
 
 def _check_extras() -> Iterator[tuple[bool, str]]:
-    """Yield the checks of optional packages: one may be missing, but one that is there must be usable."""
+    """Yield, for each optional package, whether it is usable or else missing, which is allowed, and that in words.
+
+    If matplotlib or Ray is installed, the font of pictures or the address of Ray follows in the same form.
+    """
     from replnet.text import EXTRAS, is_installed
 
     for module, (name, extra) in EXTRAS.items():
@@ -104,7 +107,10 @@ def _check_extras() -> Iterator[tuple[bool, str]]:
 
 
 def _check_disk() -> Iterator[tuple[bool, str]]:
-    """Yield whether there is room on the disk, in the working directory and for temporary files."""
+    """Yield whether a folder can be written and has room enough, and in words how much room there is.
+
+    The folders are the working directory and that of temporary files.
+    """
     import tempfile
 
     for purpose, folder in (("here", "."), ("for temporary files", tempfile.gettempdir())):
@@ -117,7 +123,7 @@ def _check_disk() -> Iterator[tuple[bool, str]]:
 
 
 def _check_kernels() -> tuple[bool, str]:
-    """Return whether compiled kernels can be kept, and where."""
+    """Return whether there is a folder in which compiled kernels can be kept, and in words which one."""
     from replnet.compiler import cache_folder
 
     folder = cache_folder(os.path.join("engines", "array", "passes.py"))
@@ -127,7 +133,10 @@ def _check_kernels() -> tuple[bool, str]:
 
 
 def _check_engines() -> list[tuple[bool, str]]:
-    """Emulate a small network by each engine, and return whether the results are right, with the speed in words."""
+    """Emulate a small network by each engine but `live`, and return checks: whether all is well, and that in words.
+
+    There is one of the CPU's instructions, one of compiled kernels, and one of each engine, with its speed.
+    """
     from replnet.lab import emulate
     from replnet.network import cooperative
     from replnet.run import instructions

@@ -92,7 +92,12 @@ def sweep(
 def _load(
     resume: Path | None, experiment: str | None, overrides: Sequence[str], zips: Sequence[str], quick: bool
 ) -> Experiment:
-    """Load the experiment of a file with its overrides, or the one of a run directory."""
+    """Return the experiment of a file, or of a shipped name, or else the one that a run directory is of.
+
+    `overrides` (KEY=VALUE), `zips` (axes that move together, as "A,B") and `quick` (the settings of its section
+    `quick`) change that of `experiment`. Raise click.UsageError if neither `experiment` nor the directory `resume` is
+    given, or both, if that of a directory is to be changed, or if the directory is that of a single run.
+    """
     from replnet.lab.experiment import load_experiment
     from replnet.lab.sweeps import Sweep
 
@@ -110,7 +115,11 @@ def _load(
 
 
 def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -> Sweep:
-    """Run the cells that are not finished, and show the progress."""
+    """Run the cells of an experiment that are not finished in `folder`, show the progress, and return the sweep.
+
+    `title` is what the progress calls it; `pool` has the options `workers`, `address` and `budget`. Without folder
+    (None), all cells are run and nothing is kept on the disk.
+    """
     from replnet.lab.sweeps import sweep
 
     with _show_sweep(title) as report:
@@ -119,7 +128,10 @@ def _run(experiment: Experiment, folder: Path | None, title: str, **pool: Any) -
 
 @contextmanager
 def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
-    """Yield a callback that shows the progress of a sweep; if Ray is lost, add to the error how to carry on."""
+    """Yield a callback that shows on stderr how far the sweep called `title` is.
+
+    If Ray is lost, a note on how to carry on is added to the error, which is raised again.
+    """
     from replnet.lab.sweeps import RayLost
 
     with show_sweep(title) as report:
@@ -131,7 +143,11 @@ def _show_sweep(title: str) -> Iterator[SweepProgress | None]:
 
 
 def _plan(experiment: Experiment, folder: Path | None, workers: int | None) -> int:
-    """Print what a sweep would take, as a dry run does, and return the exit code."""
+    """Print the axes of an experiment, its cells, and the events, time and memory that they take; return the exit code.
+
+    Cells that are finished in `folder` are not counted in; None: there are none. If `workers` is above 1, the time that
+    so many take is printed, too.
+    """
     from replnet.lab.sweeps import earlier_run, forecast
 
     cells = experiment.cells()
@@ -223,7 +239,7 @@ def reproduce(names: tuple[str, ...], quick: bool, output: Path | None, form: st
     folder = output or Path("reproduced-quick" if quick else "reproduced")
 
     def report_sweep(sweep: Sweep, seconds: float) -> None:
-        """Say what came out of an experiment, and how long it took."""
+        """Print on stderr the verdict of a finished sweep, and how long it took."""
         echo(f"{sweep.experiment.name}: {sweep.verdict or 'done'} in {span(seconds)}", err=True)
 
     reproduction = reproduce(*names, quick=quick, out=folder, watching=_show_sweep, ended=report_sweep, **pool)

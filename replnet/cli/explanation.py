@@ -23,7 +23,10 @@ ESTIMATORS = {
 
 
 def explain_result(result: Result, confirmed: bool = True) -> None:
-    """Explain the table of a prediction or an emulation; `confirmed` if rows that differ were run longer."""
+    """Print to stderr what the words in the table of a result mean, and where its numbers come from.
+
+    `confirmed` says that rows that differed were run longer before they were judged, unless the run was live.
+    """
     from replnet.run import Emulated
 
     rows = [row.data() for row in result.rows]
@@ -34,7 +37,7 @@ def explain_result(result: Result, confirmed: bool = True) -> None:
 
 
 def explain_size(sized: Sized) -> None:
-    """Explain how the value that meets a target was found, and the table of the network emulated there."""
+    """Print to stderr how the value that meets a target was found, below an explanation of the table at that value."""
     from replnet.lab.inverse import BY_FORMULA, CLOSE_BY_EMULATION, CLOSE_BY_FORMULA, STEP_FACTOR
 
     explain_result(sized.result, confirmed=False)
@@ -54,7 +57,7 @@ def explain_size(sized: Sized) -> None:
 
 
 def explain_sweep(sweep: Sweep) -> None:
-    """Explain the table of the finished cells of an experiment."""
+    """Print to stderr what the words in the table of a sweep mean, and where its numbers come from."""
     _print_section(_word_lines(sweep.rows, None))
     sources = Counter(f"{row['kind']}, {row['source']}" for row in sweep.rows if row["kind"])
     _print_section(
@@ -72,7 +75,10 @@ def explain_sweep(sweep: Sweep) -> None:
 
 
 def _print_section(lines: Iterable[str]) -> None:
-    """Print a head and, indented, the lines below it; nothing if there are none."""
+    """Print to stderr the first of `lines` as a head, and the others indented below it.
+
+    If there are no others, nothing is printed.
+    """
     head, *others = lines
     if others:
         echo_note(head, err=True)
@@ -81,7 +87,10 @@ def _print_section(lines: Iterable[str]) -> None:
 
 
 def _word_lines(rows: Iterable[Mapping[str, Any]], unit: str | None) -> Iterator[str]:
-    """Yield what the metrics, kinds and verdicts that are in the table mean."""
+    """Yield a head, and lines that say what each metric, kind of prediction and verdict that occurs in `rows` means.
+
+    Lines about intervals and z follow if there are any; `unit` is the name of the unit of time, None if it has none.
+    """
     from replnet.measure import AT, METRICS, base_name, metrics_on_request
     from replnet.run import COLUMNS, KINDS, PRINTED, VERDICTS
 
@@ -102,7 +111,7 @@ def _word_lines(rows: Iterable[Mapping[str, Any]], unit: str | None) -> Iterator
 
 
 def _formula_lines(result: Result) -> Iterator[str]:
-    """Yield what is predicted, from which equation, and what that assumes."""
+    """Yield a head, and a line for each basis of predictions: which rows rest on it, and what it assumes."""
     rows_by_source: dict[tuple[str, str, str], list[str]] = {}
     for row in result.rows:
         prediction = row.prediction
@@ -115,7 +124,7 @@ def _formula_lines(result: Result) -> Iterator[str]:
 
 
 def _begin(network: Mapping[str, Any]) -> str:
-    """Return in words how a replication begins."""
+    """Return in words how each replication of a network begins; `network` is its specification as plain data."""
     if network.get("start") == "fresh":
         return "each from a begin at which all copies have just been brought up to date"
     dated = any(fault.get("at") is not None for fault in network.get("faults", ()))
@@ -123,7 +132,10 @@ def _begin(network: Mapping[str, Any]) -> str:
 
 
 def _measurement_lines(result: Emulated, confirmed: bool) -> Iterator[str]:
-    """Yield how measured values, intervals, deviations and verdicts came about."""
+    """Yield a head, and lines that say how measured values, intervals, deviations and verdicts came about.
+
+    `confirmed` says that rows that differed were run longer before they were judged.
+    """
     yield "How the measurements came about:"
     length = result.horizon / max(result.replications, 1)
     yield f"{result.estimator}: {ESTIMATORS[result.estimator]}"
@@ -147,7 +159,7 @@ def _measurement_lines(result: Emulated, confirmed: bool) -> Iterator[str]:
 
 
 def _joint_verdict(judged: int) -> str:
-    """Return in words how the verdicts of so many rows are judged together."""
+    """Return in words how the verdicts of `judged` rows, so many in all, are judged together."""
     from replnet.measure import FAMILY
 
     return (

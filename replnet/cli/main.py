@@ -48,18 +48,27 @@ def commands() -> None:
 
 
 def override_option(words: str) -> Option:
-    """Return the option `--set KEY=VALUE` with this help."""
+    """Return a decorator that adds the option `--set KEY=VALUE` to a command, as its argument `overrides`.
+
+    The command gets a tuple of all texts KEY=VALUE that were given; `words` is the help text of the option.
+    """
     return click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help=words)
 
 
 def format_option(*more: str, words: str | None = "How results are printed.") -> Option:
-    """Return the option `--format`, which offers table, json and csv, and `more`."""
+    """Return a decorator that adds the option `--format` to a command, as its argument `form`.
+
+    It offers table (the default), json, csv and the names in `more`; `words` is its help text, None for no help.
+    """
     kinds = click.Choice(["table", "json", "csv", *more])
     return click.option("--format", "form", type=kinds, default="table", show_default=True, help=words)
 
 
 def worker_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options `--workers` and `--address` to a command: processes, or a Ray cluster, that share the work."""
+    """Add the options `--workers` and `--address` to a command, and return it.
+
+    With them a user says how many processes share the work, and which Ray cluster to join.
+    """
     number = click.option(
         "--workers", type=click.IntRange(min=0),
         help="Processes that share the work, or Ray workers with --address or RAY_ADDRESS; 0 or 1: this one alone.  "
@@ -78,12 +87,18 @@ STRICT = click.option("--strict", is_flag=True, help="End with exit code 5 if a 
 
 
 def seed_option(words: str | None = None) -> Option:
-    """Return the option `--seed` with this help."""
+    """Return a decorator that adds the option `--seed` to a command; `words` is its help text, None for no help.
+
+    A seed is a whole number from 0 on, and 1 by default.
+    """
     return click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help=words)
 
 
 def main() -> None:
-    """Run a command; every error in the input is printed as a message with exit code 2, never as a traceback."""
+    """Run the command that the arguments of this process name, and end the process with its exit code.
+
+    Every error in the input is printed on stderr as a message, never as a traceback, and gives exit code 2.
+    """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: results so far are kept and printed
     try:
@@ -114,14 +129,15 @@ def main() -> None:
 
 @contextmanager
 def _keep_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt for an interrupt that Python loses, or turns into another error, while it loads a module.
+    """Raise KeyboardInterrupt, inside this context, for an interrupt that would be lost or become another error.
 
-    An interrupt during a callback, out of which nothing can be raised, is sent again a moment later.
+    Python turns an interrupt that comes while it loads a module into another error, such as ImportError. One that comes
+    during a callback, out of which nothing can be raised, is sent again a moment later.
     """
     previous_hook = sys.unraisablehook
 
     def send_again(lost: sys.UnraisableHookArgs) -> None:
-        """Send a lost interrupt once more, when the callback is over."""
+        """Send an interrupt lost in a callback to the main thread again, a moment later; report others as usual."""
         if issubclass(lost.exc_type, KeyboardInterrupt):
             main_thread = threading.main_thread().ident
             threading.Timer(CALLBACK_SECONDS, signal.pthread_kill, [main_thread, signal.SIGINT]).start()
@@ -143,7 +159,11 @@ def _keep_interrupts() -> Iterator[None]:
 
 
 def _report_failure(error: OSError | RuntimeError) -> int:
-    """Print why Ray, the disk or a file failed, with the command's notes on the error, and return the exit code."""
+    """Print on stderr why Ray, the disk or a file failed, and return the exit code: 2, 3 (disk) or 4 (Ray).
+
+    Notes that were added to the error are printed below it. A RuntimeError that has nothing to do with these is raised
+    again.
+    """
     from replnet.live import LiveLost
     from replnet.store import DiskError
     from replnet.workers import PoolLost, Unreachable
@@ -159,7 +179,10 @@ def _report_failure(error: OSError | RuntimeError) -> int:
 
 
 def exit_code(*results: Any, strict: bool = False) -> int:
-    """Return the exit code for results of runs or of sweeps."""
+    """Return the exit code for one or several results of runs or sweeps: the first of these that holds for any of them.
+
+    1 if its verdict is `differ`, 3 if it is incomplete, 5 if `strict` and its verdict is `unresolved`; else 0.
+    """
     if any(result.verdict == "differ" for result in results):
         return DIFFERS
     if any(result.incomplete for result in results):

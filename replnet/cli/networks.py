@@ -148,7 +148,11 @@ def run(
 
 
 def _plan(network: Network, engine: str, workers: int | None, **options: Any) -> int:
-    """Print what a run would take, as a dry run does, and return the exit code."""
+    """Print the events, time and memory that a run would take, as a short run of it tells, and return the exit code.
+
+    `options` are the other options of `replnet run`, by name; `workers` of None counts one per CPU. Raise ValueError if
+    the engine is `live`.
+    """
     from replnet.engines import plan_of
     from replnet.lab.experiment import Cell, NetworkSubject
     from replnet.lab.sweeps import forecast
@@ -171,7 +175,11 @@ def _plan(network: Network, engine: str, workers: int | None, **options: Any) ->
 
 
 def _emulate(network: Network, engine: str, watch: Watch | None, **options: Any) -> Any:
-    """Emulate the network by its engine, and show the progress."""
+    """Emulate the network by the engine called `engine`, show the progress on stderr, and return the result.
+
+    `options` are the other options of `replnet run`, by name; None leaves one out. `watch` is called with each new
+    state of the run, if it is not None.
+    """
     from replnet.lab import emulate
 
     if (options["hosts"] or "").isdigit():

@@ -47,7 +47,7 @@ def observe(file: Path, source: str | None, form: str) -> int:
 
 
 def _print(observation: Observation) -> None:
-    """Print the table of an observation, and its doubts and notes."""
+    """Print the table of an observation to stdout, counts of changes and visits above it, doubts and notes below."""
     visits = ", ".join(f"{name} {count:,}" for name, count in observation.visits.items())
     over = duration(observation.end - observation.start, observation.dated)
     echo(f"{count_text(observation.changes, 'change')} of the source over {over}; rows: {visits}\n")
@@ -63,17 +63,20 @@ def _print(observation: Observation) -> None:
 
 
 def _line(row: dict[str, Any], dated: bool) -> list[str]:
-    """Return the cells of a row of the table."""
+    """Return the texts of a row in the order of TABLE_HEADS; `dated` says that times are in seconds, and get a unit."""
 
     def value_text(name: str) -> str:
-        """Return a value as text, times as durations."""
+        """Return the value in the column `name` as text, empty for None; as a duration if the metric is a time."""
         value = row[name]
         if value is None:
             return ""
         return duration(value, dated) if row["metric"] in DURATION_METRICS else f"{value:.4f}"
 
     def span(low: str, high: str) -> str:
-        """Return an interval as text; nothing if it is unknown, or a single value."""
+        """Return the interval from the column `low` to the column `high` as text; "... or more" if `high` is None.
+
+        The text is empty if `low` is None, or if both ends are equal.
+        """
         if row[low] is None or row[low] == row[high]:
             return ""
         return f"{value_text(low)} or more" if row[high] is None else f"{value_text(low)} .. {value_text(high)}"

@@ -42,14 +42,21 @@ Deferred: TypeAlias = Callable[[], Any]  # called only if its result is wanted
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text of one line or several, with its control characters escaped."""
+    """Print text of one line or several, with its control characters escaped.
+
+    It goes to stderr if `err`, else to stdout, and ends with a line break if `nl`.
+    """
     click.echo(escape_unprintable(str(text), keep="\n"), err=err, nl=nl)
 
 
 def write(
     form: str, data: Deferred, columns: Sequence[str], rows: Iterable[Row], table: Deferred, indent: int = 1
 ) -> None:
-    """Print to stdout: one object as JSON, rows as CSV, or what `table` prints for people."""
+    """Print results to stdout in the format `form`: `json`, `csv`, or any other for a table.
+
+    As JSON, print the object that `data()` returns, with `indent` spaces a level; as CSV, these columns of `rows`,
+    whose keys they are; else call `table`, which prints for people. Only the one that is wanted is called.
+    """
     if form == "json":
         print_json(data(), indent)
     elif form == "csv":
@@ -59,17 +66,23 @@ def write(
 
 
 def print_json(data: Any, indent: int = 1) -> None:
-    """Print data as JSON, without NaN."""
+    """Print data to stdout as JSON, with `indent` spaces a level; raise ValueError if NaN or infinity is in it.
+
+    Objects that JSON does not know are printed as their text.
+    """
     click.echo(json.dumps(data, indent=indent, allow_nan=False, default=str))
 
 
 def terminal_width(err: bool = False) -> int | None:
-    """Return the number of letters in a line of the terminal; None if the stream is no terminal."""
+    """Return the number of letters in a line of the terminal; None if stdout, or stderr if `err`, is no terminal."""
     return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else None
 
 
 def echo_note(text: str, indent: str = "", err: bool = False) -> None:
-    """Print text in lines that fit the terminal."""
+    """Print text, to stderr if `err`, else to stdout, with `indent` before each line.
+
+    On a terminal, lines are broken so that they fit; elsewhere they stay as they are.
+    """
     width = terminal_width(err)
     if width is not None:
         text = textwrap.fill(text, max(width - len(indent), NARROWEST_COLUMN), subsequent_indent="  ")
@@ -77,7 +90,10 @@ def echo_note(text: str, indent: str = "", err: bool = False) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]], form: str = "table") -> None:
-    """Print a table in columns as wide as their cells, or narrower to fit the terminal; or as Markdown."""
+    """Print a table to stdout, as Markdown if `form` is `markdown`; `heads` are the titles of the columns.
+
+    Otherwise columns are as wide as their cells, or narrower to fit the terminal, and verdicts have colours there.
+    """
     lines = [[escape_unprintable(str(cell)) for cell in line] for line in [heads, *rows]]
     if form == "markdown":
         lines = [[cell.replace("|", r"\|") for cell in line] for line in lines]
@@ -94,12 +110,16 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[object]], form: st
 
 
 def _wrap(cell: str, width: int) -> list[str]:
-    """Return a cell in lines of at most this width, broken between words."""
+    """Return a cell as lines of at most `width` letters, broken between words; only a longer word exceeds them."""
     return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if len(cell) > width else [cell]
 
 
 def _widths(lines: Sequence[Sequence[str]], most: int | None) -> list[int]:
-    """Return the widths of columns: those of their cells, or less for words, so that all fit in `most` letters."""
+    """Return the width of each column of `lines`, in letters: that of its longest cell, or less so that lines fit.
+
+    Columns get narrower only if a line would exceed `most` letters (None: no limit), and never narrower than a number
+    or a word in them, so that lines may stay too long.
+    """
     columns = list(zip(*lines, strict=True))
     widths = [max(map(len, column)) for column in columns]
     if most is None or _total_width(widths) <= most:
@@ -125,7 +145,11 @@ def _total_width(widths: Sequence[int]) -> int:
 
 
 def cells(row: Row) -> dict[str, str]:
-    """Return the cells of a row, by the heads of the columns that tables of predicted and measured values have."""
+    """Return the texts of the cells of a row, by column head, for every column that tables of results have.
+
+    A cell without a value is empty. The row must have the columns of a result; those about printed values may be
+    missing.
+    """
     low, high = row["ci_low"], row["ci_high"]
     return {
         "group": row["group"],
@@ -146,20 +170,23 @@ def cells(row: Row) -> dict[str, str]:
 
 
 def _with_accuracy(value: float | None, accuracy: float | None) -> str:
-    """Return a value as text, with its accuracy if that is worse than the rounding of the value."""
+    """Return a value as text, followed by ± its accuracy if that is worse than the rounding of the text.
+
+    A value of None gives an empty text; an accuracy of None is left out.
+    """
     matters = accuracy and value is not None and accuracy >= LAST_DIGIT / 2 * max(1.0, abs(value) / 10)
     return value_text(value) + (f" ± {accuracy:.2g}" if matters else "")
 
 
 def write_result(result: Result, form: str) -> None:
-    """Print what formulas predict for a network, or what happened in it."""
+    """Print a prediction or an emulation of one network to stdout; `form` is `json`, `csv` or `table`."""
     write(
         form, result.data, result.columns, (row.data() for row in result.rows), lambda: _result_table(result), indent=2
     )
 
 
 def _result_table(result: Result) -> None:
-    """Print the table of a result, with its notes and its summary."""
+    """Print the table of a result and its notes, and below an emulation a sentence about how it was done."""
     from replnet.run import Emulated
 
     heads: Sequence[str] = EMULATED if isinstance(result, Emulated) else PREDICTED
@@ -178,21 +205,28 @@ def _result_table(result: Result) -> None:
 
 
 def _fits(lines: Sequence[Mapping[str, str]], heads: Sequence[str]) -> bool:
-    """Whether the terminal has room for the last column beside the others, if need be in several lines."""
+    """Whether the terminal has room for the last column of a table, whose cells may be wrapped, beside the others.
+
+    Each of `lines` has the texts of a row by column head; `heads` are the columns to be shown. True if stdout is no
+    terminal.
+    """
     *others, last = (max(len(head), *(len(line[head]) for line in lines), 0) for head in heads)
     width = terminal_width()
     return width is None or _total_width([*others, min(last, NARROWEST_COLUMN)]) <= width
 
 
 def _prediction_notes(rows: Sequence[Any], lines: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return notes that say what each prediction is and where it comes from, with the metrics and groups it is of."""
+    """Return a note for each distinct prediction: its kind and source, with the metrics and groups that it is of.
+
+    `lines` has the texts of each of `rows`, by column head; rows without a prediction give no note.
+    """
     groups_of: dict[str, dict[str, list[str]]] = {}
     for row, line in zip(rows, lines, strict=True):
         if line["prediction"]:
             groups_of.setdefault(line["prediction"], {}).setdefault(row.metric, []).append(row.group)
 
     def about(metrics: Mapping[str, Sequence[str]]) -> str:
-        """Return metrics and groups in words."""
+        """Return a text of the groups of each metric, such as "freshness of level 1, level 2; lag of level 2"."""
         return "; ".join(f"{metric} of {', '.join(groups)}" for metric, groups in metrics.items())
 
     return [f"{prediction}: {about(metrics)}" for prediction, metrics in groups_of.items()]
@@ -214,7 +248,7 @@ def _summary(result: Emulated) -> str:
 
 
 def write_sweep(sweep: Sweep, form: str) -> None:
-    """Print the table of an experiment, as far as it is finished."""
+    """Print the rows of a sweep, as far as it is finished, to stdout: as `json`, `csv`, `markdown` or `table`."""
     from replnet.lab.sweeps import COLUMNS
 
     axes = [axis.name for axis in sweep.experiment.axes]
@@ -222,7 +256,11 @@ def write_sweep(sweep: Sweep, form: str) -> None:
 
 
 def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
-    """Print the columns that are not empty; of a long table only the rows that matter most, unless it is Markdown."""
+    """Print the rows of a sweep as a table, `axes` first, without columns that are empty.
+
+    Of a table too long to read, only the rows that failed, differ or are farthest from their prediction are printed,
+    and a note on stderr says so; as Markdown, if `form` is `markdown`, all of them are.
+    """
     shown_rows = rows
     if len(rows) > LONGEST_TABLE and form != "markdown":
         shown_rows = sorted(rows, key=lambda row: (VERDICT_ORDER.get(row["verdict"], 3), -abs(row["z"] or 0.0)))[
@@ -239,7 +277,11 @@ def _sweep_table(rows: Sequence[Row], axes: Sequence[str], form: str) -> None:
 
 
 def write_forecast(forecast: Forecast, basis: str, workers: int | None) -> None:
-    """Print what a run or a sweep will take; `looked` says what that is estimated from."""
+    """Print the events, the time and the memory that a run or a sweep will take.
+
+    `basis` says in words what that is estimated from. If `workers` is above 1, the time that so many take is printed,
+    too.
+    """
     echo(f"events: about {forecast.events:.2g}")
     share = f", about {span(forecast.seconds / workers)} on {workers} workers" if workers and workers > 1 else ""
     echo(f"time: about {span(forecast.seconds)} on one CPU{share}")
@@ -250,7 +292,7 @@ def write_forecast(forecast: Forecast, basis: str, workers: int | None) -> None:
 
 
 def sweep_data(sweep: Sweep) -> dict[str, Any]:
-    """Return a sweep as one object of plain data."""
+    """Return all of a sweep as one mapping of plain data: verdict, rows, claims, errata, provenance and more."""
     return {
         "experiment": sweep.experiment.name,
         "title": sweep.experiment.title,
@@ -266,7 +308,10 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
 
 
 def print_statements(sweep: Sweep) -> None:
-    """Print claims, mistakes of the paper, values that no paper prints, and the verdict, to stderr."""
+    """Print to stderr the claims of a sweep, mistakes of the paper, and values expected though no paper prints them.
+
+    Lines about its cells, its overall verdict and what is missing follow.
+    """
     for claim in sweep.claims:
         sides = {"measured": claim.measured, "predicted": claim.predicted}
         words = [f"{'holds' if holds else 'fails'} {side}" for side, holds in sides.items() if holds is not None]

@@ -32,9 +32,9 @@ RATE_SPAN = 0.5  # seconds at least between the two glimpses that say how fast a
 
 @contextmanager
 def lines_now_and_then(words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
-    """Print a line now and then, even if nothing is reported; yield a function that prints one at once.
+    """Print a line to stderr every few seconds while this context lasts; yield a function that prints one at once.
 
-    `words` returns the line after so many seconds, or nothing.
+    `words` takes the seconds since the begin, and returns the line; it may be empty, and then nothing is printed.
     """
     begun, over = time.monotonic(), threading.Event()
 
@@ -46,7 +46,7 @@ def lines_now_and_then(words: Callable[[float], str]) -> Iterator[Callable[[], o
         return bool(line)
 
     def keep_on() -> None:
-        """Print lines until the work is over."""
+        """Print lines now and then until this context ends."""
         wait = SECONDS_BEFORE_FIRST_LINE
         while not over.wait(wait):
             wait = SECONDS_BETWEEN_LINES if speak() else SECONDS_BEFORE_FIRST_LINE
@@ -60,10 +60,13 @@ def lines_now_and_then(words: Callable[[float], str]) -> Iterator[Callable[[], o
 
 @contextmanager
 def progress_lines(words: str) -> Iterator[Progress]:
-    """Print lines about work that takes long; the callback takes the share that is done and what is being done."""
+    """Print a line to stderr every few seconds about work that takes long: the seconds so far, and what is being done.
+
+    That is `words` at first. Yield a callback that takes the share that is done, which is not printed, and new words.
+    """
 
     def tell(done: float, now: str) -> None:
-        """Take what is being done now."""
+        """Put `now`, what is being done, into the lines from here on; the share `done` is not shown."""
         nonlocal words
         words = now
 
@@ -73,7 +76,10 @@ def progress_lines(words: str) -> Iterator[Progress]:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Show a bar on a terminal, lines elsewhere; the callback takes the share that is done and what is being done."""
+    """Show on stderr how far work is: on a terminal by a bar, elsewhere by a line every few seconds.
+
+    Yield a callback that takes the share that is done, from 0 to 1, and in words what is being done.
+    """
     if not sys.stderr.isatty():
         with progress_lines("starting") as tell:
             yield tell
@@ -89,7 +95,11 @@ def progress() -> Iterator[Progress]:
 
 @contextmanager
 def live_display(picture: Callable[[], Any], words: Callable[[float], str]) -> Iterator[Callable[[], object]]:
-    """Show a picture that changes on a terminal, lines elsewhere; yield a function that prints a line at once."""
+    """Show on stderr how far work is: on a terminal by a picture that changes, elsewhere by a line every few seconds.
+
+    `picture` returns anything that rich can draw, and is called several times a second; `words` takes the seconds since
+    the begin, and returns the line. Yield a function that prints a line at once; on a terminal it does nothing.
+    """
     if not sys.stderr.isatty():
         with lines_now_and_then(words) as speak:
             yield speak
@@ -108,13 +118,16 @@ def live_display(picture: Callable[[], Any], words: Callable[[float], str]) -> I
 
 @contextmanager
 def show_sweep(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
-    """Show how far a sweep is; yield a callback that takes its glimpses."""
+    """Show on stderr how far the sweep called `title` is; yield a callback that takes each new state of it.
+
+    A state with a failure prints a line at once, where there is no terminal.
+    """
     from replnet.lab.sweeps import SweepGlimpse
 
     view = SweepView(title, SweepGlimpse(0, 0, 0, 0.0, False))
 
     def words(seconds: float) -> str:
-        """Return the line of a sweep after so many seconds."""
+        """Return the line about the sweep; `seconds` are those since its begin."""
         return f"{seconds:.0f} s: {view.words() if view.now.cells else f'{title}: starting'}"
 
     with live_display(view.picture, words) as speak:
@@ -138,7 +151,11 @@ class SweepView:
         self._failed: list[str] = []
 
     def add(self, now: SweepGlimpse) -> None:
-        """Take a glimpse of the sweep: the cell that was finished, or failed."""
+        """Replace the state that is shown by `now`, and keep the rows of the cell that it has finished, or its failure.
+
+        The latest rows are kept, and of all rows the one farthest from its prediction. A state without a cell adds no
+        row.
+        """
         from replnet.lab import row_from_record
 
         self.now = now
@@ -156,7 +173,7 @@ class SweepView:
                 self._worst = z, f"{where}{', ' if where else ''}{' '.join(about)}"
 
     def words(self) -> str:
-        """Return in one line how far the sweep is."""
+        """Return one line: how far the sweep is, how fast, how long the rest takes, its worst row, and its failures."""
         now = self.now
         cells = "cells that differed, four times longer" if now.longer else "cells"
         parts = [f"{self._title}: {now.done:,} of {now.cells:,} {cells}"]
@@ -171,7 +188,7 @@ class SweepView:
         return "; ".join(parts)
 
     def picture(self) -> Any:
-        """Return the line, the bar and the latest rows, for the terminal."""
+        """Return, for rich to draw on a terminal, the line about the sweep, a bar, and a table of the latest rows."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -191,13 +208,16 @@ class SweepView:
 
 @contextmanager
 def show_live_run() -> Iterator[Callable[[Glimpse], None]]:
-    """Show a live run while it goes on; yield a callback that takes its glimpses."""
+    """Show on stderr how far a live run is; yield a callback that takes each new state of it.
+
+    A state with a new failure prints a line at once, where there is no terminal.
+    """
     latest: Glimpse | None = None
     parts: list[str] = []
     marks: Marks = deque(maxlen=2)
 
     def words(_: float) -> str:
-        """Return the line of a live run."""
+        """Return the line about the live run, whatever the seconds since its begin; empty before its first state."""
         shares = ", ".join(f"{group} {share:.3f}" for group, share in fresh_groups(latest)) if latest else ""
         return "; ".join([*parts, f"fresh: {shares}"]) if latest else ""
 
@@ -216,7 +236,12 @@ def show_live_run() -> Iterator[Callable[[Glimpse], None]]:
 
 
 def rates(marks: Marks, clock: float, glimpse: Glimpse) -> tuple[float, float]:
-    """Return messages and events per second between the two `marks`, after adding this glimpse to them if due."""
+    """Return (messages per second, events per second) of a live run between the older and the newer of `marks`.
+
+    A mark is a reading of the clock, in seconds, with the state of the run. First, this glimpse and `clock` are added
+    to `marks`, which keeps two, if the last mark is old enough or there is none. If there is one mark, both rates are
+    0.
+    """
     if not marks or clock - marks[-1][0] > RATE_SPAN:
         marks.append((clock, glimpse))
     (then, first), (now, second) = marks[0], marks[-1]
@@ -225,7 +250,10 @@ def rates(marks: Marks, clock: float, glimpse: Glimpse) -> tuple[float, float]:
 
 
 def live_words(glimpse: Glimpse, rates: tuple[float, float]) -> list[str]:
-    """Return how far a live run is, how fast, how late its wakes are, and what failed."""
+    """Return texts on how far a live run is, how fast, how late its wakes are, and one for each of the latest failures.
+
+    `rates` are its messages and its events per second.
+    """
     done = min(max(glimpse.now / glimpse.horizon, 0.0), 1.0)
     return [
         f"t = {max(glimpse.now, 0.0):.4g} of {glimpse.horizon:.4g} ({done:.0%})",
@@ -236,13 +264,16 @@ def live_words(glimpse: Glimpse, rates: tuple[float, float]) -> list[str]:
 
 
 def fresh_groups(glimpse: Glimpse) -> list[tuple[str, float]]:
-    """Return how fresh each group that has copies is so far."""
+    """Return (group, share of time in which its copies were fresh so far) for groups of a live run that have copies."""
     shares = zip(glimpse.groups, map(float, glimpse.fresh), strict=True)
     return [(group, share) for group, share in shares if not math.isnan(share)]
 
 
 def live_picture(glimpse: Glimpse, parts: list[str]) -> Any:
-    """Return the words, and a bar for the freshness of each group, for the terminal."""
+    """Return, for rich to draw on a terminal, texts about a live run, and a bar for the freshness so far of each group.
+
+    The first three of `parts` stand above the bars in one line, the others, its failures, below them.
+    """
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table

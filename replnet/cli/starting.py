@@ -89,7 +89,7 @@ def check(file: str) -> int:
 
 
 def _is_experiment(file: str) -> bool:
-    """Whether a file has the sections of an experiment, or a name means a shipped one."""
+    """Whether `file`, a path or a shipped name, has the sections of an experiment; False if it cannot be read."""
     from replnet.text import InputError, read_yaml, shipped
 
     path = Path(file) if Path(file).exists() else shipped(file) or shipped(file, "experiments")
@@ -131,7 +131,7 @@ def list_(kinds: tuple[str, ...], form: str) -> int:
 
 
 def _names_with_descriptions(kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of a kind, each with a description."""
+    """Yield (name, description) for all that comes with replnet of a kind: networks, experiments, laws or metrics."""
     from replnet.laws import law_families
     from replnet.measure import METRICS, metrics_on_request
     from replnet.text import read_yaml, shipped, shipped_names
@@ -179,7 +179,7 @@ def demo() -> int:
 
 
 def _print_comparison(virtual: Emulated, live: Emulated) -> None:
-    """Print what was emulated, and what happened for real, in one table."""
+    """Print the results of emulating a network and of running it live in one table, and below it how each was done."""
     heads = ["group", "metric", "predicted", "emulated (array)", "for real (Ray)", "verdicts"]
     rows = [
         [
@@ -206,7 +206,10 @@ def _print_comparison(virtual: Emulated, live: Emulated) -> None:
 
 
 def _with_half_width(row: Row) -> str:
-    """Return a measured value as text, with half the width of its interval."""
+    """Return the measured value of a row as text, with ± half the width of its interval if it has one.
+
+    The text is empty if nothing was measured.
+    """
     if row.measured is None or row.ci_low is None or row.ci_high is None:
         return value_text(row.measured)
     return f"{row.measured:.4f} ± {(row.ci_high - row.ci_low) / 2:.4f}"

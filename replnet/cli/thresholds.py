@@ -9,7 +9,11 @@ from replnet.text import FieldError
 
 
 def check(demands: list[Threshold], network: Network, by: str | None = None) -> None:
-    """Raise an error, before anything runs, for a demand on a group that no row will have."""
+    """Raise FieldError for a demand that cannot be judged, before anything runs.
+
+    It may be on a metric that is not measured, have a bound that every value or none meets, or be on a group that no
+    row of the network will have. With `by` of `source`, there are rows by source as well.
+    """
     groups = _groups(network, by) if demands else []
     for demand in demands:
         demand.require_open()
@@ -19,7 +23,7 @@ def check(demands: list[Threshold], network: Network, by: str | None = None) -> 
 
 
 def _groups(network: Network, by: str | None) -> list[str]:
-    """Return the groups that the network's rows will have."""
+    """Return the groups that rows of the network will have; if `by` is `source`, also `GROUP of SOURCE`."""
     if network.kind == "aggregate":
         from replnet.lab.experiment import groups_of
 
@@ -32,7 +36,10 @@ def _groups(network: Network, by: str | None) -> list[str]:
 
 
 def judge(demands: list[Threshold], result: Emulated) -> set[bool | None]:
-    """Print on stderr whether each demand holds, and return the set of answers: True, False, and None for open."""
+    """Print on stderr whether each demand holds for the result, and return the set of all answers.
+
+    An answer is True, False, or None if the interval lies across the bound or there is no row to judge.
+    """
     all_answers: set[bool | None] = set()
     for demand in demands:
         rows = result.about(demand.metric, demand.group)

@@ -140,7 +140,10 @@ def audit(updates: Path, downloads: Path, since: str | None, until: str | None, 
 
 
 def write_fit(trace_fit: TraceFit, form: str) -> None:
-    """Print the laws that were fitted to a history, and what else was found."""
+    """Print to stdout the laws that were fitted to a recorded history, and what else was found in it.
+
+    `form` is `json` for all of it, `csv` for the staleness under downloads of many rates, else tables and sentences.
+    """
     if form == "json":
         click.echo(json.dumps(_as_json(fit_data(trace_fit)), indent=2, allow_nan=False))
     elif form == "csv":
@@ -153,7 +156,7 @@ def write_fit(trace_fit: TraceFit, form: str) -> None:
 
 
 def write_rate(change_rate: ChangeRate, form: str) -> None:
-    """Print the estimates of a rate of change."""
+    """Print to stdout the estimates of a rate of change; `form` is `json`, `csv`, or any other for a table."""
     if form == "json":
         click.echo(json.dumps(_as_json(rate_data(change_rate)), indent=2, allow_nan=False))
     elif form == "csv":
@@ -167,7 +170,7 @@ def write_rate(change_rate: ChangeRate, form: str) -> None:
 
 
 def write_audit(audit: Audit, form: str) -> None:
-    """Print an audit."""
+    """Print an audit to stdout; `form` is `json` for all of it, `csv` for its metrics, else tables and sentences."""
     if form == "json":
         click.echo(json.dumps(_as_json(audit_data(audit)), indent=2, allow_nan=False))
     elif form == "csv":
@@ -182,7 +185,10 @@ def write_audit(audit: Audit, form: str) -> None:
 
 
 def fit_data(trace_fit: TraceFit) -> dict[str, Any]:
-    """Return everything about a fitted history as plain data; rates are per unit of the record's time."""
+    """Return everything about a fitted history by name, with arrays and objects in it.
+
+    Rates are per unit of the record's time.
+    """
     history = trace_fit.history
     about = {
         "name": history.name, "events": history.times.size, "start": history.start, "end": history.end,
@@ -195,7 +201,10 @@ def fit_data(trace_fit: TraceFit) -> dict[str, Any]:
 
 
 def rate_data(change_rate: ChangeRate) -> dict[str, Any]:
-    """Return estimates of a rate as plain data; rates are per unit of the record's time, biases shares of the rate."""
+    """Return everything about estimates of a rate by name, with one mapping for each estimate under `estimates`.
+
+    Rates are per unit of the record's time, biases shares of the rate.
+    """
     estimates = [
         {"estimator": estimate.estimator, "rate": estimate.rate, "ci_low": estimate.low, "ci_high": estimate.high,
          "bias": estimate.bias.value, "bias_low": estimate.bias.low, "bias_high": estimate.bias.high,
@@ -207,7 +216,7 @@ def rate_data(change_rate: ChangeRate) -> dict[str, Any]:
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
-    """Return the whole audit as plain data, in the unit of the records' time."""
+    """Return everything about an audit by name, with arrays and objects in it; times are in the unit of the records."""
     shares, x = audit.ages
     return {
         "window": {name: getattr(audit, name) for name in ("start", "end", "updates", "downloads")},
@@ -240,7 +249,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _chance_text(value: float | None) -> str:
-    """Return a probability as text; nothing if it is unknown."""
+    """Return a probability as text; empty if it is unknown (None or NaN)."""
     if value is None or math.isnan(value):
         return ""
     return "< 1e-6" if value < 1e-6 else f"{value:.2g}"
@@ -267,7 +276,7 @@ def _print_laws(trace_fit: TraceFit) -> None:
 
 
 def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
-    """Yield in words what the tail, the correlation, the beat and the checks of a history are."""
+    """Yield sentences about a fitted history: its tail, its correlation, its beat, and the checks of assumptions."""
     dated, tail = trace_fit.history.dated, trace_fit.tail
     if tail is None:
         yield "tail: too few long intervals, or a clock's, to tell an index"
@@ -289,12 +298,12 @@ def _description_lines(trace_fit: TraceFit) -> Iterator[str]:
 
 
 def _answer_word(check: Check) -> str:
-    """Return the answer of a check in a word."""
+    """Return whether the assumption of a check holds, in a word: holds, fails or open."""
     return {True: "holds", False: "fails", None: "open"}[check.holds]
 
 
 def _print_needs(trace_fit: TraceFit) -> None:
-    """Print the staleness under constant downloads, and the rates of downloads that targets need."""
+    """Print two tables: staleness by the rate of constant downloads, and the rates that targets of staleness need."""
     per, unit = (DAY, "a day") if trace_fit.history.dated else (1.0, "a unit")
     print_table(
         [f"downloads {unit}", "staleness, measured", "phases", "empirical law", "Poisson", "error"],

@@ -59,7 +59,12 @@ def ui(subject: str, overrides: tuple[str, ...], port: int, show: bool) -> int:
 
 
 def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
-    """Return what the pages show: a network, a sweep, a trace or a record; raise an error if it is none of these."""
+    """Return what the pages are to show, and, of a network, check that it can be read.
+
+    `subject` is a network (a file or a shipped name), the directory of a sweep, a Parquet file with the trace of a run,
+    or `-` for the record of a run on standard input; `overrides` (KEY=VALUE) change fields of a network. Raise
+    ValueError if overrides are given for anything else, or if `subject` is none of these.
+    """
     from replnet.network import load
     from replnet.show.web import Opened, file_reader
 
@@ -82,7 +87,11 @@ def _open(subject: str, overrides: tuple[str, ...]) -> Opened:
 
 @contextmanager
 def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterator[Watch | None]:
-    """Show a run in the browser, if `show`; yield a callback that takes its glimpses. The pages stay until Ctrl-C."""
+    """Show a run in the browser while this context lasts, and then until Ctrl-C; do nothing if `show` is False.
+
+    Yield a callback that takes each new state of the run; None if nothing is shown. An error in the context ends the
+    pages at once. The pages name `network`, `engine` and `seed` as those of the run.
+    """
     if not show:
         yield None
         return
@@ -105,7 +114,10 @@ def watched_run(network: Network, engine: str, seed: int, show: bool) -> Iterato
 
 
 def _serve_record(record: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start the pages in a process and a session of their own: Ctrl-C ends the run, and they show how it ended."""
+    """Start a process that shows the run whose record is written to `record`, an open file, in the browser; return it.
+
+    It has a session of its own, so that Ctrl-C ends the run alone, and the pages show how it ended.
+    """
     command = [sys.executable, "-m", "replnet", "ui", RECORD, "--port", "0"]
     pages = subprocess.Popen(command, start_new_session=True, stdin=record, stdout=subprocess.DEVNULL)
     with suppress(OSError):

@@ -23,7 +23,7 @@ MOST_NAMES_LISTED = 4
 
 
 def describe(network: Network) -> str:
-    """Return a description of a network: its groups with their laws, and its events per unit of time."""
+    """Return a description of a network in a few lines: its groups with their laws, and its events per unit of time."""
     if isinstance(network.spec, Aggregate):
         return _aggregate(network.name, network.spec)
     topology = network.topology
@@ -58,7 +58,10 @@ def describe(network: Network) -> str:
 
 
 def _aggregate(name: str, spec: Aggregate) -> str:
-    """Return the description of an aggregate, without its graph, which takes long to build for many sources."""
+    """Return the description of an aggregate called `name`.
+
+    It does without the graph, which takes long to build for many sources.
+    """
     from replnet.network import sources_of
 
     sources = sources_of(spec)
@@ -88,13 +91,16 @@ def _aggregate(name: str, spec: Aggregate) -> str:
 
 
 def _events(rates: dict[str, Any], unit: str | None) -> str:
-    """Return a line with the events per unit of time, in all and by process."""
+    """Return a line with the events per unit of time, in all and by process; `rates` has them by process.
+
+    `unit` is the unit of time, None if it has no name.
+    """
     parts = ", ".join(f"{process} {rate:,.6g}" for process, rate in rates.items())
     return f"  events per {name_units('unit of time', unit)}: {sum(rates.values()):,.6g} ({parts})"
 
 
 def _laws(members: list[Node]) -> list[str]:
-    """Return the laws of each process of these nodes, and their bandwidths, as one text per process."""
+    """Return a text for each process that these nodes have, with its laws, and one for their bandwidths, if any."""
     texts = {name: _list_laws(_law(name, node) for node in members if name in node) for name in PROCESSES}
     bandwidths = sorted({node["bandwidth"] for node in members if "bandwidth" in node})
     texts["bandwidth"] = _list_laws(f"{bandwidth:g}" for bandwidth in bandwidths)
@@ -102,7 +108,7 @@ def _laws(members: list[Node]) -> list[str]:
 
 
 def _list_laws(laws: Iterable[str]) -> str:
-    """Return the first few different laws as text, and the number of the others."""
+    """Return the first few distinct laws as a text, and how many others there are; empty if there are none."""
     distinct = list(dict.fromkeys(laws))
     more = f" and {len(distinct) - MOST_LAWS} more" if len(distinct) > MOST_LAWS else ""
     return " or ".join(distinct[:MOST_LAWS]) + more
@@ -119,13 +125,19 @@ def _law(process: str, node: Node) -> str:
 
 
 def sketch(graph: Any) -> str:
-    """Return the trees of a graph as text of at most about forty lines, and its clients."""
+    """Return the trees of a graph as text, and below them its clients; of a large one the first branch in full.
+
+    Where nodes are left out, a line says how many.
+    """
     trees = forest(graph)
     sizes, whole = trees.sizes(), len(trees.level) <= MOST_LINES
     laws_written = set[str]()  # the same laws are written for the first node only
 
     def block(name: str, is_open: bool, depth: int = 0) -> list[str]:
-        """Return the lines of a node, and if it is open those of its subtree."""
+        """Return the lines of a node, and if it is open those of its subtree; `depth` is its distance from the root.
+
+        A node that is not open has one line, with the number of nodes below it.
+        """
         if not is_open:
             return [name + (f"  ({sizes[name]:,} below)" if sizes[name] else "")]
         laws, others = _processes(graph, trees, name), _others_above(graph, trees, name)
@@ -153,7 +165,7 @@ def sketch(graph: Any) -> str:
 
 
 def _processes(graph: Any, trees: Forest, name: str) -> str:
-    """Return the laws of a source or a replica, and how many nodes it polls, as text."""
+    """Return as text the laws of a source or a replica, and how many nodes it polls among how many."""
     node = graph.nodes[name]
     texts = [f"{process} {node[process]}" for process in ("updates", "downloads") if process in node]
     if "polls" in node:
@@ -171,13 +183,13 @@ def _processes(graph: Any, trees: Forest, name: str) -> str:
 
 
 def _others_above(graph: Any, trees: Forest, name: str) -> str:
-    """Return the upstreams of a replica without its parent in the tree, as text."""
+    """Return as text the upstreams of a replica other than its parent in the tree; empty if there are none."""
     others = [other for other in _above(graph, name, "download") if name not in trees.below[other]]
     return f"(also from {_names(others)})" if others else ""
 
 
 def _above(graph: Any, name: str, kind: str) -> list[str]:
-    """Return the nodes at the upstream end of links of this kind to a node."""
+    """Return the nodes at the upstream end of links to the node `name`; `kind` is download, peer or query."""
     return [other for other, edge in graph.pred[name].items() if edge["kind"] == kind]
 
 

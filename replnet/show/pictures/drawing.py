@@ -45,7 +45,10 @@ End = str | NodeCrowd
 
 
 def draw(network: Network, path: str | Path) -> None:
-    """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`."""
+    """Write the picture of a network as PNG, SVG or PDF, by the ending of `path`.
+
+    Raise InputError for another ending.
+    """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
@@ -57,22 +60,26 @@ def draw(network: Network, path: str | Path) -> None:
 
 
 def svg(network: Network) -> str:
-    """Return the picture as an <svg> element, with its words as text and a title for readers who cannot see it."""
+    """Return the picture of a network as an <svg> element, with its words as text.
+
+    It has a title for readers who cannot see it.
+    """
     text = picture(lambda: figure(network), "svg", PLAIN, bbox_inches="tight").decode()
     head, rest = text[text.index("<svg") :].split(">", 1)
     return f'{head} role="img">\n <title>{escape(title(network))}</title>{rest}'
 
 
 def title(network: Network) -> str:
-    """Return the title of the picture: that of the network, and its number of nodes."""
+    """Return the title of the picture: the title or the name of the network, and its number of nodes."""
     named = printable(network.spec.title or network.name, LONGEST_TITLE)
     return f"{named}: {count_text(network.size, 'node')}"
 
 
 def picture(make: Callable[[], Any], kind: str, style: dict[str, Any], **how: Any) -> bytes:
-    """Return the matplotlib Figure that `make` makes, which finds `style` in force, as a file of this kind.
+    """Return the bytes of a picture: the matplotlib Figure that `make` returns, saved as png, svg or pdf (`kind`).
 
-    The same figure gives the same bytes.
+    `style` has settings of matplotlib (rcParams), in force while it is made and saved; `how` are options of savefig.
+    The same figure gives the same bytes. Raise FieldError if matplotlib is not installed.
     """
     require_extra("matplotlib", "pictures")
     from matplotlib import rc_context
@@ -124,7 +131,10 @@ def figure(network: Network) -> Any:
 @final
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A picture that is being drawn: its axes, and the graph with places and colours by group."""
+    """A picture that is being drawn: matplotlib's axes, the graph, where its nodes stand, and colours by group.
+
+    Places are in inches.
+    """
 
     axes: Any
     graph: Any
@@ -139,7 +149,10 @@ class _Page:
 
 
 def _links(page: _Page) -> Iterator[tuple[End, End, str]]:
-    """Yield each line of the picture once, as (upstream, downstream, kind): links, and pulls within small pools."""
+    """Yield each line of the picture once, as (upstream, downstream, kind): links, and pulls within small pools.
+
+    An end is the name of a node, or the crowd that it belongs to; `kind` is download, peer or query.
+    """
     ends: dict[str, End] = {name: name for name in page.plan.places}
     for crowd in page.plan.crowds:
         ends |= dict.fromkeys(crowd.names, crowd)
@@ -161,7 +174,10 @@ def _links(page: _Page) -> Iterator[tuple[End, End, str]]:
 
 
 def _draw_links(page: _Page) -> dict[str, str]:
-    """Draw the links; return the text of the legend for each kind of them."""
+    """Draw the links, and arrows where data flows otherwise than the legend says.
+
+    Return the legend's text for each kind of link that is in the picture.
+    """
     from matplotlib.collections import LineCollection
 
     links = list(_links(page))
@@ -186,7 +202,11 @@ def _draw_links(page: _Page) -> dict[str, str]:
 
 
 def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
-    """Whether data flows another way than the legend says: not downwards in rows, or not from a source on a map."""
+    """Whether data flows along a link from `start` to `end` otherwise than the legend says.
+
+    The legend says downwards, of rows, and from the source, of a map, where sources have no position. On a circle the
+    answer is no.
+    """
     if page.plan.shape == "rows":
         return end[1] >= start[1]
     node = page.graph.nodes[upstream]
@@ -194,14 +214,17 @@ def _against(page: _Page, upstream: End, start: Point, end: Point) -> bool:
 
 
 def _arrow(page: _Page, path: list[Point]) -> None:
-    """Draw an arrow head on the path of a link."""
+    """Draw an arrow head near the middle of the path of a link, which has two points or those of an arc."""
     middle = path[8] if len(path) > 2 else _between(path[0], path[-1], 0.6)
     style = {"arrowstyle": "-|>", "color": QUIET}
     page.axes.annotate("", middle, _between(path[0], middle, 0.9), arrowprops=style, zorder=2)
 
 
 def _ends(plan: Placement, upstream: End, downstream: End) -> tuple[Point, Point]:
-    """Return the points where a link begins and ends; at a crowd, the middle of the nearer of its top and bottom."""
+    """Return the points where a link begins and ends: the places of two nodes, in the unit of `plan`.
+
+    At a crowd, it is the middle of the nearer of its top and bottom.
+    """
     middles = [end.top if isinstance(end, NodeCrowd) else plan.places[end] for end in (upstream, downstream)]
     points = []
     for end, middle, other in zip((upstream, downstream), middles, middles[::-1], strict=True):
@@ -215,7 +238,10 @@ def _between(start: Point, end: Point, share: float) -> Point:
 
 
 def _path(start: Point, end: Point, straight: bool) -> list[Point]:
-    """Return the points of a line: straight, or an arc between nodes of one row, as other nodes would hide the line."""
+    """Return the points of a line from `start` to `end`: these two if `straight`, or if they are in different rows.
+
+    Between nodes of one row it is an arc of 17 points, as other nodes would hide a straight line.
+    """
     if straight or start[1] != end[1] or start == end:
         return [start, end]
     (x0, y), (x1, _) = start, end
@@ -224,7 +250,7 @@ def _path(start: Point, end: Point, straight: bool) -> list[Point]:
 
 
 def _colours(graph: Any) -> dict[str, Any]:
-    """Return a colour for every group; those of replicas go from dark to light down the levels."""
+    """Return a colour for every group, by name; those of replicas go from dark to light down the levels."""
     from matplotlib import colormaps
 
     roles = {node["group"]: node["role"] for _, node in graph.nodes(data=True)}
@@ -268,7 +294,10 @@ def _draw_crowds(page: _Page) -> None:
 
 
 def _bands(crowd: NodeCrowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[float, float, float, float], Any]]:
-    """Yield the box of every level of a subtree, as wide as the level is large, and its colour."""
+    """Yield (box, colour) of every band of a subtree, from the top down, as wide as the level is large.
+
+    A box is left, low, right and high; `colours` are those of groups.
+    """
     left, low, right, high = crowd.box
     most, tall = max(count for _, count in crowd.bands), (high - low) / len(crowd.bands)
     for at, (group, count) in enumerate(crowd.bands):
@@ -278,7 +307,7 @@ def _bands(crowd: NodeCrowd, colours: dict[str, Any]) -> Iterator[tuple[tuple[fl
 
 
 def _draw_nodes(page: _Page) -> None:
-    """Draw nodes as dots, those of crowds smaller."""
+    """Draw nodes as dots, with a marker for each role, and those of crowds smaller."""
     single = page.single
     size = 900 / max(9.0, min(110.0, len(single) ** 0.8))
     for role, marker in MARKERS.items():
@@ -293,7 +322,10 @@ def _draw_nodes(page: _Page) -> None:
 
 
 def _dots(page: _Page, names: Iterable[str], marker: str, area: float) -> None:
-    """Draw these nodes as dots of this area, in square points."""
+    """Draw these nodes as dots in the colours of their groups, as this marker of matplotlib.
+
+    `area` is that of a dot, in square points.
+    """
     if not names:
         return
     xs, ys = zip(*(page.plan.places[name] for name in names), strict=True)
@@ -319,7 +351,10 @@ def _draw_labels(page: _Page) -> None:
 
 
 def _write(page: _Page, words: str, place: Point, shift: Point, **style: Any) -> None:
-    """Write words beside a place; `shift` is the distance in points."""
+    """Write words beside a place; `shift` is how far to the right and up, in points.
+
+    `style` has more options of matplotlib for the text.
+    """
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
     page.axes.annotate(
         words, place, xytext=shift, textcoords="offset points", fontsize=7, color=INK, zorder=4, bbox=box, **style
@@ -327,7 +362,10 @@ def _write(page: _Page, words: str, place: Point, shift: Point, **style: Any) ->
 
 
 def _outwards(x: float, y: float, page: _Page) -> Point:
-    """Return the distance in points from a node of a circle to its label, which stands outside of the circle."""
+    """Return how far, in points to the right and up, the label of a node at (x, y) is to stand from it.
+
+    It stands outside of the picture's circle; below the node if that is in the middle of the circle.
+    """
     ring = [place for name, place in page.single.items() if page.graph.nodes[name]["role"] == "replica"]
     middle = [(min(axis) + max(axis)) / 2 for axis in zip(*ring, strict=True)]
     dx, dy = x - middle[0], y - middle[1]
@@ -336,7 +374,10 @@ def _outwards(x: float, y: float, page: _Page) -> Point:
 
 
 def _draw_legend(page: _Page, links: dict[str, str]) -> None:
-    """Draw the legend: groups with their numbers of nodes, and kinds of links with the texts in `links`."""
+    """Draw the legend: groups with their numbers of nodes, and kinds of links.
+
+    `links` has the text of each kind that is in the picture; others that the network has are said not to be drawn.
+    """
     from matplotlib.lines import Line2D
 
     graph, colours = page.graph, page.colours

@@ -27,7 +27,8 @@ WIDTH, ROW_GAP, BAND_HEIGHT = 13.0, 0.95, 0.22  # in inches; the width is that o
 class Forest:
     """The trees of a graph: the parent of a replica is the upstream from which data first reaches it.
 
-    Roots are the sources, at level 0, and then replicas that data does not reach by downloads, at level 1.
+    `roots` are the sources, at level 0, and then replicas that data does not reach by downloads, at level 1; `below`
+    has the children of every node, and `level` its level.
     """
 
     roots: list[str]
@@ -48,7 +49,7 @@ class Forest:
 
 
 def forest(graph: Any) -> Forest:
-    """Return the trees of the sources and replicas in a graph."""
+    """Return the trees of the sources and replicas in the graph of a network, along its downloads, without clients."""
     roles = {name: role for name, role in graph.nodes(data="role") if role != "client"}
     trees = Forest([], {name: [] for name in roles}, {})
     # All sources at once, so that a replica of several stands at its shortest distance.
@@ -60,7 +61,10 @@ def forest(graph: Any) -> Forest:
 
 
 def _grow(graph: Any, trees: Forest, roots: list[str], level: int) -> None:
-    """Add the trees of these roots, breadth first; `level` is that of the roots."""
+    """Add to `trees` these roots, at `level`, and all nodes that downloads carry data to from them, breadth first.
+
+    Nodes that have a level already stay where they are.
+    """
     trees.roots.extend(roots)
     trees.level.update(dict.fromkeys(roots, level))
     queue = deque(roots)
@@ -84,12 +88,12 @@ class NodeCrowd:
 
     @property
     def top(self) -> Point:
-        """The middle of the upper side."""
+        """The middle of the upper side of the box."""
         return ((self.box[0] + self.box[2]) / 2, self.box[3])
 
     @property
     def bottom(self) -> Point:
-        """The middle of the lower side."""
+        """The middle of the lower side of the box."""
         return ((self.box[0] + self.box[2]) / 2, self.box[1])
 
 
@@ -109,7 +113,10 @@ class _Unit:
 
 
 def rows(graph: Any, trees: Forest, clients: list[str]) -> tuple[dict[str, Point], list[NodeCrowd]]:
-    """Return the places of nodes and the crowds of a picture in rows, in inches; data flows down."""
+    """Return a picture in rows: the place of every node that is drawn by itself or as a dot, and the crowds, in inches.
+
+    Rows stand one below another in the direction in which data flows; `clients` are the last row.
+    """
     lines = _in_lines(graph, trees)
     tops = lines[0]
     asking = _units(graph, {}, clients)
@@ -130,7 +137,10 @@ def rows(graph: Any, trees: Forest, clients: list[str]) -> tuple[dict[str, Point
 
 
 def _in_lines(graph: Any, trees: Forest) -> list[list[_Unit]]:
-    """Return units by level, each with the units below it; or sources, and replicas if these all ask every source."""
+    """Return the units of each row, from the top down, each with the units below it.
+
+    Replicas that all ask every source stand in one row below the sources, without links to these as their parents.
+    """
     parents = [len(graph.pred[name]) for name, level in trees.level.items() if level]
     if len(trees.roots) > 1 and trees.depth == 1 and min(parents) >= len(trees.roots):
         levels = [[name for name, at in trees.level.items() if at == level] for level in (0, 1)]
@@ -151,7 +161,10 @@ def _in_lines(graph: Any, trees: Forest) -> list[list[_Unit]]:
 
 
 def _units(graph: Any, below: dict[str, list[str]], names: Iterable[str]) -> list[_Unit]:
-    """Return a crowd for leaves of one group and pool if they are many, and a unit for every other node."""
+    """Return a crowd for leaves of one group and pool if they are many, and a unit for every other node of `names`.
+
+    `below` has the children of a node; one that has none there is a leaf.
+    """
     kinds: dict[object, list[str]] = defaultdict(list)
     for name in names:
         node = graph.nodes[name]
@@ -165,7 +178,10 @@ def _units(graph: Any, below: dict[str, list[str]], names: Iterable[str]) -> lis
 
 
 def _subtree(graph: Any, trees: Forest, tops: Sequence[str]) -> _Unit:
-    """Return the trees below these nodes as one crowd of bands: each for a few levels, by their group and mean size."""
+    """Return the trees whose roots are `tops` as one crowd of bands, each for a level, or several if they are many.
+
+    A band has the group of most nodes in its first level, and the mean number of nodes in its levels.
+    """
     levels, row = [], list(tops)
     while row:
         levels.append(row)
@@ -182,7 +198,10 @@ def _group(graph: Any, names: Iterable[str]) -> str:
 
 
 def _measure(units: Sequence[_Unit], in_line: int) -> None:
-    """Set the width and height of every unit; `in_line` is the number of units in the longest line."""
+    """Set the width of every unit, and the height of crowds, in inches, and the number of columns of their dots.
+
+    `in_line` is the number of units in the longest row.
+    """
     dots = sum(len(unit.names) for unit in units if unit.together and not unit.bands)
     hidden = sum(len(unit.names) for unit in units if unit.bands)
     pitch = min(0.16, max(0.05, math.sqrt(24 / max(dots, 1))))
@@ -204,12 +223,15 @@ def _measure(units: Sequence[_Unit], in_line: int) -> None:
 
 
 def _tree_width(unit: _Unit) -> float:
-    """Return the width of a unit with all units below it."""
+    """Return the inches that a unit takes together with all units below it: the larger of its width and theirs."""
     return max(unit.wide * (1.1 if unit.together else 1.0), sum(map(_tree_width, unit.below)))
 
 
 def _place(unit: _Unit, left: float) -> float:
-    """Place a unit and those below it, from `left` on, each above the middle of its children; return the right end."""
+    """Set x of a unit and of those below it, from `left` to the right, each above the middle of its children.
+
+    Return the right end of the room that they take, in inches.
+    """
     room, below = _tree_width(unit), sum(map(_tree_width, unit.below))
     at = left + (room - below) / 2
     for child in unit.below:
@@ -219,7 +241,11 @@ def _place(unit: _Unit, left: float) -> float:
 
 
 def _places_and_crowds(lines: list[list[_Unit]]) -> tuple[dict[str, Point], list[NodeCrowd]]:
-    """Return the places of nodes and the crowds; rows stand below one another, each as high as its highest crowd."""
+    """Return the place of every node that is drawn by itself or as a dot, and the crowds, in inches.
+
+    Each of `lines` is a row of units. Rows stand below one another, the first at y = 0, each as high as its highest
+    crowd.
+    """
     places: dict[str, Point] = {}
     crowds: list[NodeCrowd] = []
     dots = sum(len(unit.names) for line in lines for unit in line if unit.together and not unit.bands)

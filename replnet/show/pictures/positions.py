@@ -22,7 +22,10 @@ Shape = Literal["rows", "circle", "map"]  # data flows down the rows; the source
 @final
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The places of nodes and crowds in a picture, and its shape and size."""
+    """The places of nodes and crowds in a picture, its shape, and its size in inches.
+
+    Places are shares of the width and the height of the picture, from 0 to 1.
+    """
 
     places: dict[str, Point]
     shape: Shape
@@ -41,8 +44,9 @@ class Placement:
 
 
 def layout(graph: Any) -> Placement:
-    """Return where the nodes of a graph stand: at their positions if most replicas have one; else on a map of its
-    structure if it has links of peers, or is large and no tree; else by its trees.
+    """Return where the nodes of a graph stand: at their positions if more than half of the replicas have one.
+
+    Else they stand on a map of its structure if it has links of peers, or is large and no tree; else in its trees.
     """
     positions = {name: place for name, place in graph.nodes(data="position") if place is not None}
     roles = dict(graph.nodes(data="role"))
@@ -63,14 +67,15 @@ def layout(graph: Any) -> Placement:
 
 
 def is_large_mesh(graph: Any, trees: Forest) -> bool:
-    """Whether a graph has many replicas, and many of these have more upstreams than their parent in the tree."""
+    """Whether a graph has many replicas, of which many have more upstreams than their parent in its trees."""
     extra = [len(graph.pred[name]) > 1 for name, level in trees.level.items() if level > 1]
     return len(trees.level) > MOST_IN_ROW and 4 * sum(extra) > len(trees.level)
 
 
 def map_of(graph: Any, positions: dict[str, Point]) -> Placement:
-    """Return a placement by these positions; nodes without one go near their neighbours, sources on top, clients
-    below.
+    """Return a placement by these positions, (x, y) by node in any unit.
+
+    Nodes without a position go near their neighbours, sources on top, clients below.
     """
     low, high = (tuple(edge(axis) for axis in zip(*positions.values(), strict=True)) for edge in (min, max))
     wide, tall = (max(b - a, 1e-9) for a, b in zip(low, high, strict=True))
@@ -102,7 +107,7 @@ def map_of(graph: Any, positions: dict[str, Point]) -> Placement:
 
 
 def separate_nodes(places: dict[str, Point]) -> dict[str, Point]:
-    """Return the places with nodes that lie on one another moved onto a ring around their place."""
+    """Return the places, in inches, with nodes that lie on one another moved onto a small ring around their place."""
     at: dict[Point, list[str]] = {}
     for name, (x, y) in places.items():
         at.setdefault((round(x, 2), round(y, 2)), []).append(name)
@@ -115,7 +120,10 @@ def separate_nodes(places: dict[str, Point]) -> dict[str, Point]:
 
 
 def in_shares(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd] = (), left_out: int = 0) -> Placement:
-    """Return the placement of nodes and crowds whose places are in inches."""
+    """Return the placement of nodes and crowds whose places are in inches, which it turns into shares of the extent.
+
+    `left_out` is the number of nodes without a place.
+    """
     corners = [corner for crowd in crowds for corner in (crowd.box[:2], crowd.box[2:])]
     xs, ys = zip(*places.values(), *corners, strict=True)
     (left, width), (low, height) = ((min(axis), max(axis) - min(axis)) for axis in (xs, ys))
@@ -130,7 +138,7 @@ def in_shares(places: dict[str, Point], shape: Shape, crowds: Sequence[NodeCrowd
 
 
 def without_map(graph: Any, trees: Forest) -> Placement:
-    """Return a placement without coordinates: a small cluster around its source, else its trees in rows."""
+    """Return a placement of a graph without positions: a small cluster around its source, else its trees in rows."""
     replicas = [name for name in trees.level if graph.nodes[name]["role"] == "replica"]
     polling = sum("polls" in graph.nodes[name] for name in replicas)
     clients = [name for name, role in graph.nodes(data="role") if role == "client"]
@@ -145,7 +153,7 @@ def without_map(graph: Any, trees: Forest) -> Placement:
 
 
 def _circle(trees: Forest) -> dict[str, Point]:
-    """Return places in inches: roots that feed others in the middle, all other nodes on a circle around them."""
+    """Return places by node, in inches: roots that feed others in the middle, others on a circle around them."""
     sources = [root for root in trees.roots if trees.below[root]]
     around = [name for name in trees.level if name not in sources]
     places: dict[str, Point] = dict.fromkeys(sources, (0.0, 0.0))

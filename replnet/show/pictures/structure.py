@@ -24,9 +24,9 @@ MOST_STEPS, SMALLEST_MOVE = 80, 1e-3  # steps end when nodes move less than this
 
 
 def spread(graph: Any, apart: float = 1.0) -> dict[Any, tuple[float, float]]:
-    """Return the places of all nodes of an undirected graph, in links; connected parts stand in rows, largest first.
+    """Return (x, y) of all nodes of an undirected graph, in links; connected parts stand in rows, largest first.
 
-    `apart` is the distance between parts.
+    `apart` is the distance between parts, in links.
     """
     import networkx as nx
 
@@ -48,7 +48,10 @@ def spread(graph: Any, apart: float = 1.0) -> dict[Any, tuple[float, float]]:
 
 
 def _part(graph: Any, names: Sequence[Any]) -> Floats:
-    """Return the places of connected nodes, turned so that the longer extent is horizontal."""
+    """Return the places of nodes that are connected, a row (x, y) each, turned so that the longer extent is horizontal.
+
+    `names` are the nodes, in the order of rows; places are in links.
+    """
     if len(names) > MOST_PAIRED:
         return _main_axes(_links_between(graph, names, None))
     links = _links_between(graph, names, names)
@@ -56,9 +59,9 @@ def _part(graph: Any, names: Sequence[Any]) -> Floats:
 
 
 def _links_between(graph: Any, names: Sequence[Any], starts: Sequence[Any] | None) -> Floats:
-    """Return the number of links from every start (a row) to every node (a column).
+    """Return the number of links on the shortest path from every start (a row) to every node (a column).
 
-    Without `starts` these are pivots: each is the node farthest from the pivots before.
+    If `starts` is None, they are a few pivots: each is the node farthest from the pivots before.
     """
     place = {name: i for i, name in enumerate(names)}
     rows: list[Floats] = []
@@ -71,7 +74,10 @@ def _links_between(graph: Any, names: Sequence[Any], starts: Sequence[Any] | Non
 
 
 def _links_from(graph: Any, start: Any, place: dict[Any, int]) -> Floats:
-    """Return the number of links from `start` to every node; `place` is the column of each node."""
+    """Return an array of the links on the shortest path from `start` to every node, infinity to one not connected.
+
+    `place` is the index of each node in the array.
+    """
     distances = np.full(len(place), np.inf)
     distances[place[start]] = links = 0
     row = [start]
@@ -88,14 +94,17 @@ def _links_from(graph: Any, start: Any, place: dict[Any, int]) -> Floats:
 
 
 def _turn(at: Floats) -> Floats:
-    """Return the places turned so that they differ most horizontally."""
+    """Return places, a row (x, y) each, moved to have mean zero and turned so that they differ most horizontally."""
     at = at - at.mean(axis=0)
     _, axes = np.linalg.eigh(at.T @ at)
     return np.asarray(at @ axes[:, ::-1])
 
 
 def _main_axes(rows: Floats) -> Floats:
-    """Return places from rows of distances: the columns along the two directions in which they differ most."""
+    """Return places, a row (x, y) for each node, from the distances of all nodes (columns) to some of them (rows).
+
+    They are laid along the two directions in which distances differ most.
+    """
     if rows.shape[1] < 2:
         return np.zeros((rows.shape[1], 2))
     squares = rows**2
@@ -108,7 +117,11 @@ def _main_axes(rows: Floats) -> Floats:
 
 
 def _reduce_stress(at: Floats, links: Floats) -> Floats:
-    """Return places with less stress (1), after majorisation steps from `at`; `links` are the distances wanted."""
+    """Return places whose distances come closer to the numbers of links between nodes, by steps that begin at `at`.
+
+    `at` has a row (x, y) for each node, and `links` the number of links for each pair. What falls with every step is
+    the stress: the sum over pairs of (distance / links - 1)^2.
+    """
     # Nodes at the same distances from all pivots begin on a small spiral; otherwise they would stay on one point.
     turn = np.arange(len(at)) * 2.4
     at = at + 1e-3 * np.sqrt(np.arange(len(at)) + 1)[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])

@@ -45,11 +45,11 @@ class Arrangement:
     left_out: tuple[str, ...]
 
     def marks(self, part: str) -> Floats:
-        """Return one column (x or one of PARTS) of the marks of all panels and series."""
+        """Return one column, "x" or one of PARTS, of the marks of all panels and series, one after another."""
         return np.concatenate([columns[part] for _, panel in self.panels for columns in panel.values()])
 
     def has(self, part: str) -> bool:
-        """Whether any mark has this part."""
+        """Whether any mark has this part: measured, ci_low, ci_high, predicted or printed."""
         return not np.isnan(self.marks(part)).all()
 
 
@@ -95,12 +95,15 @@ def _rows_at_times(rows: Iterable[Row], y: str) -> Iterable[Row]:
 
 
 def _has_number(row: Row) -> bool:
-    """Whether a row has a number that can be drawn."""
+    """Whether a row has a measured, predicted or printed value that can be drawn."""
     return any(is_number(row.get(name)) for name in ("measured", "predicted", "printed"))
 
 
 def _distinguishing_columns(rows: list[Row], section: Section, spec: FigureSpec) -> tuple[list[str], list[str]]:
-    """Return the columns whose values make panels, and those whose values make series, to tell all rows apart."""
+    """Return the columns whose values make panels, and those whose values make series, to tell all rows apart.
+
+    Those that `spec` names come first; of the group and the other axes, as many are added as it takes.
+    """
     panel_by = [spec.panel] if spec.panel else []
     series_by = [spec.series] if spec.series else []
     used = list(spec.columns)
@@ -119,7 +122,12 @@ def _distinguishing_columns(rows: list[Row], section: Section, spec: FigureSpec)
 
 
 def _series(rows: list[Row], x: str, names: tuple[str, ...], finer: list[tuple[float, float]]) -> Series:
-    """Return the marks of rows as columns, in the order of x, and the predicted curve, on the finer grid if any."""
+    """Return the marks of rows as arrays by column, in the order of the column `x`, and the curve of predictions.
+
+    Where x is no number, a mark stands at the place of its text in `names`, which is empty otherwise. The curve goes
+    through `finer`, points (x, predicted), or if that is empty through the predictions of the rows. Of many rows, an
+    even choice has marks.
+    """
     places = np.array([names.index(text(row[x])) if names else finite_or_nan(row[x]) for row in rows], dtype=float)
     order = np.argsort(places, kind="stable")
     columns = {part: np.array([finite_or_nan(row.get(part)) for row in rows])[order] for part in PARTS}
@@ -132,9 +140,10 @@ def _series(rows: list[Row], x: str, names: tuple[str, ...], finer: list[tuple[f
 def _curves(
     spec: FigureSpec, panel_by: list[str], series_by: list[str]
 ) -> Callable[[Key, Key], list[tuple[float, float]]]:
-    """Return a function that gives the predicted points on the finer grid, by the keys of panel and series.
+    """Return a function from the keys of a panel and a series to the points (x, predicted) on the finer grid.
 
-    Columns that the finer grid lacks do not matter: all their values have the same curve.
+    They are in order, and none if the figure has no curve. A key has the values of the columns `panel_by` or
+    `series_by`; columns that the finer grid lacks do not matter: all their values have the same curve.
     """
     if spec.curve is None:
         return lambda panel, series: []
@@ -148,7 +157,10 @@ def _curves(
 
 
 def _logarithms(spec: FigureSpec, rows: list[Row], names: tuple[str, ...]) -> frozenset[str]:
-    """Return which axes are logarithmic: those that `spec` asks for, if all their values are numbers above zero."""
+    """Return which axes, of "x" and "y", are logarithmic: those that `spec` asks for, if all values are above zero.
+
+    If there are `names` along x, because it is no number, x is not.
+    """
     log = set(spec.log)
     if names or not all(finite_or_nan(row[spec.x]) > 0 for row in rows):
         log.discard("x")
@@ -159,7 +171,7 @@ def _logarithms(spec: FigureSpec, rows: list[Row], names: tuple[str, ...]) -> fr
 
 
 def _key(row: Row, by: Sequence[str]) -> Key:
-    """Return the values of the columns `by` in a row, such that missing values are equal."""
+    """Return the values of the columns `by` in a row, for comparison; an empty text for each that is missing."""
     # Missing values are all the same, unlike NaN.
     return tuple(
         [value if type(value) in (str, int) or is_number(value) else text(value) for value in map(row.get, by)]
@@ -167,12 +179,15 @@ def _key(row: Row, by: Sequence[str]) -> Key:
 
 
 def _label(key: Key) -> str:
-    """Return the words for a key, for the legend."""
+    """Return the values in the key of a series as one text, with commas between them, for the legend."""
     return ", ".join(map(text, key))
 
 
 def _title(key: Key, by: list[str]) -> str:
-    """Return the words for a key with the names of its columns, for the head of a panel."""
+    """Return the text of the key of a panel, for its head: each value after the name of its column, which `by` has.
+
+    Values of group and metric stand alone.
+    """
     return ", ".join(
         text(value) if name in ("group", "metric") else f"{name} = {text(value)}"
         for name, value in zip(by, key, strict=True)

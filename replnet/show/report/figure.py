@@ -35,7 +35,7 @@ def figure_of(section: Section) -> Any:
 
 
 def draw_figure(plan: Arrangement, narrow: bool = False) -> Any:
-    """Return a matplotlib Figure of the panels; `narrow` for a phone, with the panels below one another."""
+    """Return a matplotlib Figure of all panels and series; `narrow` for a phone, with the panels below one another."""
     require_extra("matplotlib", "figures")
     from matplotlib.figure import Figure
 
@@ -71,19 +71,25 @@ def draw_figure(plan: Arrangement, narrow: bool = False) -> Any:
 
 
 def _colours(count: int) -> list[str]:
-    """Return colours for so many series: the distinct ones, or steps of the ordered scale if they are more."""
+    """Return #rrggbb for `count` series: distinct colours, or steps of the ordered scale if these are too few."""
     if count <= len(SERIES):
         return [pair[0] for pair in SERIES[:count]]
     return [ORDERED[round(i * (len(ORDERED) - 1) / (count - 1))][0] for i in range(count)]
 
 
 def _shape(plan: Arrangement, place: int) -> str:
-    """Return the marker of the series at a place among all labels."""
+    """Return the matplotlib marker of the series whose label is at `place` among all labels.
+
+    Each has its own, but if there are more series than markers, all have a dot.
+    """
     return SHAPES[place] if len(plan.labels) <= len(SHAPES) else "o"
 
 
 def _draw_series(axes: Any, plan: Arrangement, series: Series, place: int, colours: list[str]) -> None:
-    """Draw the predicted, measured and printed values of a series; `place` is that of its label among all labels."""
+    """Draw the predicted, measured and printed values of a series into a panel, `axes`.
+
+    `place` is that of its label among all labels, and that of its colour in `colours`.
+    """
     # Names on the x axis have room for series side by side.
     shift = 0.5 * ((place + 0.5) / len(plan.labels) - 0.5) if plan.names else 0.0
     colour, x, low, high = colours[place], series["x"] + shift, series["ci_low"], series["ci_high"]
@@ -102,7 +108,11 @@ def _draw_series(axes: Any, plan: Arrangement, series: Series, place: int, colou
 
 
 def _add_readable_points(axes: Any, plan: Arrangement, series: Series, x: Floats, label: str) -> None:
-    """Add an invisible mark at every point, whose text `svg` shows when the user points at it."""
+    """Add to a panel an invisible mark at every point of a series, with a text that a page shows to a pointer.
+
+    `x` is where the points stand. A point is at the measured value, or if there is none at the predicted or printed
+    one.
+    """
     y = np.where(np.isnan(series["measured"]), series["predicted"], series["measured"])
     y = np.where(np.isnan(y), series["printed"], y)
     present = ~np.isnan(y)
@@ -113,7 +123,10 @@ def _add_readable_points(axes: Any, plan: Arrangement, series: Series, x: Floats
 
 
 def _point_text(plan: Arrangement, series: Series, place: int, label: str) -> str:
-    """Return a line each about where a point is, and its measured, predicted and printed value."""
+    """Return the text of one point: a line each for its x, its series, and its measured, predicted and printed value.
+
+    `place` is its number in the series, and `label` the name of the series. Values that are missing have no line.
+    """
     at = series["x"][place]
     lines = [f"{_line(plan.x)}: {_line(plan.names[int(at)] if plan.names else at)}"]
     lines += [f"{_line(plan.heading)}: {_line(label)}"] if plan.heading else []
@@ -130,7 +143,7 @@ def _point_text(plan: Arrangement, series: Series, place: int, label: str) -> st
 
 
 def _draw_curve(axes: Any, x: Floats, y: Floats, colour: str, x_has_names: bool) -> None:
-    """Draw predicted values as a line, and as dashes those without a neighbour, or all if x has names."""
+    """Draw predicted values into a panel as a line; those without a neighbour, or all if x has names, as dashes."""
     lone = np.ones(y.size, dtype=bool)
     if not x_has_names:
         present = ~np.isnan(y)
@@ -141,19 +154,19 @@ def _draw_curve(axes: Any, x: Floats, y: Floats, colour: str, x_has_names: bool)
 
 
 def _measured_style(colour: str, shape: str) -> dict[str, Any]:
-    """Return how the mark of a measured value looks."""
+    """Return the properties, for matplotlib, of marks of measured values; `shape` is a marker of matplotlib."""
     rim = {"markeredgecolor": light("paper"), "markeredgewidth": 0.7}
     return {"color": colour, "marker": shape, "markersize": 5.5, "linestyle": "none", **rim}
 
 
 def _printed_style(colour: str) -> dict[str, Any]:
-    """Return how the mark of a printed value looks."""
+    """Return the properties, for matplotlib, of marks of printed values: open diamonds of this colour."""
     rim = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.2}
     return {"marker": "D", "markersize": 9, "linestyle": "none", **rim}
 
 
 def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
-    """Style frame, grid and ticks of a panel; `outer` says whether it has the names of the x axis and of the y axis."""
+    """Style frame, grid and ticks of a panel; `outer` says whether it names the x axis, and whether the y axis."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=light("quiet"), linewidth=0.8)
     axes.set_facecolor("none")
@@ -171,7 +184,11 @@ def _style(axes: Any, plan: Arrangement, outer: tuple[bool, bool]) -> None:
 
 
 def _set_ticks(axis: Any, logarithmic: bool, values: list[float], inches: float) -> None:
-    """Set the ticks of an axis so that their labels fit into so many inches: at `values`, if they are few and whole."""
+    """Set the ticks of an axis, of this length in inches, so that their labels do not touch.
+
+    They are at `values`, if these are few, whole and not too close. A logarithmic axis gets its scale, too, and ticks
+    at 1, 2 and 5 of every decade, or fewer.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, ScalarFormatter
 
     stacked = axis.axis_name == "y"
@@ -196,9 +213,10 @@ def _set_ticks(axis: Any, logarithmic: bool, values: list[float], inches: float)
 
 
 def _log_ticks(low: float, high: float, inches: float, stacked: bool) -> list[float]:
-    """Return the ticks of a logarithmic axis: at 1, 2 and 5 of every decade.
+    """Return the ticks of a logarithmic axis from `low` to `high`: at 1, 2 and 5 of every decade.
 
-    Where their labels would touch, at 1; and where these would, at every second decade, every third and so on.
+    Where their labels would touch, at 1; and where these would, at every second decade, every third and so on. The axis
+    is so many inches long; labels are `stacked` if it is upright, so that each takes the height of a line.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     decade = inches / math.log10(high / low)
@@ -213,7 +231,10 @@ def _log_ticks(low: float, high: float, inches: float, stacked: bool) -> list[fl
 
 
 def _label_size(ticks: Sequence[float], stacked: bool) -> float:
-    """Return the inches that the longest label takes, with the gap to the next."""
+    """Return the inches that the label of a tick takes along its axis, with the gap to the next.
+
+    If labels are `stacked`, along an upright axis, that is the height of a line; else the width of the longest label.
+    """
     return (
         1 / LINES_PER_INCH
         if stacked
@@ -222,7 +243,10 @@ def _label_size(ticks: Sequence[float], stacked: bool) -> float:
 
 
 def _name_ticks(grid: Any, names: tuple[str, ...], width: float) -> None:
-    """Put the names at the ticks of x, turned where they do not fit side by side into the width."""
+    """Put names at the ticks of x, in every panel of `grid`, turned where they do not fit side by side.
+
+    `width` is that of a panel, in inches.
+    """
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
     letters = sum(len(_short(name)) + 2 for name in names)
@@ -236,7 +260,7 @@ def _name_ticks(grid: Any, names: tuple[str, ...], width: float) -> None:
 
 
 def _add_mark_legend(figure: Any, plan: Arrangement, narrow: bool) -> None:
-    """Add a legend above the panels that says what marks and lines mean."""
+    """Add a legend above the panels that says what marks and lines mean, closer together if the figure is `narrow`."""
     from matplotlib.lines import Line2D
 
     colour = light("quiet" if len(plan.labels) > 1 else "series-0")
@@ -260,7 +284,10 @@ def _add_mark_legend(figure: Any, plan: Arrangement, narrow: bool) -> None:
 
 
 def _add_series_legend(figure: Any, plan: Arrangement, colours: list[str], narrow: bool) -> None:
-    """Add a legend of the series beside the panels, or below them where the figure is narrow."""
+    """Add a legend of the series beside the panels, or below them if the figure is `narrow`.
+
+    `colours` are those of all series, in the order of their labels; of many labels an even choice is shown.
+    """
     from matplotlib.lines import Line2D
 
     most = min(MOST_LABELS, len(plan.labels))

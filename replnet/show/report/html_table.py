@@ -34,20 +34,23 @@ Column = tuple[str, str | None, Sequence[str]]
 
 
 def word(verdict: str) -> Html:
-    """Return a verdict as an element with a sign, a word and a colour."""
+    """Return a verdict as an HTML element with a sign, a word and a colour; empty if the verdict is."""
     kind, sign = VERDICTS.get(verdict, ("", ""))
     return element("span", f"{sign} {verdict}".strip(), class_=f"word {kind}".strip()) if verdict else Html("")
 
 
 def counts(count_of: dict[str, int]) -> str:
-    """Return how many rows have each verdict, in words."""
+    """Return in words how many rows have each verdict, such as 3 agree, 1 differs; `count_of` has the numbers."""
     return ", ".join(
         f"{count:,} {INFLECTED.get((verdict, count == 1), verdict)}" for verdict, count in count_of.items()
     )
 
 
 def tables(section: Section) -> Html:
-    """Return the table of a section: all rows, or the worst of them before a fold that holds the rest."""
+    """Return the table of a section; if it is long, its worst rows, and a fold that holds all of them.
+
+    Of very many rows, the fold holds the first thousand. Remarks that rows share are listed below.
+    """
     rows = section.rows
     if not rows:
         return element("p", "No cell is finished.", class_="quiet")
@@ -57,7 +60,7 @@ def tables(section: Section) -> Html:
     columns, remarks = _remarks(columns, [*first, *worst])
 
     def scroll(rows_shown: slice, caption_words: Html) -> Html:
-        """Return a table of some of the rows, in an element that scrolls by itself."""
+        """Return a table of the rows in this slice, below its caption, in an element that scrolls by itself."""
         heads = [element("th", title, scope="col", class_=kind and kind[0]) for title, kind, _ in columns]
         cells = zip(*(cells[rows_shown] for _, _, cells in columns), strict=True)
         kinds = [kind for _, kind, _ in columns]
@@ -87,7 +90,10 @@ def tables(section: Section) -> Html:
 
 
 def _worst(rows: list[Row]) -> list[Row]:
-    """Return the rows furthest from their prediction: those that differ, those that are open, then by |z|."""
+    """Return the few rows furthest from their prediction: those that differ, those that are unresolved, then by |z|.
+
+    Rows with neither verdict nor z are never among them.
+    """
     judged = [row for row in rows if text(row.get("verdict")) or is_number(row.get("z"))]
     order = {"differ": 0, "unresolved": 1}
 
@@ -100,7 +106,10 @@ def _worst(rows: list[Row]) -> list[Row]:
 
 
 def _filled_columns(section: Section, rows: list[Row]) -> tuple[list[Column], Html]:
-    """Return the columns that are not empty, and in words, for the caption, what is the same in all rows."""
+    """Return the columns of a table of `rows` that are not empty, and a text of what is the same in all rows.
+
+    The text is for the caption of the table; axes, names, notes and predictions that it says have no column.
+    """
     columns, common = [], []
     for title, kind, cells in _all_columns(section, rows):
         values = set(cells)
@@ -114,16 +123,16 @@ def _filled_columns(section: Section, rows: list[Row]) -> tuple[list[Column], Ht
 
 
 def _all_columns(section: Section, rows: list[Row]) -> list[Column]:
-    """Return every column that a table may have."""
+    """Return every column that a table of `rows` may have, empty or not: title, kind, and the text of each row."""
 
     def words(name: str) -> list[str]:
-        """Return the texts of a column."""
+        """Return the text of every row in the column `name`."""
         return [text(row.get(name)) for row in rows]
 
     decimals = _decimals(rows)
 
     def digits(name: str) -> list[str]:
-        """Return the numbers of a column, rounded to what each row supports, with their points below one another."""
+        """Return the numbers of the column `name`, rounded to what each row supports and aligned at their points."""
         values = [finite_or_nan(row.get(name)) for row in rows]
         most = max(
             (count for value, count in zip(values, decimals, strict=True) if value == value),
@@ -189,7 +198,11 @@ def _decimals(rows: list[Row]) -> list[int]:
 
 
 def _align(value: float, decimals: int, most: int) -> str:
-    """Return a number as text, padded by spaces as wide as the digits that it lacks, so that points are aligned."""
+    """Return a number with so many decimals as text, padded to the width that it would have with `most` decimals.
+
+    The padding is of spaces as wide as digits, so that the points of all numbers in a column are aligned. NaN gives an
+    empty text.
+    """
     digits = decimal_text(value, decimals)
     if not digits or "e" in digits or most == decimals:
         return digits
@@ -197,7 +210,10 @@ def _align(value: float, decimals: int, most: int) -> str:
 
 
 def _remarks(columns: list[Column], rows: list[Row]) -> tuple[list[Column], Html]:
-    """Replace long words that rows share by numbers, and return the columns with a list of these words."""
+    """Return the columns with long texts about predictions and notes replaced by numbers, and a list of these texts.
+
+    The list is empty if there is nothing to replace, or if that would be too many.
+    """
     remarks: dict[str, int] = {}
     short = []
     for title, kind, cells in columns:

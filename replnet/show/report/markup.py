@@ -30,7 +30,7 @@ class Html(str):
 
 
 def element(name: str, /, *content: str, **attributes: str | None) -> Html:
-    """Return an element with this content, escaped unless it is markup, and these attributes.
+    """Return an HTML element of the tag `name`, with content, escaped unless it is markup, and with attributes.
 
     `class_` stands for class, an underscore for a hyphen; an attribute that is None is left out.
     """
@@ -44,7 +44,7 @@ def element(name: str, /, *content: str, **attributes: str | None) -> Html:
 
 
 def join_html(content: Iterable[str], between: str = "") -> Html:
-    """Return pieces one after another, each escaped unless it is markup."""
+    """Return pieces one after another, with `between` between them, each piece escaped unless it is markup."""
     return Html(between.join(piece if isinstance(piece, Html) else escape(clean(piece)) for piece in content))
 
 
@@ -98,12 +98,12 @@ COLOUR_NAMES = {light: name for name, (light, _) in THEME.items()}
 
 
 def light(name: str) -> str:
-    """Return a colour of the theme, as it is on a light page."""
+    """Return the colour of this name in the theme, as #rrggbb, for a light page."""
     return THEME[name][0]
 
 
 def style_sheet(page: str) -> Html:
-    """Return the style of a page, with rules for the colours that its pictures use."""
+    """Return the <style> of a page, whose HTML is `page`, with rules for the colours that its pictures use."""
     used = _colours_used(page)
     names = [name for name in THEME if not name.startswith(("series-", "step-"))]
     names += [name for name in used if name not in names]
@@ -179,9 +179,9 @@ def _matplotlib_svg(figure: Any) -> str:
 
 
 def _add_titles(root: ElementTree.Element, figure: Any) -> None:
-    """Give invisible marks the texts of their points as titles, which a browser shows to a pointer.
+    """Give the invisible marks in the SVG of a figure the texts of their points, which a browser shows to a pointer.
 
-    A line with an identifier has these texts in its label.
+    `root` is the SVG, and is changed. A line of the figure that has an identifier has these texts in its label.
     """
     lines = {line.get_gid(): line for axes in figure.axes for line in axes.lines if line.get_gid()}
     for group in root.iter(f"{SVG}g"):
@@ -192,7 +192,7 @@ def _add_titles(root: ElementTree.Element, figure: Any) -> None:
 
 
 def _identify(node: ElementTree.Element, prefix: str) -> None:
-    """Put the prefix before the identifiers that a node has, and before those that it refers to."""
+    """Put the prefix before the identifier of an SVG element, and before those that it refers to, in place."""
     if LINK in node.attrib:
         node.set("href", "#" + prefix + node.attrib.pop(LINK)[1:])
     if "id" in node.attrib:
@@ -202,7 +202,10 @@ def _identify(node: ElementTree.Element, prefix: str) -> None:
 
 
 def _classify(node: ElementTree.Element) -> None:
-    """Move the colours in the style of a node into attributes and classes."""
+    """Replace the style of an SVG element, in place: colours become attributes, and classes if they are of the theme.
+
+    What else the style says is kept, but for the family of the font.
+    """
     classes, rest = [], []
     for rule in node.attrib.pop("style", "").split(";"):
         key, _, value = (part.strip() for part in rule.partition(":"))

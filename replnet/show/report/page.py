@@ -45,7 +45,7 @@ assert tuple(ERRATUM_KINDS) == get_args(Kind)
 
 
 def write(target: str | Path, sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> Path:
-    """Write the report, and return the path of its page.
+    """Write the report, and return the path of its page; `provenance` says by name where its numbers come from.
 
     If `target` is the name of an HTML file, write the page alone; else write report.html, figures/NAME.svg and
     data/NAME.csv into that folder. Every file is whole or not there; the page comes last.
@@ -73,7 +73,7 @@ def _write_whole(path: Path, content: str) -> None:
 
 
 def page(sections: Sequence[Section], title: str, provenance: Mapping[str, Any]) -> str:
-    """Return the HTML of the whole report; `provenance` says where its numbers come from."""
+    """Return the HTML of the whole report; `provenance` says by name where its numbers come from, and may be empty."""
     by_anchor = _by_anchor(sections)
     bodies = [_section_html(section, name, titled=section.title != title) for name, section in by_anchor.items()]
     contents = [_link(name, section.title) for name, section in by_anchor.items()]
@@ -124,18 +124,21 @@ def file_names(names: Sequence[str]) -> list[str]:
 
 
 def _link(name: str, words: str) -> Html:
-    """Return a link to an anchor of the page."""
+    """Return a link with these words to the element of the page whose id is `name`."""
     return element("a", words, href=f"#{name}")
 
 
 def _list(items: Iterable[Html], title: str = "") -> list[Html]:
-    """Return a list of items below a title, or nothing if there are no items."""
+    """Return the elements of a list: a heading, if there is a title, and one with `items`, which are <li> elements.
+
+    If there are no items, there are no elements either.
+    """
     rows = list(items)
     return [*([element("h3", title)] if title else []), element("ul", *rows)] if rows else []
 
 
 def _quiet(words: str, name: str = "span") -> Html:
-    """Return an element with words in a quiet colour."""
+    """Return an HTML element of the tag `name`, with these words in a quiet colour."""
     return element(name, words, class_="quiet")
 
 
@@ -143,7 +146,10 @@ def _quiet(words: str, name: str = "span") -> Html:
 
 
 def _summary(by_anchor: Mapping[str, Section], title: str) -> Html:
-    """Return the title, the results in one sentence, and a row for every experiment."""
+    """Return the head of the report: its title, all results in one sentence, and how to read the tables.
+
+    If there are several sections, a table has a row for each; `by_anchor` has the sections by their ids in the page.
+    """
     kinds = {"experiment": None, "cells": "n", "claims": "n", "verdict": None}
     if not any(section.claims for section in by_anchor.values()):
         del kinds["claims"]
@@ -158,7 +164,10 @@ def _summary(by_anchor: Mapping[str, Section], title: str) -> Html:
 
 
 def _legend(sections: Iterable[Section]) -> Html:
-    """Return what the words in the tables mean; those about print only if something is printed."""
+    """Return a fold that says what the words in the tables mean.
+
+    Those about printed values are in it only if one of the sections is compared with print.
+    """
     has_print = any(section.count(column) for section in sections for column in ("printed_verdict", "expected_verdict"))
     words = COLUMNS | PREDICTIONS | VERDICTS | (PRINTED if has_print else {})
     entries = [join_html([element("dt", name), element("dd", meaning)]) for name, meaning in words.items()]
@@ -184,7 +193,10 @@ def in_words(sections: Sequence[Section]) -> str:
 
 
 def _summary_row(section: Section, name: str, has_claims: bool) -> Html:
-    """Return the row of a section in the summary; `claimed` if there is a column for claims."""
+    """Return the row of a section in the summary; `name` is its id in the page.
+
+    `has_claims` says whether the summary has a column for claims.
+    """
     more = " · ".join(filter(None, (section.claim, section.paper, section.progress)))
     claims = how_many_hold(section.claims)
     against = f"{len(section.errata)} {'erratum' if len(section.errata) == 1 else 'errata'}" if section.errata else ""
@@ -201,7 +213,10 @@ def _summary_row(section: Section, name: str, has_claims: bool) -> Html:
 
 
 def _section_html(section: Section, name: str, titled: bool = True) -> Html:
-    """Return everything about one experiment; without its title where the page has the same."""
+    """Return the <section> about one experiment, with its figure, claims, mistakes of the paper, table and origin.
+
+    `name` is its id in the page; it bears its title if `titled`.
+    """
     marks = [element("span", mark) for mark in (section.name, section.paper) if mark]
     about = element("details", element("summary", "What was run, and where"), facts(section.about))
     return element(
@@ -222,7 +237,7 @@ def _section_html(section: Section, name: str, titled: bool = True) -> Html:
 
 
 def _what_ran(section: Section) -> str:
-    """Return the values of each axis, how many cells that makes, and how many rows have which verdict."""
+    """Return in words the values of each axis, how many cells that makes, and how many rows have which verdict."""
     parts = []
     for name in section.axes if len(section.table) else ():
         values = list(dict.fromkeys(text(value) for value in section.table[name]))
@@ -236,7 +251,10 @@ def _what_ran(section: Section) -> str:
 
 
 def _figure_html(section: Section, name: str) -> Html:
-    """Return the figure of a section, in a wide and a narrow version, with its caption; nothing if it has none."""
+    """Return the figure of a section, in a wide and a narrow version, with its caption; empty if it has no figure.
+
+    `name` is the id of the section, and begins the ids in its pictures.
+    """
     plan = arrange(section)
     if plan is None:
         return Html("")
@@ -262,7 +280,7 @@ def _caption(plan: Arrangement) -> str:
 
 
 def _claim_html(claim: CheckedClaim) -> Html:
-    """Return a claim with its verdicts, measured and predicted."""
+    """Return an <li> with the text of a claim, whether it holds as measured and as predicted, and remarks on it."""
     sides = []
     for basis, stands in (("measured", claim.measured), ("predicted", claim.predicted)):
         if basis == "measured" and stands is None and claim.predicted is not None and "measured:" not in claim.detail:
@@ -274,7 +292,7 @@ def _claim_html(claim: CheckedClaim) -> Html:
 
 
 def _expectation(expectation: Expectation) -> Html:
-    """Return a value that was expected though no paper prints it: why, how many rows agree, and which do not."""
+    """Return an <li> about a value expected though no paper prints it: why, how many rows agree, and which do not."""
     met = _quiet(f"{expectation.agree} of {expectation.count} agree")
     return element(
         "li", f"expected: {expectation.reason} ", met, *_list(_quiet(cell, "li") for cell in expectation.others)
@@ -293,14 +311,14 @@ def _distinct_errata(errata: Iterable[ShownErratum]) -> list[ShownErratum]:
 
 
 def _by_kind(errata: Sequence[ShownErratum]) -> str:
-    """Return how many mistakes there are, by kind: 3 errata in what the papers print, 2 of rounding and 1 of prose."""
+    """Return in words how many mistakes there are, by kind: 3 errata in what the papers print (2 of rounding, ...)."""
     count = {words: sum(erratum.kind == kind for erratum in errata) for kind, (words, _) in ERRATUM_KINDS.items()}
     parts = ", ".join(f"{number} {words}" for words, number in count.items() if number)
     return f"{len(errata)} {'erratum' if len(errata) == 1 else 'errata'} in what the papers print ({parts})"
 
 
 def _errata_html(errata: Sequence[ShownErratum]) -> Html:
-    """Return the mistakes that one experiment shows, with the cells that show them."""
+    """Return a list of the mistakes that one experiment shows, with the cells that show them; empty without any."""
     items = [
         element(
             "li", element("span", erratum.kind, class_="word open"), " ", _erratum_html(erratum),
@@ -317,11 +335,14 @@ def _erratum_html(erratum: ShownErratum) -> Html:
 
 
 def _all_errata_html(errata_of: Mapping[str, Sequence[ShownErratum]]) -> Html:
-    """Return all mistakes by kind, each once, with links to the sections that show it; `shown` has them by anchor."""
+    """Return the <section> with all mistakes by kind, each once, with links to the sections that show it.
+
+    `errata_of` has the mistakes that each section shows, by its id in the page.
+    """
     all_errata = _distinct_errata(erratum for errata in errata_of.values() for erratum in errata)
 
     def links(erratum: ShownErratum) -> Html:
-        """Return links to the sections that show a mistake."""
+        """Return links to all sections that show this mistake."""
         anchors = [name for name, errata in errata_of.items() if any(erratum.key == other.key for other in errata)]
         return _quiet(join_html([_link(name, name) for name in anchors], ", "))
 
@@ -342,7 +363,10 @@ def _all_errata_html(errata_of: Mapping[str, Sequence[ShownErratum]]) -> Html:
 
 
 def facts(about: Mapping[str, Any]) -> Html:
-    """Return names and values as a list; a value with parts of its own is outlined."""
+    """Return names and values as an HTML list (<dl>); a value with parts of its own is outlined.
+
+    Values that are None or empty are left out.
+    """
     pairs = [
         join_html([element("dt", text(name)), element("dd", _value_html(value))])
         for name, value in about.items()
@@ -352,7 +376,7 @@ def facts(about: Mapping[str, Any]) -> Html:
 
 
 def _value_html(value: Any) -> str:
-    """Return a value as words, or as an outline if it is long."""
+    """Return a value as text, or as an outline of several lines if it is a list, or a mapping with long values."""
     if isinstance(value, Mapping) and all(map(_is_brief, value.values())):
         return ", ".join(f"{text(name)} {text(item)}" for name, item in value.items())
     if isinstance(value, Mapping | list | tuple):
@@ -361,7 +385,7 @@ def _value_html(value: Any) -> str:
 
 
 def _is_brief(value: Any) -> bool:
-    """Whether a value is a number or a short word."""
+    """Whether a value is a number, or a text of fewer than 12 letters."""
     return is_number(value) or (isinstance(value, str) and len(value) < 12)
 
 
@@ -377,14 +401,21 @@ def _outline(value: Any) -> list[str]:
 
 
 def _under(name: str, lines: list[str], value: Any) -> list[str]:
-    """Return the lines of a value below its name, or beside it if there is only one."""
+    """Return the lines of a value together with its name, which stands beside a single line, and above several.
+
+    `lines` are those of the value alone. A mapping always stands below its name.
+    """
     if len(lines) == 1 and not isinstance(value, Mapping):
         return [f"{name} {lines[0]}".rstrip()]
     return [name, *(f"  {line}" for line in lines)]
 
 
 def plot(of: Sweep | Result, metric: str | None = None) -> Any:
-    """Return a matplotlib Figure of a metric; without one, of what the experiment draws, or of the first metric."""
+    """Return a matplotlib Figure of a metric of a sweep or a result, `of`.
+
+    If `metric` is None, the figure is what the experiment draws, or of the first metric. Raise ValueError if no row has
+    the metric, or if there is nothing to draw.
+    """
     return figure_of(section_of(of, metric))
 
 

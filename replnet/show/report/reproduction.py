@@ -29,14 +29,17 @@ SweepWatcher = Callable[[str], AbstractContextManager[SweepProgress | None]]
 @final
 @dataclass(frozen=True, eq=False)
 class Reproduction(TabularResult):
-    """The sweeps as far as they came, and the page of their report, if there is a directory for it."""
+    """The result of running experiments of the papers: a sweep for each that was begun, and the page of their report.
+
+    `page` is None if there is no directory for it.
+    """
 
     sweeps: tuple[Sweep, ...]
     page: Path | None = None
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, one for every experiment."""
+        """The rows of the table, one for every experiment, by the names of columns."""
         return [dict(zip(COLUMNS, _row(sweep), strict=True)) for sweep in self.sweeps]
 
     @cached_property
@@ -76,9 +79,11 @@ def reproduce(
     """Run the experiments of these names, `p2p/fig3` or all of `p2p`, or of all papers where none is named.
 
     `quick` takes minutes, with wider intervals. With `out`, keep the runs and a report in that directory, where an
-    earlier call is carried on with; else keep all in memory. `workers`, `address` and `budget` are as of `sweep`.
-    `watching` is called with the title of each experiment, and returns a context that gives the callback for its
-    progress; `ended` is called with each finished sweep and the seconds that it took.
+    earlier call is carried on with; else keep all in memory. `workers` is the number of processes that share the work
+    (0: this one alone; None: one per CPU, if work for some seconds is left), `address` a Ray cluster to join instead,
+    and `budget` the time, in seconds or such as 10m, after which it ends with the results so far. `watching` is called
+    with the title of each experiment, and returns a context that gives the callback for its progress; `ended` is called
+    with each finished sweep and the seconds that it took.
 
     >>> rn.reproduce("p2p/fig3", quick=True, workers=0).table[["experiment", "verdict"]]
       experiment verdict
@@ -109,7 +114,10 @@ def reproduce(
 
 
 def names_of_experiments(names: Sequence[str]) -> list[str]:
-    """Return the shipped experiments that `names` mean, each an experiment or a folder of them; without names, all."""
+    """Return the shipped experiments that `names` mean, each an experiment or a folder of them; without names, all.
+
+    Raise ValueError for a name that means none.
+    """
     shipped = shipped_names("experiments")
     chosen = dict[str, None]()
     for name in names:
@@ -123,7 +131,7 @@ def names_of_experiments(names: Sequence[str]) -> list[str]:
 
 
 def _row(sweep: Sweep) -> tuple[str, int, str, str, str, str, str]:
-    """Return the row of a sweep in the table."""
+    """Return what the table says of a sweep, in the order of COLUMNS; a count that does not apply is an empty text."""
     claims = how_many_hold(sweep.claims)
     verdicts = [row["printed_verdict"] for row in sweep.rows if row["printed_verdict"]]
     printed = f"{verdicts.count('agree')} of {len(verdicts)} agree" if verdicts else ""

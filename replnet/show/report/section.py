@@ -21,10 +21,11 @@ VERDICT_ORDER = ("differ", "unresolved", "agree")  # the bad ones first
 @final
 @dataclass(frozen=True, eq=False)
 class FigureSpec:
-    """A metric over a column of the table; series in colours, panels side by side.
+    """A specification of a figure: the metric `y` over the column `x` of a table, or over time or groups.
 
-    `curve` holds predicted points on a finer grid: the column x, those of series
-    and panel where there are some, and `predicted`.
+    The values of the column `series` are drawn in colours of their own, and those of `panel` in panels side by side;
+    None if no column is. Axes in `log`, of x and y, are logarithmic. `curve` is a DataFrame of predicted points on a
+    finer grid, or None: the column x, those of series and panel where there are some, and `predicted`.
     """
 
     x: str
@@ -40,14 +41,18 @@ class FigureSpec:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the table that x, series and panels stand for."""
+        """The names of the columns of the table that x, series and panel of the figure stand for, without None."""
         return [column for column in (self.x, self.series, self.panel) if column is not None]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Section:
-    """An experiment and its finished table: axes, group, metric, measured, predicted, printed, verdicts."""
+    """A section of a report: an experiment, or one network, with its finished rows and what is written about them.
+
+    `table` is a DataFrame with a column for each of `axes`, and with group, metric, measured, predicted, printed and
+    verdicts. `progress` says what is missing, empty if nothing is; `about` says by name what was run, and where.
+    """
 
     name: str
     title: str
@@ -85,7 +90,7 @@ class Section:
         return len(self.table[list(self.axes)].drop_duplicates())
 
     def count(self, column: str) -> dict[str, int]:
-        """Return how often each verdict stands in a column, the bad ones first."""
+        """Return how often each verdict stands in a column, the bad ones first; empty if there is no such column."""
         verdicts = (
             [word for word in self.table[column] if isinstance(word, str) and word] if column in self.table else []
         )
@@ -102,9 +107,10 @@ def holds(claim: CheckedClaim) -> bool:
 
 
 def section_of(of: Sweep | Result, metric: str | None = None) -> Section:
-    """Return the section of a report about a sweep, or about a network that was predicted or emulated.
+    """Return the section of a report about `of`: a sweep, or a network that was predicted or emulated.
 
-    Its figure is of `metric`; if that is None, of what the experiment draws, or of the first metric.
+    Its figure is of `metric`; if that is None, of what the experiment draws, or of the first metric. Raise ValueError
+    if no row has the metric.
     """
     section = _section_of_sweep(of) if isinstance(of, Sweep) else _section_of_result(of)
     metrics = dict.fromkeys(name for row in section.rows for name in (row["metric"], row["metric"].partition(AT)[0]))
@@ -118,13 +124,13 @@ def section_of(of: Sweep | Result, metric: str | None = None) -> Section:
 
 
 def _section_of_result(result: Result) -> Section:
-    """Return the section of one network."""
+    """Return the section about one network that was predicted or emulated; it has no axes, claims or errata."""
     figure = _usual_figure([row.metric for row in result.rows], [], many=True)
     return Section(result.title, result.title, result.table, (), result.verdict, figure=figure)
 
 
 def _section_of_sweep(sweep: Sweep) -> Section:
-    """Return the section of an experiment."""
+    """Return the section about a sweep, finished or not, with the figure, claims and errata of its experiment."""
     experiment = sweep.experiment
     shown_fields = ("values", "vary", "zip", *SUBJECTS, "set", "measure", "groups")
     run = {name: value for name, value in experiment.settings.of_cell().items() if value is not None}
@@ -152,7 +158,11 @@ def _section_of_sweep(sweep: Sweep) -> Section:
 
 
 def _figure(sweep: Sweep) -> FigureSpec | None:
-    """Return the figure that the experiment asks for, else its first metric over its last axis, or over the groups."""
+    """Return the figure that the experiment asks for, else its first metric over its last axis with several values.
+
+    Without such an axis, it is over time or over the groups, and None if there are no instants and only one group. The
+    figure has the curve of predictions if one can be computed.
+    """
     experiment = sweep.experiment
     if experiment.figure is not None:
         figure = FigureSpec(
@@ -175,7 +185,8 @@ def _figure(sweep: Sweep) -> FigureSpec | None:
 def _usual_figure(metrics: Sequence[str], wide: Sequence[str], many: bool) -> FigureSpec | None:
     """Return a figure of the first metric over the last of the axes in `wide`, which have several values.
 
-    Without such axes, of a metric at instants over time, if there is one; else over the groups, if there are `many`.
+    Without such axes, of a metric at instants over time, if there is one; else over the groups, if there are `many`;
+    else None.
     """
     if metrics and wide:
         return FigureSpec(wide[-1], metrics[0])
@@ -185,7 +196,11 @@ def _usual_figure(metrics: Sequence[str], wide: Sequence[str], many: bool) -> Fi
 
 
 def _predicted_curve(experiment: Experiment, figure: FigureSpec) -> Any:
-    """Return the table of predicted points between the cells; None if x is no number, or stands for something else."""
+    """Return a DataFrame of predictions at values of the figure's x between those of the cells, for its curve.
+
+    None if x is not an axis of numbers that varies alone, if its values stand for something else or are as many as a
+    curve has points, or if a network between two possible ones is impossible.
+    """
     axis = next((axis for axis in experiment.axes if axis.name == figure.x), None)
     if axis is None or figure.x == GROUP or any(figure.x in names for names in experiment.zips):
         return None
@@ -211,7 +226,11 @@ def _predicted_curve(experiment: Experiment, figure: FigureSpec) -> Any:
 
 
 def _finer_values(axis: Axis, most: int, logarithmic: bool) -> list[int | float]:
-    """Return the values of an axis and values between them, whole if all are whole; nothing if they are no numbers."""
+    """Return the values of an axis, and values between them for a smooth curve, in order and each once.
+
+    At most `most` are added, spread evenly over the range, by their logarithm if `logarithmic`; all are whole if those
+    of the axis are. The list is empty if these are fewer than two, not all numbers, or stand for something else.
+    """
     values = sorted(value for value in axis.values if isinstance(value, int | float) and not isinstance(value, bool))
     if len(values) != len(axis.values) or axis.values != axis.meanings or len(values) < 2:
         return []

@@ -19,7 +19,10 @@ MOST_POINTS = 400  # of a recorded tail, which may have a million
 
 
 def draw(fit: TraceFit, path: Path) -> None:
-    """Write a picture of a fitted history to `path`, whose ending says of which kind."""
+    """Write a picture of a fitted history to `path`, as PNG, SVG or PDF by its ending.
+
+    Raise FieldError for another ending.
+    """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         right = f"a file that ends in {', '.join(f'.{ending}' for ending in FORMATS)}"
@@ -28,7 +31,10 @@ def draw(fit: TraceFit, path: Path) -> None:
 
 
 def figure(fit: TraceFit) -> Any:
-    """Return a matplotlib Figure of four panels, or of three if times are no dates."""
+    """Return a matplotlib Figure of a fitted history: panels for its tail, correlation and staleness.
+
+    If its times are dates, a fourth panel shows the events by hour of the day.
+    """
     from matplotlib.figure import Figure
 
     dated = fit.history.dated
@@ -54,7 +60,11 @@ def _quieten(axes: Any) -> None:
 
 
 def _tail(axes: Any, fit: TraceFit) -> PanelLabels:
-    """Draw the tail of the recorded intervals, of the laws that fit best and of the exponential one; return labels."""
+    """Draw into a panel the share of recorded intervals that are longer than x, and that by the laws that fit best.
+
+    The exponential law is drawn, too, if it was fitted. Return the panel's title, the unit of x, and the place of the
+    legend.
+    """
     size, name = (3600.0, "hours") if fit.history.dated else (1.0, "units of time")
     x, beyond = tail(fit.history.intervals)
     # The last has nothing beyond it; of very many, as many at every order of magnitude.
@@ -73,7 +83,10 @@ def _tail(axes: Any, fit: TraceFit) -> PanelLabels:
 
 
 def _correlation(axes: Any, fit: TraceFit) -> PanelLabels:
-    """Draw the correlation of intervals by lag, with the fitted power law; return labels."""
+    """Draw into a panel the correlation of intervals by lag, with the power law that was fitted, if any.
+
+    Return the panel's title, the name of x, and the place of the legend (empty: none).
+    """
     rho, exponent = fit.correlation, fit.correlation_exponent
     lags, noise = np.arange(1, rho.size + 1), 2 / np.sqrt(fit.history.intervals.size)
     axes.axhspan(-noise, noise, color=light("faint"), zorder=0)
@@ -87,7 +100,10 @@ def _correlation(axes: Any, fit: TraceFit) -> PanelLabels:
 
 
 def _hours(axes: Any, fit: TraceFit) -> PanelLabels:
-    """Draw the events in each hour of the day; return labels."""
+    """Draw into a panel the mean number of events in each hour of the day.
+
+    Return the panel's title, the unit of x, and an empty text, as there is no legend.
+    """
     assert fit.hours is not None
     days = (fit.history.end - fit.history.start) / DAY
     axes.bar(np.arange(24) + 0.5, fit.hours / days, width=0.85, color=light("series-0"))
@@ -97,7 +113,10 @@ def _hours(axes: Any, fit: TraceFit) -> PanelLabels:
 
 
 def _staleness(axes: Any, fit: TraceFit) -> PanelLabels:
-    """Draw the staleness by the rate of downloads: measured, by the recorded law, and if Poisson; return labels."""
+    """Draw into a panel the staleness by the rate of constant downloads: measured, by the recorded law, and if Poisson.
+
+    Return the panel's title, the unit of x, and the place of the legend.
+    """
     per, name = (DAY, "downloads a day") if fit.history.dated else (1.0, "downloads a unit of time")
     columns = {column: np.array([row[column] for row in fit.staleness]) for column in fit.staleness[0]}
     rate = columns["rate"] * per
