@@ -105,12 +105,6 @@ def order_freshness(pages: Pages, order: npt.ArrayLike, slot: float) -> float:
     return pages.mean(np.where(never, pages.changes == 0, np.bincount(owner, freshness, pages.size)))
 
 
-# ---- The best rates
-
-
-# ---- Policies
-
-
 # ---- By name
 
 POISSON = "Poisson changes"
@@ -206,11 +200,14 @@ def crawl_slots(*, sources: Number = None, rates: Rates, weights: Weights) -> Va
 def _carousel_freshness(pages: Pages, rates: Floats) -> float:
     """Return the mean freshness, weighted by utility, of pages in a carousel that refreshes one of them at a time.
 
-    Each comes at its rate of `rates`, but not at fixed intervals. It is 0 if all rates are.
+    Each comes at its rate of `rates`, but not at fixed intervals. If all rates are 0, only pages that never change are
+    fresh.
     """
     from replnet.processes import long_round
 
-    return order_freshness(pages, long_round(rates), 1 / float(rates.sum())) if rates.any() else pages.mean(rates)
+    if not rates.any():
+        return pages.mean((pages.changes == 0).astype(float))
+    return order_freshness(pages, long_round(rates), 1 / float(rates.sum()))
 
 
 @formula("crawl-threshold", ALGORITHM_2, groups=OF_THRESHOLD, metrics=("worth_per_change", "pages"), check=_pages)
