@@ -129,9 +129,11 @@ def slow_at_once(plan: Plan, group: int, row: int, laws: Sequence[Law]) -> int:
 
 
 def _fewest_slow(plan: Plan, row: int, nodes: Ints, ask: int, laws: Sequence[Law]) -> int:
-    """Return how many clocks with these laws must be slow at once to delay an asker of `ask` of these nodes; 0: none.
+    """Return how few clocks with one of `laws`, all slow at once, delay an asker of `ask` of `nodes`; 0 if none can.
 
     These are the fewest clocks on which, together, so many nodes depend that no prompt copy need be among the replies.
+    Copies are those of the source in `row`, or with -1 of the source of which the fewest nodes can hear. The answer is
+    1 if only one reply is sure to bring a copy, or if the search takes more than MOST_UPSTREAM_VISITS visits to nodes.
     """
     heard = np.concatenate([plan.reachable_sources.of(i) for i in nodes.tolist()])
     counts = np.bincount(heard, minlength=1)

@@ -67,7 +67,10 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 
 @contextmanager
 def _write_alone(file: Path) -> Iterator[None]:
-    """Keep other processes from writing this file meanwhile; ValueError if one does, or if it cannot be written."""
+    """Keep other processes from writing this file during the block.
+
+    Raises ValueError if one of them does, or if nobody can write it.
+    """
     _check_name(file)
     with ExitStack() as locks:
         try:

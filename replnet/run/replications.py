@@ -47,9 +47,10 @@ RunElsewhere = Callable[[Sequence[Sequence[range]]], Iterable[tuple[int, list[P]
 
 
 def split_horizon(horizon: float, replications: int | None, rate: float, longest: float) -> tuple[int, float]:
-    """Return the number of replications and the length of each, which together last for `horizon`.
+    """Return the number of replications and the length of each, which together last for `horizon` units of time.
 
-    Without a number, REPLICATIONS, or more so that each has at most `longest` events at `rate` per unit of time.
+    The number is `replications`; if that is None it is REPLICATIONS, or more so that each has at most `longest` events
+    at `rate` events per unit of time.
     """
     count = max(REPLICATIONS, math.ceil(horizon * rate / longest)) if replications is None else replications
     return count, horizon / count
@@ -151,12 +152,15 @@ class Replications(Generic[P]):
         return self.incomplete.startswith((INTERRUPTED, OUT_OF_TIME))
 
     def _run_until(self, replications: int) -> None:
-        """Add paths until there are so many."""
+        """Add paths to `paths` until there are so many replications."""
         while len(self.paths) < replications:
             self._run_stage(min(replications, len(self.paths) + MOST_RANGES_PLANNED * self.batch))
 
     def _run_stage(self, replications: int) -> None:
-        """Add paths until there are so many: stored ones, then new ones here, or on workers if that is worth it."""
+        """Add paths until there are so many replications: stored ones, then new ones here, or on workers if that pays.
+
+        A run that workers share begins here, to see how long a replication takes.
+        """
         self.paths += self.stored[len(self.paths) : replications]
         begins = range(len(self.paths), replications, self.batch)
         ranges = [range(begin, min(begin + self.batch, replications)) for begin in begins]
@@ -194,7 +198,8 @@ class Replications(Generic[P]):
     def _run_on_workers(self, run_elsewhere: RunElsewhere[P], ranges: Sequence[range]) -> None:
         """Add the paths of these ranges, made by workers in groups large enough to be worth a message.
 
-        Paths are added in order, so that an interrupt leaves no gaps.
+        `run_elsewhere` yields (place of a group, its paths) in any order. Paths are added in order, so that an
+        interrupt leaves no gaps.
         """
         batch_seconds = max(self._seconds_each * self.batch, 1e-9)
         size = max(1, min(int(GROUP_SECONDS / batch_seconds), len(ranges) // LEAST_GROUPS))
@@ -210,7 +215,12 @@ class Replications(Generic[P]):
             self._report(ranges[-1].stop)
 
     def _reach(self, precision: float) -> None:
-        """Add replications until every interval of a share has at most this half-width, and meets (1)."""
+        """Add replications until each estimate that a precision bounds has a half-width of at most `precision`.
+
+        Half-widths should also be at most SMALL times the share that is estimated, or one minus it if that is less, but
+        for that alone a run goes on no longer than one without a horizon. If values scatter so much that `precision` is
+        not reached, `incomplete` says so.
+        """
         self._run_until(FEWEST_REPLICATIONS)
         most, of_long_run = 0, int(self.long_run / max(self.events, 1))
         while True:
@@ -234,7 +244,7 @@ class Replications(Generic[P]):
     def _enough_replications(self, excess: float, most: float = 4.0) -> int:
         """Return how many replications make intervals as narrow as they must be; 0 if they are.
 
-        The widest is `excess` times too wide, of which at most a factor `most` is made up for at a time.
+        The widest is now `excess` times too wide, of which at most a factor `most` is made up for at a time.
         """
         # The half-width falls with the root of their number; a little more saves another round.
         return math.ceil(len(self.paths) * 1.05 * min(excess, most) ** 2) if excess > 1 else 0
@@ -242,9 +252,10 @@ class Replications(Generic[P]):
     # ---- What it will take
 
     def _require_reason(self, field: str, value: float, replications: int) -> None:
-        """Raise UnreasonableError if so many replications take longer than REASON and there is no deadline.
+        """Raise UnreasonableError if so many replications take too long for a run without a deadline.
 
-        The error names the `field`, such as precision, whose `value` asks for them, and a value that takes less.
+        With a deadline it does nothing. The error names the `field`, such as precision, whose `value` asks for them,
+        and a value that takes less.
         """
         if seconds_left() is not None or replications <= len(self.paths):
             return
@@ -269,5 +280,8 @@ class Replications(Generic[P]):
 
 
 def _excess_width(share: Estimate) -> float:
-    """Return how many times as wide an interval is as (1) allows."""
+    """Return by what factor the interval of a share is too wide to say something about a small share.
+
+    Its half-width should be at most SMALL times the share, or one minus it, whichever is less.
+    """
     return share.half_width / max(SMALL * min(share.value, 1 - share.value), ROUNDING)

@@ -37,7 +37,7 @@ LIBRARIES = ("numpy", "numba", "scipy", "networkx")
 def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return where a result comes from: version, commit, hash of the specification, machine, libraries, and `more`.
 
-    `network` is the specification as plain data.
+    `network` is the specification as plain data; `more` are further fields.
     """
     text = json.dumps(network, sort_keys=True, default=str)
     return {
@@ -68,7 +68,7 @@ def instructions() -> str:
 
 @cache
 def _libraries() -> tuple[tuple[str, str], ...]:
-    """Return (name, version) of the libraries that compute, looked up once: that takes longer than a small cell."""
+    """Return pairs (name, version) of the libraries that compute, looked up once, as that takes a while."""
     return tuple((name, metadata.version(name)) for name in LIBRARIES)
 
 
@@ -100,7 +100,10 @@ class TabularResult:
 
 @dataclass(frozen=True)
 class Result(TabularResult):
-    """The rows of a network, in the order of its groups, with the network and where they come from."""
+    """The rows of a network, in the order of its groups, with the network as plain data and where they come from.
+
+    `columns` are the names of the columns of its table.
+    """
 
     network: Mapping[str, Any]
     rows: tuple[Row, ...]

@@ -12,7 +12,10 @@ from replnet.text import FieldError, expression, grammar, short_repr, without_un
 @final
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a metric, of a group or, if that is None, of all groups; `text` is how it was written, in `field`."""
+    """A bound on a metric, of a group or, if that is None, of all groups: values are to be above it, or else below.
+
+    `text` is how it was written, in the option or argument `field`.
+    """
 
     field: str
     text: str
@@ -44,9 +47,10 @@ class Threshold:
 
 
 def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
-    """Return the threshold that `text` states, for a network with this unit of time, or raise FieldError.
+    """Return the threshold that `text` states, such as `level 2: lag <= 3`, or raise FieldError.
 
-    Errors name `field`, the option or argument in which the text was written.
+    Errors name `field`, the option or argument in which the text was written. `unit` is the network's unit of time, in
+    which times may be written; None if it has none.
     """
     group, colon, rest = text.strip().rpartition(":")
     rest = without_units(rest, unit)
