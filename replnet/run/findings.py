@@ -84,7 +84,10 @@ class Findings:
         return judge_rows(self._unjudged_rows, self.resolution)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
-        """Return the mean over replications with its interval, or with a doubt that says why it has none."""
+        """Return the mean of a group's metric over replications, with its interval, or a doubt why it has none.
+
+        It is infinite if it is so in a replication.
+        """
         amounts, wholes = self.amounts(group, metric)
         formula = self.formulas.get((group, metric))
         if not (np.isfinite(amounts).all() and np.isfinite(wholes).all()):
@@ -121,9 +124,10 @@ class Findings:
         return {key: self.amounts(*key) for key in self.keys}
 
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
-        """Return, per replication, an amount and the whole of which it is a share, such as fresh time and copy time.
+        """Return two arrays, per replication: an amount, and the whole of which it is a part, as fresh time of all.
 
-        Of a quantile these are pseudo-values, each with a whole of 1.
+        Of a quantile the amounts are pseudo-values, whose mean is the quantile over all replications, and each whole is
+        1.
         """
         shares = np.array([path.shares[group, metric] for path in self.paths])
         amounts, wholes = shares.T

@@ -125,10 +125,12 @@ class Replications(Generic[P]):
         return sum(events for events, _ in counts), sum(queries for _, queries in counts)
 
     def run_all(self, precision: float | None, confirm: bool | None, progress: Progress | None) -> None:
-        """Make the first replications, then more until `precision` is reached.
+        """Make the first replications, then more until the intervals of freshness are as narrow as `precision` asks.
 
-        Then LONGER times as many if `confirm`, or if it is None and a row differs. Ctrl-C and deadlines end it early,
-        which `incomplete` then says.
+        A `precision` is the largest half-width; None asks for no more. If `confirm`, or if it is None and a row differs
+        from its prediction, the run then goes on to LONGER times as many. `progress` is called with the share that is
+        done and words. Ctrl-C and deadlines end the run early, which `incomplete` then says. UnreasonableError says
+        that it would take too long.
         """
         self.progress = progress
         try:

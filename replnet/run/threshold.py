@@ -36,7 +36,7 @@ class Threshold:
         return value - self.bound if self.above else self.bound - value
 
     def require_open(self) -> None:
-        """Raise FieldError if the metric is not measured, or if no value of it could fail, or meet, the threshold."""
+        """Raise FieldError if the metric is not measured, or is a share that always or never meets the threshold."""
         if self.metric not in METRICS and not is_metric_on_request(self.metric):
             names = ", ".join((*METRICS, *metrics_on_request()))
             raise FieldError(self.field, f"{self.metric!r} is not measured", f"one of {names}")
@@ -69,7 +69,7 @@ def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
 
 
 def _split_comparison(text: str) -> tuple[str, str, float]:
-    """Return the sign, the metric and the bound of `metric > bound`, or raise ValueError."""
+    """Return (sign, metric, bound) of a text such as `freshness > 0.9`; raise ValueError if it is no comparison."""
     before, at, rest = text.partition(AT)
     if at:
         time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]
