@@ -74,17 +74,17 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the width of the interval."""
+        """Half of the width of the interval; NaN if it has none."""
         return (self.high - self.low) / 2
 
     @property
     def low(self) -> float:
-        """The lower end of the interval."""
+        """The lower end of the interval; NaN if it has none."""
         return self.value - self.error * self._deviation((1 + self.confidence) / 2)
 
     @property
     def high(self) -> float:
-        """The upper end of the interval."""
+        """The upper end of the interval; NaN if it has none."""
         return self.value - self.error * self._deviation((1 - self.confidence) / 2)
 
     def chance(self, off: float) -> float:
@@ -183,7 +183,10 @@ def estimate_difference(ours: Estimate, theirs: Estimate, paired: bool) -> Estim
 
 
 def _correlation(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the correlation of two series of deviations, whose means are 0, as far as both go."""
+    """Return the correlation of two series of deviations, whose means are 0, as far as the shorter one goes.
+
+    It is 0 if one of them has no scatter.
+    """
     n = min(len(ours), len(theirs))
     a, b = np.array(ours[:n]), np.array(theirs[:n])
     norm = math.sqrt(float(a @ a) * float(b @ b))

@@ -31,9 +31,11 @@ BANDS = 16
 @final
 @dataclass(frozen=True)
 class Dependence:
-    """The result of the test: the `largest` difference of P(b < x | a in a band) from P(b < x), and its p-value.
+    """The result of a test whether the ages a and b of two processes depend on one another.
 
-    `chance` is that p-value: a bound of the chance of such a difference in any cell if the ages are independent.
+    Ages a are cut into bands of equally many. `largest` is the largest difference of P(b < x | a in a band) from P(b <
+    x), over all bands and several x, and `chance` its p-value: a bound of the chance that independent ages show such a
+    one.
     """
 
     largest: float

@@ -357,7 +357,11 @@ class Answers:
         return costs
 
     def ages(self, question: Question) -> tuple[Ints, Floats, None]:
-        """Return the indices of the answers with a defined age, and their ages; None as these do not grow."""
+        """Return the indices of the answers with the age that the question is about, these ages, and None.
+
+        The age is that of the `data`, or the time since the first missed update, which only stale answers have. None
+        stands for the last ages of stretches, as answers do not last.
+        """
         if question.about == "data":
             return np.arange(self.at.size), self.at - self.departure, None
         stale = np.flatnonzero(self.stale)

@@ -300,10 +300,10 @@ def _prepare_run(shared: JobArguments) -> Callable[[range], list[Path]]:
 
 
 def default_horizon(compiled: Plan, events: float) -> float:
-    """Return the units of time, over all replications, in which a run has about so many events.
+    """Return the units of time, over all replications, in which a run has about so many events, rounded to two digits.
 
-    They are rounded to two digits. Where processes have a rate or a schedule of their own, the time is divided by the
-    number of nodes that tables count, at most MOST_CHOICES of each group.
+    Where processes have a rate or a schedule of their own it is not rounded, but divided by the number of nodes that
+    tables count, at most MOST_CHOICES of each group.
     """
     horizon = events / max(compiled.event_rate, 1e-300)
     if not compiled.topology.process_columns:

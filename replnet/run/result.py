@@ -249,9 +249,10 @@ class Emulated(Result):
 
 
 def samples_frame(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:
-    """Return the measurements of every replication as a DataFrame: a column for each group and metric.
+    """Return the measurements of every replication as a DataFrame: a row for each, a column for each (group, metric).
 
-    `draws` has, by group and metric, the amounts of all replications and the wholes of which they are shares.
+    `draws` has, by group and metric, two arrays: the amounts of all replications, and the wholes of which they are
+    shares.
     """
     import pandas as pd
 

@@ -69,7 +69,7 @@ def seal(data: Mapping[str, Any], name: str) -> bytes:
 
 
 def unseal(raw: bytes) -> dict[str, Any] | None:
-    """Return the data of a JSON file that `seal` wrote; None if it does not have the SHA-256 that it carries."""
+    """Return the data of a JSON file that `seal` wrote; None if it is none, or has another SHA-256 than it carries."""
     try:
         content = json.loads(raw)
         checksum = content.pop("sha256")
@@ -150,7 +150,10 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _explain_failures(place: Path) -> Iterator[None]:
-    """Raise an OSError that happens inside as a DiskError or a RefusedError, which say what to do about `place`."""
+    """Raise an OSError in the block as a DiskError if the disk is full, else as a RefusedError.
+
+    Both say what to do about `place`.
+    """
     try:
         yield
     except OSError as error:

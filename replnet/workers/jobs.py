@@ -48,16 +48,16 @@ def run(
     warm: Sequence[Any] = (),
     here: bool = False,
 ) -> Generator[tuple[int, Any], None, None]:
-    """Yield (index, result or Failure) of every job when it is done; jobs with the largest `sizes` begin first.
+    """Yield (index, result or Failure) of every job when work(job) is done; the largest by `sizes` begin first.
 
-    With `workers` of 0 or 1 all are done in this process; otherwise one at a time in each of so many processes
-    of this machine (None: one per CPU). With `address`, RAY_ADDRESS, or if this process has joined a Ray
-    cluster, the workers are actors there. `warm` are small jobs without results: one worker of each machine
-    does them before the others begin, to fill Numba's cache, which several may read at once but not fill. With
-    `here` this process does jobs as well, which pays if they are many and short.
+    With `workers` of 0, or of 1 without Ray, all are done in this process; otherwise one at a time in each of so many
+    processes of this machine (None: one per CPU). With `address`, RAY_ADDRESS, or if this process has joined a Ray
+    cluster, the workers are actors there. `warm` are small jobs without results: one worker of each machine does them
+    before the others begin, to fill Numba's cache, which several may read at once but not fill. With `here` this
+    process does jobs as well, which pays if they are many and short.
 
-    Past a deadline it ends with what is done. Close the generator (contextlib.closing) where it may be left early:
-    that ends the workers.
+    Past a deadline it raises OutOfTime, and PoolLost if no Ray actor starts. Close the generator (contextlib.closing)
+    where it may be left early: that ends the workers.
     """
     order = sorted(range(len(jobs)), key=lambda i: (-sizes[i], i))
     if workers == 0 or not jobs or ((cores() if workers is None else workers) == 1 and not on_ray(address)):
