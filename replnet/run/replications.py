@@ -246,7 +246,8 @@ class Replications(Generic[P]):
     def _enough_replications(self, excess: float, most: float = 4.0) -> int:
         """Return how many replications make intervals as narrow as they must be; 0 if they are.
 
-        The widest is now `excess` times too wide, of which at most a factor `most` is made up for at a time.
+        The widest is now `excess` times as wide as it may be, of which at most a factor `most` is made up for at a
+        time.
         """
         # The half-width falls with the root of their number; a little more saves another round.
         return math.ceil(len(self.paths) * 1.05 * min(excess, most) ** 2) if excess > 1 else 0

@@ -12,9 +12,10 @@ from replnet.text import FieldError, expression, grammar, short_repr, without_un
 @final
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a metric, of a group or, if that is None, of all groups: values are to be above it, or else below.
+    """A bound on a metric, of a group or, if that is None, of all groups.
 
-    `text` is how it was written, in the option or argument `field`.
+    Values are to be above the `bound` if `above` is true, and else below. `text` is how it was written, in the option
+    or argument `field`.
     """
 
     field: str

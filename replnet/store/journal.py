@@ -137,8 +137,8 @@ class Journal:
     def append(self, key: str, record: Any) -> None:
         """Write the record of a cell, or a part of one, with this key to the disk.
 
-        If that fails it raises DiskError, nothing of it stays in the file, and the journal is closed; ValueError if it
-        was.
+        If the disk takes no more it raises DiskError; after any failure to write, nothing of the record stays in the
+        file, and the journal is closed. Raises ValueError if it is closed already, or if JSON cannot hold the record.
         """
         if not self.open:
             raise ValueError("journal: it is closed, because an append failed (open it again)")
