@@ -30,7 +30,7 @@ KERNEL_FOLDERS = ("laws", "processes", "measure", "engines")  # with kernels, an
 
 @cache
 def _digest() -> str:
-    """Return the digest of every source file with a kernel, or with a type of a kernel's argument."""
+    """Return one digest, as 16 hexadecimal digits, of all sources with a kernel or the type of a kernel's argument."""
     digest = hashlib.sha256()
     for folder in KERNEL_FOLDERS:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
@@ -42,7 +42,10 @@ def _digest() -> str:
 
 @final
 class _CacheLocator:
-    """A locator, as Numba has them, that says where a kernel is stored; `usual` is Numba's own locator."""
+    """An object that tells Numba the folder for a kernel's compiled code, named by the digest of the sources.
+
+    `usual` is Numba's own locator, from which all else is taken.
+    """
 
     def __init__(self, usual: Any) -> None:
         self._usual = usual
@@ -50,7 +53,11 @@ class _CacheLocator:
 
     @classmethod
     def from_function(cls, function: Any, file: str) -> _CacheLocator | None:
-        """Return the locator of a function in `file`; None for functions outside this package."""
+        """Return the locator of `function`, which the source file at path `file` defines.
+
+        Returns None for functions outside this package, and if none of Numba's locators finds a folder where it may
+        write.
+        """
         if not file.startswith(f"{PACKAGE}{os.sep}"):
             return None
         locators = (locator.from_function(function, file) for locator in _USUAL)
@@ -66,7 +73,7 @@ class _CacheLocator:
 
 
 def cache_folder(module: str) -> str | None:
-    """Return the folder for the kernels of a module of this package; None if no folder is writable."""
+    """Return the folder for the kernels of `module`, a path within this package; None if no folder is writable."""
     file = str(PACKAGE / module)
     locator = _CacheLocator.from_function(cache_folder, file)
     return None if locator is None else locator.get_cache_path()
@@ -82,9 +89,11 @@ _LOCATORS.insert(0, _CacheLocator)
 
 @intrinsic  # type: ignore[misc]
 def prefetch(context: Any, array: Any, index: Any) -> Any:
-    """Have array[index] of a one-dimensional array loaded into the cache, for a loop that reads it soon.
+    """Load array[index] of a one-dimensional array into the CPU's cache, in compiled code that is to read it soon.
 
-    It changes nothing, and an index beyond the array does no harm.
+    Compiled code calls it as prefetch(array, index). It changes nothing and returns nothing, and an index beyond the
+    array does no harm. Numba calls it with its typing `context` and the types of both, for the signature and the code
+    generator.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

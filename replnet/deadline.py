@@ -24,7 +24,10 @@ _PARTS: ContextVar[int] = ContextVar("parts", default=1)  # runs that share REAS
 
 
 class OutOfTime(KeyboardInterrupt):
-    """An interrupt that nobody typed: work that ends in good order at Ctrl-C also does so at a deadline."""
+    """An interrupt that nobody typed: work that ends in good order at Ctrl-C does so at a deadline too.
+
+    `words` are its message.
+    """
 
     def __init__(self, words: str = OUT_OF_TIME) -> None:
         super().__init__(words)
@@ -36,7 +39,10 @@ class UnreasonableError(ValueError):
 
 @contextmanager
 def within(budget: float | str | None) -> Iterator[None]:
-    """Give the work inside a deadline: `budget` in seconds or as text such as 10m, cut by a deadline around it.
+    """Set a deadline for the work in the block, `budget` from now: seconds, or a text such as 10m; with None, set none.
+
+    A deadline of a block around it counts if it is earlier. Nothing stops the work by itself: past the deadline
+    `require_time`, which the work calls, raises OutOfTime. A budget that is no time above 0 raises FieldError.
 
     >>> import replnet as rn
     >>> rn.emulate("cascade", precision=1e-9, budget="1s").incomplete.partition(" after")[0]
@@ -52,7 +58,11 @@ def within(budget: float | str | None) -> Iterator[None]:
 
 @contextmanager
 def sharing_reasonable_time(parts: int) -> Iterator[None]:
-    """Let the work inside, which is done about `parts` times, take only its part of REASONABLE_SECONDS each time."""
+    """Divide the time that work without a deadline may take by `parts`, for the work in the block.
+
+    That work is one of about `parts` runs of the same length; blocks in blocks divide it further. If it raises
+    UnreasonableError, an UnreasonableError with the number of runs added to its text is raised instead.
+    """
     before = _PARTS.set(parts * _PARTS.get())
     try:
         yield
@@ -63,7 +73,7 @@ def sharing_reasonable_time(parts: int) -> Iterator[None]:
 
 
 def reasonable_seconds() -> float:
-    """Return how many seconds work without a deadline may take."""
+    """Return how many seconds work without a deadline may take; `sharing_reasonable_time` makes them fewer."""
     return REASONABLE_SECONDS / _PARTS.get()
 
 
@@ -86,6 +96,6 @@ def seconds_left() -> float | None:
 
 
 def require_time() -> None:
-    """Raise OutOfTime past the deadline."""
+    """Raise OutOfTime if a deadline was set (`within`) and it is past."""
     if time.monotonic() > _UNTIL.get():
         raise OutOfTime

@@ -22,7 +22,10 @@ _IMPORTS = re.compile(r"^    from (replnet[\w.]*) import (?:\(([^)]*)\)|(.+))", 
 
 @final
 class _Face(ModuleType):
-    """A folder of which a name means what its face says, also if one of its modules has the same name."""
+    """A package whose names mean what its face says, even if one of its modules has the same name.
+
+    Python sets a module that is imported as an attribute of its package; that is ignored if the face has the name.
+    """
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (isinstance(value, ModuleType) and name in self.__all__):
@@ -30,9 +33,10 @@ class _Face(ModuleType):
 
 
 def open_face(folder: str) -> tuple[list[str], Callable[[], list[str]], Callable[[str], Any]]:
-    """Return the names of a folder's face, and the functions that list and load them (PEP 562).
+    """Return a package's `__all__` (its names, sorted), `__dir__`, and `__getattr__`, which loads a name (PEP 562).
 
-    A name that is imported from the folder itself is one of its modules.
+    `folder` is the package's name, such as replnet.laws. Its names are read from the indented lines `from replnet...
+    import ...` of its source. A name that is imported from the package itself is one of its modules.
     """
     module = sys.modules[folder]
     assert module.__spec__ is not None

@@ -79,13 +79,19 @@ class VirtualClock:
 
 
 def scripted_habit(*asked: Sequence[NodeId], pull: Pull | None = None) -> PullSchedule:
-    """Return the habit of a node that wakes at 1, 2, 3, ... and asks these nodes in turn, each time with `pull`."""
+    """Return the schedule of a node that wakes at 1, 2, 3, ... and at each wake asks the nodes of the next of `asked`.
+
+    It sends each of them `pull`, by default a Pull without any request besides the copies.
+    """
     return PullSchedule((float(i) for i in count(1)), iter(asked), pull or Pull())
 
 
 @final
 class InMemoryTransport(Generic[Address, Content]):
-    """A carrier of messages of any kind, in order: a message sent at t arrives at t + `takes` by the clock."""
+    """A carrier of messages of any kind, in order: a message sent at t arrives at t + `takes`.
+
+    `clock` is a function that returns the time.
+    """
 
     def __init__(self, clock: Callable[[], float], takes: float = 0.0) -> None:
         self.takes = takes
@@ -93,7 +99,7 @@ class InMemoryTransport(Generic[Address, Content]):
         self._under_way = deque[tuple[float, Address, Content]]()
 
     def send(self, to: Address, content: Content) -> None:
-        """Send a message to an address."""
+        """Send `content` to the address `to`; `arrived` yields it once it is due."""
         self._under_way.append((self._clock() + self.takes, to, content))
 
     @property
@@ -102,16 +108,17 @@ class InMemoryTransport(Generic[Address, Content]):
         return self._under_way[0][0] if self._under_way else math.inf
 
     def arrived(self) -> Iterator[tuple[Address, Content]]:
-        """Yield address and content of the messages that have arrived by now, each message once."""
+        """Yield (address, content) of every message that has arrived by now, in the order of sending, and drop it."""
         while self.due <= self._clock():
             _, to, content = self._under_way.popleft()
             yield to, content
 
 
 def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALARM) -> float:
-    """Return the half-width within which the mean of independent samples in [low, high] is right, whatever their law.
+    """Return a half-width around the mean of independent samples in [low, high] that covers the true mean.
 
-    Empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), both sides.
+    It fails to cover with a chance of at most `false_alarm`, whatever the law of the samples: by the empirical
+    Bernstein bound (Maurer and Pontil 2009, theorem 4) for both sides.
     """
     values = np.asarray(samples, dtype=float)
     n, log = values.size, math.log(4 / false_alarm)
@@ -119,9 +126,9 @@ def radius(samples: Any, low: float, high: float, false_alarm: float = FALSE_ALA
 
 
 def assert_mean(samples: Any, expected: float, *, resolution: float, low: float = 0, high: float = 1) -> None:
-    """Fail if the mean is not `expected`, or if there are too few samples to notice an error of `resolution`.
+    """Raise AssertionError if the mean is not `expected`, or if the samples could not show an error of `resolution`.
 
-    Samples are independent and in [low, high]. Correct code fails one time in a million (`FALSE_ALARM`).
+    Samples are independent and must lie in [low, high]. Correct code fails one time in a million (`FALSE_ALARM`).
     """
     values = np.asarray(samples, dtype=float)
     assert low <= values.min() <= values.max() <= high, f"samples from {values.min():g} to {values.max():g}"

@@ -142,7 +142,7 @@ def show_sweep(title: str) -> Iterator[Callable[[SweepGlimpse], None]]:
 
 @final
 class SweepView:
-    """What is shown of a sweep while it runs: how far it is, its latest rows, the worst row and failures."""
+    """The view of a sweep while it runs: how far it is, its latest rows, the worst row and failures."""
 
     def __init__(self, title: str, now: SweepGlimpse) -> None:
         self.now, self._title = now, title

@@ -25,20 +25,23 @@ FLOOR = UNKNOWN / 2
 
 
 def held_mask(departures: Floats) -> Flags:
-    """Return a mask of the departures of copies that are held."""
+    """Return a mask: False for each departure that says that no copy is held (NOT_HELD), True for all others."""
     return np.asarray(departures != NOT_HELD)
 
 
 def known_mask(departures: Floats) -> Flags:
-    """Return a mask of the departures that are instants."""
+    """Return a mask: True for each departure that is an instant, and not a mark that says why there is none."""
     return np.asarray(departures >= FLOOR)
 
 
 def never_came(departures: Floats) -> Flags:
-    """Return a mask of the departures of copies of which none ever came."""
+    """Return a mask: True for each departure of a copy that is held for, but of which none ever came (NEVER_CAME)."""
     return np.asarray(departures == NEVER_CAME)
 
 
 def marked_unknown(departures: Floats, past_begins: float) -> Floats:
-    """Return the departures with UNKNOWN in place of the beginning of the replayed past, which stands for it."""
+    """Return the departures with UNKNOWN in place of each that equals `past_begins`, the begin of the replayed past.
+
+    Engines take that instant for all copies from before it, whose age nobody knows.
+    """
     return np.where(departures == past_begins, UNKNOWN, departures)

@@ -56,8 +56,9 @@ FEWEST_REPLICATIONS = 30  # for an interval; with fewer, Student's law is too se
 class Estimate:
     """A measured value with its standard error `error`, which is NaN if `doubt` says why there is none.
 
-    `skew` is the skewness of the deviations of the replications, and `deviations` has the first of them. A value that
-    was chosen because of measurements, and not measured itself, has 0 replications.
+    Its interval covers the true value with a chance of `confidence`. `skew` is the skewness of the deviations of the
+    replications, and `deviations` has the first of them, one per replication. A value that was chosen because of
+    measurements, and not measured itself, has 0 replications.
     """
 
     value: float
@@ -73,21 +74,24 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the width of the interval."""
+        """Half of the width of the interval; NaN if it has none."""
         return (self.high - self.low) / 2
 
     @property
     def low(self) -> float:
-        """The lower end of the interval."""
+        """The lower end of the interval; NaN if it has none."""
         return self.value - self.error * self._deviation((1 + self.confidence) / 2)
 
     @property
     def high(self) -> float:
-        """The upper end of the interval."""
+        """The upper end of the interval; NaN if it has none."""
         return self.value - self.error * self._deviation((1 - self.confidence) / 2)
 
     def chance(self, off: float) -> float:
-        """Return the chance that a measured value is at least so far off the true one, to either side."""
+        """Return the chance that a measured value is at least so far off the true one, to either side.
+
+        `off` is measured minus true, whose sign matters if the deviations are skewed.
+        """
         from scipy.special import stdtr
 
         a, t = self._tilt, off / self.error
@@ -97,7 +101,10 @@ class Estimate:
         return float(2 * stdtr(self.replications - 1, -abs(t)))
 
     def _deviation(self, share: float) -> float:
-        """Return the quantile of T at `share`, by (2)."""
+        """Return the quantile, for a `share` of 0 to 1, of (measured - true value) / standard error.
+
+        That follows Student's law, corrected for the skewness of the deviations.
+        """
         from scipy.special import cbrt, stdtrit
 
         a, t = self._tilt, float(stdtrit(self.replications - 1, share))
@@ -113,15 +120,16 @@ class Estimate:
 
     @property
     def _tilt(self) -> float:
-        """The number a of (2), 0 if it is so small that it would change only the rounding."""
+        """The skewness divided by the root of the number of replications, 0 if it would change only the rounding."""
         a = self.skew / math.sqrt(self.replications) if self.skew else 0.0
         return a if abs(a) > 1e-6 else 0.0
 
 
 def ratio(amounts: Floats, wholes: Floats, confidence: float = 0.95, doubt: str = "") -> Estimate:
-    """Return the estimate of a ratio by (1), from the amount and the whole of every replication.
+    """Return the estimate of the sum of `amounts` over the sum of `wholes`, arrays with an element per replication.
 
-    With a `doubt`, a text that says why, it has no interval.
+    It has an interval of this `confidence`, unless a `doubt` says in words why not, there are fewer than
+    FEWEST_REPLICATIONS, or the wholes are all 0; in the last case its value is NaN too.
     """
     n, whole = amounts.size, float(wholes.sum())
     if whole == 0:
@@ -150,15 +158,20 @@ def _sum_of_squares(values: Floats) -> float:
 
 
 def paired_difference(ours: tuple[Floats, Floats], theirs: tuple[Floats, Floats], doubt: str = "") -> Estimate:
-    """Return the estimate of our ratio minus theirs by (3), each (amounts, wholes), over the same replications."""
+    """Return the estimate of our ratio minus theirs, over the same replications with the same random numbers.
+
+    `ours` and `theirs` are (amounts, wholes), arrays with an element per replication. The error is that of the
+    differences within replications. A `doubt` says why there is no interval.
+    """
     gaps = _linear(*ours) - _linear(*theirs)
     return ratio(gaps, np.ones(gaps.size), doubt=doubt)
 
 
 def estimate_difference(ours: Estimate, theirs: Estimate, paired: bool) -> Estimate:
-    """Return the estimate of our value minus theirs.
+    """Return the estimate of our value minus theirs, without an interval if one of the two has none.
 
-    With `paired` the replications of both share their random numbers, so that the error is that of (4).
+    With `paired` the replications of both share their random numbers, so that the correlation of their deviations, as
+    far as these are stored, makes the error smaller.
     """
     common = min(ours.replications, theirs.replications)
     squared = ours.error**2 + theirs.error**2
@@ -170,7 +183,10 @@ def estimate_difference(ours: Estimate, theirs: Estimate, paired: bool) -> Estim
 
 
 def _correlation(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the correlation of two series of deviations, whose means are 0, as far as both go."""
+    """Return the correlation of two series of deviations, whose means are 0, as far as the shorter one goes.
+
+    It is 0 if one of them has no scatter.
+    """
     n = min(len(ours), len(theirs))
     a, b = np.array(ours[:n]), np.array(theirs[:n])
     norm = math.sqrt(float(a @ a) * float(b @ b))
@@ -178,7 +194,11 @@ def _correlation(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def _linear(amounts: Floats, wholes: Floats) -> Floats:
-    """Return (3) of every replication: numbers whose mean is the ratio, and whose scatter gives its error."""
+    """Return a number per replication: their mean is the ratio of the sums, and their scatter gives its error.
+
+    `amounts` and `wholes` have an element per replication each, and the ratio is that of the sum of amounts to the
+    other.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         value = amounts.sum() / wholes.sum()
         return np.asarray(value + (amounts - value * wholes) / wholes.mean())

@@ -31,9 +31,11 @@ BANDS = 16
 @final
 @dataclass(frozen=True)
 class Dependence:
-    """The result of the test: the `largest` difference of P(b < x | a in a band) from P(b < x), and its p-value.
+    """The result of a test whether the ages a and b of two processes depend on one another.
 
-    `chance` is that p-value: a bound of the chance of such a difference in any cell if the ages are independent.
+    Ages a are cut into bands of equally many. `largest` is the largest difference of P(b < x | a in a band) from P(b <
+    x), over all bands and several x, and `chance` its p-value: a bound of the chance that independent ages show such a
+    one.
     """
 
     largest: float
@@ -41,7 +43,11 @@ class Dependence:
 
 
 def dependence(a: Floats, b: Floats) -> Dependence:
-    """Test by (2) whether ages of two processes depend, given at the same instants of a path, many intervals apart."""
+    """Test whether the ages of two processes, `a` and `b`, depend on one another along a path; return the result.
+
+    Both arrays have the ages at the same instants of the path, which are many intervals apart. The p-value holds
+    whatever the laws are; instants past the last multiple of BANDS are left out.
+    """
     size = a.size // BANDS
     assert size > 0, f"{a.size} instants for {BANDS} bands"
     n = size * BANDS
@@ -62,11 +68,15 @@ def _ranks(values: Floats) -> npt.NDArray[np.int64]:
 
 
 def _two_sided_p_values(n: int, marked: int, size: int) -> Floats:
-    """Return p-values for every number of marked ones among `size` drawn from `n`: twice the smaller tail of (1)."""
+    """Return an array of p-values: for x = 0 to `size`, that of x marked ones among `size` drawn from `n`.
+
+    Of these `n`, `marked` are marked, and draws are without replacement (the hypergeometric law). A p-value is twice
+    the smaller tail, 1 at most.
+    """
     from scipy.special import gammaln
 
     def choose(whole: int, part: Floats) -> Floats:
-        """Return the logarithm of the binomial coefficient."""
+        """Return the logarithms of the binomial coefficients of `whole` over every `part`."""
         return np.asarray(gammaln(whole + 1) - gammaln(part + 1) - gammaln(whole - part + 1))
 
     x = np.arange(size + 1.0)

@@ -93,9 +93,10 @@ MOST_POINTS = 1_000  # of a range
 class Metric:
     """A metric by its name: the question that measures it, and the formulas that predict it.
 
-    `name` is the same however the user spelled it. `predict` is the mean cost of a copy with a known age, and `basis`
-    what it rests on; `whole` predicts the share of time (or the rate of turns) by which it is divided, if that is not
-    all time.
+    `name` is the same however the user spelled it. `weight` is the cost of an age, `predict` the mean cost of a copy
+    with a known age, and `basis` what it rests on; `whole` predicts the share of time (or the rate of turns to stale)
+    by which it is divided, None if that is all time. `within(x)`, of quantiles alone, predicts the chance that an age
+    is at most x.
     """
 
     name: str
@@ -112,13 +113,20 @@ class Metric:
         return self.question.about == "still" or self.question.over == "turns"
 
     def has_no_variance(self, law: Law, copies: int = 1) -> bool:
-        """Whether the cost has no variance, by (1) and (2), for the freshest of `copies` copies pulled by this law."""
+        """Whether the cost that one interval of `law` between pulls adds has no variance.
+
+        Estimates then have no interval. Of several `copies`, all pulled at intervals of `law`, the freshest counts.
+        """
         order = 2 if self.question.about in ("every", "count") else 1
         low, high = self.weight.orders[order - 1 : order + 1]
         return not finite_cost(law, copies, lambda x: np.asarray(low(x)) * np.asarray(high(x)))
 
     def formula(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
-        """Predict the metric over copies, or answers; `parts` has how many have each (age, law of the updates)."""
+        """Return the prediction of the metric over copies, or answers, of which some may never get a copy.
+
+        `parts` has, by (information age, law of the updates), how many of them have both. What is without a copy counts
+        as one with an infinitely old copy if that has a finite cost, and else is left out.
+        """
         copies: dict[tuple[InformationAge, Law], float] = {}
         missing = 0.0
         for (age, updates), share in parts.items():
@@ -138,7 +146,10 @@ class Metric:
         return mean(shares) if all(prediction.known for prediction in shares) else next(iter(shares))
 
     def _of_copies(self, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
-        """Predict the metric over those that have a copy."""
+        """Return the prediction of the metric over those that have a copy, or one without a value, whose note says why.
+
+        `parts` has, by (information age, law of the updates), how many of them have both.
+        """
         cost = _mean(self.predict, parts)
         if self.whole is None or not cost.known:
             return cost
@@ -151,14 +162,17 @@ class Metric:
 
 
 def finite_cost(law: Law, copies: int, cost: Callable[[Array], Array]) -> bool:
-    """Whether the mean cost of the freshest of so many copies is finite, each pulled at intervals of `law`."""
+    """Whether the freshest of so many copies, each pulled at intervals of `law`, has a finite mean cost.
+
+    `cost` is a function from an array of ages to their costs.
+    """
     return exists(half_line_law(best_of([direct(law)] * copies)), cost, 0)
 
 
 def _mean(predict: Predict, parts: Mapping[tuple[InformationAge, Law], float]) -> Prediction:
     """Return the mean of a prediction over `parts`: how many copies have each (age, law of the updates).
 
-    It has no value, only a note, if one of them is infinite.
+    `predict(age, law)` is the prediction for a copy. If one is infinite the mean has no value, only a note.
     """
     predictions: dict[Prediction, float] = {}
     for (copy, updates), share in parts.items():
@@ -176,9 +190,11 @@ def _quantile(
     level: float,
     missing: float,
 ) -> Prediction:
-    """Predict the least age that a share `level` of all does not exceed, if a share `missing` has no copy.
+    """Return the prediction of the least age that a share `level` of all, with and without a copy, does not exceed.
 
-    `within(x)` predicts the chance that a copy's age is at most x, and `copies` has how many have each age and law.
+    A share `missing` has no copy, which counts as infinitely old. `within(x)` gives the formula for the chance that a
+    copy's age is at most x, and `copies` has, by (information age, law of the updates), how many have both. Without a
+    value the prediction has a note, such as that too many have no copy.
     """
     assert within is not None
     if level >= 1 - missing:
@@ -186,7 +202,7 @@ def _quantile(
         return Prediction(math.nan, Never.basis.kind, Never.basis.source, note=note)
 
     def chance(x: float) -> Prediction:
-        """Return the share of all whose age is at most x."""
+        """Return the prediction of the share of all whose age is at most x."""
         of_copies = _mean(within(x), copies)
         return replace(of_copies, value=of_copies.value * (1 - missing), accuracy=of_copies.accuracy * (1 - missing))
 
@@ -218,7 +234,11 @@ def _quantile(
 def _plain(
     name: str, about: CostKind, by: Weight, basis: Basis, predict: Predict, whole: Predict | None = None
 ) -> Metric:
-    """Return a metric with a cost weighed by `by`: a mean over time, or with `whole` over stale time."""
+    """Return a metric whose cost is of the kind `about`, with the weight `by`: a mean over time, or over stale time.
+
+    It is called `name`. `predict` is the formula of the mean cost over all time, which rests on `basis`; with `whole`,
+    the formula of the stale share, the mean is over stale time.
+    """
     return Metric(
         name,
         Question(about, by, by.integral, "stale" if whole else "time", by.limit if about == "first" else math.inf),
@@ -230,17 +250,23 @@ def _plain(
 
 
 def _spell(name: str, question: Question, predict: Predict, whole: Predict) -> Metric:
-    """Return a metric of how long copies stay fresh or stale."""
+    """Return a metric of how long copies stay fresh or stale, which `question` measures.
+
+    `predict` is the formula of the mean cost, and `whole` that of the rate or share by which it is divided.
+    """
     return Metric(name, question, ONE, spells.SPELL, predict, whole)
 
 
 def _fresh_share(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the share of time in which a copy is fresh, with what the formulas of spells rest on."""
+    """Return the predicted share of time in which a copy is fresh, with what formulas of spells rest on.
+
+    Its source changes at intervals of the law `updates`.
+    """
     return spells.remaining_freshness(copy, updates, 0.0)
 
 
 def _freshness(copy: InformationAge, updates: Law) -> Prediction:
-    """Predict the freshness of a copy."""
+    """Return the predicted freshness of a copy whose source changes at intervals of the law `updates`."""
     return copy.freshness(updates)
 
 
@@ -287,10 +313,11 @@ def staleness_metric(
 ) -> Callable[[ByAge], ByAge]:
     """Return a decorator that makes a metric of another package known by `name`, measured in `unit` (a few words).
 
-    The metric is the mean of the weight `by` (ages/weights) of the age of the `first` missed update, summed over the
-    ages of `every` one, or of the age of the `data`; with `share` it is a share of time or of answers. What is
-    decorated is its formula, a function of a copy's information age and the law of its source's updates; `basis` is
-    what the formula rests on.
+    The metric is the mean of the weight `by` (ages/weights) of an age: that `about` the `first` missed update, those of
+    `every` missed update, added up, or that of the `data`; with `share` it is a share of time or of answers. What is
+    decorated is its formula, a function of a copy's information age and the law of its source's updates, and stays as
+    it is; `basis` is what the formula rests on. A name that is taken or has other signs than small letters, digits and
+    _ raises FieldError.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise FieldError("metric", f"{short_repr(name)} is not a name", "small letters, digits and _")
@@ -326,7 +353,10 @@ def metric(text: str) -> Metric:
 
 
 def _metric_at(text: str, time: str) -> Metric:
-    """Return a metric of the copies that are held at a time."""
+    """Return a metric of the copies that are held at one instant; raise FieldError if there is none.
+
+    `text` names the metric, without that instant, and `time` is the text of a number.
+    """
     over_time, at = AT_A_TIME.get(text.strip()) or _metric_over_time(text), _time(time)
     if not at >= 0:
         raise FieldError("measure", f"{short_repr(time)} is not a time", f"{text}{AT}2.5, of 0 or more after the begin")
@@ -347,7 +377,10 @@ def _time(text: str) -> float:
 
 
 def _metric_over_time(text: str) -> Metric:
-    """Return a metric that is a mean over time or answers, with its argument if it takes one."""
+    """Return the metric that `text` names, a mean over time or answers, with its argument if it takes one.
+
+    A name that is unknown, or an argument that is wrong, raises FieldError.
+    """
     name = base_name(text)
     if name not in metrics_on_request():
         if name in broken_metrics():
@@ -368,7 +401,10 @@ def _metric_over_time(text: str) -> Metric:
 
 
 def _metric_with_number(name: str, full: str, x: float) -> Metric:
-    """Return a metric with a number in brackets; `full` is its name with it."""
+    """Return the metric `name` with the number `x` in brackets; `full` is its name with that.
+
+    A number that is wrong raises FieldError.
+    """
     late = threshold(x)
     if name in ("staleness_quantile", "age_quantile"):
         return _quantile_metric(name, full, x)
@@ -389,7 +425,10 @@ def _metric_with_number(name: str, full: str, x: float) -> Metric:
 
 
 def _quantile_metric(name: str, full: str, level: float) -> Metric:
-    """Return the metric of a quantile at a level above 0 and below 1; `full` is its name with the level."""
+    """Return the metric of a quantile, `name`, at a level; `full` is its name with the level.
+
+    A level that is not above 0 and below 1 raises FieldError.
+    """
     if not 0 < level < 1:
         raise FieldError("measure", f"{full} is no quantile", "a share above 0 and below 1, such as 0.95")
     about, basis = ("first", penalties.CURRENCY) if name == "staleness_quantile" else ("data", penalties.DATA)
@@ -405,7 +444,10 @@ def _quantile_metric(name: str, full: str, level: float) -> Metric:
 
 
 def _penalty(name: str, text: str, inside: str) -> Metric:
-    """Return the metric of a penalty whose weight stands in the brackets of `text`."""
+    """Return the metric of a penalty, `name`, whose weight is the text `inside` the brackets of `text`.
+
+    A text that is no weight raises FieldError.
+    """
     try:
         by = weight(inside)
     except FieldError as error:
@@ -422,14 +464,20 @@ def _penalty(name: str, text: str, inside: str) -> Metric:
 
 
 def metrics(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics of these names, each once, without those that every run measures in any case."""
+    """Return the metrics of these names, each once, without those that every run measures in any case.
+
+    A range in a name, such as `older(0:2:9)`, stands for a metric per point. A name that is wrong raises FieldError.
+    """
     texts = (name for name in ([names] if isinstance(names, str) else names) if name not in METRICS)
     requested = (metric(point) for text in texts for point in expand_range(text))
     return tuple({metric.name: metric for metric in requested}.values())
 
 
 def expand_range(text: str) -> Iterator[str]:
-    """Yield the text once for every point of the range in it, such as `older(0:2:9)`, or as it is if it has none."""
+    """Yield the text once for every point of the range in it, such as `older(0:2:9)`, or as it is if it has none.
+
+    A range that is wrong or has more than MOST_POINTS points raises FieldError.
+    """
     match = WITH_RANGE.fullmatch(text)
     if match is None or not is_range(match[2]):
         yield text

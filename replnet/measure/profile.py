@@ -22,15 +22,20 @@ PLACES = EDGES.size  # place i has the ages up to edge i, above the edge before;
 
 
 def grid_places(ages: Floats) -> Ints:
-    """Return the place of every age on the grid."""
+    """Return for every age its place on the grid: the index of the least of EDGES that is not below it.
+
+    Ages beyond the last edge get the last place.
+    """
     places = np.ceil(np.log2(np.clip(ages, EDGES[0], EDGES[-1])) * PER_OCTAVE) + PER_OCTAVE * OCTAVES
     return np.asarray(places, np.int64)
 
 
 def cumulative_curve(number: Floats, total: Floats, lasting: bool) -> Floats:
-    """Return C at the edges, from the number n and the sum s of the ages at every place.
+    """Return, at every edge of the grid, the time with an age of at most that edge, or else the number of such answers.
 
-    With `lasting` the ages are those of stretches, otherwise of answers.
+    `number` and `total` have, for every place between two edges, how many ages are in it and their sum. With `lasting`
+    they are the ages at the begin of stretches, minus those at the end, and time is returned; otherwise those of
+    answers.
     """
     below = np.cumsum(number)
     return EDGES * below - np.cumsum(total) if lasting else below
@@ -39,7 +44,8 @@ def cumulative_curve(number: Floats, total: Floats, lasting: bool) -> Floats:
 def curve_quantile(curve: Floats, whole: float, level: float) -> float:
     """Return the age that a share `level` of the whole does not exceed; infinite if it is beyond the grid.
 
-    `curve` is C at the edges, and `whole` the time, or number of answers, of which it is a part.
+    `curve` has the time, or the number of answers, with an age of at most each edge of the grid, and `whole` is all
+    time, or the number of all answers. Between edges the curve is taken as linear.
     """
     edge = int(np.searchsorted(curve, level * whole))
     if edge == 0:
@@ -51,10 +57,10 @@ def curve_quantile(curve: Floats, whole: float, level: float) -> float:
 
 
 def pseudo_values(curves: Floats, wholes: Floats, level: float) -> Floats:
-    """Return a number per replication, whose mean is the quantile over all and whose scatter gives its error.
+    """Return a number per replication: their mean is the quantile at `level` over all, and their scatter its error.
 
-    `curves` has C at the edges, and `wholes` the whole, of each. The error of the quantile is that of C, divided by the
-    slope of C there.
+    `curves` has a row per replication: the time, or number of answers, with an age of at most each edge of the grid;
+    `wholes` has all the time, or answers, of each. If the quantile is 0 or infinite, so is every number.
     """
     curve, whole = curves.sum(axis=0), float(wholes.sum())
     value = curve_quantile(curve, whole, level)

@@ -61,12 +61,15 @@ PLUGINS = "replnet.metrics"  # the group of entry points of other packages' metr
 
 @cache
 def broken_metrics() -> dict[str, str]:
-    """Load the metrics of all other packages, and return why some could not be loaded, by name."""
+    """Load the metrics of all other packages, once, and return why some could not be loaded, by name."""
     return load_plugins(PLUGINS, ON_REQUEST, "staleness_metric")
 
 
 def metrics_on_request() -> dict[str, str]:
-    """Return ON_REQUEST with the metrics of other packages, loaded first."""
+    """Return the metrics that are measured on request, those of other packages among them: name to unit, in words.
+
+    The first call loads those of other packages.
+    """
     broken_metrics()
     return ON_REQUEST
 
@@ -84,7 +87,7 @@ def is_share(metric: str) -> bool:
 
 
 def share_note(share: float, of_answers: bool) -> str:
-    """Return a note that a mean is over a share of the answers, or of the copies: those with a copy of a source."""
+    """Return a note that a mean is over a `share`, of 0 to 1, of the answers, or else of the copies."""
     noun = "answers that bring a copy" if of_answers else "copies that anything reaches"
     return f"over the {100 * share:.3g} % of {noun}"
 
@@ -96,7 +99,8 @@ WIDEST_SHARE, NARROW_SHARE = 0.05, 0.005  # half-widths of shares: too wide abov
 def drop_if_rough(metric: str, prediction: Prediction) -> Prediction:
     """Return the prediction, or if its bounds are too wide to be useful one without a value, with a note of the bounds.
 
-    Too wide is a half-width above half of the value, and of a share one above 0.05; 0.005 is narrow for any share.
+    `metric` is the name of what is predicted. Too wide is a half-width above half of the value, and of a share one
+    above 0.05; 0.005 is narrow for any share.
     """
     value, share, widest = prediction.value, is_share(metric), WIDEST * abs(prediction.value)
     widest = max(min(widest, WIDEST_SHARE), NARROW_SHARE) if share else max(widest, ROUNDING)
@@ -122,7 +126,7 @@ class Row:
     """A row of a table: the measured value of a metric of a group beside the predicted one.
 
     `estimate` is None if nothing was measured, and `prediction` has no value if nothing is predicted. The verdict
-    compares the two, or is that of `against` in their place.
+    compares the two, or, if it is given, the two values of `against`. `note` says in words what else is to be known.
     """
 
     group: str
@@ -145,12 +149,12 @@ class Row:
 
     @property
     def ci_low(self) -> float | None:
-        """The lower end of the interval around the measured value, if it has one."""
+        """The lower end of the interval around the measured value; None if it has none."""
         return _finite(self.estimate.low) if self.estimate else None
 
     @property
     def ci_high(self) -> float | None:
-        """The upper end of the interval around the measured value, if it has one."""
+        """The upper end of the interval around the measured value; None if it has none."""
         return _finite(self.estimate.high) if self.estimate else None
 
     @property
@@ -165,17 +169,20 @@ class Row:
 
     @property
     def source(self) -> str:
-        """The equation that the prediction comes from."""
+        """The equation that the prediction comes from; empty without a prediction."""
         return self.prediction.source
 
     @property
     def accuracy(self) -> float | None:
-        """The largest error that a limit or an approximation may have; None if the prediction is exact."""
+        """The largest error that a limit or an approximation may have, in units of the value; None if it is exact."""
         return _finite(self.prediction.accuracy) or None
 
     @property
     def z(self) -> float | None:
-        """The number of standard errors between measured and predicted, if the error is more than rounding."""
+        """The number of standard errors between measured and predicted, above 0 if more was measured.
+
+        It is None if one of the two is missing, or if the error is mere rounding.
+        """
         comparison = self.comparison
         if comparison is None or comparison.z is None or not comparison.estimate.error > ROUNDING:
             return None
@@ -190,11 +197,11 @@ class Row:
         return Comparison(self.estimate, self.predicted, self.accuracy or 0.0, scale)
 
     def data(self, columns: Sequence[str] = COMPARED) -> dict[str, Any]:
-        """Return the values of these columns as plain data."""
+        """Return the values of these columns, which are names of properties of a row, as plain data by column."""
         return {name: getattr(self, name) for name in columns}
 
     def record(self) -> dict[str, Any]:
-        """Return, as plain data, all that it takes to judge the row again together with other rows."""
+        """Return, as plain data by name, all that it takes to judge the row again together with other rows."""
         estimate = self.estimate
         names = ("measured", "error", "skew", "ci_low", "ci_high", "deviations")
         numbers: dict[str, Any] = {"measured": self.measured, "ci_low": self.ci_low, "ci_high": self.ci_high}
@@ -232,7 +239,10 @@ class Row:
 
 
 def judge_rows(rows: Sequence[Row], resolution: float) -> list[Row]:
-    """Return the rows with their verdicts, judged together; `resolution` is the widest half-width of an `agree`."""
+    """Return the rows with their verdicts, judged together; rows without a measured value have none.
+
+    An interval whose half-width is above `resolution` (of metrics other than shares, times the value) cannot agree.
+    """
     comparisons = [row.comparison for row in rows]
     words = iter(verdicts([comparison for comparison in comparisons if comparison], resolution))
     return [

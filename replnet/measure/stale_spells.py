@@ -22,7 +22,10 @@ from replnet.measure.stretches import Stretches
 
 @final
 class StaleSpells:
-    """A counter of spells that last longer than `least`, as stretches of many holders come in."""
+    """A counter of spells, in which a holder is stale without a break, that last longer than `least`.
+
+    Stretches of many holders come in one batch after another; a spell may go on from one batch to the next.
+    """
 
     def __init__(self, least: float) -> None:
         self._least = least
@@ -31,9 +34,10 @@ class StaleSpells:
         self._open = no_holders, no_holders, no_instants, no_instants
 
     def count(self, holder: Ints, cell: Ints, stretches: Stretches, cells: int) -> Floats:
-        """Return, for each of so many cells, how many spells became longer than `least` in these stretches.
+        """Return how many spells became longer than `least` in these stretches, as an array with an element per cell.
 
-        `holder` and `cell` are those of every stretch; the stretches of a holder are in order of time.
+        There are so many `cells`; a spell counts in the one in which it began. `holder` and `cell` have a number for
+        every stretch; the stretches of a holder are in order of time, and after those of all calls before.
         """
         columns = holder, cell, stretches.begin, stretches.end, stretches.first_missed_update
         holders, open_cells, since, until = self._open

@@ -46,10 +46,12 @@ MOST_PAIRS_AT_ONCE = 1 << 20  # of a stretch and an update that it misses
 class Question:
     """A metric as a ratio of sums over a path: the cost that is added up, and the whole by which it is divided.
 
-    `about` names the cost, one of the list above; `w` and its integral `w2` are the weight of those about the `first`
-    or `every` missed update and the `data`. `over` names the whole: all `time`, the `stale` or the `fresh` time, the
-    `turns` of copies to stale, or all `copies` that there could be; `rest` is one minus the mean over time.
-    `ahead` is the time y in (6), (7) and spells, and `at` the only instant that counts, if not all do.
+    `about` names the cost: a weight `w` of the age of the `first`, of `every` missed update, or of the `data` (`w2` is
+    the integral of `w`); the `count` of missed updates; the time since the `last` update while stale; being `still`
+    fresh `ahead` units of time later; `turns` to stale, or stale `spells`, after or of more than `ahead`. `over` names
+    the whole: all `time`, the `stale` or the `fresh` time, the `turns` of copies to stale, or all `copies` that there
+    could be; `rest` is one minus the mean over time. `limit` is the cost of a copy that is infinitely old, `at` the
+    only instant that counts, None if all do, and `level` that of a quantile of the age, None for a mean.
     """
 
     about: CostKind
@@ -68,7 +70,7 @@ class Question:
 
     @property
     def without_copy(self) -> tuple[float, float]:
-        """The cost of an answer, or a unit of time, without any copy of a source, and its part of the whole.
+        """The cost of an answer, or unit of time, without a copy of a source, and what it adds to the whole: 0 or 1.
 
         It costs as much as an infinitely old copy; if that is infinite, both are 0: the mean is over copies alone.
         """
@@ -99,7 +101,7 @@ class Updates(NamedTuple):
         return cls(points, np.array([0, points.size]))
 
     def at_index(self, row: Ints, index: Ints) -> Floats:
-        """Return the instant of the update at each index; infinite if it is beyond the updates of its row."""
+        """Return the instant of the update at each `index` into `points`; infinite if past those of its `row`."""
         instants = np.append(self.points, np.inf)[index]
         return np.where(index < self.begin[row + 1], instants, np.inf)
 
@@ -120,7 +122,8 @@ class Updates(NamedTuple):
 class Stretches:
     """Time spans [begin, end) in which a node held the same copy of the source in `row`, which left it at `departure`.
 
-    `updates` has all updates of these sources after the earliest departure.
+    Each of the four is an array with an element per stretch. `updates` has all updates of these sources after the
+    earliest departure.
     """
 
     row: Ints
@@ -131,22 +134,22 @@ class Stretches:
 
     @cached_property
     def _first_missed_index(self) -> Ints:
-        """The index of the first update that each copy misses."""
+        """The index, for each stretch, of the first update that its copy misses."""
         return self.updates.index_after(self.row, self.departure, including=True)
 
     @cached_property
     def _index_at_begin(self) -> Ints:
-        """The index after all updates up to the begin, at least that of the first missed one."""
+        """The index, for each stretch, after all updates up to its begin, at least that of the first missed one."""
         return np.maximum(self.updates.index_after(self.row, self.begin, including=True), self._first_missed_index)
 
     @cached_property
     def _index_at_end(self) -> Ints:
-        """The index after all updates before the end, at least that at the begin."""
+        """The index, for each stretch, after all updates before its end, at least that at its begin."""
         return np.maximum(self.updates.index_after(self.row, self.end, including=False), self._index_at_begin)
 
     @cached_property
     def _stale_parts(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """The stretches that become stale: their indices, and f, max(a, f) and b of (1)."""
+        """The stretches that become stale, in four arrays: index, first missed update, begin and end of stale part."""
         since = self.first_missed_update
         stale = np.flatnonzero(since < self.end)
         since = since[stale]
@@ -154,12 +157,12 @@ class Stretches:
 
     @property
     def length(self) -> Floats:
-        """The length of each stretch."""
+        """The length of each stretch, in units of time."""
         return self.end - self.begin
 
     @cached_property
     def stale(self) -> Floats:
-        """The stale time in each stretch: (1) with w = 1."""
+        """The time in each stretch in which its copy misses an update."""
         stale, _, begin, end = self._stale_parts
         return self._spread(stale, end - begin)
 
@@ -170,7 +173,10 @@ class Stretches:
 
     @property
     def fresh_until(self) -> Floats:
-        """The instant at which each copy becomes stale, or the end of its stretch if it does not."""
+        """The instant, for each stretch, at which its copy becomes stale.
+
+        It is the begin of a stretch if the copy is stale by then, and the end if it is fresh all along.
+        """
         stale, _, begin, _ = self._stale_parts
         until = self.end.copy()
         until[stale] = begin
@@ -189,7 +195,11 @@ class Stretches:
         return Answers(row, np.full(row.size, at), departure, self.updates), around
 
     def whole(self, over: Denominator) -> Floats:
-        """Return, for every stretch, the whole of which its cost is a share: by default its length."""
+        """Return, for every stretch, the whole of which its cost is a share.
+
+        That is by default its length, its stale or fresh time for `stale` and `fresh`, and for `turns` 1 if its copy
+        becomes stale in it and else 0.
+        """
         match over:
             case "stale":
                 return self.stale
@@ -201,7 +211,7 @@ class Stretches:
                 return self.length
 
     def cost(self, question: Question) -> Floats:
-        """Return the cost of every stretch."""
+        """Return the cost of every stretch: what the question adds up, over the whole stretch. Spells have none."""
         match question.about:
             case "first":
                 stale, since, begin, end = self._stale_parts
@@ -226,14 +236,19 @@ class Stretches:
                 raise AssertionError("spells go on from stretch to stretch")
 
     def _count_turns(self, ahead: float) -> Floats:
-        """Return 1 for each stretch with a turn to stale after more than `ahead` of being fresh, by (7), else 0."""
+        """Return 1 for each stretch whose copy makes its holder stale after more than `ahead` of being fresh, else 0.
+
+        Each turn counts in one stretch alone: the one around the instant `ahead` before the first update that its copy
+        misses.
+        """
         instant = self.first_missed_update - ahead
         return ((self.begin <= instant) & (instant < self.end)).astype(float)
 
     def ages(self, question: Question) -> tuple[Ints, Floats, Floats]:
-        """Return the indices of the stretches in which the age of the question is defined, its first and last value.
+        """Return the indices of the stretches with the age that the question is about, its first and its last value.
 
-        That is the age of the `data`, or the time since the first missed update, which only stale copies have.
+        All three are arrays. The age is that of the `data`, or the time since the first missed update, which only stale
+        copies have.
         """
         if question.about == "data":
             return np.arange(self.begin.size), self.begin - self.departure, self.end - self.departure
@@ -241,13 +256,13 @@ class Stretches:
         return stale, begin - since, end - since
 
     def _spread(self, stretches: Ints, cost: Floats) -> Floats:
-        """Return the costs of all stretches from those of some, by their indices; the others cost nothing."""
+        """Return the costs of all stretches from those of some, whose indices are `stretches`; the others cost 0."""
         costs = np.zeros(self.begin.size)
         costs[stretches] = cost
         return costs
 
     def _integrate_count(self) -> Floats:
-        """Return the integral of the number of missed updates over each stretch, by (3)."""
+        """Return the integral of the number of missed updates over each stretch."""
         points, begins = self.updates
         origin = np.append(points, 0.0)[begins[:-1]]
         since = points - np.repeat(origin, np.diff(begins))
@@ -257,7 +272,10 @@ class Stretches:
         return np.asarray((first - self._first_missed_index) * self.length + inside)
 
     def _integrate_age(self, row: Ints, t: Floats) -> Floats:
-        """Return P of (4), the integral of the time since the last update, from the first update of the row to t."""
+        """Return the integral of the time since the last update, from the first update of each `row` to instant `t`.
+
+        Both are arrays. No instant may be before the first update of its row.
+        """
         points = self.updates.points
         gaps = np.diff(points, prepend=0.0)
         gaps[self.updates.begin[:-1][self.updates.begin[:-1] < points.size]] = 0.0
@@ -271,7 +289,8 @@ class Stretches:
 class Answers:
     """Instants `at` which clients got a copy of the source in `row`, which left it at `departure`.
 
-    `updates` has all updates of these sources after the earliest departure.
+    Each of the three is an array with an element per answer. `updates` has all updates of these sources after the
+    earliest departure.
     """
 
     row: Ints
@@ -281,7 +300,7 @@ class Answers:
 
     @cached_property
     def _first_missed_index(self) -> Ints:
-        """The index of the first update that each copy misses."""
+        """The index, for each answer, of the first update that its copy misses."""
         return self.updates.index_after(self.row, self.departure, including=True)
 
     @cached_property
@@ -295,12 +314,15 @@ class Answers:
         return (self._first_missed_index < self._index_now).astype(float)
 
     def cut_at(self, horizon: float) -> tuple[Answers, Flags]:
-        """Return the answers before `horizon`, and their mask."""
+        """Return the answers before `horizon`, and the mask of these among all."""
         early = self.at < horizon
         return Answers(self.row[early], self.at[early], self.departure[early], self.updates), early
 
     def whole(self, over: Denominator) -> Floats:
-        """Return, for every answer, the whole of which its cost is a share: by default 1."""
+        """Return, for every answer, the whole of which its cost is a share: by default 1.
+
+        For `stale` and `fresh` it is 1 if the answer is so, and else 0.
+        """
         match over:
             case "stale":
                 return self.stale
@@ -310,7 +332,10 @@ class Answers:
                 return np.ones(self.at.size)
 
     def cost(self, question: Question) -> Floats:
-        """Return the cost of every answer."""
+        """Return the cost of every answer: what the question adds up, at the instant of the answer.
+
+        Turns and spells have none, as answers do not last.
+        """
         stale = np.flatnonzero(self.stale)
         costs, points = np.zeros(self.at.size), self.updates.points
         first, now = self._first_missed_index, self._index_now
@@ -332,7 +357,11 @@ class Answers:
         return costs
 
     def ages(self, question: Question) -> tuple[Ints, Floats, None]:
-        """Return the indices of the answers with a defined age, and their ages; None as these do not grow."""
+        """Return the indices of the answers with the age that the question is about, these ages, and None.
+
+        The age is that of the `data`, or the time since the first missed update, which only stale answers have. None
+        stands for the last ages of stretches, as answers do not last.
+        """
         if question.about == "data":
             return np.arange(self.at.size), self.at - self.departure, None
         stale = np.flatnonzero(self.stale)
@@ -342,9 +371,11 @@ class Answers:
 def _cost_of_every(
     cost: Cost, updates: Floats, span: tuple[Floats, Floats], indices: tuple[Ints, Ints, Ints]
 ) -> Floats:
-    """Return (2) for each span, given the begins and the ends of all of them, with `cost` for w2.
+    """Return, for each span of time, the integral over it of the weights of the ages of all missed updates, added up.
 
-    `indices` are those of the first missed update, and after the last one missed at the begin, and at the end.
+    `cost` is the integral of the weight from 0 to an age, and `span` has the begins and the ends of all spans, in two
+    arrays; if these are the same, `cost` is the weight itself. `indices` are three arrays, with the index in `updates`
+    of the first missed update, and those after the last one missed at the begin, and at the end.
     """
     from replnet.measure.staleness_kernels import add_costs, missed_ages
 
@@ -360,7 +391,10 @@ def _cost_of_every(
 
 
 def _slices(count: Ints) -> Iterator[slice]:
-    """Yield slices of stretches, or answers, that together miss about MOST_PAIRS_AT_ONCE updates, of `count` each."""
+    """Yield slices of an array of stretches, or answers: those of a slice miss about MOST_PAIRS_AT_ONCE updates.
+
+    `count` has the number of updates that each misses.
+    """
     ends, begin = np.cumsum(count), 0
     while begin < count.size:
         done = int(ends[begin - 1]) if begin else 0

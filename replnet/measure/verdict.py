@@ -25,7 +25,7 @@ ROUNDING = 1e-9  # of integrals over a path, where nothing random is left
 
 @dataclass(frozen=True)
 class Comparison:
-    """A measured value beside the predicted one, with the accuracy that the prediction claims.
+    """A measured value beside the predicted one (None without a prediction), with the accuracy that this claims.
 
     The half-width of the interval is judged as a share of `scale`: 1 for shares, else the value.
     """
@@ -60,9 +60,12 @@ class Comparison:
 
     @property
     def _chance_of_all_alike(self) -> float:
-        """An upper bound of the chance that every replication measures a share of 0, or 1, as these all did.
+        """An upper bound of the chance, if the prediction is right, that all replications measure what these did.
 
-        The mean of a share bounds the chance of 0, or of 1, in each.
+        It is for measurements without scatter. If all are a share of 0 (or 1), the chance of that in one replication is
+        at most one minus the predicted share (or that share), at the end of its accuracy that is nearer to the measured
+        value, and this is that to the power of their number. For any other value it is 0, as nothing random is left of
+        it.
         """
         assert self.predicted is not None
         near = self.predicted + math.copysign(self.accuracy, self.beyond)
@@ -70,13 +73,20 @@ class Comparison:
         return min(max(each, 0.0), 1.0) ** self.estimate.replications
 
     def is_open(self, resolution: float) -> bool:
-        """Whether the interval is too wide to agree, or has no width although the value is off the prediction."""
+        """Whether the interval is too wide to agree, or has no width although the value is off the prediction.
+
+        It is too wide if its half-width is above `resolution` times `scale`.
+        """
         alike = self.estimate.error == 0 and self.predicted is not None and self.beyond != 0
         return alike or not self.estimate.half_width <= resolution * abs(self.scale)
 
 
 def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> list[str]:
-    """Return `agree`, `differ` or `unresolved` for every cell, judged together; empty where nothing is predicted."""
+    """Return a list of verdicts on the cells: `agree`, `differ` or `unresolved`, or empty where nothing is predicted.
+
+    They are judged together: if all predictions are right, the chance that any is called different is at most FAMILY.
+    To agree, an interval must have a half-width of at most `resolution` times the scale of its comparison.
+    """
     ranked = sorted(
         (c.p_value, number)
         for number, c in enumerate(cells)
@@ -93,7 +103,7 @@ def verdicts(cells: Sequence[Comparison], resolution: float = RESOLUTION) -> lis
 def visible_errors(cells: Sequence[Comparison]) -> list[float]:
     """Return, for every cell, the least error of a prediction that nine such tables of ten would call different.
 
-    NaN for a cell without a prediction or an interval.
+    It is in units of the value, and NaN for a cell without a prediction or an interval.
     """
     from scipy.special import stdtrit
 
@@ -111,7 +121,11 @@ def visible_errors(cells: Sequence[Comparison]) -> list[float]:
 
 
 def _word(cell: Comparison, different: bool, resolution: float) -> str:
-    """Return the verdict on a cell that is `different` or not."""
+    """Return the verdict on a cell, which is `different` or not: `differ`, `agree` or `unresolved`.
+
+    It is empty without a prediction, and `unresolved` if the half-width is above `resolution` times the scale of the
+    cell.
+    """
     if cell.predicted is None:
         return ""
     if different:

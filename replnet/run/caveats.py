@@ -34,9 +34,11 @@ MOST_SOURCES_CHECKED = 10  # of an aggregate, for a common lattice of updates an
 
 
 def upstream_processes(plan: Plan, group: int, row: int = -1) -> Ints:
-    """Return every process on which the copies or answers of `group` depend, sorted by node.
+    """Return the numbers of the processes on which the copies or answers of a group depend, sorted by node.
 
-    With a `row` only the processes of the source in that row, and of nodes that can hold a copy of it.
+    `group` is the number of the group. With the `row` of a source only the processes of that source count, and those of
+    nodes that can hold a copy of it; -1 stands for all sources. Processes that never wake or follow a schedule are left
+    out.
     """
     p, lists = plan.processes, plan.lists
     upstream, lists_asked = np.zeros(plan.size, np.bool_), np.zeros(lists.begin.size - 1, np.bool_)
@@ -59,9 +61,11 @@ def upstream_processes(plan: Plan, group: int, row: int = -1) -> Ints:
 
 
 def infinite_variance_note(plan: Plan, group: int, row: int, processes: Ints, sampled: bool) -> str:
-    """Return why no metric of `group` can have an interval, empty if they can: a law with infinite variance.
+    """Return a note on the laws whose infinite variance leaves a group without any interval; empty if there are none.
 
-    `processes` are the upstream_processes of group and row; updates matter only if freshness is `sampled`.
+    `group` is the number of the group, `row` that of the source, -1 for all, and `processes` are the numbers of the
+    processes on which the copies of both depend. The laws of updates count only if freshness is `sampled`, that is
+    measured against the updates that happened.
     """
     # Updates of a source make all copies of it stale at once, so asking several replicas only helps against slow pulls.
     updates = _laws(plan, processes, QUERIES, *PULLS) if sampled else []
@@ -71,12 +75,20 @@ def infinite_variance_note(plan: Plan, group: int, row: int, processes: Ints, sa
 
 
 def _has_no_second_moment(law: Law, copies: int) -> bool:
-    """Whether the intervals of `law`, or the time for which the freshest of `copies` copies lasts, have no variance."""
+    """Whether `law` has an infinite variance for which `copies` copies, each pulled at its intervals, do not make up.
+
+    They do if the mean age of the freshest of them is finite.
+    """
     return law.second_moment == inf and (copies == 1 or not finite_cost(law, copies, lambda x: x))
 
 
 def metric_variance_note(plan: Plan, group: int, row: int, processes: Ints, metric: Metric) -> str:
-    """Return why `metric` of this group can have no interval, empty if it can: its cost has infinite variance."""
+    """Return a note on a law under which the cost that `metric` measures has infinite variance; empty if there is none.
+
+    `group` is the number of the group, `row` that of the source, -1 for all, and `processes` are the numbers of the
+    processes on which the copies of both depend. Laws of downloads, of polls and of the time for which faults last
+    count.
+    """
     laws = _slow_laws(plan, group, row, _laws(plan, processes, QUERIES, UPDATES), metric.has_no_variance)
     faults = [crash.fault for crash in plan.faults.crashes] + [cut.fault for cut in plan.faults.cuts]
     down = (fault.down for fault in faults if fault.down is not None)
@@ -89,7 +101,8 @@ def _slow_laws(
 ) -> list[Law]:
     """Return those of `laws` that leave what is measured of a group without a variance.
 
-    `too_slow(law, n)` says whether the freshest of n copies, all pulled at intervals of the law, has no variance.
+    `group` is the number of the group and `row` that of the source, -1 for all. `too_slow(law, n)` says whether the
+    freshest of n copies, all pulled at intervals of the law, has no variance.
     """
     worst = [law for law in laws if too_slow(law, 1)]
     copies = slow_at_once(plan, group, row, worst) if worst else 1
@@ -97,9 +110,11 @@ def _slow_laws(
 
 
 def slow_at_once(plan: Plan, group: int, row: int, laws: Sequence[Law]) -> int:
-    """Return how many processes with these laws must be slow at once to make what the group gets old; 0 if none can.
+    """Return how few processes with one of `laws` make what a group gets old if they are slow at once; 0 if none can.
 
-    For a single copy one is enough. The freshest of several is old only if each of them depends on a slow process.
+    `group` is the number of the group and `row` that of the source, -1 for all. The answer is 1 for groups with copies
+    of their own, and where pulls can fail. The freshest of several copies is old only if each depends on a slow
+    process.
     """
     p, members = plan.processes, plan.members(group)
     nodes = members[members < plan.size]
@@ -114,9 +129,11 @@ def slow_at_once(plan: Plan, group: int, row: int, laws: Sequence[Law]) -> int:
 
 
 def _fewest_slow(plan: Plan, row: int, nodes: Ints, ask: int, laws: Sequence[Law]) -> int:
-    """Return how many clocks with these laws must be slow at once to delay an asker of `ask` of these nodes; 0: none.
+    """Return how few clocks with one of `laws`, all slow at once, delay an asker of `ask` of `nodes`; 0 if none can.
 
     These are the fewest clocks on which, together, so many nodes depend that no prompt copy need be among the replies.
+    Copies are those of the source in `row`, or with -1 of the source of which the fewest nodes can hear. The answer is
+    1 if only one reply is sure to bring a copy, or if the search takes more than MOST_UPSTREAM_VISITS visits to nodes.
     """
     heard = np.concatenate([plan.reachable_sources.of(i) for i in nodes.tolist()])
     counts = np.bincount(heard, minlength=1)
@@ -150,7 +167,7 @@ def _upstream_of(plan: Plan, node: int, limit: int) -> list[int]:
 
 
 def _laws(plan: Plan, processes: Ints, *excluded: int) -> list[Law]:
-    """Return the distinct laws of these processes, in order of first use, without those of the `excluded` purposes."""
+    """Return the distinct laws of `processes`, numbers, in order of first use, without those of `excluded` purposes."""
     p = plan.processes
     remaining = processes[~np.isin(p.purpose[processes], excluded)]
     return list(
@@ -159,7 +176,12 @@ def _laws(plan: Plan, processes: Ints, *excluded: int) -> list[Law]:
 
 
 def aggregate_phase_lock_note(plan: Plan, replications: int) -> str:
-    """Return a note if updates and downloads of a source of an aggregate keep their phases, else an empty text."""
+    """Return a note if processes of an aggregate keep their phases all along a replication, else an empty text.
+
+    These are downloads by different replicas at intervals on a lattice, or the updates and the downloads of a source on
+    lattices with a common multiple, of which the first MOST_SOURCES_CHECKED sources are checked. The note says that the
+    results are averaged over the random phases of so many `replications`. The plan must be that of an aggregate.
+    """
     many, over = plan.topology.aggregate, f"averaged over {replications} random phases"
     if many.spec.replicas > 1 and many.spec.share == "independently" and has_coarse_lattice(many.downloads):
         return f"phase-lock: downloads by different replicas keep their phases; {over}"
@@ -177,9 +199,11 @@ def aggregate_phase_lock_note(plan: Plan, replications: int) -> str:
 
 
 def phase_lock_note(plan: Plan, upstream: Ints, sampled: bool, replications: int) -> str:
-    """Return a note if two of the `upstream` processes share a lattice and so keep their phases, else an empty text.
+    """Return a note if two of the `upstream` processes keep their phases, else an empty text.
 
-    Within a replication nothing averages over these phases, only the `replications` do.
+    They do if their intervals lie on lattices with a common multiple. Within a replication nothing averages over these
+    phases, only over the `replications` (their number) does. `upstream` has the numbers of processes; queries do not
+    count, and updates only if freshness is `sampled` against them. For aggregates `upstream` is not looked at.
     """
     if plan.topology.aggregate is not None:
         return aggregate_phase_lock_note(plan, replications)
@@ -210,7 +234,9 @@ MOST_EVENTS_AT_ONCE = 1 << 16  # of one window of a process
 def age_dependence_note(plan: Plan, group: int, seed: int, row: int = -1) -> str:
     """Return a note if ages of updates and downloads depend on one another on the first path, else an empty text.
 
-    Only processes upstream of `group` are tested, with a `row` only those of the source in that row.
+    That is the first path of `seed`. Only processes on which the group with the number `group` depends are tested, and
+    with the `row` of a source only those of its copies; -1 stands for all. Independent ages get a note with a chance of
+    LEVEL at most.
     """
     results = [dependence(*_sample_ages(plan, pair, seed)) for pair in _undecided_pairs(plan, group, row)]
     # Bonferroni: each pair is tested at LEVEL / pairs, so that all tests together keep LEVEL.
@@ -225,9 +251,11 @@ def age_dependence_note(plan: Plan, group: int, seed: int, row: int = -1) -> str
 
 
 def _undecided_pairs(plan: Plan, group: int, row: int) -> Iterator[tuple[int, int]]:
-    """Yield (update process, download process) pairs that may depend: those for which Theorem 11 grants nothing.
+    """Yield (update process, download process), by number, whose ages may depend on one another along a path.
 
-    Of pairs with the same two laws only the first.
+    They may if the intervals of both lie on a lattice or repeat in a cycle. Only processes on which `group` (a number)
+    depends are considered, and only updates of the source in `row`, or of all with -1. Of pairs with the same two laws
+    only the first is yielded, and none if processes have a rate or a schedule of their own.
     """
     p = plan.processes
     if plan.topology.process_columns or not any(map(_is_regular, _laws(plan, np.arange(plan.sources.size)))):
@@ -245,7 +273,10 @@ def _undecided_pairs(plan: Plan, group: int, row: int) -> Iterator[tuple[int, in
 
 
 def _is_regular(law: Law) -> bool:
-    """Whether the intervals of `law` are on a lattice or a cycle, so that Theorem 11 grants no independence by it."""
+    """Whether intervals of `law` lie on a lattice or repeat in a cycle: two such processes may keep their phases.
+
+    A union of processes is regular if all its members are.
+    """
     if isinstance(law, Union):
         return all(_is_regular(member) for member, _ in law.marginal.members)
     return has_coarse_lattice(law) or _cycle_length(law) > 0
@@ -261,7 +292,11 @@ def _cycle_length(law: Law) -> float:
 
 
 def _sample_ages(plan: Plan, pair: tuple[int, int], seed: int) -> tuple[Floats, Floats]:
-    """Return the ages of an update and of a download process, a `pair` of numbers, at the same INSTANTS instants."""
+    """Return the ages of an update and of a download process at the same INSTANTS instants, as two arrays.
+
+    `pair` has the numbers of both processes, on the first path of `seed`. The instants are random, and so far apart
+    that neighbours are as good as independent.
+    """
     laws = [plan.law(q) for q in pair]
     rounds = [_cycle_length(law) for law in laws]
     if all(rounds):
@@ -276,7 +311,11 @@ def _sample_ages(plan: Plan, pair: tuple[int, int], seed: int) -> tuple[Floats, 
 
 
 def _process_ages(plan: Plan, number: int, words: Words, instants: Floats, cycle: float) -> Floats:
-    """Return the age of a process, by its number, at ascending `instants`; `cycle` is its length, or 0."""
+    """Return the age of a process, by its `number`, at each of the ascending `instants` of a path.
+
+    `words` are the seed words of the path. `cycle` is the time after which the intervals repeat, so that it is enough
+    to draw those of one cycle; 0 if they do not.
+    """
     clock = plan.processes.clock[[number]]
     names, purposes = plan.clocks.word[clock], plan.clocks.purpose[clock]
     process = Renewals([plan.law(number)], np.zeros(1, np.int64), words, names, purposes, MOST_EVENTS_AT_ONCE)

@@ -34,7 +34,7 @@ LONGEST_SPECIFICATION = 1 << 22  # bytes that go to another process with every p
 
 
 def fastest_engine(network: Network) -> str:
-    """Return the name of the fastest engine that can run the network."""
+    """Return the name of the fastest engine that can run the network: array, or else step."""
     return "step" if plan_of(network).only_by_step else "array"
 
 
@@ -51,8 +51,10 @@ def emulate_network(
 ) -> tuple[Emulated, Replications[Path]]:
     """Run a network in virtual time; return the measurements beside the predictions, and the replications.
 
-    The first paths may be `stored` from an earlier run; `listeners` are called with the replications whenever there
-    are more. `log` takes all events. Ctrl-C and deadlines end the run with what there is.
+    `progress` is called with the share that is done and a word about it, and `log` takes all events. Work is shared by
+    so many `workers`, processes of this machine or actors of the Ray cluster at `address` (0: none; None: one per CPU),
+    unless there is a `log`. The first paths may be `stored` from an earlier run; `listeners` are called with the
+    replications whenever there are more. Ctrl-C and deadlines end the run with what there is.
     """
     begun = time.perf_counter()
     requested = requested_metrics(network, settings)
@@ -84,7 +86,11 @@ def replications_of(network: Network, settings: Settings) -> Replications[Path]:
 def _predict(
     network: Network, settings: Settings, requested: tuple[Metric, ...], progress: Progress | None
 ) -> tuple[dict[Key, Prediction], str]:
-    """Return what the formulas predict; or nothing, and the word for what ended them, a deadline or Ctrl-C."""
+    """Return the predictions of the formulas by (group, metric), and an empty text.
+
+    If a deadline or Ctrl-C ends the work there are no predictions, and the text says which it was. `requested` are the
+    metrics besides those that every network has, and `progress` is called with 0.0 and words about the work.
+    """
     tell = progress and partial(progress, 0.0)
     try:
         return formulas(network.topology, requested, settings.by == "source", tell), ""
@@ -93,7 +99,7 @@ def _predict(
 
 
 def _build_result(network: Network, series: Replications[Path], settings: Settings, seconds: float) -> Emulated:
-    """Return the result of these replications, which took so many seconds."""
+    """Return the result of a run from its replications, the `series`, which took so many `seconds`."""
     judgement, (events, queries), data = series.judgement, series.counts, network.data()
     assert settings.engine is not None
     return Emulated(
@@ -114,7 +120,7 @@ def _build_result(network: Network, series: Replications[Path], settings: Settin
 
 
 def requested_metrics(network: Network, settings: Settings) -> tuple[Metric, ...]:
-    """Return the metrics that `measure` names, or raise ValueError if this network cannot be measured by them."""
+    """Return the metrics that `settings.measure` names; raise ValueError if this network cannot be measured by them."""
     requested = metrics_of(network, settings.measure)
     if requested and settings.estimator != "sampled":
         wrong = f"{requested[0].name} is measured against the updates that happened"
@@ -129,7 +135,11 @@ def requested_metrics(network: Network, settings: Settings) -> tuple[Metric, ...
 def plan_task(
     network: Network, settings: Settings, requested: tuple[Metric, ...], log: EventLog | None = None
 ) -> tuple[Task, int]:
-    """Return the task that all replications share, and how many of them a run begins with."""
+    """Return the task that all replications share, and how many of them a run begins with.
+
+    `requested` are the metrics besides those that every run measures, and `log`, if there is one, takes the events.
+    Raises ValueError if a metric looks at an instant past the end of a replication.
+    """
     compiled, engine, horizon = plan_of(network), settings.engine or fastest_engine(network), settings.horizon
     moments = [(metric.question.at, metric.name) for metric in requested if metric.question.at is not None]
     if horizon is None and moments:
@@ -152,7 +162,10 @@ def _task_of(
     length: float,
     keep: Callable[[int], Keep] | None = None,
 ) -> Task:
-    """Return the task of replications of this length."""
+    """Return the task of replications of `length` units of time each, with the questions of the `requested` metrics.
+
+    `keep(replication)`, if it is given, returns the function that takes the events of that replication.
+    """
     compiled, questions = plan_of(network), {metric.name: metric.question for metric in requested}
     names = compiled.rows if settings.by == "source" else compiled.default_rows
     return Task(compiled, settings.seed, length, settings.estimator == "sampled", questions, names, keep)
@@ -166,11 +179,15 @@ def prepare_replications(
     first: int,
     predictions: dict[Key, Prediction],
 ) -> Replications[Path]:
-    """Return the replications of a run, none made yet, to be judged beside these predictions."""
+    """Return the replications of a run, none made yet, to be judged beside `predictions`, by (group, metric).
+
+    `task` is what they share, and `first` is how many are made unless a precision or a difference asks for more.
+    `requested` are the metrics besides those that every run measures.
+    """
     compiled, engine = task.plan, settings.engine or fastest_engine(network)
 
     def judge(paths: Sequence[Path]) -> Findings:
-        """Return the rows of these paths."""
+        """Return the estimates and rows of these paths, beside the predictions."""
         notes = dependence_notes()
         return Findings(
             compiled, predictions, paths, task.sampled, settings.resolution, metrics=requested, dependence_notes=notes
@@ -178,7 +195,10 @@ def prepare_replications(
 
     @cache
     def dependence_notes() -> dict[str, str]:
-        """Return the notes on dependent ages, by group; none if `conditional` averages over the updates."""
+        """Return the notes on ages that depend on one another, by the names of the rows with a known prediction.
+
+        There are none with the estimator `conditional`, which averages over the updates.
+        """
         predicted = {group for (group, _), prediction in predictions.items() if prediction.known}
         rows = compiled.rows.items() if task.sampled else ()
         return {
@@ -194,7 +214,10 @@ def prepare_replications(
 
 
 class JobArguments(NamedTuple):
-    """The arguments that go to worker processes, the same for all replications; `spec` is a pickled specification."""
+    """The arguments that go to worker processes, the same for all replications of `length` units of time each.
+
+    `spec` is a pickled specification.
+    """
 
     spec: bytes
     settings: Settings
@@ -222,7 +245,9 @@ def _run_on_workers(
 ) -> Iterator[tuple[int, list[Path]]]:
     """Yield (place of the group, its paths) for groups of ranges of replications, as workers finish them.
 
-    If workers could not read the specification, `run` makes them in this process.
+    `shared` has the arguments of all jobs but for the pickled specification, which is added here. There are so many
+    `workers` (None: one per CPU), at a Ray cluster's `address` or on this machine. If workers could not read the
+    specification, `run` makes the paths in this process. Raises RuntimeError if a job fails.
     """
     from replnet.workers import jobs as worker_jobs
 
@@ -240,21 +265,27 @@ def _run_on_workers(
 
 
 def _count_workers(workers: int | None) -> int:
-    """Return how many workers share the run; if None, as many as this machine has CPUs, also of a cluster."""
+    """Return how many workers share the run, at least 1; for None as many as this machine has CPUs."""
     from replnet.workers import jobs as worker_jobs
 
     return max(worker_jobs.cores() if workers is None else workers, 1)
 
 
 def _are_workers_ready(workers: int | None, address: str | None) -> bool:
-    """Whether even little work is shared: the user named a number of workers, or some are running and idle."""
+    """Whether even little work is shared: the user named a number of `workers`, or some are idle on this machine.
+
+    With the `address` of a Ray cluster none count as idle.
+    """
     from replnet.workers import jobs as worker_jobs
 
     return workers is not None or worker_jobs.are_idle(address)
 
 
 def run_job(job: tuple[JobArguments, Sequence[tuple[int, int]]]) -> list[Path]:
-    """Return the paths of a job: of replications in ranges (begin, end). Workers call it."""
+    """Return the paths of a job: its arguments, and the ranges (begin, end) of the replications. Workers call it.
+
+    The paths come without the copies that nodes hold at the end.
+    """
     shared, ranges = job
     run = _prepare_run(shared)
     return [replace(path, copies=None) for begin, end in ranges for path in run(range(begin, end))]
@@ -269,7 +300,11 @@ def _prepare_run(shared: JobArguments) -> Callable[[range], list[Path]]:
 
 
 def default_horizon(compiled: Plan, events: float) -> float:
-    """Return the horizon, over all replications, of a run without one that is to have about so many events."""
+    """Return the units of time, over all replications, in which a run has about so many events, rounded to two digits.
+
+    Where processes have a rate or a schedule of their own it is not rounded, but divided by the number of nodes that
+    tables count, at most MOST_CHOICES of each group.
+    """
     horizon = events / max(compiled.event_rate, 1e-300)
     if not compiled.topology.process_columns:
         return _round_to_two_digits(horizon)
@@ -277,9 +312,10 @@ def default_horizon(compiled: Plan, events: float) -> float:
 
 
 def _short_replications(events: float, long_run: float) -> int:
-    """Return how many replications of so many events each a run has that is looked at only at given moments.
+    """Return the number of replications of a run that is looked at only at given moments, with `events` events each.
 
-    `long_run` events are as many as a run without a horizon has.
+    All together have about a tenth of `long_run`, the events of a run without a horizon, but there are REPLICATIONS at
+    least and MOST_REPLICATIONS at most.
     """
     return int(min(max(long_run / SHORT_RUN_DIVISOR / events, REPLICATIONS), MOST_REPLICATIONS))
 
@@ -297,7 +333,10 @@ def _round_to_two_digits(x: float) -> float:
 
 
 def _load_engine(task: Task, engine: str) -> tuple[Callable[[range], list[Path]], int]:
-    """Return a function from a range of replications to their paths, and how many it may make at a time."""
+    """Return a function from a range of replications to their paths, and how many it may make at a time.
+
+    `engine` is array or step. Raises FieldError if ages may be too long for floats to order them.
+    """
     require_order(task.plan)
     if engine == "array":
         from replnet.engines.array import make_runner

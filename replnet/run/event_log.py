@@ -32,7 +32,11 @@ Trace: TypeAlias = File | IO[bytes]
 
 @contextmanager
 def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> Iterator[EventLog | None]:
-    """Open the log of a run into the file `trace`, None without one; a run that fails leaves the rows so far."""
+    """Open the log of a run, in the file `trace`, for the block; yield None if `trace` is None.
+
+    `network`, `seed` and `engine` go into the metadata of the file. It gets its name when the block ends; if that
+    raises, the rows so far are kept, and without any rows there is no file. ValueError says that it cannot be written.
+    """
     if trace is None:
         yield None
         return
@@ -50,7 +54,10 @@ def event_log(trace: Trace | None, network: Network, seed: int, engine: str) -> 
 
 @contextmanager
 def _open_output(trace: Trace) -> Iterator[_Output]:
-    """Open the place for the bytes of a log: a file of this name, locked meanwhile, or memory for an open file."""
+    """Open a place for the bytes of a log during the block: a file of this name, or memory for a file that is open.
+
+    A file is locked meanwhile; ValueError says that it cannot be written.
+    """
     if isinstance(trace, str | os.PathLike):
         with _write_alone(Path(trace)):
             yield _NamedFile(Path(trace))
@@ -60,7 +67,10 @@ def _open_output(trace: Trace) -> Iterator[_Output]:
 
 @contextmanager
 def _write_alone(file: Path) -> Iterator[None]:
-    """Keep other processes from writing this file meanwhile; ValueError if one does, or if it cannot be written."""
+    """Keep other processes from writing this file during the block.
+
+    Raises ValueError if one of them does, or if nobody can write it.
+    """
     _check_name(file)
     with ExitStack() as locks:
         try:
@@ -128,7 +138,10 @@ class _OpenFile:
 
 @final
 class EventLog:
-    """The Parquet writer of a run's events: `names` are those of all nodes, by number, `about` is its metadata."""
+    """The Parquet writer of a run's events into `output`.
+
+    `names` are those of all nodes, by number, and `about` is the metadata of the file.
+    """
 
     def __init__(self, output: _Output, names: tuple[str, ...], about: dict[str, Any]) -> None:
         import pyarrow as pa
@@ -155,7 +168,7 @@ class EventLog:
         self._waiting, self._waiting_rows, self.rows = list[tuple[int, Columns]](), 0, 0
 
     def keep(self, replication: int) -> Keep:
-        """Return a function that takes rows of this replication."""
+        """Return a function that adds rows of this replication to the log."""
         return lambda rows: self._take(replication, rows)
 
     def _take(self, replication: int, rows: Columns) -> None:
@@ -167,12 +180,12 @@ class EventLog:
             self._write()
 
     def add(self, batches: Iterable[tuple[int, Columns]]) -> None:
-        """Take batches (replication, rows) of any replications, such as `live` sends them."""
+        """Add batches (replication, rows) of any replications to the log, such as `live` sends them."""
         for replication, rows in batches:
             self._take(replication, rows)
 
     def _write(self) -> None:
-        """Write the waiting rows as a row group."""
+        """Write the waiting rows as a row group; raise ValueError, and leave no file, if that fails."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
@@ -185,7 +198,7 @@ class EventLog:
             raise self._write_error(error) from None
 
     def _table(self, replications: npt.NDArray[np.int64], rows: Columns) -> Any:
-        """Return rows, and the replication of each, as an Arrow table."""
+        """Return `rows`, with the replication of each in `replications`, as an Arrow table of the file's columns."""
         import pyarrow as pa
 
         columns = [
@@ -200,14 +213,14 @@ class EventLog:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _name_column(self, nodes: npt.NDArray[np.int32]) -> Any:
-        """Return the Arrow column of the names of these nodes, empty where there is none."""
+        """Return the Arrow column of the names of these nodes, by number, with a null for every NO_ONE."""
         import pyarrow as pa
 
         nobody = nodes == NO_ONE
         return pa.DictionaryArray.from_arrays(pa.array(np.where(nobody, 0, nodes), mask=nobody), self._names)
 
     def close(self) -> None:
-        """Write the remaining rows, and give the file its name."""
+        """Write the remaining rows, and give the file its name; raise ValueError, and leave no file, if that fails."""
         self._write()
         try:
             self._writer.close()
@@ -217,7 +230,7 @@ class EventLog:
             raise self._write_error(error) from None
 
     def discard(self) -> None:
-        """Leave no file, as there was no run or its log cannot be written."""
+        """Drop all rows and leave no file, as there was no run or its log cannot be written."""
         self.rows = 0
         with suppress(OSError, ValueError):
             self._writer.close()
@@ -229,7 +242,7 @@ class EventLog:
 
 
 def _check_name(file: Path) -> None:
-    """Raise ValueError if a Parquet file cannot have this name."""
+    """Raise ValueError unless the name ends in .parquet, its folder exists, and it is not itself a folder."""
     if file.suffix != ".parquet":
         raise ValueError(f"trace: {file} is not a Parquet file by its name (name it {file.with_suffix('.parquet')})")
     if not file.parent.is_dir():
@@ -239,7 +252,10 @@ def _check_name(file: Path) -> None:
 
 
 def _create_part(file: Path, part: Path) -> None:
-    """Create `part` as a new file, after removing what is there: the rest of a killed run, or a link of anyone's."""
+    """Create `part` as a new file, after removing what is there: the rest of a killed run, or a link of anyone's.
+
+    If that fails it raises ValueError, which names `file`, the name that the log is to have in the end.
+    """
     try:
         part.unlink(missing_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))

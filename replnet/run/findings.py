@@ -38,9 +38,10 @@ Key = tuple[str, str]
 class Findings:
     """The rows of a result: the estimates from `paths`, judged beside the predictions in `formulas`.
 
-    By group, `unjudged` says why it has no verdict, `notes` go beside freshness, and `dependence_notes` beside every
-    row whose formula assumes independent ages. `against` replaces the formula as what a row is judged by.
-    `metrics` are those measured on request, besides the ones that every path has.
+    Freshness is `sampled` if it is measured against the updates that happened, and `resolution` is the widest
+    half-width of an interval that can agree. By group, `unjudged` says why it has no verdict, `notes` go beside
+    freshness, and `dependence_notes` beside every row whose formula assumes independent ages. `against` replaces the
+    formula as what a row is judged by. `metrics` are those measured on request, besides the ones that every path has.
     """
 
     plan: Plan
@@ -83,7 +84,10 @@ class Findings:
         return judge_rows(self._unjudged_rows, self.resolution)
 
     def _estimate(self, group: str, metric: str) -> Estimate:
-        """Return the mean over replications with its interval, or with a doubt that says why it has none."""
+        """Return the mean of a group's metric over replications, with its interval, or a doubt why it has none.
+
+        It is infinite if it is so in a replication.
+        """
         amounts, wholes = self.amounts(group, metric)
         formula = self.formulas.get((group, metric))
         if not (np.isfinite(amounts).all() and np.isfinite(wholes).all()):
@@ -99,7 +103,11 @@ class Findings:
         return estimate
 
     def _rarity_doubt(self, metric: str, formula: Prediction | None, amounts: Floats, wholes: Floats) -> str:
-        """Return why any_fresh or all_fresh has no interval, empty if it has: too few replications saw it vary."""
+        """Return why any_fresh or all_fresh has no interval, empty if it has: too few replications saw it vary.
+
+        It is empty for any other `metric`, and if the `formula` says that the value is 0 or 1. `amounts` and `wholes`
+        have, for each replication, the time for which it held and all the time.
+        """
         if metric not in ("any_fresh", "all_fresh") or (formula is not None and formula.value in (0.0, 1.0)):
             return ""
         seen = int((np.minimum(amounts, wholes - amounts) > ROUNDING * wholes).sum())
@@ -109,13 +117,17 @@ class Findings:
 
     @property
     def draws(self) -> dict[Key, tuple[Floats, Floats]]:
-        """The arrays (amounts, wholes) of every (group, metric): see `amounts`."""
+        """The measurements by (group, metric): two arrays, amounts and wholes, with an element per replication.
+
+        An amount is a part of its whole, such as fresh time of copy time; of a quantile it is a pseudo-value.
+        """
         return {key: self.amounts(*key) for key in self.keys}
 
     def amounts(self, group: str, metric: str) -> tuple[Floats, Floats]:
-        """Return, per replication, an amount and the whole of which it is a share, such as fresh time and copy time.
+        """Return two arrays, per replication: an amount, and the whole of which it is a part, as fresh time of all.
 
-        Of a quantile these are pseudo-values, each with a whole of 1.
+        Of a quantile the amounts are pseudo-values, whose mean is the quantile over all replications, and each whole is
+        1.
         """
         shares = np.array([path.shares[group, metric] for path in self.paths])
         amounts, wholes = shares.T
@@ -126,7 +138,10 @@ class Findings:
         return pseudo_values(curves, wholes, level), np.ones(wholes.size)
 
     def _metric_doubt(self, group: str, metric: str) -> str:
-        """Return why a metric that was asked for has no interval in this group, empty if it has one."""
+        """Return why a metric that is measured on request has no interval in this group, empty if it has one.
+
+        It is empty for metrics that every run measures.
+        """
         requested = next((requested for requested in self.metrics if requested.name == metric), None)
         if requested is None:
             return ""
@@ -138,7 +153,7 @@ class Findings:
         return metric_variance_note(self.plan, *self.plan.rows[group], self._upstream[group], requested)
 
     def _share_note(self, group: str, metric: str) -> str:
-        """Return over what share of the answers, or of the copies, the mean is; empty if it leaves out none."""
+        """Return a note on the share of answers, or of copies, that the mean is over; empty if it leaves out none."""
         question = next((requested.question for requested in self.metrics if requested.name == metric), None)
         if question is None or not question.over_copies_alone or question.at is not None:
             return ""
@@ -153,7 +168,7 @@ class Findings:
 
     @cached_property
     def _upstream(self) -> dict[str, Ints]:
-        """The processes on which each measured group depends, by the name of the group."""
+        """The numbers of the processes on which each measured group depends, by the name of the group."""
         names = {name for name, _ in self.keys}
         return {
             name: upstream_processes(self.plan, g, row) for name, (g, row) in self.plan.rows.items() if name in names
@@ -173,7 +188,7 @@ class Findings:
         return rows + [Row.of(key, prediction) for key, prediction in self.formulas.items() if key not in keys]
 
     def _row(self, key: Key, estimate: Estimate) -> Row:
-        """Return the row of this key with its notes, without a verdict."""
+        """Return the row of a (group, metric) with its estimate, prediction and notes, but without a verdict."""
         (group, metric), prediction = key, self.formulas.get(key, NO_PREDICTION)
         unsettled = self._unsettled_note(group, metric)
         notes = [estimate.doubt, unsettled, "" if prediction.known else self._share_note(group, metric)]
@@ -189,7 +204,11 @@ class Findings:
         return Row(group, metric, prediction, estimate, words, against=against)
 
     def _unsettled_note(self, group: str, metric: str) -> str:
-        """Return why there is nothing to compare, empty if there is: queues may still show their start (lines, 3)."""
+        """Return a note that a value is not compared, as queues may still show how they began; empty if it is compared.
+
+        They may if the replayed past of a path is shorter than the time in which the queues of the group, and of the
+        nodes whose copies it gets, settle.
+        """
         plan = self.plan
         if plan.bandwidth is None or not any(path.unproven for path in self.paths):
             return ""
@@ -221,6 +240,6 @@ class Findings:
 
 
 def _without_value(row: Row) -> Estimate:
-    """Return an estimate without a value, to hide what was measured."""
+    """Return an estimate of NaN from as many replications as the row's, to hide what was measured."""
     assert row.estimate
     return Estimate(math.nan, math.nan, row.estimate.replications)

@@ -50,7 +50,11 @@ def predict(
 
 
 def metrics_of(network: Network, measure: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics of these names, in which times may have units if the network has one."""
+    """Return the metrics of these names, each once, without those that every run measures.
+
+    `measure` may also be a single name. Times in names may have units if the network has one. A wrong name raises
+    FieldError.
+    """
     names = [without_units(name, network.unit) for name in ([measure] if isinstance(measure, str) else measure)]
     if not names:
         return ()  # without loading the metrics, which few runs need

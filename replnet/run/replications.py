@@ -9,7 +9,7 @@ spread is the spread of those few. So beside the precision h, every half-width o
 but to meet (1) alone a run goes on no longer than one without a horizon.
 
 The first replications tell how far others will scatter and how long they take. A run that would take longer than
-REASON (deadline.py) is refused, unless it has a deadline.
+REASONABLE_SECONDS (deadline.py) is refused, unless it has a deadline.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ RunElsewhere = Callable[[Sequence[Sequence[range]]], Iterable[tuple[int, list[P]
 
 
 def split_horizon(horizon: float, replications: int | None, rate: float, longest: float) -> tuple[int, float]:
-    """Return the number of replications and the length of each, which together last for `horizon`.
+    """Return the number of replications and the length of each, which together last for `horizon` units of time.
 
-    Without a number, REPLICATIONS, or more so that each has at most `longest` events at `rate` per unit of time.
+    The number is `replications`; if that is None it is REPLICATIONS, or more so that each has at most `longest` events
+    at `rate` events per unit of time.
     """
     count = max(REPLICATIONS, math.ceil(horizon * rate / longest)) if replications is None else replications
     return count, horizon / count
@@ -124,10 +125,12 @@ class Replications(Generic[P]):
         return sum(events for events, _ in counts), sum(queries for _, queries in counts)
 
     def run_all(self, precision: float | None, confirm: bool | None, progress: Progress | None) -> None:
-        """Make the first replications, then more until `precision` is reached.
+        """Make the first replications, then more until the intervals of freshness are as narrow as `precision` asks.
 
-        Then LONGER times as many if `confirm`, or if it is None and a row differs. Ctrl-C and deadlines end it early,
-        which `incomplete` then says.
+        A `precision` is the largest half-width; None asks for no more. If `confirm`, or if it is None and a row differs
+        from its prediction, the run then goes on to LONGER times as many. `progress` is called with the share that is
+        done and words. Ctrl-C and deadlines end the run early, which `incomplete` then says. UnreasonableError says
+        that it would take too long.
         """
         self.progress = progress
         try:
@@ -151,12 +154,15 @@ class Replications(Generic[P]):
         return self.incomplete.startswith((INTERRUPTED, OUT_OF_TIME))
 
     def _run_until(self, replications: int) -> None:
-        """Add paths until there are so many."""
+        """Add paths to `paths` until there are so many replications."""
         while len(self.paths) < replications:
             self._run_stage(min(replications, len(self.paths) + MOST_RANGES_PLANNED * self.batch))
 
     def _run_stage(self, replications: int) -> None:
-        """Add paths until there are so many: stored ones, then new ones here, or on workers if that is worth it."""
+        """Add paths until there are so many replications: stored ones, then new ones here, or on workers if that pays.
+
+        A run that workers share begins here, to see how long a replication takes.
+        """
         self.paths += self.stored[len(self.paths) : replications]
         begins = range(len(self.paths), replications, self.batch)
         ranges = [range(begin, min(begin + self.batch, replications)) for begin in begins]
@@ -194,7 +200,8 @@ class Replications(Generic[P]):
     def _run_on_workers(self, run_elsewhere: RunElsewhere[P], ranges: Sequence[range]) -> None:
         """Add the paths of these ranges, made by workers in groups large enough to be worth a message.
 
-        Paths are added in order, so that an interrupt leaves no gaps.
+        `run_elsewhere` yields (place of a group, its paths) in any order. Paths are added in order, so that an
+        interrupt leaves no gaps.
         """
         batch_seconds = max(self._seconds_each * self.batch, 1e-9)
         size = max(1, min(int(GROUP_SECONDS / batch_seconds), len(ranges) // LEAST_GROUPS))
@@ -210,7 +217,12 @@ class Replications(Generic[P]):
             self._report(ranges[-1].stop)
 
     def _reach(self, precision: float) -> None:
-        """Add replications until every interval of a share has at most this half-width, and meets (1)."""
+        """Add replications until each estimate that a precision bounds has a half-width of at most `precision`.
+
+        Half-widths should also be at most SMALL times the share that is estimated, or one minus it if that is less, but
+        for that alone a run goes on no longer than one without a horizon. If values scatter so much that `precision` is
+        not reached, `incomplete` says so.
+        """
         self._run_until(FEWEST_REPLICATIONS)
         most, of_long_run = 0, int(self.long_run / max(self.events, 1))
         while True:
@@ -234,7 +246,8 @@ class Replications(Generic[P]):
     def _enough_replications(self, excess: float, most: float = 4.0) -> int:
         """Return how many replications make intervals as narrow as they must be; 0 if they are.
 
-        The widest is `excess` times too wide, of which at most a factor `most` is made up for at a time.
+        The widest is now `excess` times as wide as it may be, of which at most a factor `most` is made up for at a
+        time.
         """
         # The half-width falls with the root of their number; a little more saves another round.
         return math.ceil(len(self.paths) * 1.05 * min(excess, most) ** 2) if excess > 1 else 0
@@ -242,9 +255,10 @@ class Replications(Generic[P]):
     # ---- What it will take
 
     def _require_reason(self, field: str, value: float, replications: int) -> None:
-        """Raise UnreasonableError if so many replications take longer than REASON and there is no deadline.
+        """Raise UnreasonableError if so many replications take too long for a run without a deadline.
 
-        The error names the `field`, such as precision, whose `value` asks for them, and a value that takes less.
+        With a deadline it does nothing. The error names the `field`, such as precision, whose `value` asks for them,
+        and a value that takes less.
         """
         if seconds_left() is not None or replications <= len(self.paths):
             return
@@ -269,5 +283,8 @@ class Replications(Generic[P]):
 
 
 def _excess_width(share: Estimate) -> float:
-    """Return how many times as wide an interval is as (1) allows."""
+    """Return by what factor the interval of a share is too wide to say something about a small share.
+
+    Its half-width should be at most SMALL times the share, or one minus it, whichever is less.
+    """
     return share.half_width / max(SMALL * min(share.value, 1 - share.value), ROUNDING)

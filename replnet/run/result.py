@@ -37,7 +37,7 @@ LIBRARIES = ("numpy", "numba", "scipy", "networkx")
 def provenance(network: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return where a result comes from: version, commit, hash of the specification, machine, libraries, and `more`.
 
-    `network` is the specification as plain data.
+    `network` is the specification as plain data; `more` are further fields.
     """
     text = json.dumps(network, sort_keys=True, default=str)
     return {
@@ -68,7 +68,7 @@ def instructions() -> str:
 
 @cache
 def _libraries() -> tuple[tuple[str, str], ...]:
-    """Return (name, version) of the libraries that compute, looked up once: that takes longer than a small cell."""
+    """Return pairs (name, version) of the libraries that compute, looked up once, as that takes a while."""
     return tuple((name, metadata.version(name)) for name in LIBRARIES)
 
 
@@ -100,7 +100,10 @@ class TabularResult:
 
 @dataclass(frozen=True)
 class Result(TabularResult):
-    """The rows of a network, in the order of its groups, with the network and where they come from."""
+    """The rows of a network, in the order of its groups, with the network as plain data and where they come from.
+
+    `columns` are the names of the columns of its table.
+    """
 
     network: Mapping[str, Any]
     rows: tuple[Row, ...]
@@ -246,9 +249,10 @@ class Emulated(Result):
 
 
 def samples_frame(draws: Mapping[tuple[str, str], tuple[Any, Any]]) -> Any:
-    """Return the measurements of every replication as a DataFrame: a column for each group and metric.
+    """Return the measurements of every replication as a DataFrame: a row for each, a column for each (group, metric).
 
-    `draws` has, by group and metric, the amounts of all replications and the wholes of which they are shares.
+    `draws` has, by group and metric, two arrays: the amounts of all replications, and the wholes of which they are
+    shares.
     """
     import pandas as pd
 

@@ -52,7 +52,7 @@ class Settings:
                 raise ValueError(f"{name}: {value!r} is not a number above 0")
 
     def of_cell(self) -> dict[str, Any]:
-        """Return the settings of a cell of an experiment as plain data: those that the cells of one may differ in."""
+        """Return the settings of a cell of an experiment, by name, as plain data: all but `by` and `confirm`."""
         return {name: value for name, value in asdict(self).items() if name not in ("by", "confirm")}
 
 

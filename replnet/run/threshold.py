@@ -12,7 +12,11 @@ from replnet.text import FieldError, expression, grammar, short_repr, without_un
 @final
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a metric, of a group or, if that is None, of all groups; `text` is how it was written, in `field`."""
+    """A bound on a metric, of a group or, if that is None, of all groups.
+
+    Values are to be above the `bound` if `above` is true, and else below. `text` is how it was written, in the option
+    or argument `field`.
+    """
 
     field: str
     text: str
@@ -33,7 +37,7 @@ class Threshold:
         return value - self.bound if self.above else self.bound - value
 
     def require_open(self) -> None:
-        """Raise FieldError if the metric is not measured, or if no value of it could fail, or meet, the threshold."""
+        """Raise FieldError if the metric is not measured, or is a share that always or never meets the threshold."""
         if self.metric not in METRICS and not is_metric_on_request(self.metric):
             names = ", ".join((*METRICS, *metrics_on_request()))
             raise FieldError(self.field, f"{self.metric!r} is not measured", f"one of {names}")
@@ -44,9 +48,10 @@ class Threshold:
 
 
 def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
-    """Return the threshold that `text` states, for a network with this unit of time, or raise FieldError.
+    """Return the threshold that `text` states, such as `level 2: lag <= 3`, or raise FieldError.
 
-    Errors name `field`, the option or argument in which the text was written.
+    Errors name `field`, the option or argument in which the text was written. `unit` is the network's unit of time, in
+    which times may be written; None if it has none.
     """
     group, colon, rest = text.strip().rpartition(":")
     rest = without_units(rest, unit)
@@ -65,7 +70,7 @@ def read_threshold(text: str, field: str, unit: str | None = None) -> Threshold:
 
 
 def _split_comparison(text: str) -> tuple[str, str, float]:
-    """Return the sign, the metric and the bound of `metric > bound`, or raise ValueError."""
+    """Return (sign, metric, bound) of a text such as `freshness > 0.9`; raise ValueError if it is no comparison."""
     before, at, rest = text.partition(AT)
     if at:
         time = rest[: min((rest.index(sign) for sign in "<>" if sign in rest), default=0)]

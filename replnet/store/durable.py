@@ -47,7 +47,10 @@ def json_line(data: Any, name: str) -> str:
 
 
 def canonical_json(data: Any) -> str:
-    """Return the one JSON text of some data, with sorted keys. Unlike in Python, 1 and 1.0 have different texts."""
+    """Return the one JSON text of some data, with sorted keys; raise ValueError or TypeError if JSON cannot hold it.
+
+    Unlike in Python, 1 and 1.0 have different texts.
+    """
     return json.dumps(data, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -57,13 +60,16 @@ def digest(text: str) -> str:
 
 
 def seal(data: Mapping[str, Any], name: str) -> bytes:
-    """Return JSON that carries the SHA-256 of its content; `name` is what an error calls the data."""
+    """Return `data` as the bytes of a JSON file that carries the SHA-256 of its content.
+
+    `name` is what the ValueError for data that JSON cannot hold calls it.
+    """
     content = json.loads(json_line(data, name))
     return (json.dumps({"sha256": digest(canonical_json(content)), **content}, indent=1) + "\n").encode()
 
 
 def unseal(raw: bytes) -> dict[str, Any] | None:
-    """Return the data of a JSON file that `seal` wrote; None if it does not have the SHA-256 that it carries."""
+    """Return the data of a JSON file that `seal` wrote; None if it is none, or has another SHA-256 than it carries."""
     try:
         content = json.loads(raw)
         checksum = content.pop("sha256")
@@ -73,7 +79,10 @@ def unseal(raw: bytes) -> dict[str, Any] | None:
 
 
 def open_plain_file(path: Path, flags: int) -> int:
-    """Open a plain file and return its descriptor; refuse anything else, and to write also a link to one."""
+    """Open a plain file and return its descriptor; `flags` are those of os.open.
+
+    Raises RefusedError for anything that is not a plain file, and, to write, also for a link to one.
+    """
     writing = flags & (os.O_WRONLY | os.O_RDWR)
     try:
         fd = os.open(path, flags | os.O_NONBLOCK | (os.O_NOFOLLOW if writing else 0), 0o644)
@@ -88,12 +97,15 @@ def open_plain_file(path: Path, flags: int) -> int:
 
 
 def _not_a_plain_file(path: Path) -> RefusedError:
-    """Return the error that says that something other than a plain file is in this place."""
+    """Return the error that says that what is at `path` is not a plain file."""
     return RefusedError(f"{path}: is a link, a folder, a pipe or a device (remove it, or name another place)")
 
 
 def read_plain_file(path: Path) -> bytes:
-    """Return the content of a plain file; refuse anything else."""
+    """Return the content of a plain file, as bytes.
+
+    Raises RefusedError for anything else than a plain file or a link to one, and FileNotFoundError if there is nothing.
+    """
     with os.fdopen(open_plain_file(path, os.O_RDONLY), "rb") as file:
         return file.read()
 
@@ -121,7 +133,10 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk: a file that was added or removed survives a loss of power only then."""
+    """Bring the names in a folder to the disk; raise DiskError if that fails.
+
+    Only then does a file that was added or removed survive a loss of power.
+    """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -135,7 +150,10 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _explain_failures(place: Path) -> Iterator[None]:
-    """Raise an OSError that happens inside as a DiskError or a RefusedError, which say what to do about `place`."""
+    """Raise an OSError in the block as a DiskError if the disk is full, else as a RefusedError.
+
+    Both say what to do about `place`.
+    """
     try:
         yield
     except OSError as error:
@@ -147,7 +165,10 @@ def _explain_failures(place: Path) -> Iterator[None]:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which is created if it is missing, so that this process alone writes in it."""
+    """Hold the lock of a folder during the block, so that this process alone writes in it; create it if it is missing.
+
+    Raises RefusedError if another process holds it or the folder cannot be written, and DiskError if the disk is full.
+    """
     with _explain_failures(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / LOCK, folder):
@@ -156,10 +177,10 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def lock(file: Path, place: Path, *, keep: bool = True) -> Iterator[None]:
-    """Hold a lock file, which one process at a time can; raise RefusedError, which names the holder, if another has it.
+    """Hold a lock file during the block, which one process at a time can; raise RefusedError if another has it.
 
-    `place` is what the lock is for, in messages. The kernel releases the lock when its holder ends, however that ends;
-    the file stays if `keep` says so.
+    `place` is what the lock is for, in messages, which also name the holder. The kernel releases the lock when its
+    holder ends, however that ends; the file stays if `keep` says so.
     """
     fd = _open_lock(file, place)
     try:
@@ -218,7 +239,10 @@ def writer(folder: Path) -> str:
 
 
 def _try_to_lock(fd: int) -> bool:
-    """Lock a file, in several attempts as a reader may hold it for a moment; return whether that succeeded."""
+    """Lock an open file, by its descriptor; return whether that succeeded.
+
+    There are several attempts, as a reader may hold the lock for a moment.
+    """
     for _ in range(LOCK_ATTEMPTS):
         with suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,12 +252,15 @@ def _try_to_lock(fd: int) -> bool:
 
 
 def _write_holder(fd: int, text: str) -> None:
-    """Write into the lock file who holds it, if the disk has room: only messages of other processes need it."""
+    """Write into the lock file, by its descriptor, who holds it: `text`, which is empty for nobody.
+
+    A full disk is ignored, as only messages of other processes need it.
+    """
     with suppress(OSError):
         os.ftruncate(fd, 0)
         os.pwrite(fd, text.encode(), 0)
 
 
 def _read_holder(fd: int) -> str:
-    """Return who holds the lock, as it says in the lock file."""
+    """Return who holds the lock, as its file says, by the descriptor; `another process` if it says nothing."""
     return printable(os.pread(fd, 300, 0).decode(errors="replace"), 300) or "another process"

@@ -54,7 +54,7 @@ class Scan:
 def scan(raw: bytes, bond: str) -> Scan:
     """Return the records of a journal, `raw`, that verify under `bond`, and where it is damaged or torn.
 
-    Raises RefusedError if two records of a cell differ.
+    `bond` is the digest of what the records were made under. Raises RefusedError if two records of a cell differ.
     """
     result = Scan()
     expected = 0
@@ -76,18 +76,21 @@ def scan(raw: bytes, bond: str) -> Scan:
 
 
 def line(bond: str, number: int, key: str, record: Any) -> bytes:
-    """Return the line of a journal that holds a record: (1)."""
+    """Return the line of a journal that holds a record: its SHA-256, `number`, and the JSON of [`key`, `record`].
+
+    `bond`, the digest of what the records are made under, enters the SHA-256. `number` counts lines from 0.
+    """
     body = f"{number} {durable.json_line([key, record], 'record')}".encode()
     return _checksum(bond, body) + b" " + body + b"\n"
 
 
 def _checksum(bond: str, body: bytes) -> bytes:
-    """Return the SHA-256 with which a line begins, from the rest of the line."""
+    """Return the hexadecimal SHA-256 with which a line begins: that of `bond` and of `body`, the rest of the line."""
     return hashlib.sha256(bond.encode() + b"\n" + body).hexdigest().encode()
 
 
 def _parse_line(raw: bytes, bond: str) -> tuple[int, str, Any] | None:
-    """Return number, key and record of a line; None if it does not verify under this bond."""
+    """Return (number, key, record) of a line without its end; None if it does not verify under this bond."""
     body = raw[HEX + 1 :]
     if raw[: HEX + 1] != _checksum(bond, body) + b" ":
         return None
@@ -96,14 +99,19 @@ def _parse_line(raw: bytes, bond: str) -> tuple[int, str, Any] | None:
 
 
 def _key_and_record(line: bytes) -> tuple[str, Any]:
-    """Return key and record of a line."""
+    """Return (key, record) of a line that is whole."""
     key, record = json.loads(line.split(b" ", 2)[2])
     return key, record
 
 
 @final
 class Journal:
-    """A journal that is open for writing. A record is on the disk once `append` returns."""
+    """A journal that is open for writing; a record is on the disk once `append` returns.
+
+    `bond` is the digest of what all records are made under. When it is opened a missing file is created, a torn end cut
+    off, and a damaged file replaced by its records that verify; `records` has these by key, and `note` says what was
+    wrong. Raises RefusedError if none verifies, or the file is not a plain one.
+    """
 
     def __init__(self, path: Path, bond: str) -> None:
         self._path, self._bond = path, bond
@@ -127,7 +135,11 @@ class Journal:
         return self._fd >= 0
 
     def append(self, key: str, record: Any) -> None:
-        """Write a record to the disk. If that fails, nothing of it stays in the file, and the journal is closed."""
+        """Write the record of a cell, or a part of one, with this key to the disk.
+
+        If the disk takes no more it raises DiskError; after any failure to write, nothing of the record stays in the
+        file, and the journal is closed. Raises ValueError if it is closed already, or if JSON cannot hold the record.
+        """
         if not self.open:
             raise ValueError("journal: it is closed, because an append failed (open it again)")
         entry = line(self._bond, self._lines, key, record)
@@ -150,7 +162,7 @@ class Journal:
             raise
 
     def _check_still_there(self) -> None:
-        """Raise DiskError if the file has lost its name: nobody will ever read what is written into it."""
+        """Raise DiskError if the file has lost its name, so that nobody will ever read what is written into it."""
         if not durable.is_at(self._path, self._fd):
             raise DiskError(
                 f"{self._path}: removed, moved or replaced while it was written, and with it {len(self.records)} "
@@ -173,14 +185,15 @@ class Journal:
         self.close()
 
     def _cut(self) -> None:
-        """Cut the file off after its last whole line."""
+        """Cut the file off after its last whole line, and bring that to the disk."""
         os.ftruncate(self._fd, self._end)
         _sync(self._fd)
 
     def _repair(self, content: Scan) -> tuple[str, Scan]:
         """Write the journal anew with the records that verify, and keep the damaged file under another name.
 
-        Returns that name, and the content of the new file.
+        `content` is what a scan of the damaged file found. Returns that name, and the content of the new file. Raises
+        RefusedError, and changes nothing, if no record verifies.
         """
         if not content.records:
             raise RefusedError(

@@ -62,7 +62,10 @@ class Contents:
 
 @final
 class Store:
-    """A run directory that this process writes."""
+    """A run directory that this process writes.
+
+    `cells` are the keys of all cells of the run; `journal`, which is open, has the records of those that are finished.
+    """
 
     def __init__(self, folder: Path, cells: frozenset[str], journal: Journal) -> None:
         self.folder, self.cells, self._journal = folder, cells, journal
@@ -74,11 +77,12 @@ class Store:
     def open_to_write(
         cls, folder: str | Path, header: Mapping[str, Any], cells: Sequence[str], about: Mapping[str, Any] | None = None
     ) -> Iterator[Store]:
-        """Begin a run in a directory, or carry on with it, and hold its lock meanwhile.
+        """Begin a run in a directory, or carry on with it; yield its store, and hold its lock during the block.
 
         `header` is what every record depends on: it may never change. `about` may, and `cells`, the keys of all cells,
-        may become more. A run that is refused because it would take unreasonably long leaves no folder behind, so that
-        it may be asked for in another way.
+        may become more. RefusedError says that the directory is in use, of another run, or damaged. A run that is
+        refused because it would take unreasonably long leaves no folder behind, so that it may be asked for in another
+        way.
         """
         folder = Path(folder)
         new = not folder.exists()
@@ -109,7 +113,8 @@ class Store:
     def append(self, key: str, record: Any) -> None:
         """Keep the record of a cell, or of a part of one; once this returns it is safe from a crash or a loss of power.
 
-        Raises ValueError if the cell is not one of this run, or is finished with another record.
+        `key` is that of the cell, or one from `part_key`. Raises ValueError if the cell is not one of this run, or is
+        finished with another record, and DiskError if it cannot be written.
         """
         if _cell_of(key) not in self.cells:
             raise ValueError(f"cell {key}: is not one of the {len(self.cells)} of this run")
@@ -122,7 +127,10 @@ class Store:
         self._journal.append(key, record)
 
     def complete(self, table: Any, provenance: Mapping[str, Any]) -> None:
-        """Write the table, a DataFrame, and its provenance. A table on the disk that says the same stays as it is."""
+        """Write the table, a DataFrame, and its provenance; a table on the disk that says the same stays as it is.
+
+        Raises ValueError if cells are not finished, or the table does not fit a Parquet file.
+        """
         missing = len(self.cells - self.finished.keys())
         if missing or not self.open:
             raise ValueError(f"{self.folder}: {missing} of {len(self.cells)} cells are not finished")
@@ -139,7 +147,8 @@ class Store:
     def _begin(self, old: Mapping[str, Any], content: dict[str, Any]) -> None:
         """Bring the header up to date, and remove a table of fewer cells; refuse to drop cells that are finished.
 
-        `old` is the header on the disk, `content` what it is to be.
+        `old` is the content of the header on the disk, `content` what it is to be. It raises RefusedError, and changes
+        nothing, if there are finished cells that are not of this run.
         """
         if dropped := {_cell_of(key) for key in self.finished} - self.cells:
             raise RefusedError(
@@ -161,7 +170,10 @@ class Store:
 
 
 def read_contents(folder: str | Path) -> Contents:
-    """Return the contents of a run directory as they are now, also while a process writes there; change nothing."""
+    """Return the contents of a run directory as they are now, also while a process writes there; change nothing.
+
+    Raises RefusedError if it is not the directory of a run, or its header is damaged.
+    """
     folder = Path(folder)
     content = _read_header(folder)
     assert content is not None
@@ -187,12 +199,15 @@ def read_contents(folder: str | Path) -> Contents:
 
 
 def part_key(cell: str, replications: range) -> str:
-    """Return the key under which a record of some replications of a cell is kept."""
+    """Return the key under which the record of some `replications` of a cell, by its key, is kept."""
     return f"{cell} {replications.start}:{replications.stop}"
 
 
 def parts_of_cell(cell: str, records: Mapping[str, Any]) -> list[tuple[range, Any]]:
-    """Return the parts of a cell that are kept, first replications first: each as its replications and its record."""
+    """Return the parts of a cell that are kept, first replications first: each as (range of replications, record).
+
+    `cell` is the key of the cell, and `records` has those of all cells and parts by key.
+    """
     keys = [key for key in records if key != cell and _cell_of(key) == cell]
     numbers = [tuple(map(int, key.partition(" ")[2].split(":"))) for key in keys]
     parts = [(range(*ends), records[key]) for ends, key in zip(numbers, keys, strict=True)]
@@ -200,14 +215,14 @@ def parts_of_cell(cell: str, records: Mapping[str, Any]) -> list[tuple[range, An
 
 
 def _cell_of(key: str) -> str:
-    """Return the key of the cell to which a record belongs, or a part of one."""
+    """Return the key of the cell to which the record with this key belongs, whether of the whole cell or of a part."""
     return key.partition(" ")[0]
 
 
 def changed_fields(old: Any, new: Any, path: tuple[str | int, ...] = ()) -> list[str]:
     """Return a line for each field in which two JSON values differ, such as `network.peers: 1 -> 2`.
 
-    `path` is where the values are, as lines say it.
+    `path` has the names and indices that lead to both values, with which lines begin.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys: list[Any] = list(dict.fromkeys([*old, *new]))
@@ -232,14 +247,17 @@ def _indented_list(lines: Sequence[str]) -> str:
 
 
 def _header_content(header: Mapping[str, Any], about: Mapping[str, Any], cells: Sequence[str]) -> dict[str, Any]:
-    """Return the content of header.json for this run, as it will be read again."""
+    """Return the content of header.json for this run, as it will be read again.
+
+    Raises ValueError if JSON cannot hold it.
+    """
     content = {"format": FORMAT, "header": header, "about": about, "cells": len(set(cells))}
     again: dict[str, Any] = json.loads(durable.json_line(content, "header"))
     return again
 
 
 def _bond(content: Mapping[str, Any]) -> str:
-    """Return the bond of the journal that belongs to a header, see `journal`."""
+    """Return the digest of `header` in the content of header.json, under which all records are made."""
     return durable.digest(durable.canonical_json(content["header"]))
 
 
@@ -265,7 +283,7 @@ def _read_header(folder: Path, new: bool = False) -> dict[str, Any] | None:
 
 
 def _check_same_header(folder: Path, old: Any, new: Any) -> None:
-    """Raise RefusedError, with the differences, if the header on the disk is not that of this run."""
+    """Raise RefusedError, with the differences, if the header on the disk, `old`, is not `new`, that of this run."""
     if changes := changed_fields(old, new):
         raise RefusedError(
             f"{folder}: its cells were made with another specification, seed or version (restore that, or use "
@@ -274,7 +292,7 @@ def _check_same_header(folder: Path, old: Any, new: Any) -> None:
 
 
 def _read_table(folder: Path) -> tuple[dict[str, Any], bytes] | None:
-    """Return provenance and bytes of the table; None if they are missing or damaged."""
+    """Return (provenance, bytes of the Parquet file) of the table; None if they are missing or damaged."""
     while True:
         try:
             seal = durable.read_plain_file(folder / PROVENANCE)
@@ -290,7 +308,10 @@ def _read_table(folder: Path) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _parquet_file(table: Any) -> bytes:
-    """Return a DataFrame as a Parquet file, whose bytes are the same for the same table."""
+    """Return a DataFrame as the bytes of a Parquet file, which are the same for the same table.
+
+    Raises ValueError if a column has values of several kinds.
+    """
     sink = io.BytesIO()
     try:
         table.to_parquet(sink, engine="pyarrow", index=False)

@@ -43,7 +43,11 @@ class _ByValuePickler(Pickler):  # type: ignore[misc]
     """A pickler that takes the code of the program's own modules along."""
 
     def reducer_override(self, thing: Any) -> Any:
-        """Return how to pickle an object: by value if it is of the program's own modules."""
+        """Return how to pickle an object: with its code if it is a class or a function of the program's own modules.
+
+        The answer is as pickle wants it: the function that rebuilds the object and its arguments, or NotImplemented for
+        the usual way.
+        """
         if not isinstance(thing, type | FunctionType | functools._lru_cache_wrapper):
             return super().reducer_override(thing)
         module = sys.modules.get(thing.__module__)
@@ -60,7 +64,7 @@ class _ByValuePickler(Pickler):  # type: ignore[misc]
 
 
 def _with_cache(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-    """Return `function` with a cache of its results, as functools.lru_cache makes it with these parameters."""
+    """Return `function` with a cache of its results, for which functools.lru_cache takes these parameters."""
     return functools.lru_cache(**parameters)(function)
 
 

@@ -28,7 +28,7 @@ class Unreachable(ConnectionError):  # noqa: N818
 @final
 @dataclass(frozen=True)
 class ClusterNode:
-    """A node of a cluster: its resources by Ray, and its software by its own answer."""
+    """A node of a cluster: its resources as Ray says, and its software by its own answer, None if it gave none."""
 
     id: str
     address: str
@@ -42,12 +42,12 @@ class ClusterNode:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether it has the sources of replnet that run here."""
+        """Whether it has the same sources of replnet as this process."""
         return self.software is not None and self.software.replnet == digest(PACKAGE)
 
     @property
     def unfit(self) -> str:
-        """The reason why replnet cannot run there; empty if it can."""
+        """The reason why replnet cannot run there; empty if it can, or if the node has no CPUs and gets no jobs."""
         if self.software is None:
             return self.silence if self.cpus else ""
         missing = ", ".join(self.software.missing)
@@ -64,7 +64,10 @@ def alive_nodes() -> list[ClusterNode]:
 
 
 def probe_nodes(nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
-    """Return these nodes with their software; nodes without a CPU are for no jobs and are not asked."""
+    """Return these nodes with their software, or with the reason why they do not answer within PROBE_SECONDS.
+
+    Nodes without a CPU get no jobs, and so are returned as they are.
+    """
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -85,7 +88,11 @@ def probe_nodes(nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
 
 
 def _probe_answer(node: ClusterNode, answer: Any, ready: bool) -> ClusterNode:
-    """Return a node with its software, or with the reason why it does not answer."""
+    """Return a node with its software, or with the reason why it does not answer.
+
+    `answer` is the reference that Ray gave for the result, and `ready` says whether that is there; if not, it is
+    cancelled.
+    """
     import ray
 
     if not ready:
@@ -98,7 +105,7 @@ def _probe_answer(node: ClusterNode, answer: Any, ready: bool) -> ClusterNode:
 
 
 def require_fit(nodes: Sequence[ClusterNode]) -> None:
-    """Raise Unreachable unless replnet can run on every node with CPUs, of which there are some."""
+    """Raise Unreachable unless some node has CPUs, and replnet can run on every node that has."""
     if not any(node.cpus for node in nodes):
         raise Unreachable("no node of the cluster has a CPU for jobs (a node that is started without --num-cpus=0)")
     if unfit := [f"{node} {node.unfit}" for node in nodes if node.unfit]:
@@ -106,14 +113,17 @@ def require_fit(nodes: Sequence[ClusterNode]) -> None:
 
 
 def code_for(nodes: Sequence[ClusterNode]) -> dict[str, Any]:
-    """Return the environment of a job by which all these nodes run this replnet; empty if they have it already."""
+    """Return Ray's `runtime_env` by which a job takes this replnet to all these nodes; empty if they have it."""
     if all(node.up_to_date for node in nodes if node.cpus):
         return {}
     return {"py_modules": [str(PACKAGE)], "excludes": ["__pycache__"]}
 
 
 def short_cause(error: Exception) -> str:
-    """Return the cause of an error in Ray's long text: its last line without advice, or the first if memory ran out."""
+    """Return the cause of an error in Ray's long text: its class, and the last line without advice.
+
+    If memory ran out it is the first line.
+    """
     lines = str(error).strip().splitlines() or [""]
     line = lines[0 if type(error).__name__ == "OutOfMemoryError" else -1]
     return printable(f"{type(error).__name__}: {line.split(' Some common causes')[0].strip()}", LONGEST_CAUSE)

@@ -29,14 +29,14 @@ WAIT_SECONDS = 1.0  # of one wait; a job may take as long as it likes
 @final
 @dataclass(frozen=True)
 class Failure:
-    """The failure of a job, in the place of its result."""
+    """The failure of a job, in the place of its result: why in a line, and the traceback if there is one."""
 
     reason: str
     trace: str = ""
 
 
 class PoolLost(RuntimeError):  # noqa: N818
-    """An error: there are no workers, and none starts."""
+    """An error: no worker of the pool is left, and none starts."""
 
 
 def run(
@@ -48,16 +48,16 @@ def run(
     warm: Sequence[Any] = (),
     here: bool = False,
 ) -> Generator[tuple[int, Any], None, None]:
-    """Yield (index, result or Failure) of every job when it is done; jobs with the largest `sizes` begin first.
+    """Yield (index, result or Failure) of every job when work(job) is done; the largest by `sizes` begin first.
 
-    With `workers` of 0 or 1 all are done in this process; otherwise one at a time in each of so many processes
-    of this machine (None: one per CPU). With `address`, RAY_ADDRESS, or if this process has joined a Ray
-    cluster, the workers are actors there. `warm` are small jobs without results: one worker of each machine
-    does them before the others begin, to fill Numba's cache, which several may read at once but not fill. With
-    `here` this process does jobs as well, which pays if they are many and short.
+    With `workers` of 0, or of 1 without Ray, all are done in this process; otherwise one at a time in each of so many
+    processes of this machine (None: one per CPU). With `address`, RAY_ADDRESS, or if this process has joined a Ray
+    cluster, the workers are actors there. `warm` are small jobs without results: one worker of each machine does them
+    before the others begin, to fill Numba's cache, which several may read at once but not fill. With `here` this
+    process does jobs as well, which pays if they are many and short.
 
-    Past a deadline it ends with what is done. Close the generator (contextlib.closing) where it may be left early:
-    that ends the workers.
+    Past a deadline it raises OutOfTime, and PoolLost if no Ray actor starts. Close the generator (contextlib.closing)
+    where it may be left early: that ends the workers.
     """
     order = sorted(range(len(jobs)), key=lambda i: (-sizes[i], i))
     if workers == 0 or not jobs or ((cores() if workers is None else workers) == 1 and not on_ray(address)):
@@ -85,7 +85,10 @@ def cores() -> int:
 
 
 def are_idle(address: str | None) -> bool:
-    """Whether there are idle workers on this machine that could begin at once."""
+    """Whether there are idle workers on this machine that could begin at once.
+
+    There are none if work goes to Ray: by an `address`, or RAY_ADDRESS, or as this process has joined a cluster.
+    """
     return not on_ray(address) and processes.are_idle()
 
 
@@ -99,7 +102,10 @@ def on_ray(address: str | None) -> bool:
 
 @final
 class _LocalTeam:
-    """Worker processes of this machine, with one or two calls each; those that die are replaced."""
+    """Worker processes of this machine, `count` of them, with one or two calls each; those that die are replaced.
+
+    They do work(job) for the `jobs` whose indices wait in `queue`.
+    """
 
     def __init__(self, work: Work, jobs: Sequence[Any], queue: JobQueue, count: int) -> None:
         self._work, self._jobs, self._queue = work, jobs, queue
@@ -108,7 +114,10 @@ class _LocalTeam:
         self._busy = dict[processes.Worker, deque[int]]()
 
     def warm(self, jobs: Sequence[Any]) -> None:
-        """Have the first worker do small jobs, before others would fill the cache at the same time."""
+        """Have the first worker do these small jobs, so that it fills the cache of compiled code before others would.
+
+        Their results are dropped; if the worker dies it is found out with its first real job.
+        """
         for worker in self._workers[:1] if jobs else ():
             self._busy[worker] = deque()
             with suppress(
@@ -120,7 +129,10 @@ class _LocalTeam:
             del self._busy[worker]
 
     def results(self, work_here: bool) -> Iterator[tuple[int, Any]]:
-        """Yield results as they come; this process works as well if `work_here`, or if no worker starts."""
+        """Yield (index, result or Failure) of all jobs as they are done; raise OutOfTime past a deadline.
+
+        This process works as well if `work_here`, or if no worker starts.
+        """
         while self._queue.remaining or self._busy:
             require_time()
             # A process that works cannot see at once which worker is done, so each worker has one more call.
@@ -138,7 +150,7 @@ class _LocalTeam:
         processes.dismiss(self._workers, [*self._busy])
 
     def _hire(self, count: int) -> list[processes.Worker]:
-        """Return new workers; warn and return none if no process starts."""
+        """Return `count` workers, or fewer if no more start; warn and return none if no process starts."""
         try:
             return processes.hire(count)
         except OSError as error:
@@ -147,8 +159,9 @@ class _LocalTeam:
             return []
 
     def _hand_out(self, most: int) -> Iterator[tuple[int, Any]]:
-        """Give each worker up to `most` calls, a first one to all before the second; do what cannot be sent, and yield
-        it.
+        """Give each worker up to `most` calls, a first one to all before the second.
+
+        A job that cannot be sent is done here; it yields (index, result or Failure) of such jobs alone.
         """
         for calls in range(most):
             for worker in self._workers if self._queue.remaining > calls * len(self._workers) else ():
@@ -162,7 +175,10 @@ class _LocalTeam:
                         yield job, attempt(self._work, self._jobs[job])
 
     def _settle(self, worker: processes.Worker) -> Iterator[tuple[int, Any]]:
-        """Yield the answer of a worker that has one; replace a worker that has died."""
+        """Yield (index, result or Failure) of a worker's oldest job, for which it waits.
+
+        A worker that has died is replaced; that yields nothing, or a Failure if the job has killed too many.
+        """
         try:
             answer = worker.answer()
         except processes.WorkerDiedError as death:
@@ -178,7 +194,10 @@ class _LocalTeam:
             del self._busy[worker]
 
     def _replace(self, worker: processes.Worker, why: str) -> Iterator[tuple[int, Any]]:
-        """Put the jobs of a dead worker back and hire another; yield a failure if a job has killed too many."""
+        """Put the jobs of a dead worker back into the queue and hire another, unless too many starts have failed.
+
+        `why` says how it died. If its first job has killed too many workers, (index, Failure) of that is yielded.
+        """
         worker.end()
         self._workers.remove(worker)
         first, *others = self._busy.pop(worker)
@@ -194,12 +213,12 @@ class _LocalTeam:
             self._workers += self._hire(1)
 
     def _warn(self, why: str) -> None:
-        """Warn that no worker process starts."""
+        """Warn that no worker process starts, and why."""
         warnings.warn(f"no worker process starts: {why} (the work goes on with those there are)", stacklevel=2)
 
 
 def attempt(work: Work, job: Any) -> Any:
-    """Return the result of work(job), or a Failure."""
+    """Return the result of work(job), or a Failure if it raises an error or exits."""
     try:
         return work(job)
     except (Exception, SystemExit) as error:  # an exit would look like the death of a worker
@@ -208,7 +227,10 @@ def attempt(work: Work, job: Any) -> Any:
 
 @final
 class JobQueue:
-    """The jobs that wait for a worker, and how many workers have died of each."""
+    """The jobs that wait for a worker, by index, and how many workers have died of each.
+
+    `order` has all jobs, the first ones first.
+    """
 
     def __init__(self, order: Sequence[int]) -> None:
         self._waiting = deque(order)
@@ -231,11 +253,14 @@ class JobQueue:
         return job
 
     def put_back(self, jobs: Sequence[int]) -> None:
-        """Put these jobs at the front of the queue."""
+        """Put these jobs at the front of the queue, in their order."""
         self._waiting.extendleft(reversed(jobs))
 
     def count_death(self, job: int, why: str) -> Failure | None:
-        """Note that a worker died of this job; return a Failure if it was one too many, else put the job in front."""
+        """Count a worker that died of this job; return a Failure if it was one too many, else put the job in front.
+
+        `why` says how it died. It returns None if the job is to be done again.
+        """
         self._deaths[job] = self._deaths.get(job, 0) + 1
         if self._deaths[job] >= ATTEMPTS:
             return Failure(f"{ATTEMPTS} workers died of it, the last so: {why}")

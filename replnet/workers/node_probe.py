@@ -21,7 +21,7 @@ class NodeSoftware(NamedTuple):
 
 
 def digest(package: Path) -> str:
-    """Return a digest of the sources of a package; unlike versions, it differs whenever the sources do."""
+    """Return a digest of the sources in a package's folder; unlike versions, it differs whenever they do."""
     hashed = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         hashed.update(f"{path.relative_to(package)} ".encode() + path.read_bytes())
@@ -29,7 +29,7 @@ def digest(package: Path) -> str:
 
 
 def probe(libraries: list[str]) -> NodeSoftware:
-    """Return the software of this node; `libraries` are the names of those to look for."""
+    """Return the software of the node on which this runs; `libraries` are the names of those to look for."""
     spec = util.find_spec("replnet")
     replnet_digest = digest(Path(spec.origin).parent) if spec and spec.origin else ""
     return NodeSoftware(

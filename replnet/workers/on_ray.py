@@ -21,21 +21,21 @@ FETCH_SECONDS = 60.0  # to fetch a result that is ready
 
 @final
 class _Worker:
-    """The worker in a Ray actor."""
+    """The object in a Ray actor that does jobs, one call after another."""
 
     def machine(self) -> str:
-        """Return the id of the node of the cluster."""
+        """Return the id of the cluster's node on which the actor runs."""
         import ray
 
         name: str = ray.get_runtime_context().get_node_id()
         return name
 
     def do(self, call: bytes) -> Any:
-        """Do a call, which is a function and its argument as `by_value.dumps` pickles them."""
+        """Return the result of a call, or a Failure: a function and its argument, as `by_value.dumps` pickles both."""
         return attempt(processes.do_call, call)
 
     def warm(self, calls: Sequence[bytes]) -> None:
-        """Do calls for their compiled code alone."""
+        """Do pickled calls for the sake of their compiled code, which stays on the machine; drop the results."""
         for call in calls:
             self.do(call)
 
@@ -43,7 +43,7 @@ class _Worker:
 @final
 @dataclass(frozen=True)
 class _Call:
-    """A call that a worker is busy with."""
+    """A call that an actor is busy with since an instant of time.monotonic()."""
 
     actor: Any
     kind: str  # start, warm or work
@@ -58,7 +58,10 @@ class _WorkerDiedError(Exception):
 
 @final
 class _Team:
-    """The Ray actors of a pool, with one call each, so that a death is due to one job."""
+    """The Ray actors of a pool, `workers` of them, with one call each, so that a death is due to one job.
+
+    They do work(job). `warm` are small jobs that one actor of each machine does before the others begin.
+    """
 
     def __init__(self, work: Work, workers: int, warm: Sequence[Any]) -> None:
         import ray
@@ -79,7 +82,10 @@ class _Team:
             self._start()
 
     def results(self, jobs: Sequence[Any], queue: JobQueue) -> Iterator[tuple[int, Any]]:
-        """Yield the results of all jobs as they come."""
+        """Yield (index, result or Failure) of all jobs as they are done; `queue` has the indices of those that wait.
+
+        Raises OutOfTime past a deadline, and PoolLost if no actor is left.
+        """
         while queue.remaining or any(call.kind == "work" for call in self._calls.values()):
             while self._idle and (job := queue.next()) is not None:
                 try:
@@ -102,18 +108,22 @@ class _Team:
             self._ray.kill(actor, no_restart=True)
 
     def _start(self) -> None:
-        """Start an actor, whose first call tells its machine."""
+        """Start an actor, whose first call asks for its machine."""
         actor = self._kind.remote()
         self._call(actor, "start", None, actor.machine.remote())
 
     def _call(self, actor: Any, kind: str, of: Any, ref: Any) -> None:
-        """Note a call that an actor is busy with."""
+        """Keep in mind that an actor is busy with a call from now on, to which Ray gave the reference `ref`.
+
+        `kind` is start, warm or work, and `of` the machine of a call `warm` and the job of a call `work`.
+        """
         self._calls[ref] = _Call(actor, kind, of, time.monotonic())
 
     def _settle(self, ref: Any, call: _Call, queue: JobQueue) -> Iterator[tuple[int, Any]]:
-        """Handle the end of a call: yield a job and its result, and give the actor something to do or let it wait.
+        """Yield (job, its result or Failure) if a call that has ended did a job, and let its actor go on as it should.
 
-        If its worker died another is started, and a job that has killed too many gets a Failure.
+        `ref` is Ray's reference of the call. If the worker died another is started, and only a job that has killed too
+        many yields, a Failure.
         """
         try:
             answer = self._answer(ref)
@@ -131,7 +141,10 @@ class _Team:
             self._welcome(call.actor, answer)
 
     def _answer(self, ref: Any) -> Any:
-        """Return the answer to a call that is ready; raise _WorkerDiedError if its worker died."""
+        """Return the answer to a call that is ready, by its reference `ref`; raise _WorkerDiedError if its worker died.
+
+        It is a Failure if the result cannot travel.
+        """
         errors = self._ray.exceptions
         try:
             return self._ray.get(ref, timeout=FETCH_SECONDS)
@@ -141,7 +154,7 @@ class _Team:
             raise _WorkerDiedError(short_cause(error)) from error
 
     def _welcome(self, actor: Any, machine: str) -> None:
-        """Let a worker that has started work, or warm its machine, or wait until another has done so."""
+        """Let an actor that has started on `machine` work, or warm that, or wait until another actor has done so."""
         if not self._warm or machine in self._warmed:
             self._idle.append(actor)
         elif machine in self._parked:
@@ -151,12 +164,15 @@ class _Team:
             self._call(actor, "warm", machine, actor.warm.remote(self._warm))
 
     def _release_workers(self, machine: str) -> None:
-        """Let the workers of a machine that is warm begin."""
+        """Let the actors that wait for this machine to be warm begin."""
         self._warmed.add(machine)
         self._idle += self._parked.pop(machine)
 
     def _replace_dead(self, call: _Call, why: str, queue: JobQueue) -> Iterator[tuple[int, Any]]:
-        """Start another actor for one that died; yield a failure if its job has killed too many."""
+        """Start another actor for one that died during `call`; yield (job, Failure) if its job has killed too many.
+
+        `why` says how it died. Actors that are idle are asked again whether they still live, before they get jobs.
+        """
         self._ray.kill(call.actor, no_restart=True)
         # Its node may be gone, and idle workers with it: a job would seem to kill one of these after another.
         for actor in self._idle:
@@ -174,12 +190,12 @@ class _Team:
         self._start()
 
     def _carry_on_with_fewer(self, why: str) -> None:
-        """Raise PoolLost if no worker is left."""
+        """Do nothing if there are other actors; raise PoolLost, which says `why`, if none is left."""
         if not (self._calls or self._idle or any(self._parked.values())):
             raise PoolLost(f"no worker starts: {why}")
 
     def _give_up_late_starts(self) -> None:
-        """End actors that did not start in time."""
+        """End actors that did not start within START_SECONDS; raise PoolLost if none is left then."""
         now = time.monotonic()
         for ref, call in list(self._calls.items()):
             if call.kind == "start" and now - call.since > START_SECONDS:
@@ -191,7 +207,11 @@ class _Team:
 def run_on_ray(
     work: Work, jobs: Sequence[Any], queue: JobQueue, workers: int | None, address: str | None, warm: Sequence[Any]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (index, result or Failure) of every job, done by workers of the cluster at an address (jobs.run)."""
+    """Yield (index, result or Failure) of every job, work(job), as actors of the cluster at `address` do them.
+
+    `queue` has the indices of all jobs in order. There are so many `workers` (None: one per CPU), but no more than
+    jobs, and one on each machine does the small jobs `warm` before the others begin.
+    """
     with join_cluster(address):
         count = max(1, int(cpus())) if workers is None else workers
         with _team(work, min(count, len(jobs)), warm) as team:
@@ -200,7 +220,10 @@ def run_on_ray(
 
 @contextmanager
 def _team(work: Work, workers: int, warm: Sequence[Any]) -> Iterator[_Team]:
-    """Start a team of actors, which ends with the block."""
+    """Start so many actors that do work(job); yield the team, and end them with the block.
+
+    One on each machine does the small jobs `warm` before the others begin.
+    """
     team = _Team(work, workers, warm)
     try:
         yield team

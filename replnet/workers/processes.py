@@ -54,10 +54,10 @@ class WorkerDiedError(Exception):
 
 @final
 class Worker:
-    """A worker process, from its caller's side."""
+    """A worker process of this machine, from its caller's side, with pipes for calls and for answers."""
 
     def __init__(self, surroundings: Surroundings) -> None:
-        """Start the process; raise OSError if the machine starts no more."""
+        """Start the process with these surroundings of its caller; raise OSError if the machine starts no more."""
         self.surroundings = surroundings
         self.started, self._trouble = False, ""
         self.idle_since = 0.0
@@ -85,14 +85,18 @@ class Worker:
         return self._answers.fileno()
 
     def call(self, work: Callable[[Any], Any], job: Any) -> None:
-        """Have the worker do work(job); raise CannotTravelError if that cannot be sent."""
+        """Have the worker do work(job), without waiting for it; raise CannotTravelError if that cannot be sent.
+
+        If the worker is gone, `answer` says so.
+        """
         message = dumps((work, job))
         with suppress(BrokenPipeError):  # which is seen where its answer is waited for
             _write_message(self._calls, message)
 
     def has_answer(self) -> bool:
-        """Whether `answer` would return at once; to be asked when the pipe can be read: the first message is no
-        answer.
+        """Whether `answer` would return, or raise, at once; to be asked when the pipe can be read.
+
+        If the worker's first message, that it has started, is there it is read, and does not count as an answer.
         """
         if self.started:
             return True
@@ -100,7 +104,10 @@ class Worker:
         return not self.started
 
     def answer(self) -> Any:
-        """Wait for the result of the oldest call, which may be a Failure; raise WorkerDiedError if there is none."""
+        """Wait for the result of the oldest call and return it; it may be a Failure.
+
+        Raises WorkerDiedError if the worker has ended, or could not start.
+        """
         if not self.started:
             self._greet()
         message = _read_message(self._answers) if self.started else None
@@ -109,7 +116,7 @@ class Worker:
         return pickle.loads(message)
 
     def _greet(self) -> None:
-        """Read that the worker has started, or why it could not."""
+        """Wait for the worker's first message, by which `started` becomes true, or keep why it could not start."""
         greeting = _read_up_to(self._answers, len(STARTED))
         self.started = greeting == STARTED
         if not self.started and greeting:
@@ -129,7 +136,7 @@ class Worker:
             self._process.wait(SECONDS_TO_END)
 
     def close_pipes(self) -> None:
-        """Close both pipes, at which the worker ends by itself."""
+        """Close both pipes, at which the worker ends by itself, also in the midst of a job."""
         for pipe in (self._calls, self._answers):
             with suppress(OSError):
                 pipe.close()
@@ -150,7 +157,10 @@ _timer: threading.Timer | None = None
 
 
 def hire(count: int) -> list[Worker]:
-    """Return `count` workers, those without work first; fewer if the machine starts no more, or OSError if none."""
+    """Return `count` workers, those without work first; fewer if the machine starts no more, or raise OSError if none.
+
+    Idle workers are taken if they have the surroundings that this process has now; those that have died are not.
+    """
     surroundings, team = _surroundings(), list[Worker]()
     with _retiring:
         for worker in [worker for worker in _idle if worker.surroundings == surroundings][:count]:
@@ -179,7 +189,7 @@ def wait_for_answers(workers: Sequence[Worker], seconds: float) -> list[Worker]:
 
 
 def dismiss(workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
-    """End those workers that are busy; keep the others for the next call."""
+    """End those of `workers` that are `busy` or have died; let the others idle for a while, for a next call."""
     for worker in workers:
         if worker in busy or not worker.alive:
             worker.end()
@@ -192,12 +202,15 @@ def dismiss(workers: Sequence[Worker], busy: Sequence[Worker]) -> None:
 
 
 def are_idle() -> bool:
-    """Whether there are workers that could begin at once."""
+    """Whether there are worker processes of this machine that idle, and could begin at once."""
     return bool(_idle)
 
 
 def _retire_later() -> None:
-    """Start a timer that ends idle workers, unless there are none or one runs already."""
+    """Start a timer that ends workers once they have been idle for long, unless none are or one runs already.
+
+    The caller holds the lock `_retiring`.
+    """
     global _timer
     if _idle and _timer is None:
         _timer = threading.Timer(SECONDS_IDLE, _retire)
@@ -209,7 +222,7 @@ def _retire_later() -> None:
 
 
 def _retire() -> None:
-    """End workers that have been idle for long."""
+    """End workers that have been idle for SECONDS_IDLE, and start the timer again if there are others."""
     global _timer
     with _retiring:
         _timer = None
@@ -222,7 +235,7 @@ def _retire() -> None:
 
 
 def _surroundings() -> Surroundings:
-    """Return the interpreter, search path, working directory and environment of this process."""
+    """Return the interpreter, search path, working directory (empty if it is gone) and environment of this process."""
     try:
         folder = os.getcwd()
     except FileNotFoundError:  # it was removed; a worker begins there as well
@@ -233,7 +246,7 @@ def _surroundings() -> Surroundings:
 
 @atexit.register
 def _end_all() -> None:
-    """End all workers."""
+    """End all workers of this process, as it ends itself."""
     for worker in [*_all]:
         worker.end()
 
@@ -254,7 +267,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _write_message(pipe: IO[bytes], message: bytes) -> None:
-    """Write a message with its length."""
+    """Write the length of a message, in 8 bytes, and then the message."""
     _write_all(pipe, LENGTH.pack(len(message)))
     _write_all(pipe, message)
 
@@ -267,7 +280,7 @@ def _write_all(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _read_message(pipe: IO[bytes]) -> bytes | None:
-    """Return the next message; None at the end of the pipe."""
+    """Wait for the next message and return it; None at the end of the pipe, also within a message."""
     head = _read_exactly(pipe, LENGTH.size)
     return head and _read_exactly(pipe, LENGTH.unpack(head)[0])
 
@@ -290,7 +303,11 @@ def _read_up_to(pipe: IO[bytes], size: int) -> bytes:
 
 
 def serve() -> None:
-    """Do the calls that come in, and end when no more can come."""
+    """Do the calls that come in through standard input, and answer on standard output; end when no more can come.
+
+    This is all that a worker process does. What jobs print is dropped, and the end of its input ends it within a job
+    too.
+    """
     _forget_signals_of_caller()
     calls, answers = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -310,7 +327,7 @@ def serve() -> None:
 
 
 def _answer(message: bytes) -> bytes:
-    """Do one call; return its result or Failure as bytes."""
+    """Return the result of the call in `message`, or its Failure, as bytes that can be unpickled."""
     from replnet.workers.jobs import Failure, attempt
 
     try:
@@ -320,13 +337,13 @@ def _answer(message: bytes) -> bytes:
 
 
 def do_call(message: bytes) -> Any:
-    """Return work(job), where `message` is both as `by_value.dumps` pickles them."""
+    """Return work(job), where `message` is the pickle of (work, job)."""
     work, job = pickle.loads(message)
     return work(job)
 
 
 def _forget_signals_of_caller() -> None:
-    """Restore the default handling of signals, of which the caller may ignore or block some."""
+    """Restore the default handling of signals, of which the caller may ignore or block some, and ignore SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the caller to act on
     for number in (signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)

@@ -47,10 +47,11 @@ TOKEN_WANTED = (
 
 @contextmanager
 def join_cluster(address: str | None = None, fit: bool = True) -> Iterator[list[ClusterNode]]:
-    """Join a Ray cluster: the one this process is in, else the one at `address` or RAY_ADDRESS, else start a local one.
+    """Join a Ray cluster for the block: the one this process is in, else one at an address, else a new local one.
 
-    Yields the nodes of a cluster at an address, as they were before it got the code that it lacks. With `fit`, raises
-    Unreachable if one of them cannot run replnet.
+    The address is `address`, or RAY_ADDRESS in its place. Yields the nodes of a cluster at an address, as they were
+    before it got the code that it lacks, and no nodes otherwise. Raises Unreachable if it cannot be joined, or, with
+    `fit`, if one of the nodes cannot run replnet.
     """
     require_extra("ray", "Ray")
     import ray
@@ -98,7 +99,10 @@ def _shut_down() -> None:
 
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """Remove variables that Ray sets in the block; they would lead the next one to this cluster."""
+    """Remove, after the block, the environment variables that Ray set in it.
+
+    They would lead the next block to the cluster of this one.
+    """
     before = dict(os.environ)
     try:
         yield
@@ -110,7 +114,11 @@ def _own_environment() -> Iterator[None]:
 
 @contextmanager
 def ray_meanwhile(address: str | None = None) -> Iterator[Callable[[], None]]:
-    """Join a cluster in a thread while the block runs; yields a function that waits until it is joined, or raises."""
+    """Join a cluster in a thread while the block runs; yield a function that waits until it is joined.
+
+    That is the cluster at `address` as for `join_cluster`. The function raises the error if it cannot be joined, and
+    Unreachable if that takes more than START_SECONDS.
+    """
     up, over, failed = threading.Event(), threading.Event(), list[Exception]()
 
     def stay() -> None:
@@ -153,7 +161,7 @@ def _own_signals() -> Iterator[None]:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    """Let only this user read files that are written in the block, such as the token of Ray."""
+    """Let only this user read files that this process writes in the block, such as the token of Ray."""
     umask = os.umask(0o077)
     try:
         yield
@@ -163,7 +171,10 @@ def _private_files() -> Iterator[None]:
 
 @contextmanager
 def delay_interrupts() -> Iterator[threading.Event]:
-    """Let Ctrl-C, or SIGTERM if it means the same, only set the event that is yielded; the second interrupts."""
+    """Let the first Ctrl-C in the block only set the event that is yielded; a second one interrupts.
+
+    SIGTERM counts as well if it means the same. Outside the main thread the event is never set.
+    """
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield interrupted
@@ -189,7 +200,10 @@ def delay_interrupts() -> Iterator[threading.Event]:
 
 @contextmanager
 def _hold_back_interrupts() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block: Ray cannot be stopped in order while it starts."""
+    """Let Ctrl-C in the block wait for its end, which then raises KeyboardInterrupt.
+
+    Ray cannot be stopped in order while it starts.
+    """
     with delay_interrupts() as interrupted:
         yield
     if interrupted.is_set():
@@ -198,7 +212,7 @@ def _hold_back_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _mute_workers() -> Iterator[None]:
-    """Keep Ray from printing on stdout in the block, which no setting does; what matters is raised anyway."""
+    """Keep Ray from printing on stdout what its workers print during the block; errors are raised anyway."""
     from ray._private import worker
 
     was_enabled: bool = getattr(worker, "_worker_logs_enabled", True)
@@ -210,7 +224,10 @@ def _mute_workers() -> Iterator[None]:
 
 
 def _init(address: str, code: dict[str, Any] | None = None) -> None:
-    """Join or start the cluster at `address`; `code` is the environment of all processes of the job."""
+    """Join the cluster at `address`, or start one if that is `local`; raise Unreachable if that fails.
+
+    `code` is the `runtime_env` of all processes of the job; None if it needs none. Ctrl-C waits until it is done.
+    """
     import ray
 
     options: dict[str, Any] = (
@@ -229,7 +246,10 @@ def _init(address: str, code: dict[str, Any] | None = None) -> None:
 
 
 def _require_answer(address: str) -> None:
-    """Raise Unreachable if no cluster answers at this address, or refuses; Ray itself would wait for minutes."""
+    """Raise Unreachable if no cluster answers at this address, or refuses; Ray itself would wait for minutes.
+
+    An address without a port, such as `local`, is not tried.
+    """
     if "://" in address:
         raise Unreachable(f"Ray at {address}: give the cluster's own address, as host:port")
     if not address.rpartition(":")[2].isdigit():
@@ -250,14 +270,14 @@ def _require_answer(address: str) -> None:
 
 
 def complaint(printed: str) -> str:
-    """Return why a program of Ray failed, from what it printed: the words of a failed check, else the last line."""
+    """Return why a program of Ray failed, from what it `printed`: the words of a failed check, else the last line."""
     if check := FAILED_CHECK.search(printed):
         return check["words"]
     return (printed.strip().splitlines() or ["no answer"])[-1]
 
 
 def _connect(address: str) -> None:
-    """Raise Unreachable if nothing listens at this address."""
+    """Raise Unreachable if nothing listens at this address, host:port, within KNOCK_SECONDS."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
@@ -266,7 +286,10 @@ def _connect(address: str) -> None:
 
 
 def why_unreachable() -> str:
-    """Return why Ray's control service cannot be reached, empty if it can; without it no new process starts."""
+    """Return why the control service of the joined cluster cannot be reached, empty if it can.
+
+    Without that service no new process starts.
+    """
     import ray
 
     address = str(ray.get_runtime_context().gcs_address)
@@ -278,7 +301,7 @@ def why_unreachable() -> str:
 
 
 def cpus() -> float:
-    """Return the number of CPUs of the whole cluster."""
+    """Return the number of CPUs of the whole cluster that this process has joined."""
     import ray
 
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
@@ -286,7 +309,7 @@ def cpus() -> float:
 
 
 def free_cpus() -> str:
-    """Return the number of free CPUs of the cluster, in words."""
+    """Return a clause that says how many CPUs of the joined cluster are free."""
     import ray
 
     free: dict[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]

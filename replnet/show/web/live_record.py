@@ -199,7 +199,7 @@ def _name_or_count(names: Sequence[str]) -> str:
 
 @final
 class LiveRecord:
-    """What a record of a run has had so far: the run, its latest glimpse, and points of its curves.
+    """The contents of a record of a run so far: the run, its latest glimpse, and points of its curves.
 
     `reader` returns the bytes of the record from an offset on.
     """

@@ -41,7 +41,7 @@ Trace: TypeAlias = Path | bytes
 @final
 @dataclass(frozen=True, eq=False)
 class Playback:
-    """One replication of a run, from time zero to `end`: the time spans in which nodes held copies, and those in which
+    """A replication of a run, from time zero to `end`: the time spans in which nodes held copies, and those in which
     these were fresh.
 
     The spans of clients are from one answer to the next, fresh throughout or not at all.
