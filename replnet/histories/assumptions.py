@@ -70,8 +70,7 @@ def check_history(events: str, times: Floats, dated: bool, rng: np.random.Genera
 
 
 def check_pair(u: Floats, d: Floats, start: float, end: float, rng: np.random.Generator) -> Iterator[Check]:
-    """Yield four checks of two histories: downloads all recorded, ages independent, each sees time averages of the
-    other.
+    """Yield four checks of two histories: all downloads recorded, ages independent, each sees time averages of both.
 
     `u` and `d` are the ascending instants of updates and of downloads, compared from `start` to `end`. Downloads that
     are shifted around this span at random, by `rng`, stand for downloads that are independent of the updates.
