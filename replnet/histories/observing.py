@@ -276,8 +276,7 @@ class VisitSums(NamedTuple):
     missing: Floats
 
     def means(self, length: float) -> dict[str, float]:
-        """Return the sum of each integral divided by `length`, by metric: staleness, staleness_age and missing_updates.
-        """
+        """Return the sums of the integrals over `length`, by metric: staleness, staleness_age, missing_updates."""
         stale, ages, missing = (float(amount.sum()) / length for amount in self)
         return {"staleness": stale, "staleness_age": ages, "missing_updates": missing}
 
@@ -304,8 +303,7 @@ def _sums(case: Case, name: str, cuts: Floats) -> VisitSums:
 
 
 def _stretches(instants: Sequence[Floats], cuts: Floats) -> tuple[Floats, Floats]:
-    """Return the begins and the ends of the spans into which all these instants divide the time from first to last cut.
-    """
+    """Return the begins and the ends of the spans into which all these instants divide the time within the cuts."""
     ends = np.unique(np.concatenate([*instants, cuts]))
     ends = ends[(ends >= cuts[0]) & (ends <= cuts[-1])]
     return ends[:-1], ends[1:]

@@ -47,8 +47,7 @@ class Clock:
 @final
 @dataclass(frozen=True)
 class Lock:
-    """Two clocks that are locked: their phases come again after a `span`, and `moved` by less than that in the record.
-    """
+    """Two clocks that are locked: their phases come again after a `span`, and `moved` by less than that."""
 
     span: float
     moved: float

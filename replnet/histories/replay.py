@@ -31,8 +31,7 @@ LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # quantiles at which ages are comp
 
 
 def replay(updates: Floats, downloads: Floats, start: float, end: float) -> tuple[float, float, float]:
-    """Return the time in [start, end] in which a copy was stale, and two integrals over it: staleness age, missing
-    updates.
+    """Return how long a copy was stale in [start, end], the integral of its staleness age, that of missing updates.
 
     Both histories are ascending instants. A download brings all updates up to its own instant; the first one must not
     come after `start`.
