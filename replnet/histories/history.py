@@ -106,8 +106,7 @@ def are_dates(times: Floats) -> bool:
 
 
 def resolution(times: Floats) -> float:
-    """Return the largest step of which all instants are multiples: a power of ten up to 1, or a day or minute for
-    dates.
+    """Return the largest step of which all instants are multiples: a power of ten up to 1, a minute or a day.
 
     If there is none, it is the rounding of floats of their size.
     """
