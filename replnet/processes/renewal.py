@@ -368,12 +368,11 @@ class _Stock:
         self, laws: Sequence[Law], members: Sequence[Ints], draw: IntervalDrawer, expected: Floats, room_factor: int,
         first: Floats, serial: Ints, allocate: Callable[[int], Floats],
     ) -> None:  # fmt: skip
-        """Begin a stock with the next instant of every row, `first`; rows members[g] have law g, and `draw` draws
-        intervals.
+        """Begin a stock with the next instant of every row, `first`; rows members[g] have law g.
 
-        Each row of law g has `expected`[g] instants in a window, and `room_factor` times as much room as is likely
-        enough, of memory that `allocate` returns. `serial` counts the instants before of every row, and is kept up to
-        date.
+        Their intervals are drawn by `draw`. Each row of law g has `expected`[g] instants in a window, and `room_factor`
+        times as much room as is likely enough, of memory that `allocate` returns. `serial` counts the instants before
+        of every row, and is kept up to date.
         """
         self._laws, self._members, self._draw, self._serial = laws, members, draw, serial
         first_block = np.minimum(np.ceil(expected + 1), CHUNK)
